@@ -15,7 +15,8 @@ from kafka import KafkaConsumer, KafkaProducer  # type: ignore[import-untyped]
 from kafka.errors import CorruptRecordError  # type: ignore[import-untyped]
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.testing import Broker, InvalidFault
+from barnabas.testing import Broker, BrokerError, InvalidFault
+from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
 
 pytestmark = pytest.mark.interop
@@ -366,6 +367,53 @@ def test_a_seed_stands_for_a_schedule() -> None:
     assert first
     assert first == schedule(7, True)
     assert first != schedule(8, False)
+
+
+def crashed(seed: int, count: int) -> list[str]:
+    """
+    How chaos ends a broker whose producer is idempotent, and loses and repeats nothing of it.
+    """
+    sent = [str(number).encode() for number in range(count)]
+    with Broker(
+        disk=CrashableFiles(), topics={"orders": 1}, config={"log.flush.interval.messages": 1}
+    ) as broker:
+        producer = Producer(
+            {
+                "bootstrap.servers": broker.bootstrap_servers,
+                "enable.idempotence": True,
+                "retry.backoff.ms": 10,
+                "linger.ms": 0,
+                "reconnect.backoff.max.ms": 100,
+            }
+        )
+        with broker.chaos(seed=seed, one_in=10) as chaos:
+            for value in sent:
+                producer.produce("orders", value)
+                chaos.crash(one_in=5)
+                assert 0 == producer.flush(60), chaos.schedule
+        assert sent == values(broker), chaos.schedule
+        assert all(f"chaos of seed {seed}: {line}" in broker.log for line in chaos.schedule)
+        return [line for line in chaos.schedule if line.startswith("crash")]
+
+
+def test_chaos_crashes_a_broker_and_takes_nothing_that_was_acknowledged() -> None:
+    first = crashed(7, 40)
+
+    assert {"kill", "power loss"} == {line.split(": ")[1].split(",")[0] for line in first}
+    assert first[:2] == crashed(7, 20)[:2]
+    assert first != crashed(8, 20)
+
+
+def test_chaos_crashes_what_can_be_started_again(broker: Broker) -> None:
+    with broker.chaos(seed=1) as chaos:
+        with pytest.raises(ValueError, match="at least 1, not 0"):
+            chaos.crash(one_in=0)
+        assert chaos.crash()
+        assert ["crash 1: kill"] == chaos.schedule, "its disk cannot lose power"
+    with Broker(process=True) as other, other.chaos(seed=1) as chaos:
+        with pytest.raises(BrokerError, match="leave out process=True"):
+            chaos.crash()
+        assert other.is_running
 
 
 def test_chaos_strikes_one_request_in_so_many(broker: Broker) -> None:

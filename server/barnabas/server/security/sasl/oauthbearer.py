@@ -11,12 +11,16 @@ OAUTHBEARER: a token that somebody else has issued (RFC 7628; Kafka ``OAuthBeare
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from barnabas.server.security.errors import AuthenticationFailed
 
 OAUTHBEARER: Final = "OAUTHBEARER"
+MOST_S: Final = 1e15
+"""
+A later time in a token is none: in milliseconds it has to fit into 64 bits.
+"""
 _SEPARATOR: Final = "\x01"
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _FIRST: Final = re.compile(
@@ -46,6 +50,21 @@ class InvalidToken(Exception):
     def __init__(self, reason: str, scope: str | None = None) -> None:
         super().__init__(reason)
         self.scope = scope
+
+
+def time_in(claims: Mapping[str, Any], name: str) -> float | None:
+    """
+    A time among the *claims* of a token, in seconds since 1970 UTC; None if it is not there.
+
+    Raises:
+        InvalidToken: it is no time.
+    """
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < MOST_S:
+        raise InvalidToken(f"its {name} is no time")
+    return float(value)
 
 
 Validate = Callable[[str], BearerToken]

@@ -16,11 +16,13 @@ from urllib.request import urlopen
 
 from barnabas.protocol.structs import struct
 from barnabas.server.security.files import read_file
-from barnabas.server.security.sasl.oauthbearer import BearerToken, InvalidToken
+from barnabas.server.security.sasl.oauthbearer import BearerToken, InvalidToken, time_in
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.option_values import ConfigError
 
 if TYPE_CHECKING:
+    from http.client import HTTPResponse
+
     from joserfc.jwk import KeySet
 
 logger = logging.getLogger(__name__)
@@ -34,6 +36,13 @@ The signatures that are accepted: those whose keys the broker need not keep secr
 """
 MOST_BYTES: Final = 1024 * 1024
 TIMEOUT_S: Final = 10.0
+"""
+Of each step: connecting, and reading.
+"""
+MOST_S: Final = 30.0
+"""
+Of the answer.
+"""
 LEAST_PAUSE_S: Final = 10.0
 """
 A token with an unknown key makes the broker ask for the keys again, no sooner than this.
@@ -68,7 +77,7 @@ class JsonWebKeys:
         self._refresh_s = refresh_s
         self._clock = clock
         try:
-            self.current = _fetch(url)
+            self.current = _fetch(url, clock)
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"sasl.oauthbearer.jwks.endpoint.url: {url} has no keys: {error}"
@@ -88,7 +97,7 @@ class JsonWebKeys:
 
     def _fetch_again(self) -> None:
         try:
-            self.current = _fetch(self._url)
+            self.current = _fetch(self._url, self._clock)
         except (OSError, ValueError) as error:
             logger.warning("%s has no keys now, the old ones stay: %s", self._url, error)
         finally:
@@ -127,7 +136,7 @@ class SignedValidator:
         user = claims.get(rules.user_claim)
         if not isinstance(user, str) or not user.strip():
             raise InvalidToken(f"it has no {rules.user_claim}")
-        ends, begins, since = (_time(claims, name) for name in ("exp", "iat", "nbf"))
+        ends, begins, since = (time_in(claims, name) for name in ("exp", "iat", "nbf"))
         if ends is None or begins is None:
             raise InvalidToken("it has no exp or no iat")
         if now_s - rules.skew_s >= ends:
@@ -143,16 +152,22 @@ class SignedValidator:
         return BearerToken(user, round(1000 * ends))
 
 
-def _time(claims: dict[str, Any], name: str) -> float | None:
-    value = claims.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
-        raise InvalidToken(f"its {name} is no time")
-    return float(value)
+def _read(answer: HTTPResponse, clock: Clock) -> bytes:
+    """
+    The body of an answer, or as much of it as is too much.
+
+    Raises:
+        OSError: it takes longer than ``MOST_S``.
+    """
+    began, data = clock.monotonic(), b""
+    while len(data) <= MOST_BYTES and (more := answer.read1(MOST_BYTES)):
+        data += more
+        if clock.monotonic() - began > MOST_S:
+            raise OSError(f"it took longer than {MOST_S:.0f} s")
+    return data
 
 
-def _fetch(url: str) -> KeySet:
+def _fetch(url: str, clock: Clock) -> KeySet:
     """
     Raises:
         OSError: the keys cannot be read.
@@ -171,7 +186,7 @@ def _fetch(url: str) -> KeySet:
     elif parts.scheme in ("http", "https"):
         try:
             with urlopen(url, timeout=TIMEOUT_S) as answer:
-                data = answer.read(MOST_BYTES + 1)
+                data = _read(answer, clock)
         except URLError as error:
             raise OSError(str(error.reason)) from None
     else:

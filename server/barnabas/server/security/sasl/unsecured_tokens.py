@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from barnabas.server.security.sasl.oauthbearer import BearerToken, InvalidToken
+from barnabas.server.security.sasl.oauthbearer import BearerToken, InvalidToken, time_in
 from barnabas.storage.clock import Clock
 
 _PREFIX: Final = "unsecuredValidator"
@@ -50,7 +50,7 @@ class UnsecuredValidator:
         user, now_ms = claims.get(self._principal), self._clock.now_ms()
         if not isinstance(user, str) or not user.strip():
             raise InvalidToken(f"it has no {self._principal}")
-        ends, begins = _number(claims, "exp"), _number(claims, "iat")
+        ends, begins = time_in(claims, "exp"), time_in(claims, "iat")
         if ends is None:
             raise InvalidToken("it has no exp")
         if begins is not None and 1000 * begins > now_ms + self._skew_ms:
@@ -78,15 +78,6 @@ def _decoded(text: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise InvalidToken("a part of it is no object of JSON")
     return found
-
-
-def _number(claims: Mapping[str, Any], name: str) -> float | None:
-    value = claims.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
-        raise InvalidToken(f"its {name} is no time")
-    return float(value)
 
 
 def _scopes(value: object) -> set[str]:

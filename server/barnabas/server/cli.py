@@ -201,8 +201,8 @@ def _serve_with_control(options: argparse.Namespace, settings: Settings) -> int:
         if not address.is_loopback and not options.test_control_host:
             raise BadAddress(
                 f"{address} is not on the loopback interface, and every host that reaches it"
-                " controls the broker; --test-control-host NAME allows that, for clients that ask for"
-                f" http://NAME:{address.port}"
+                " controls the broker; --test-control-host NAME allows that, for clients that ask"
+                f" for http://NAME:{address.port}"
             )
         require_http()
     except (BadAddress, MissingExtra) as error:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -424,41 +424,87 @@ def serial(broker: Barnabas, certificates: Certificates) -> object:
         return client.socket.getpeercert()["serialNumber"]  # type: ignore[union-attr]
 
 
+class Alone:
+    """
+    Connections of a TLS listener, without a broker behind them, on a clock that a test moves.
+    """
+
+    def __init__(self, certificates: Certificates, **options: Any) -> None:
+        listener = Listener("SSL", "127.0.0.1", 0, "127.0.0.1", 0, "SSL")
+        self.clock, self._pool = ManualClock(), ThreadPoolExecutor(1)
+        security = Security([listener], lambda _mechanism, _user: None, self.clock)
+        security.configure(certificates.settings())
+        self.connections = Connections(
+            BrokerConfig(**options),
+            self.clock,
+            self._pool,
+            cast(Any, None),
+            Metrics(),
+            security=security,
+        )
+        self._protocol = protocol_of(self.connections, listener)
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._protocol, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def open(self, **options: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """
+        A connection of a client; with ``ssl`` it has shaken hands.
+        """
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, **options)
+        self._writers.append(writer)
+        return reader, writer
+
+    async def __aexit__(self, *_: object) -> None:
+        for writer in self._writers:
+            writer.close()
+            with suppress(ConnectionError, ssl.SSLError):
+                await writer.wait_closed()
+        self._server.close()
+        await self.connections.drain(1)
+        self._pool.shutdown()
+
+
 async def test_a_handshake_has_its_time(certificates: Certificates) -> None:
-    listener = Listener("SSL", "127.0.0.1", 0, "127.0.0.1", 0, "SSL")
-    clock, pool = ManualClock(), ThreadPoolExecutor(1)
-    security = Security([listener], lambda _mechanism, _user: None, clock)
-    security.configure(certificates.settings())
-    connections = Connections(
-        BrokerConfig(), clock, pool, cast(Any, None), Metrics(), security=security
-    )
-    server = await asyncio.get_running_loop().create_server(
-        protocol_of(connections, listener), "127.0.0.1", 0
-    )
-    port = server.sockets[0].getsockname()[1]
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    _, done = await asyncio.open_connection(
-        "127.0.0.1", port, ssl=certificates.context(), server_hostname="localhost"
-    )
-    writer.write(client_hello(certificates)[:100])
-    await asyncio.sleep(0.2)
-    assert 2 == len(connections)
+    async with Alone(certificates) as alone:
+        reader, writer = await alone.open()
+        await alone.open(ssl=certificates.context(), server_hostname="localhost")
+        writer.write(client_hello(certificates)[:100])
+        await asyncio.sleep(0.2)
+        assert 2 == len(alone.connections)
 
-    clock.advance(stated("tls-handshake") - 0.1)
-    await asyncio.sleep(0.1)
-    assert 2 == len(connections)
-    clock.advance(0.2)
+        alone.clock.advance(stated("tls-handshake") - 0.1)
+        await asyncio.sleep(0.1)
+        assert 2 == len(alone.connections)
+        alone.clock.advance(0.2)
 
-    with suppress(ConnectionError):
-        assert b"" == await asyncio.wait_for(reader.read(1), 10)
-    assert 1 == len(connections), "who has shaken hands stays"
-    for each in (writer, done):
-        each.close()
-        with suppress(ConnectionError, ssl.SSLError):
-            await each.wait_closed()
-    server.close()
-    await connections.drain(1)
-    pool.shutdown()
+        with suppress(ConnectionError):
+            assert b"" == await asyncio.wait_for(reader.read(1), 10)
+        assert 1 == len(alone.connections), "a client that has shaken hands stays"
+
+
+async def test_a_peer_may_wait_for_its_turn_to_shake_hands(certificates: Certificates) -> None:
+    """
+    Beyond ``max.connections`` it is not read from, for however long, and served afterwards.
+    """
+    async with Alone(certificates, max_connections=1) as alone:
+        _, first = await alone.open()
+        shaking = asyncio.create_task(
+            alone.open(ssl=certificates.context(), server_hostname="localhost")
+        )
+        await asyncio.sleep(0.2)
+        alone.clock.advance(3 * stated("tls-handshake"))
+        await asyncio.sleep(0.1)
+        assert not shaking.done()
+
+        first.close()
+
+        await asyncio.wait_for(shaking, 10)
+        assert 1 == len(alone.connections)
 
 
 def test_a_key_store_is_replaced_while_connections_stay(

@@ -17,6 +17,7 @@ from confluent_kafka import Producer
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 
+from barnabas.server.security.sasl import signed_tokens
 from barnabas.server.security.sasl.oauthbearer import InvalidToken
 from barnabas.server.security.sasl.signed_tokens import (
     LEAST_PAUSE_S,
@@ -186,6 +187,26 @@ def _is_taken(validate: SignedValidator, text: str) -> bool:
 def test_keys_that_cannot_be_had_stop_the_start(clock: ManualClock, url: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         JsonWebKeys(url, 3600, clock)
+
+
+def test_an_issuer_that_drips_is_given_up(
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Drip:
+        def __enter__(self) -> Drip:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def read1(self, _size: int) -> bytes:
+            clock.advance(9)
+            return b" "
+
+    monkeypatch.setattr(signed_tokens, "urlopen", lambda *_, **__: Drip())
+
+    with pytest.raises(ConfigError, match="it took longer than 30 s"):
+        JsonWebKeys("http://example.org/keys", 3600, clock)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"keys": 5}', '{"keys": [{}]}', " " * 2_000_000])

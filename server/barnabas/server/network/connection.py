@@ -239,6 +239,13 @@ class Connection:
         asyncio.get_running_loop().call_soon(self._proceed)
 
     @property
+    def is_admitted(self) -> bool:
+        """
+        Whether the peer is served; otherwise it waits for another one to leave.
+        """
+        return self._admitted
+
+    @property
     def waiting(self) -> bool:
         """
         Whether the peer waits for an answer: then it is not idle, however long it is silent.

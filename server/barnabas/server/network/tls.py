@@ -41,7 +41,8 @@ class TlsTransport:
     Invariants:
 
     1. The connection gets no byte, and its principal is not known, before the handshake is done.
-    2. A peer that has sent nothing costs no memory of OpenSSL.
+    2. A peer that has sent nothing, or is not admitted, costs no memory of OpenSSL and has no
+       deadline.
     3. While the connection does not read, at most ``TLS_READ_BYTES`` wait to be decrypted.
     """
 
@@ -119,8 +120,8 @@ class TlsTransport:
         self._is_paused = False
         if self._transport is not None:
             self._transport.resume_reading()
-            if self._is_ready:
-                asyncio.get_running_loop().call_soon(self._advance)
+            # What arrived before the pause may be all that the peer sends for now.
+            asyncio.get_running_loop().call_soon(self._advance)
 
     def write(self, data: Buffer) -> None:
         tls = self._tls
@@ -157,7 +158,7 @@ class TlsTransport:
     # TLS
 
     def _advance(self) -> None:
-        if self._is_closing or self._is_reading:
+        if self._is_closing or self._is_reading or not self._connection.is_admitted:
             return
         if not self._is_ready and not self._shake_hands():
             return
@@ -176,6 +177,8 @@ class TlsTransport:
         """
         tls = self._tls
         if tls is None:
+            if not self._incoming.pending:
+                return False
             self._deadline = self._resources.handshake_deadline(self._too_slow)
             tls = self._tls = self._context.wrap_bio(
                 self._incoming, self._outgoing, server_side=True

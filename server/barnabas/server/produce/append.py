@@ -10,7 +10,7 @@ The order of the checks, and whether an error carries the log's start offset, ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -168,14 +168,12 @@ class ProduceAppends:
     async def _examine_and_append(self, long: _Long) -> PartitionProduceResponse:
         partition, records = long.partition, long.records
         context, log = self._context, partition.log
-        examine = partial(log.examine, records)
-        work: Callable[[], Examined | None]
-        work = log.write_topic_id if log.is_topic_id_unwritten else examine
+        workers = context.broker.workers
+        examined: Examined | None = None
         try:
+            if log.is_topic_id_unwritten:
+                await workers.in_changes(log.write_topic_id)
             while True:
-                examined = await context.broker.workers.batches.do(
-                    context.client, work, len(records)
-                )
                 try:
                     info = partition.append(
                         records, verification_guard=long.guard, at_once=True, examined=examined
@@ -183,7 +181,9 @@ class ProduceAppends:
                     break
                 except BatchTakesLong:
                     # It was not examined yet, or the topic has another configuration by now.
-                    work = examine
+                    examined = await workers.batches.do(
+                        context.client, partial(log.examine, records), len(records)
+                    )
         except Exception as error:  # whatever it is, the other partitions are served
             return append_failed(partition, error, context.broker.metrics)
         return self._appended(partition, info)

@@ -51,6 +51,15 @@ class Workers:
         self.changes = Pool(threads, thread_name_prefix="changes")
         self.upkeep = Pool(threads, thread_name_prefix="upkeep")
 
+    async def in_changes(self, work: Callable[[], T]) -> T:
+        """
+        The result of *work*, which may block, done in ``changes``.
+
+        Raises:
+            Exception: what the work raises.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self.changes, work)
+
     async def in_upkeep(self, work: Callable[[], T]) -> T:
         """
         The result of *work*, which may block, done in ``upkeep``.

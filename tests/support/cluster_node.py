@@ -186,6 +186,7 @@ class ClusterNode:
             log_manager=self.log_manager,
             turns=Turns(),
             advertised_address=AdvertisedAddressCheck(ManualClock()),
+            authorizer=None,
             workers=SimpleNamespace(
                 reads=self.io,
                 in_upkeep=lambda work: asyncio.get_running_loop().run_in_executor(self.io, work),

@@ -79,7 +79,9 @@ class HandlerBroker:
         What a client gets that sends the bytes of this request.
         """
         registration = HANDLERS[request.api.key]
-        broker = SimpleNamespace(topics=self.topics, groups=self.world.coordinator, turns=Turns())
+        broker = SimpleNamespace(
+            topics=self.topics, groups=self.world.coordinator, turns=Turns(), authorizer=None
+        )
         context = request_context(broker, version)
         arrived = decode(type(request), version, encode(request, version))
         answer: Any = registration.handler(arrived, context)

@@ -60,6 +60,7 @@ from barnabas.storage.uuids import random_uuid
 if TYPE_CHECKING:
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.network.resources import Dispatch
+    from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.sasl.scram import ScramCredential
 
 logger = logging.getLogger(__name__)
@@ -213,6 +214,7 @@ class Broker:
             workers=self._workers,
             advertised_address=AdvertisedAddressCheck(self.clock),
             security=self.security,
+            authorizer=self._authorizer(metadata_log.image),
         )
         self.connections = Connections(
             configs.brokers.current(),
@@ -382,6 +384,21 @@ class Broker:
             self.security.configure(brokers.texts())
         except ConfigError as error:
             logger.error("Stored options of listeners are ignored: %s", error)
+
+    def _authorizer(self, image: MetadataImage) -> StandardAuthorizer | None:
+        if not self.config.authorizer_class_name:
+            return None
+        # Few brokers have one.
+        from barnabas.server.security.acl.audit import Audit  # noqa: PLC0415
+        from barnabas.server.security.acl.authorizer import StandardAuthorizer  # noqa: PLC0415
+
+        logger.info("%d access control entries decide who may do what", len(image.acls))
+        return StandardAuthorizer(
+            image.acls,
+            self.config.super_user_principals,
+            Audit(self.clock),
+            allow_everyone=self.config.allow_everyone_if_no_acl_found,
+        )
 
     def _scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
         from barnabas.server.cluster.scram_credentials import (  # noqa: PLC0415  # few need it

@@ -77,6 +77,17 @@ class Metrics:
             )
         counter.value += 1
 
+    def count_refusal(self, resource_type: str, operation: str) -> None:
+        """
+        Count something that a client was not allowed to do.
+        """
+        self.counter(
+            "authorizations_denied",
+            "What clients were not allowed to do.",
+            resource=resource_type,
+            operation=operation,
+        ).value += 1
+
     def gauge(self, name: str, help_text: str, read: Callable[[], float], **labels: str) -> None:
         """
         Set the function of a gauge, in place of an earlier one with the same labels.

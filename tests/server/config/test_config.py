@@ -192,9 +192,18 @@ def test_options_without_effect_are_taken_and_explained() -> None:
     } == set(settings.ignored)
 
 
-def test_an_authorizer_is_refused_rather_than_left_out() -> None:
-    with pytest.raises(ConfigError, match="all clients would have access"):
-        load_settings(assignments=["authorizer.class.name=org.example.Authorizer"])
+@pytest.mark.parametrize(
+    ("assignment", "reason"),
+    [
+        ("authorizer.class.name=org.example.Authorizer", "would not be asked"),
+        ("super.users=User:a;b", "write User:b"),
+    ],
+)
+def test_an_authorizer_that_would_allow_or_deny_all_is_refused(
+    assignment: str, reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        load_settings(assignments=[assignment]).config()
 
 
 @pytest.mark.parametrize(

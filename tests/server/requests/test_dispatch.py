@@ -19,6 +19,7 @@ from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
+from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.client import Client
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.dispatch import Dispatcher
@@ -45,6 +46,7 @@ def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
         request=HeartbeatRequest,
         response=HeartbeatResponse,
         handler=handler,
+        needs=NOTHING,
         versions=versions,
         advertised=versions,
     )
@@ -56,6 +58,7 @@ def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
             SimpleNamespace(
                 metrics=metrics or Metrics(),
                 turns=Turns(),
+                authorizer=None,
                 advertised_address=AdvertisedAddressCheck(ManualClock()),
             ),
         ),

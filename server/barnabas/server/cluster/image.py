@@ -22,6 +22,8 @@ from barnabas.server.cluster.errors import InconsistentMetadata
 from barnabas.server.cluster.kept_records import KeptRecords
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, is_internal
+from barnabas.server.security.acl.acls import Acls
+from barnabas.server.security.acl.bindings import AclBinding
 
 Versioned = tuple[Message, int]
 """
@@ -35,6 +37,23 @@ def config_record(resource_type: int, name: str, option: str, value: str | None)
     """
     record = records.ConfigRecord(
         resource_type=resource_type, resource_name=name, name=option, value=value
+    )
+    return record, 0
+
+
+def acl_record(acl_id: UUID, entry: AclBinding) -> Versioned:
+    """
+    The record that adds an access control entry.
+    """
+    record = records.AccessControlEntryRecord(
+        id=acl_id,
+        resource_type=entry.resource_type,
+        resource_name=entry.resource_name,
+        pattern_type=entry.pattern_type,
+        principal=entry.principal,
+        host=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission_type,
     )
     return record, 0
 
@@ -73,7 +92,7 @@ class Topic:
 
 class MetadataImage:
     """
-    Features, nodes, topics, configs and producer ids of the cluster.
+    Features, nodes, topics, configs, producer ids and access control of the cluster.
 
     Invariants:
 
@@ -85,6 +104,7 @@ class MetadataImage:
     """
 
     __slots__ = (
+        "acls",
         "brokers",
         "collisions",
         "configs",
@@ -105,6 +125,7 @@ class MetadataImage:
         self.collisions: dict[str, list[str]] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.next_producer_id = -1
+        self.acls = Acls()
         self.kept = KeptRecords()
 
     @property
@@ -167,7 +188,8 @@ class MetadataImage:
                 ),
                 0,
             )
-        yield from self._kept(records.AccessControlEntryRecord)
+        for acl_id, entry in self.acls.items():
+            yield acl_record(acl_id, entry)
         yield from self._kept(records.UserScramCredentialRecord)
         yield from self._kept(records.DelegationTokenRecord)
 
@@ -304,6 +326,25 @@ class MetadataImage:
             )
         self.next_producer_id = record.next_producer_id
 
+    def _apply_acl(self, record: records.AccessControlEntryRecord) -> None:
+        self.acls.add(
+            record.id,
+            AclBinding(
+                resource_type=record.resource_type,
+                resource_name=record.resource_name,
+                pattern_type=record.pattern_type,
+                principal=record.principal,
+                host=record.host,
+                operation=record.operation,
+                permission_type=record.permission_type,
+            ),
+        )
+
+    def _apply_remove_acl(self, record: records.RemoveAccessControlEntryRecord) -> None:
+        if not self.acls.has_id(record.id):
+            raise InconsistentMetadata(f"no access control entry has the id {record.id}")
+        self.acls.remove(record.id)
+
     def _apply_kept(self, record: Message) -> None:
         self.kept.apply(record)
 
@@ -330,6 +371,8 @@ _APPLY: Final[Mapping[type[Message], Callable[[MetadataImage, Any], None]]] = {
     records.ClearElrRecord: MetadataImage._apply_clear_elr,
     records.ConfigRecord: MetadataImage._apply_config,
     records.ProducerIdsRecord: MetadataImage._apply_producer_ids,
+    records.AccessControlEntryRecord: MetadataImage._apply_acl,
+    records.RemoveAccessControlEntryRecord: MetadataImage._apply_remove_acl,
     records.NoOpRecord: MetadataImage._apply_nothing,
     records.ZkMigrationStateRecord: MetadataImage._apply_nothing,
     **dict.fromkeys(KeptRecords.types(), MetadataImage._apply_kept),

@@ -1,7 +1,7 @@
 """
 Records of the metadata log that are stored without an effect.
 
-These are access control lists, SCRAM credentials, client quotas and delegation tokens: an Apache
+These are SCRAM credentials, client quotas and delegation tokens: an Apache
 Kafka that starts on the directory finds them unchanged. A snapshot has the last record of each key
 that is not removed.
 """
@@ -23,12 +23,10 @@ def _quota_key(record: records.ClientQuotaRecord) -> Hashable:
 
 _SETS: Final[Mapping[type[Message], Callable[[Any], Hashable]]] = {
     records.ClientQuotaRecord: _quota_key,
-    records.AccessControlEntryRecord: lambda record: record.id,
     records.UserScramCredentialRecord: lambda record: (record.mechanism, record.name),
     records.DelegationTokenRecord: lambda record: record.token_id,
 }
 _REMOVES: Final[Mapping[type[Message], type[Message]]] = {
-    records.RemoveAccessControlEntryRecord: records.AccessControlEntryRecord,
     records.RemoveUserScramCredentialRecord: records.UserScramCredentialRecord,
     records.RemoveDelegationTokenRecord: records.DelegationTokenRecord,
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
 
+from barnabas.server.config.authorization import AuthorizerOptions
 from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.config.coordinators import GroupOptions, TransactionOptions
 from barnabas.server.config.listeners import Listener, parse_listeners
@@ -30,6 +31,7 @@ class BrokerConfig(
     ClusterOptions,
     NetworkOptions,
     SecurityOptions,
+    AuthorizerOptions,
     LogOptions,
     RecordOptions,
     CleanerOptions,
@@ -84,6 +86,7 @@ class BrokerConfig(
                 self.queued_max_request_bytes,
                 "Value must be at least socket.request.max.bytes",
             )
+        self.check_authorizer()
         # The first access parses and checks them.
         _ = self.client_listeners
 

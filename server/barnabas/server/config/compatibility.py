@@ -175,7 +175,6 @@ The options without an effect, with the reason.
 """
 
 REFUSED_OPTIONS: Final[Mapping[str, str]] = {
-    "authorizer.class.name": "access control is not supported yet: all clients would have access",
     "create.topic.policy.class.name": "policies are Java classes, and would not be applied",
     "alter.config.policy.class.name": "policies are Java classes, and would not be applied",
 }

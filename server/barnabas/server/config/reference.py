@@ -19,6 +19,7 @@ _TITLES = {
     "ClusterOptions": "The node and its metadata",
     "NetworkOptions": "Network",
     "SecurityOptions": "TLS and SASL",
+    "AuthorizerOptions": "Who may do what",
     "LogOptions": "Logs",
     "RecordOptions": "Records",
     "CleanerOptions": "Compaction",

@@ -21,10 +21,12 @@ from barnabas.protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import ALTER_CLUSTER, DESCRIBE_CLUSTER
 
 UNKNOWN: Final = 0
 """
@@ -53,13 +55,13 @@ def _of_filter(wanted: DescribeAclsRequest | DeleteAclsFilter) -> tuple[int, ...
     )
 
 
-@handles(DescribeAclsRequest)
+@handles(DescribeAclsRequest, needs=asks(DESCRIBE_CLUSTER))
 def describe_acls(request: DescribeAclsRequest, _context: RequestContext) -> DescribeAclsResponse:
     _reject_unknown(_of_filter(request))
     raise SecurityDisabled("No Authorizer is configured on the broker")
 
 
-@handles(CreateAclsRequest)
+@handles(CreateAclsRequest, needs=asks(ALTER_CLUSTER))
 def create_acls(request: CreateAclsRequest, _context: RequestContext) -> Steps[CreateAclsResponse]:
     for creation in request.creations:
         yield
@@ -74,7 +76,7 @@ def create_acls(request: CreateAclsRequest, _context: RequestContext) -> Steps[C
     raise SecurityDisabled(NO_AUTHORIZER)
 
 
-@handles(DeleteAclsRequest)
+@handles(DeleteAclsRequest, needs=asks(ALTER_CLUSTER))
 def delete_acls(request: DeleteAclsRequest, _context: RequestContext) -> Steps[DeleteAclsResponse]:
     for wanted in request.filters:
         yield

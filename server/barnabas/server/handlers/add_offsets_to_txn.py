@@ -14,12 +14,14 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.handlers.transactional_errors import told
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.permissions import READ_GROUP, WRITE_TRANSACTIONAL_ID
 from barnabas.storage.state_files.file_names import TopicPartition
 
 
-@handles(AddOffsetsToTxnRequest)
+@handles(AddOffsetsToTxnRequest, needs=asks(WRITE_TRANSACTIONAL_ID, READ_GROUP))
 async def add_offsets_to_txn(
     request: AddOffsetsToTxnRequest, context: RequestContext
 ) -> AddOffsetsToTxnResponse:

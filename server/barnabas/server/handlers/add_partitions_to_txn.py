@@ -24,9 +24,15 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
 from barnabas.server.cluster.topic_names import is_internal
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.handlers.transactional_errors import told
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.security.acl.permissions import (
+    CLUSTER_ACTION,
+    WRITE_TOPIC,
+    WRITE_TRANSACTIONAL_ID,
+)
 from barnabas.storage.state_files.file_names import TopicPartition
 
 FIRST_BROKER_VERSION: Final = 4
@@ -34,7 +40,7 @@ FIRST_BROKER_VERSION: Final = 4
 Errors = Mapping[TopicPartition, ErrorCode]
 
 
-@handles(AddPartitionsToTxnRequest)
+@handles(AddPartitionsToTxnRequest, needs=asks(WRITE_TRANSACTIONAL_ID, WRITE_TOPIC, CLUSTER_ACTION))
 async def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: RequestContext
 ) -> AddPartitionsToTxnResponse:

@@ -31,12 +31,14 @@ from barnabas.server.cluster.client_quotas import (
 )
 from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import Versioned
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps
+from barnabas.server.security.acl.permissions import ALTER_CONFIGS_CLUSTER
 
 
-@handles(AlterClientQuotasRequest)
+@handles(AlterClientQuotasRequest, needs=gate(ALTER_CONFIGS_CLUSTER))
 async def alter_client_quotas(
     request: AlterClientQuotasRequest, context: RequestContext
 ) -> AlterClientQuotasResponse:

@@ -12,12 +12,20 @@ from barnabas.protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from barnabas.server.dynamic_config.admin import AlterResource, Change, Operation
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.security.acl.permissions import (
+    ALTER_CONFIGS_CLUSTER,
+    ALTER_CONFIGS_GROUP,
+    ALTER_CONFIGS_TOPIC,
+)
 
 
-@handles(AlterConfigsRequest)
+@handles(
+    AlterConfigsRequest, needs=asks(ALTER_CONFIGS_TOPIC, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_CLUSTER)
+)
 async def alter_configs(
     request: AlterConfigsRequest, context: RequestContext
 ) -> AlterConfigsResponse:

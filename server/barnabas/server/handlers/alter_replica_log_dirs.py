@@ -28,9 +28,11 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 from barnabas.storage.state_files.file_names import TopicPartition, has_future_dir_name
 
 logger = logging.getLogger(__name__)
@@ -70,7 +72,7 @@ def _wanted(request: AlterReplicaLogDirsRequest) -> Steps[dict[TopicPartition, s
     return wanted
 
 
-@handles(AlterReplicaLogDirsRequest)
+@handles(AlterReplicaLogDirsRequest, needs=gate(ALTER_CLUSTER))
 def alter_replica_log_dirs(
     request: AlterReplicaLogDirsRequest, context: RequestContext
 ) -> Steps[AlterReplicaLogDirsResponse]:

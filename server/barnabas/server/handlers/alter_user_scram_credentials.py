@@ -31,14 +31,16 @@ from barnabas.server.cluster.scram_credentials import (
     credential_record,
     scram_credentials,
 )
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 
 Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
-@handles(AlterUserScramCredentialsRequest)
+@handles(AlterUserScramCredentialsRequest, needs=gate(ALTER_CLUSTER))
 async def alter_user_scram_credentials(
     request: AlterUserScramCredentialsRequest, context: RequestContext
 ) -> AlterUserScramCredentialsResponse:

@@ -26,6 +26,7 @@ from barnabas.server.cluster.features import (
     SUPPORTED_FEATURES,
     TRANSACTION_VERSION,
 )
+from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.client import ClientSoftware
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.error_response import version_entry
@@ -43,7 +44,7 @@ have more at a level above 0, for the Apache Kafka that opens it later.
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-@handles(ApiVersionsRequest)
+@handles(ApiVersionsRequest, needs=NOTHING)
 def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
     if context.version >= 3:
         name, version = request.client_software_name, request.client_software_version

@@ -12,12 +12,14 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import map_in_steps
+from barnabas.server.security.acl.permissions import ALTER_TOPIC
 
 
-@handles(CreatePartitionsRequest)
+@handles(CreatePartitionsRequest, needs=asks(ALTER_TOPIC))
 async def create_partitions(
     request: CreatePartitionsRequest, context: RequestContext
 ) -> CreatePartitionsResponse:

@@ -15,15 +15,21 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import map_in_steps
+from barnabas.server.security.acl.permissions import (
+    CREATE_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_CONFIGS_TOPIC,
+)
 from barnabas.server.topics.creation import CreatedTopic
 
 FIRST_WITH_CONFIGS: Final = 5
 
 
-@handles(CreateTopicsRequest)
+@handles(CreateTopicsRequest, needs=asks(CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_CONFIGS_TOPIC))
 async def create_topics(
     request: CreateTopicsRequest, context: RequestContext
 ) -> CreateTopicsResponse:

@@ -23,16 +23,18 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps
+from barnabas.server.security.acl.permissions import DELETE_TOPIC
 
 logger = logging.getLogger(__name__)
 
 INVALID_LOW_WATERMARK: Final = -1
 
 
-@handles(DeleteRecordsRequest)
+@handles(DeleteRecordsRequest, needs=asks(DELETE_TOPIC))
 def delete_records(
     request: DeleteRecordsRequest, context: RequestContext
 ) -> Steps[DeleteRecordsResponse]:

@@ -23,14 +23,16 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.permissions import DELETE_CLUSTER, DELETE_TOPIC, DESCRIBE_TOPIC
 
 FIRST_WITH_DELETION_DISABLED: Final = 3
 
 
-@handles(DeleteTopicsRequest)
+@handles(DeleteTopicsRequest, needs=asks(DELETE_CLUSTER, DELETE_TOPIC, DESCRIBE_TOPIC))
 async def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext
 ) -> DeleteTopicsResponse:

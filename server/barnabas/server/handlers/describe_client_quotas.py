@@ -24,9 +24,11 @@ from barnabas.server.cluster.client_quotas import (
     Entity,
     client_quotas,
 )
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import DESCRIBE_CONFIGS_CLUSTER
 
 
 class MatchType(IntEnum):
@@ -39,7 +41,7 @@ class MatchType(IntEnum):
     SPECIFIED = 2  # anything
 
 
-@handles(DescribeClientQuotasRequest)
+@handles(DescribeClientQuotasRequest, needs=gate(DESCRIBE_CONFIGS_CLUSTER))
 def describe_client_quotas(
     request: DescribeClientQuotasRequest, context: RequestContext
 ) -> Steps[DescribeClientQuotasResponse]:

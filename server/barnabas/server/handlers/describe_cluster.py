@@ -18,9 +18,14 @@ from barnabas.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from barnabas.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED
+from barnabas.server.requests.authorization import (
+    NOT_REQUESTED,
+    asks,
+    authorized_cluster_operations,
+)
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 
 
 class EndpointType(IntEnum):
@@ -32,7 +37,7 @@ class EndpointType(IntEnum):
     CONTROLLER = 2
 
 
-@handles(DescribeClusterRequest)
+@handles(DescribeClusterRequest, needs=asks(DESCRIBE_CLUSTER))
 def describe_cluster(
     request: DescribeClusterRequest, context: RequestContext
 ) -> DescribeClusterResponse:
@@ -54,7 +59,9 @@ def describe_cluster(
         cluster_id=context.broker.cluster_id,
         controller_id=context.broker.node_id,
         brokers=[broker],
-        cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_REQUESTED,
+        cluster_authorized_operations=(
+            authorized_cluster_operations(context) if with_operations else NOT_REQUESTED
+        ),
     )
 
 

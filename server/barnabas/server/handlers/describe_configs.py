@@ -15,12 +15,21 @@ from barnabas.protocol.messages.describe_configs import (
 )
 from barnabas.server.dynamic_config.admin import ConfigEntry
 from barnabas.server.requests.answer_room import AnswerRoom
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import (
+    DESCRIBE_CONFIGS_CLUSTER,
+    DESCRIBE_CONFIGS_GROUP,
+    DESCRIBE_CONFIGS_TOPIC,
+)
 
 
-@handles(DescribeConfigsRequest)
+@handles(
+    DescribeConfigsRequest,
+    needs=asks(DESCRIBE_CONFIGS_TOPIC, DESCRIBE_CONFIGS_GROUP, DESCRIBE_CONFIGS_CLUSTER),
+)
 def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext
 ) -> Steps[DescribeConfigsResponse]:

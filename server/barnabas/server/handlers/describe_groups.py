@@ -13,14 +13,16 @@ from barnabas.protocol.messages.describe_groups import (
 )
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.groups.describing import described_error
-from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.requests.answer_room import AnswerRoom
+from barnabas.server.requests.authorization import asks, authorized_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.bindings import ResourceType
+from barnabas.server.security.acl.permissions import DESCRIBE_GROUP
 
 
-@handles(DescribeGroupsRequest)
+@handles(DescribeGroupsRequest, needs=asks(DESCRIBE_GROUP))
 def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext
 ) -> Steps[DescribeGroupsResponse]:
@@ -47,5 +49,6 @@ def _describe(
     except KafkaError as error:
         return described_error(group_id, coordinator_error(error.code))
     if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
-        return replace(group, authorized_operations=GROUP_OPERATIONS)
+        operations = authorized_operations(context, ResourceType.GROUP, group_id)
+        return replace(group, authorized_operations=operations)
     return group

@@ -21,9 +21,11 @@ from barnabas.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -32,7 +34,7 @@ logger = logging.getLogger(__name__)
 IsWanted: TypeAlias = Callable[[TopicPartition], bool]
 
 
-@handles(DescribeLogDirsRequest)
+@handles(DescribeLogDirsRequest, needs=gate(DESCRIBE_CLUSTER))
 async def describe_log_dirs(
     request: DescribeLogDirsRequest, context: RequestContext
 ) -> DescribeLogDirsResponse:

@@ -17,15 +17,17 @@ from barnabas.protocol.messages.describe_producers import (
 )
 from barnabas.server.cluster.topic_names import validate_topic_name
 from barnabas.server.requests.answer_room import AnswerRoom
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.security.acl.permissions import READ_TOPIC
 
 NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
 """What Kafka says of a topic; of a partition that a topic does not have it says nothing."""
 
 
-@handles(DescribeProducersRequest)
+@handles(DescribeProducersRequest, needs=asks(READ_TOPIC))
 def describe_producers(
     request: DescribeProducersRequest, context: RequestContext
 ) -> Steps[DescribeProducersResponse]:

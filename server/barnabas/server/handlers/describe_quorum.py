@@ -20,13 +20,15 @@ from barnabas.protocol.messages.describe_quorum import (
     ResponseTopicData,
 )
 from barnabas.server.cluster.metadata_log import MetadataLog
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 
 
-@handles(DescribeQuorumRequest)
+@handles(DescribeQuorumRequest, needs=gate(DESCRIBE_CLUSTER))
 def describe_quorum(
     request: DescribeQuorumRequest, context: RequestContext
 ) -> Steps[DescribeQuorumResponse]:

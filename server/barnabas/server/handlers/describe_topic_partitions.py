@@ -23,13 +23,15 @@ from barnabas.protocol.messages.describe_topic_partitions import (
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
-from barnabas.server.handlers.authorized_operations import TOPIC_OPERATIONS
+from barnabas.server.requests.authorization import asks, authorized_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.bindings import ResourceType
+from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
 
 
-@handles(DescribeTopicPartitionsRequest)
+@handles(DescribeTopicPartitionsRequest, needs=asks(DESCRIBE_TOPIC))
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> Steps[DescribeTopicPartitionsResponse]:
@@ -54,7 +56,7 @@ def describe_topic_partitions(
         topic = context.broker.topics.get(name)
         if topic is None:
             if request.topics:
-                described.append(_unknown(name))
+                described.append(_unknown(name, context))
             continue
         first = start.partition_index if start is not None and start.topic_name == name else 0
         end = min(len(topic.partitions), first + left)
@@ -110,7 +112,7 @@ def _java_order(name: str) -> bytes:
     return name.encode("utf-16-be")
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _unknown(name: str, context: RequestContext) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if reason_invalid(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -120,7 +122,7 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
         topic_id=ZERO_UUID,
         is_internal=is_internal(name),
         partitions=[],
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=authorized_operations(context, ResourceType.TOPIC, name),
     )
 
 
@@ -133,7 +135,7 @@ def _describe(
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=[_partition(index, topic.partitions[index], context) for index in indexes],
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=authorized_operations(context, ResourceType.TOPIC, topic.name),
     )
 
 

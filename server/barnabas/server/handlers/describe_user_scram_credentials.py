@@ -17,12 +17,14 @@ from barnabas.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 from barnabas.server.cluster.scram_credentials import scram_credentials
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 
 
-@handles(DescribeUserScramCredentialsRequest)
+@handles(DescribeUserScramCredentialsRequest, needs=gate(DESCRIBE_CLUSTER))
 def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: RequestContext
 ) -> Steps[DescribeUserScramCredentialsResponse]:

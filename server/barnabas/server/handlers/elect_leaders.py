@@ -16,15 +16,17 @@ from barnabas.protocol.messages.elect_leaders import (
     ReplicaElectionResult,
 )
 from barnabas.server.cluster.partition_changes import Election
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 from barnabas.server.topics.reassignment import PartitionChanges
 
 ELECTIONS: Final[Mapping[int, Election]] = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
-@handles(ElectLeadersRequest)
+@handles(ElectLeadersRequest, needs=gate(ALTER_CLUSTER))
 async def elect_leaders(
     request: ElectLeadersRequest, context: RequestContext
 ) -> ElectLeadersResponse:

@@ -28,9 +28,11 @@ from barnabas.server.fetch.delayed import DelayedFetch
 from barnabas.server.fetch.reader import FetchPlan, LogReadResult
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.partitions.partitions import Partitions
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
+from barnabas.server.security.acl.permissions import CLUSTER_ACTION, READ_TOPIC
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 
@@ -41,7 +43,7 @@ _ISOLATION: Final = (FetchIsolation.HIGH_WATERMARK, FetchIsolation.TXN_COMMITTED
 _NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
-@handles(FetchRequest)
+@handles(FetchRequest, needs=asks(READ_TOPIC, CLUSTER_ACTION))
 def fetch(request: FetchRequest, context: RequestContext) -> Steps[FetchResponse | DelayedFetch]:
     broker = context.broker
     replica_id = _replica_id(request, context.version)

@@ -26,9 +26,15 @@ from barnabas.protocol.messages.find_coordinator import (
 )
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.permissions import (
+    CLUSTER_ACTION,
+    DESCRIBE_GROUP,
+    DESCRIBE_TRANSACTIONAL_ID,
+)
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
@@ -50,7 +56,9 @@ class Found(NamedTuple):
     port: int = -1
 
 
-@handles(FindCoordinatorRequest)
+@handles(
+    FindCoordinatorRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, CLUSTER_ACTION)
+)
 def find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext
 ) -> Steps[FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]]:

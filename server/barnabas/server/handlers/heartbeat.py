@@ -5,11 +5,13 @@ Heartbeat: a member is alive.
 from __future__ import annotations
 
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.permissions import READ_GROUP
 
 
-@handles(HeartbeatRequest)
+@handles(HeartbeatRequest, needs=gate(READ_GROUP))
 def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
     """
     Prolong the session of the member, or tell it that it has to join again.

@@ -13,8 +13,15 @@ from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdResponse,
 )
 from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.permissions import (
+    IDEMPOTENT_WRITE,
+    TWO_PHASE_COMMIT,
+    WRITE_TOPIC,
+    WRITE_TRANSACTIONAL_ID,
+)
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -22,7 +29,10 @@ FENCED_SINCE = 4
 """The version from which on producers know PRODUCER_FENCED."""
 
 
-@handles(InitProducerIdRequest)
+@handles(
+    InitProducerIdRequest,
+    needs=asks(WRITE_TRANSACTIONAL_ID, TWO_PHASE_COMMIT, IDEMPOTENT_WRITE, WRITE_TOPIC),
+)
 async def init_producer_id(
     request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:

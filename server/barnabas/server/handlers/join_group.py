@@ -9,19 +9,23 @@ from typing import Final
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from barnabas.server.groups.classic.joining import Caller, offer_of
-from barnabas.server.handlers.client_host import client_host
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.permissions import READ_GROUP
+from barnabas.server.security.host_address import host_address
 
 NULL_PROTOCOL_SINCE: Final = 7
 
 
-@handles(JoinGroupRequest)
+@handles(JoinGroupRequest, needs=gate(READ_GROUP))
 async def join_group(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
     """
     Answer when the round of joins is over, or at once if there is nothing to wait for.
     """
-    caller = Caller(context.version, context.client_id or "", client_host(context.client.address))
+    caller = Caller(
+        context.version, context.client_id or "", f"/{host_address(context.client.address)}"
+    )
     offer = await context.broker.turns.finish(offer_of(request))
     return _of_version(await context.broker.groups.join(request, caller, offer), context.version)
 

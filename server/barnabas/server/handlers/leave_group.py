@@ -14,14 +14,16 @@ from barnabas.protocol.messages.leave_group import (
 )
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import READ_GROUP
 
 SEVERAL_MEMBERS_SINCE: Final = 3
 
 
-@handles(LeaveGroupRequest)
+@handles(LeaveGroupRequest, needs=gate(READ_GROUP))
 def leave_group(
     request: LeaveGroupRequest, context: RequestContext
 ) -> Steps[LeaveGroupResponse | Delayed]:

@@ -17,8 +17,10 @@ from barnabas.protocol.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 from barnabas.server.cluster.image import ResourceType
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.permissions import DESCRIBE_CONFIGS_CLUSTER
 
 
 def _configured(kind: ResourceType) -> Callable[[RequestContext], Iterable[str]]:
@@ -41,7 +43,7 @@ The names of the resources of each type, in the order of the answer.
 """
 
 
-@handles(ListConfigResourcesRequest)
+@handles(ListConfigResourcesRequest, needs=gate(DESCRIBE_CONFIGS_CLUSTER))
 def list_config_resources(
     request: ListConfigResourcesRequest, context: RequestContext
 ) -> ListConfigResourcesResponse:

@@ -29,6 +29,7 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.partitions.partition import Partition
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import (
@@ -36,6 +37,7 @@ from barnabas.server.scheduling.turns import (
     Steps,
     finished,
 )
+from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -51,7 +53,7 @@ CONSUMER: Final = -1
 NONE: Final = -1
 
 
-@handles(ListOffsetsRequest)
+@handles(ListOffsetsRequest, needs=asks(DESCRIBE_TOPIC))
 def list_offsets(
     request: ListOffsetsRequest, context: RequestContext
 ) -> Steps[ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]]:

@@ -14,13 +14,15 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     OngoingTopicReassignment,
 )
 from barnabas.server.cluster.image import Topic
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.server.topics.reassignment import is_moving
 
 
-@handles(ListPartitionReassignmentsRequest)
+@handles(ListPartitionReassignmentsRequest, needs=gate(DESCRIBE_CLUSTER))
 def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: RequestContext
 ) -> Steps[ListPartitionReassignmentsResponse]:

@@ -16,14 +16,16 @@ from barnabas.protocol.messages.list_transactions import (
     TransactionState,
 )
 from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import DESCRIBE_TRANSACTIONAL_ID
 from barnabas.server.transactions import state
 from barnabas.server.transactions.transaction import Transaction
 
 
-@handles(ListTransactionsRequest)
+@handles(ListTransactionsRequest, needs=asks(DESCRIBE_TRANSACTIONAL_ID))
 def list_transactions(
     request: ListTransactionsRequest, context: RequestContext
 ) -> Steps[ListTransactionsResponse | Coroutine[Any, Any, ListTransactionsResponse]]:

@@ -24,19 +24,29 @@ from barnabas.protocol.messages.metadata import (
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
-from barnabas.server.handlers.authorized_operations import (
-    CLUSTER_OPERATIONS,
+from barnabas.server.requests.authorization import (
     NOT_REQUESTED,
-    TOPIC_OPERATIONS,
+    asks,
+    authorized_cluster_operations,
+    authorized_operations,
 )
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.security.acl.bindings import ResourceType
+from barnabas.server.security.acl.permissions import (
+    CREATE_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_TOPIC,
+)
 
 FIRST_WITH_TOPIC_IDS: Final = 12
 
 
-@handles(MetadataRequest)
+@handles(
+    MetadataRequest, needs=asks(DESCRIBE_TOPIC, CREATE_TOPIC, CREATE_CLUSTER, DESCRIBE_CLUSTER)
+)
 def metadata(
     request: MetadataRequest, context: RequestContext
 ) -> Steps[MetadataResponse | Coroutine[Any, Any, MetadataResponse]]:
@@ -137,7 +147,7 @@ def _find(
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if reason_invalid(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return _unknown(code, name=name, operations=_topic_operations(request))
+    return _unknown(code, name=name, operations=_topic_operations(name, request, context))
 
 
 def _unknown(
@@ -170,7 +180,7 @@ def _describe(
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=partitions,
-        topic_authorized_operations=_topic_operations(request),
+        topic_authorized_operations=_topic_operations(topic.name, request, context),
     )
 
 
@@ -206,8 +216,10 @@ def _partition_v0(
     return described
 
 
-def _topic_operations(request: MetadataRequest) -> int:
-    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_REQUESTED
+def _topic_operations(name: str, request: MetadataRequest, context: RequestContext) -> int:
+    if not request.include_topic_authorized_operations:
+        return NOT_REQUESTED
+    return authorized_operations(context, ResourceType.TOPIC, name)
 
 
 def _respond(
@@ -227,5 +239,7 @@ def _respond(
         cluster_id=context.broker.cluster_id,
         controller_id=context.broker.node_id,
         topics=topics,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if with_cluster else NOT_REQUESTED,
+        cluster_authorized_operations=(
+            authorized_cluster_operations(context) if with_cluster else NOT_REQUESTED
+        ),
     )

@@ -23,14 +23,16 @@ from barnabas.protocol.messages.offset_commit import (
 )
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, finished, map_in_steps
+from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
 
 TOPIC_IDS_SINCE: Final = 10
 
 
-@handles(OffsetCommitRequest)
+@handles(OffsetCommitRequest, needs=asks(READ_GROUP, READ_TOPIC))
 def offset_commit(
     request: OffsetCommitRequest, context: RequestContext
 ) -> Steps[OffsetCommitResponse | Delayed]:

@@ -15,12 +15,14 @@ from barnabas.protocol.messages.offset_delete import (
 )
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import DELETE_GROUP, READ_TOPIC
 
 
-@handles(OffsetDeleteRequest)
+@handles(OffsetDeleteRequest, needs=asks(DELETE_GROUP, READ_TOPIC))
 def offset_delete(
     request: OffsetDeleteRequest, context: RequestContext
 ) -> Steps[OffsetDeleteResponse | Delayed]:

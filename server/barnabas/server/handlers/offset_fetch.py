@@ -23,15 +23,17 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.server.groups.offsets.answers import no_offset
 from barnabas.server.requests.answer_room import AnswerRoom
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 
 
-@handles(OffsetFetchRequest)
+@handles(OffsetFetchRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
 def offset_fetch(
     request: OffsetFetchRequest, context: RequestContext
 ) -> Steps[OffsetFetchResponse]:

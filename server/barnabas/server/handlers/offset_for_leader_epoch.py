@@ -16,12 +16,14 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
 
 
-@handles(OffsetForLeaderEpochRequest)
+@handles(OffsetForLeaderEpochRequest, needs=asks(CLUSTER_ACTION, DESCRIBE_TOPIC))
 def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> Steps[OffsetForLeaderEpochResponse]:

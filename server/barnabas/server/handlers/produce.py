@@ -23,9 +23,11 @@ from barnabas.server.produce.append import ProduceAppends, Produced
 from barnabas.server.produce.delayed import DelayedProduce
 from barnabas.server.produce.transactions import Participation
 from barnabas.server.produce.validation import FIRST_ZSTD_VERSION, check_codec, is_transactional
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps, map_in_steps
+from barnabas.server.security.acl.permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 
 
 def forget_records(request: ProduceRequest) -> None:
@@ -37,7 +39,7 @@ def forget_records(request: ProduceRequest) -> None:
             data.records = None
 
 
-@handles(ProduceRequest, forget=forget_records)
+@handles(ProduceRequest, needs=asks(WRITE_TOPIC, WRITE_TRANSACTIONAL_ID), forget=forget_records)
 def produce(request: ProduceRequest, context: RequestContext) -> Any:
     """
     Returns:

@@ -12,13 +12,14 @@ from barnabas.protocol.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from barnabas.server.requests.authenticating import become_authenticated, wait_after_failure
+from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import AnswerAndClose
 from barnabas.server.requests.registry import Answer, handles
 from barnabas.server.security.errors import AuthenticationFailed
 
 
-@handles(SaslAuthenticateRequest)
+@handles(SaslAuthenticateRequest, needs=NOTHING)
 def sasl_authenticate(request: SaslAuthenticateRequest, context: RequestContext) -> Answer:
     authentication = context.client.authentication
     if authentication is None or not authentication.is_in_exchange:

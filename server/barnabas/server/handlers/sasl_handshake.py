@@ -7,12 +7,13 @@ from __future__ import annotations
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from barnabas.server.requests.authenticating import wait_after_failure
+from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import AnswerAndClose
 from barnabas.server.requests.registry import Answer, handles
 
 
-@handles(SaslHandshakeRequest)
+@handles(SaslHandshakeRequest, needs=NOTHING)
 def sasl_handshake(request: SaslHandshakeRequest, context: RequestContext) -> Answer:
     authentication = context.client.authentication
     if authentication is None:

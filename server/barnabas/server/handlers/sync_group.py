@@ -9,13 +9,15 @@ from typing import Final
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from barnabas.server.groups.answers import sync_error
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.permissions import READ_GROUP
 
 PROTOCOL_REQUIRED_SINCE: Final = 5
 
 
-@handles(SyncGroupRequest)
+@handles(SyncGroupRequest, needs=gate(READ_GROUP))
 async def sync_group(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
     """
     Answer when the assignment is there.

@@ -32,9 +32,11 @@ from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.groups.offsets.answers import transactional_commit_error
 from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
 from barnabas.server.transactions.participation import (
     Participant,
     TransactionProtocol,
@@ -50,7 +52,7 @@ LOADING_SINCE: Final = 2
 """Producers of before cannot take COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
 
 
-@handles(TxnOffsetCommitRequest)
+@handles(TxnOffsetCommitRequest, needs=asks(WRITE_TRANSACTIONAL_ID, READ_GROUP, READ_TOPIC))
 async def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:

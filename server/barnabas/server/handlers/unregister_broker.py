@@ -15,13 +15,15 @@ from barnabas.protocol.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 
 logger = logging.getLogger(__name__)
 
 
-@handles(UnregisterBrokerRequest)
+@handles(UnregisterBrokerRequest, needs=gate(ALTER_CLUSTER))
 async def unregister_broker(
     request: UnregisterBrokerRequest, context: RequestContext
 ) -> UnregisterBrokerResponse:

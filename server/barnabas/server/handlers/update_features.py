@@ -15,14 +15,16 @@ from barnabas.protocol.messages.update_features import (
     UpdateFeaturesResponse,
 )
 from barnabas.server.cluster.feature_updates import FeatureUpdate, feature_records
+from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import map_in_steps
+from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 
 logger = logging.getLogger(__name__)
 
 
-@handles(UpdateFeaturesRequest)
+@handles(UpdateFeaturesRequest, needs=gate(ALTER_CLUSTER))
 async def update_features(
     request: UpdateFeaturesRequest, context: RequestContext
 ) -> UpdateFeaturesResponse:

@@ -30,9 +30,11 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from barnabas.storage.state_files.file_names import TopicPartition
 
 Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
@@ -41,7 +43,7 @@ Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
 _NOT_READY = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator)
 
 
-@handles(WriteTxnMarkersRequest)
+@handles(WriteTxnMarkersRequest, needs=asks(ALTER_CLUSTER, CLUSTER_ACTION))
 async def write_txn_markers(
     request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
+    from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.security import Security
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
@@ -59,6 +60,7 @@ class BrokerParts:
     turns: Turns
     advertised_address: AdvertisedAddressCheck
     security: Security
+    authorizer: StandardAuthorizer | None = None  # None allows everything
 
     @property
     def groups(self) -> GroupCoordinator:

@@ -34,10 +34,13 @@ from barnabas.protocol.errors import (
     without_frames,
 )
 from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.requests.authorization import REFUSALS
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.errors import AnswerAndClose, CloseConnection
 from barnabas.server.requests.release import released
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
+from barnabas.server.security.host_address import host_address
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from barnabas.server.requests.registry import Answer, Later
     from barnabas.server.requests.route import Route
     from barnabas.server.scheduling.turns import Work
+    from barnabas.server.security.acl.permissions import Permission
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +73,10 @@ The same for a request that is little else than entries of arrays.
 MOST_ENTRIES: Final = 1 << 18
 """
 A request whose arrays have more entries, all together, closes its connection.
+"""
+MOST_OF_A_NAME: Final = 300
+"""
+How many characters of the name of a resource the log has.
 """
 
 _DELAYED: Final = 1
@@ -235,6 +243,49 @@ class RequestContext:
         if forget is not None:
             forget(self.request)
             self.held_bytes = 0
+
+    # What the client may do
+
+    def allows(self, permission: Permission, name: str) -> bool:
+        """
+        Whether the client may do this with the resource *name*; the log says if it may not.
+        """
+        authorizer = self.broker.authorizer
+        if authorizer is None or self.sees(permission, name):
+            return True
+        authorizer.audit.refused(
+            "%s of %s may not %s %r: %s",
+            self.client.principal,
+            self.client,
+            permission,
+            name[:MOST_OF_A_NAME],
+            self.route.name,
+        )
+        self.broker.metrics.count_refusal(permission.resource_type.name, permission.operation.name)
+        return False
+
+    def sees(self, permission: Permission, name: str) -> bool:
+        """
+        Whether the client may do this with the resource *name*. It has not asked for it, and
+        nothing is said if it may not.
+        """
+        authorizer = self.broker.authorizer
+        if authorizer is None:
+            return True
+        client = self.client
+        return authorizer.allows(client.principal, host_address(client.address), permission, name)
+
+    def require(self, permission: Permission, name: str = CLUSTER_NAME) -> None:
+        """
+        Raises:
+            KafkaError: the client may not do this with the resource *name*.
+        """
+        if self.allows(permission, name):
+            return
+        error = REFUSALS[permission.resource_type]
+        if permission.resource_type == ResourceType.CLUSTER:
+            raise error(f"{self.route.name} needs {permission}.")
+        raise error
 
     # The answer
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from barnabas.protocol import apis
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.headers import RequestHeader, decode_request_header
+from barnabas.server.requests.authorization import gated
 from barnabas.server.requests.context import Pending, RequestContext, frame_of
 from barnabas.server.requests.error_response import unsupported_version
 from barnabas.server.requests.errors import CloseConnection
@@ -91,7 +92,10 @@ class Dispatcher:
         requests = self._broker.metrics.counter(
             "requests", "Requests received.", api=registration.name
         )
-        route = self._routes[key, version] = Route(registration, version, requests)
+        route = Route(registration, version, requests)
+        if self._broker.authorizer is not None and registration.needs.is_gate:
+            route.handler = gated(registration.handler, *registration.needs.permissions)
+        self._routes[key, version] = route
         return route
 
     def _unsupported(self, header: RequestHeader) -> list[Buffer]:

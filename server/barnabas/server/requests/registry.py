@@ -19,6 +19,7 @@ from barnabas.protocol.structs import struct
 from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
+    from barnabas.server.requests.authorization import Needs
     from barnabas.server.scheduling.turns import Steps
 
 Req = TypeVar("Req", bound=Message)
@@ -41,6 +42,7 @@ class Registration:
     request: type[Message]
     response: type[Message]
     handler: Handler
+    needs: Needs
     versions: range  # what is answered
     advertised: range  # what ApiVersions lists, which may be more: see Produce
     forget: Callable[[Any], None] | None = None
@@ -94,12 +96,14 @@ HANDLERS: Final = Handlers()
 def handles(
     request: type[Req],
     *,
+    needs: Needs,
     forget: Callable[[Req], None] | None = None,
 ) -> Callable[[H], H]:
     """
     Register the handler of an API.
 
     Args:
+        needs: what a client has to be allowed.
         forget: lets go of the large fields of a request whose effects are done while its answer
             waits, so that they do not keep the frame.
     """
@@ -113,6 +117,7 @@ def handles(
             request=request,
             response=RESPONSES[key],
             handler=handler,
+            needs=needs,
             versions=request.api.versions,
             advertised=request.api.advertised,
             forget=forget,

@@ -1,5 +1,5 @@
 """
-The address of a client, in the words that Kafka uses for it in groups.
+The address of a client as Java writes it.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from ipaddress import IPv6Address, ip_address
 
 
 @lru_cache(maxsize=1024)
-def client_host(address: str) -> str:
+def host_address(address: str) -> str:
     """
-    What Java's ``InetAddress.toString`` makes of an address without a name: a slash, and for IPv6
-    all eight groups without leading zeros.
+    What Java's ``InetAddress.getHostAddress`` makes of an address: for IPv6 all eight groups
+    without leading zeros, and IPv4 where IPv6 only carries it.
     """
     try:
         parsed = ip_address(address)
     except ValueError:
-        return f"/{address}"
+        return address
     if not isinstance(parsed, IPv6Address):
-        return f"/{parsed}"
+        return str(parsed)
     if parsed.ipv4_mapped is not None:
-        return f"/{parsed.ipv4_mapped}"
+        return str(parsed.ipv4_mapped)
     pairs = zip(parsed.packed[::2], parsed.packed[1::2], strict=True)
     groups = ":".join(f"{high << 8 | low:x}" for high, low in pairs)
     scope = f"%{parsed.scope_id}" if parsed.scope_id else ""
-    return f"/{groups}{scope}"
+    return f"{groups}{scope}"

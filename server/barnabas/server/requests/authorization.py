@@ -1,0 +1,133 @@
+"""
+What a request needs to be allowed, and what becomes of one that is not.
+
+Each handler declares it (``registry.handles``). With a ``gate`` the broker asks before the handler
+is called, and the answer to a refusal has the error wherever the API has a place for one. A handler
+that ``asks`` does so itself, for each topic or group that it is about to look at or to change:
+
+=======================  ========================================================================
+``context.allows``       a client wants to do something with the resource, and is told if it may
+                         not; refusals are logged
+``context.sees``         the resource is left out for a client that may not
+``context.require``      as ``allows``, and raises the error of its type
+=======================  ========================================================================
+"""
+
+# Compiled: see hatch_build.py.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from barnabas.protocol.errors import (
+    ClusterAuthorizationFailed,
+    DelegationTokenAuthorizationFailed,
+    GroupAuthorizationFailed,
+    KafkaError,
+    TopicAuthorizationFailed,
+    TransactionalIdAuthorizationFailed,
+)
+from barnabas.protocol.structs import NamedTuple
+from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
+from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER, SUPPORTED, Permission
+
+if TYPE_CHECKING:
+    from barnabas.server.requests.context import RequestContext
+    from barnabas.server.requests.registry import Answer, Handler
+
+REFUSALS: Final[Mapping[ResourceType, type[KafkaError]]] = {
+    ResourceType.TOPIC: TopicAuthorizationFailed,
+    ResourceType.GROUP: GroupAuthorizationFailed,
+    ResourceType.CLUSTER: ClusterAuthorizationFailed,
+    ResourceType.TRANSACTIONAL_ID: TransactionalIdAuthorizationFailed,
+    ResourceType.DELEGATION_TOKEN: DelegationTokenAuthorizationFailed,
+}
+"""
+The error of a client that may not do something, by the type of the resource.
+"""
+
+
+NOT_REQUESTED: Final = -(2**31)
+"""
+In place of what a client may do, if it has not asked.
+"""
+
+
+class Needs(NamedTuple):
+    """
+    The permissions that requests of an API need or ask for.
+    """
+
+    permissions: tuple[Permission, ...]
+    is_gate: bool
+
+
+NOTHING: Final = Needs((), is_gate=False)
+"""
+Everyone may send the request, and all are answered alike.
+"""
+
+
+def gate(permission: Permission) -> Needs:
+    """
+    Only a client with this permission is served: for the cluster, or for the group or the
+    transactional id that the request names.
+    """
+    return Needs((permission,), is_gate=True)
+
+
+def asks(*permissions: Permission) -> Needs:
+    """
+    The handler asks for some of these permissions, by what the request is about.
+    """
+    return Needs(permissions, is_gate=False)
+
+
+def gated(handler: Handler, permission: Permission) -> Handler:
+    """
+    *handler*, called for a client that has the permission only.
+    """
+    kind = permission.resource_type
+
+    def guarded(request: Any, context: RequestContext) -> Answer:
+        if kind == ResourceType.CLUSTER:
+            name = CLUSTER_NAME
+        elif kind == ResourceType.GROUP:
+            name = request.group_id
+        else:
+            assert kind == ResourceType.TRANSACTIONAL_ID, f"no request names one {kind.name}"
+            name = request.transactional_id
+        context.require(permission, name)
+        return handler(request, context)
+
+    return guarded
+
+
+def authorized_operations(context: RequestContext, resource_type: ResourceType, name: str) -> int:
+    """
+    What the client may do with a resource (KIP-430): bit *n* stands for the operation with that
+    number.
+    """
+    if context.broker.authorizer is None:
+        return _ALL[resource_type]
+    return _bits(each for each in SUPPORTED[resource_type] if context.sees(each, name))
+
+
+def authorized_cluster_operations(context: RequestContext) -> int:
+    """
+    What the client may do with the cluster; nothing, unless it may describe it.
+    """
+    if not context.allows(DESCRIBE_CLUSTER, CLUSTER_NAME):
+        return 0
+    return authorized_operations(context, ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+def _bits(permissions: Iterable[Permission]) -> int:
+    return sum(1 << permission.operation for permission in permissions)
+
+
+_ALL: Final = {kind: _bits(permissions) for kind, permissions in SUPPORTED.items()}
+"""
+The operations that a client may do where everything is allowed.
+"""

@@ -1,0 +1,3 @@
+"""
+Who may do what: access control lists and the authorizer that goes by them.
+"""

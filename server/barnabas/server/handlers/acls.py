@@ -1,39 +1,49 @@
 """
-DescribeAcls, CreateAcls and DeleteAcls, as Kafka answers without an authorizer (Kafka ``AclApis``).
+DescribeAcls, CreateAcls and DeleteAcls (Kafka ``AclApis``).
 
-Entries that a Kafka left in the metadata log stay in it, and are not acted upon. A request with a
-kind that is called unknown makes no sense to Kafka, which hangs up on who sends it.
+Without an authorizer they are refused: entries that are in the metadata log stay in it. A request
+with a number that is called unknown makes no sense to Kafka, which closes the connection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final
 
-from barnabas.protocol.errors import SecurityDisabled
+from barnabas.protocol.errors import ErrorCode, KafkaError, SecurityDisabled
 from barnabas.protocol.messages.create_acls import (
+    AclCreation,
+    AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
 )
 from barnabas.protocol.messages.delete_acls import (
     DeleteAclsFilter,
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from barnabas.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from barnabas.protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+from barnabas.server.cluster import acl_changes
+from barnabas.server.cluster.image import Versioned
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.security.acl.bindings import AclBinding, AclBindingFilter
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER, DESCRIBE_CLUSTER
 
 UNKNOWN: Final = 0
 """
 What the kind of a resource, a pattern, an operation or a permission is that nobody knows.
 """
-
-NO_AUTHORIZER: Final = "No Authorizer is configured."
 
 
 def _reject_unknown(kinds: Iterable[int]) -> None:
@@ -56,13 +66,46 @@ def _of_filter(wanted: DescribeAclsRequest | DeleteAclsFilter) -> tuple[int, ...
 
 
 @handles(DescribeAclsRequest, needs=asks(DESCRIBE_CLUSTER))
-def describe_acls(request: DescribeAclsRequest, _context: RequestContext) -> DescribeAclsResponse:
+def describe_acls(
+    request: DescribeAclsRequest, context: RequestContext
+) -> Steps[DescribeAclsResponse]:
     _reject_unknown(_of_filter(request))
-    raise SecurityDisabled("No Authorizer is configured on the broker")
+    context.require(DESCRIBE_CLUSTER)
+    if context.broker.authorizer is None:
+        raise SecurityDisabled("No Authorizer is configured on the broker")
+    wanted = _filter(request)
+    found: dict[tuple[int, str, int], list[AclDescription]] = {}
+    for _, entry in context.broker.image.acls.items():
+        yield
+        if wanted.matches(entry):
+            resource = (entry.resource_type, entry.resource_name, entry.pattern_type)
+            found.setdefault(resource, []).append(
+                AclDescription(
+                    principal=entry.principal,
+                    host=entry.host,
+                    operation=entry.operation,
+                    permission_type=entry.permission_type,
+                )
+            )
+    resources = []
+    for (resource_type, name, pattern_type), entries in found.items():
+        yield
+        resources.append(
+            DescribeAclsResource(
+                resource_type=resource_type,
+                resource_name=name,
+                pattern_type=pattern_type,
+                acls=entries,
+            )
+        )
+    return DescribeAclsResponse(error_code=ErrorCode.NONE, resources=resources)
 
 
 @handles(CreateAclsRequest, needs=asks(ALTER_CLUSTER))
-def create_acls(request: CreateAclsRequest, _context: RequestContext) -> Steps[CreateAclsResponse]:
+def create_acls(
+    request: CreateAclsRequest, context: RequestContext
+) -> Steps[Coroutine[Any, Any, CreateAclsResponse]]:
+    entries = []
     for creation in request.creations:
         yield
         _reject_unknown(
@@ -73,12 +116,108 @@ def create_acls(request: CreateAclsRequest, _context: RequestContext) -> Steps[C
                 creation.permission_type,
             )
         )
-    raise SecurityDisabled(NO_AUTHORIZER)
+        entries.append(_entry(creation))
+    context.require(ALTER_CLUSTER)
+    _check_authorizer(context)
+    return _create(entries, context)
+
+
+async def _create(entries: list[AclBinding], context: RequestContext) -> CreateAclsResponse:
+    controller = context.broker.controller
+
+    async def create() -> list[KafkaError | None]:
+        made: list[Versioned] = []
+        plan = acl_changes.creation(context.broker.image.acls, entries, made)
+        outcomes = await controller.in_turns(plan)
+        await controller.write(made)
+        return outcomes
+
+    outcomes = await controller.change(create)
+    results = map_in_steps(_creation_result, outcomes)
+    return CreateAclsResponse(results=await context.broker.turns.finish(results))
 
 
 @handles(DeleteAclsRequest, needs=asks(ALTER_CLUSTER))
-def delete_acls(request: DeleteAclsRequest, _context: RequestContext) -> Steps[DeleteAclsResponse]:
+def delete_acls(
+    request: DeleteAclsRequest, context: RequestContext
+) -> Steps[Coroutine[Any, Any, DeleteAclsResponse]]:
+    filters = []
     for wanted in request.filters:
         yield
         _reject_unknown(_of_filter(wanted))
-    raise SecurityDisabled(NO_AUTHORIZER)
+        filters.append(_filter(wanted))
+    context.require(ALTER_CLUSTER)
+    _check_authorizer(context)
+    return _delete(filters, context)
+
+
+async def _delete(filters: list[AclBindingFilter], context: RequestContext) -> DeleteAclsResponse:
+    controller = context.broker.controller
+
+    async def delete() -> list[list[AclBinding] | KafkaError]:
+        made: list[Versioned] = []
+        plan = acl_changes.deletion(context.broker.image.acls, filters, made)
+        outcomes = await controller.in_turns(plan)
+        await controller.write(made)
+        return outcomes
+
+    outcomes = await controller.change(delete)
+    results = each_in_steps(_deletion_result, outcomes)
+    return DeleteAclsResponse(filter_results=await context.broker.turns.finish(results))
+
+
+def _check_authorizer(context: RequestContext) -> None:
+    if context.broker.authorizer is None:
+        raise SecurityDisabled("No Authorizer is configured.")
+
+
+def _entry(creation: AclCreation) -> AclBinding:
+    return AclBinding(
+        resource_type=creation.resource_type,
+        resource_name=creation.resource_name,
+        pattern_type=creation.resource_pattern_type,
+        principal=creation.principal,
+        host=creation.host,
+        operation=creation.operation,
+        permission_type=creation.permission_type,
+    )
+
+
+def _filter(wanted: DescribeAclsRequest | DeleteAclsFilter) -> AclBindingFilter:
+    return AclBindingFilter(
+        resource_type=wanted.resource_type_filter,
+        resource_name=wanted.resource_name_filter,
+        pattern_type=wanted.pattern_type_filter,
+        principal=wanted.principal_filter,
+        host=wanted.host_filter,
+        operation=wanted.operation,
+        permission_type=wanted.permission_type,
+    )
+
+
+def _creation_result(error: KafkaError | None) -> AclCreationResult:
+    if error is None:
+        return AclCreationResult(error_code=ErrorCode.NONE)
+    return AclCreationResult(error_code=error.code, error_message=str(error))
+
+
+def _deletion_result(outcome: list[AclBinding] | KafkaError) -> Steps[DeleteAclsFilterResult]:
+    if isinstance(outcome, KafkaError):
+        return DeleteAclsFilterResult(
+            error_code=outcome.code, error_message=str(outcome), matching_acls=[]
+        )
+    deleted = yield from map_in_steps(_deleted, outcome)
+    return DeleteAclsFilterResult(error_code=ErrorCode.NONE, matching_acls=deleted)
+
+
+def _deleted(entry: AclBinding) -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        error_code=ErrorCode.NONE,
+        resource_type=entry.resource_type,
+        resource_name=entry.resource_name,
+        pattern_type=entry.pattern_type,
+        principal=entry.principal,
+        host=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission_type,
+    )

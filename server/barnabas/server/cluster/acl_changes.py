@@ -1,0 +1,152 @@
+"""
+Which records add and remove access control entries (Kafka ``AclControlManager``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from barnabas.protocol.errors import InvalidRequest, KafkaError
+from barnabas.protocol.internal_topics.metadata_records import RemoveAccessControlEntryRecord
+from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, check_size
+from barnabas.server.cluster.image import Versioned, acl_record
+from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.acls import Acls
+from barnabas.server.security.acl.bindings import (
+    CLUSTER_NAME,
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+from barnabas.storage.uuids import random_uuid
+
+# What a filter may have.
+_TYPES: Final = frozenset(ResourceType) - {ResourceType.UNKNOWN}
+_PATTERNS: Final = frozenset(PatternType) - {PatternType.UNKNOWN}
+_OPERATIONS: Final = frozenset(AclOperation) - {AclOperation.UNKNOWN}
+_PERMISSIONS: Final = frozenset(AclPermissionType) - {AclPermissionType.UNKNOWN}
+# What an entry may have.
+_CONCRETE: Final = (
+    ("resourceType", "resource_type", _TYPES - {ResourceType.ANY}),
+    ("patternType", "pattern_type", _PATTERNS - {PatternType.ANY, PatternType.MATCH}),
+    ("operation", "operation", _OPERATIONS - {AclOperation.ANY}),
+    ("permissionType", "permission_type", _PERMISSIONS - {AclPermissionType.ANY}),
+)
+
+
+def check_new(entry: AclBinding) -> None:
+    """
+    Raises:
+        InvalidRequest: there can be no such entry.
+    """
+    for what, field, known in _CONCRETE:
+        number = getattr(entry, field)
+        if number not in known:
+            raise InvalidRequest(f"Invalid {what} {number}")
+    if entry.resource_type == ResourceType.CLUSTER and entry.resource_name != CLUSTER_NAME:
+        raise InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+    if not entry.resource_name:
+        raise InvalidRequest("Invalid empty resource name")
+    if ":" not in entry.principal:
+        raise InvalidRequest(
+            f"Could not parse principal from `{entry.principal}` (no colon is present separating"
+            " the principal type from the principal name)"
+        )
+
+
+def check_filter(wanted: AclBindingFilter) -> None:
+    """
+    Raises:
+        InvalidRequest: the filter has a number that stands for nothing.
+    """
+    if wanted.resource_type not in _TYPES or wanted.pattern_type not in _PATTERNS:
+        raise InvalidRequest("Unknown patternFilter.")
+    if wanted.operation not in _OPERATIONS or wanted.permission_type not in _PERMISSIONS:
+        raise InvalidRequest("Unknown entryFilter.")
+
+
+def creation(
+    acls: Acls, entries: Sequence[AclBinding], made: list[Versioned]
+) -> Steps[list[KafkaError | None]]:
+    """
+    Plan new entries. One that is there already, or is asked for twice, is made once.
+
+    Args:
+        made: gets the records.
+
+    Returns:
+        For each entry, why it cannot be made.
+
+    Raises:
+        PolicyViolation: there are too many.
+    """
+    outcomes: list[KafkaError | None] = []
+    new: set[AclBinding] = set()
+    for entry in entries:
+        yield
+        try:
+            check_new(entry)
+        except InvalidRequest as error:
+            outcomes.append(error.with_traceback(None))
+            continue
+        outcomes.append(None)
+        if entry not in acls and entry not in new:
+            new.add(entry)
+            made.append(acl_record(_unused_id(acls), entry))
+    check_size(made)
+    return outcomes
+
+
+def _unused_id(acls: Acls) -> UUID:
+    while acls.has_id(acl_id := random_uuid()):
+        pass
+    return acl_id
+
+
+def deletion(
+    acls: Acls, filters: Sequence[AclBindingFilter], made: list[Versioned]
+) -> Steps[list[list[AclBinding] | KafkaError]]:
+    """
+    Plan the removal of all entries that *filters* mean.
+
+    Args:
+        made: gets the records.
+
+    Returns:
+        For each filter, the entries, also those that an earlier filter means; or its error.
+
+    Raises:
+        InvalidRequest: they mean too many.
+    """
+    outcomes: list[list[AclBinding] | KafkaError] = []
+    there = acls.items()
+    removed: set[UUID] = set()
+    for wanted in filters:
+        try:
+            check_filter(wanted)
+        except InvalidRequest as error:
+            outcomes.append(error.with_traceback(None))
+            yield
+            continue
+        found = []
+        for acl_id, entry in there:
+            yield
+            if not wanted.matches(entry):
+                continue
+            found.append(entry)
+            if acl_id not in removed:
+                removed.add(acl_id)
+                made.append((RemoveAccessControlEntryRecord(id=acl_id), 0))
+                if len(removed) > MAX_RECORDS_PER_REQUEST:
+                    raise InvalidRequest(
+                        f"Cannot remove more than {MAX_RECORDS_PER_REQUEST} acls in a single"
+                        " delete operation."
+                    )
+        outcomes.append(found)
+        yield
+    return outcomes

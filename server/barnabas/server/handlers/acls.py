@@ -98,7 +98,7 @@ def describe_acls(
                 acls=entries,
             )
         )
-    return DescribeAclsResponse(error_code=ErrorCode.NONE, resources=resources)
+    return DescribeAclsResponse(error_code=ErrorCode.NONE, error_message="", resources=resources)
 
 
 @handles(CreateAclsRequest, needs=asks(ALTER_CLUSTER))

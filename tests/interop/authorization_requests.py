@@ -1,0 +1,698 @@
+"""
+A request of every API that asks who may, about what a client may have and about what it may not.
+
+None changes anything that another one looks at, but for DeleteTopics (``DOOMED``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
+from barnabas.protocol.messages import alter_configs, incremental_alter_configs
+from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from barnabas.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    OpData,
+    RequestEntryData,
+)
+from barnabas.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from barnabas.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
+from barnabas.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from barnabas.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
+from barnabas.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.protocol.messages.describe_acls import DescribeAclsRequest
+from barnabas.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
+from barnabas.protocol.messages.describe_cluster import DescribeClusterRequest
+from barnabas.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
+from barnabas.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
+from barnabas.protocol.messages.describe_producers import DescribeProducersRequest
+from barnabas.protocol.messages.describe_producers import TopicRequest as ProducersOf
+from barnabas.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    RequestPartitionData,
+    RequestTopicData,
+)
+from barnabas.protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from barnabas.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from barnabas.protocol.messages.end_txn import EndTxnRequest
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from barnabas.protocol.messages.list_groups import ListGroupsRequest
+from barnabas.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from barnabas.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+)
+from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from barnabas.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from barnabas.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from barnabas.protocol.messages.sync_group import SyncGroupRequest
+from barnabas.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
+from barnabas.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from barnabas.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
+
+OPEN: Final = "open"
+"""
+What a principal may have something to do with: a topic, a group, a transactional id.
+"""
+OTHER: Final = "other"
+"""
+The same, for nobody who is not allowed everything.
+"""
+MISSING: Final = "missing"
+INVALID: Final = "in valid"
+DOOMED: Final = "doomed"
+"""
+A topic that is like ``OPEN``, to be deleted.
+"""
+NAMES: Final = (OPEN, OTHER, MISSING, INVALID)
+UNKNOWN_ID: Final = UUID(int=77)
+UNKNOWN_PRODUCER: Final = 123_456
+
+Ids = Mapping[str, UUID]
+"""
+The ids of the topics of a broker, by name.
+"""
+BATCH: Final = build_batch([SimpleRecord(0, b"k", b"v")])
+
+
+def _by_id(ids: Ids) -> list[UUID]:
+    return [ids[OPEN], ids[OTHER], UNKNOWN_ID]
+
+
+def _topics(version: int, first_by_id: int, ids: Ids) -> list[dict[str, Any]]:
+    if version >= first_by_id:
+        return [{"topic_id": topic_id} for topic_id in _by_id(ids)]
+    return [{"name": name} for name in NAMES]
+
+
+def _produce(version: int, ids: Ids) -> Iterator[Message]:
+    topics = [
+        TopicProduceData(**topic, partition_data=[PartitionProduceData(index=0, records=BATCH)])
+        for topic in _topics(version, 13, ids)
+    ]
+    yield ProduceRequest(acks=-1, timeout_ms=5000, topic_data=topics)
+    for name in (OPEN, OTHER):
+        yield ProduceRequest(
+            acks=-1, timeout_ms=5000, topic_data=_transactional(version, ids), transactional_id=name
+        )
+
+
+def _transactional(version: int, ids: Ids) -> list[TopicProduceData]:
+    batch = build_batch(
+        [SimpleRecord(0, b"k", b"v")],
+        producer_id=UNKNOWN_PRODUCER,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    return [
+        TopicProduceData(**topic, partition_data=[PartitionProduceData(index=0, records=batch)])
+        for topic in _topics(version, 13, ids)[:2]
+    ]
+
+
+def _fetch(version: int, ids: Ids) -> Iterator[Message]:
+    topics = []
+    for topic in _topics(version, 13, ids):
+        named = {"topic_id": topic["topic_id"]} if version >= 13 else {"topic": topic["name"]}
+        partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+        topics.append(FetchTopic(**named, partitions=[partition]))
+    yield FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics, session_epoch=-1)
+
+
+def _list_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
+    topics = [
+        ListOffsetsTopic(
+            name=name, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]
+        )
+        for name in NAMES
+    ]
+    yield ListOffsetsRequest(replica_id=-1, topics=topics)
+
+
+def _metadata(version: int, ids: Ids) -> Iterator[Message]:
+    flags = {
+        "allow_auto_topic_creation": False,
+        "include_topic_authorized_operations": version >= 8,
+        "include_cluster_authorized_operations": 8 <= version <= 10,
+    }
+    if version < 4:
+        del flags["allow_auto_topic_creation"]
+    yield MetadataRequest(topics=None if version else [], **flags)
+    named = [MetadataRequestTopic(name=name) for name in NAMES]
+    yield MetadataRequest(topics=named, **flags)
+    if version >= 12:
+        known = [MetadataRequestTopic(topic_id=each, name=None) for each in _by_id(ids)]
+        yield MetadataRequest(topics=known, **flags)
+
+
+def _offset_commit(version: int, ids: Ids) -> Iterator[Message]:
+    for group in (OPEN, OTHER):
+        topics = [
+            OffsetCommitRequestTopic(
+                **topic,
+                partitions=[
+                    OffsetCommitRequestPartition(
+                        partition_index=0, committed_offset=5, committed_metadata="m"
+                    )
+                ],
+            )
+            for topic in _topics(version, 10, ids)
+        ]
+        yield OffsetCommitRequest(group_id=group, member_id="", topics=topics)
+
+
+def _offset_fetch(version: int, ids: Ids) -> Iterator[Message]:
+    if version < 8:
+        named = [OffsetFetchRequestTopic(name=name, partition_indexes=[0]) for name in NAMES]
+        for group in (OPEN, OTHER):
+            yield OffsetFetchRequest(group_id=group, topics=named)
+            if version >= 2:
+                yield OffsetFetchRequest(group_id=group, topics=None)
+        return
+    topics = [
+        OffsetFetchRequestTopics(**topic, partition_indexes=[0])
+        for topic in _topics(version, 10, ids)
+    ]
+    for asked in (topics, None):
+        groups = [OffsetFetchRequestGroup(group_id=group, topics=asked) for group in (OPEN, OTHER)]
+        yield OffsetFetchRequest(groups=groups)
+
+
+def _find_coordinator(version: int, _ids: Ids) -> Iterator[Message]:
+    for kind in (0, 1) if version else (0,):
+        if version >= 4:
+            yield FindCoordinatorRequest(key_type=kind, coordinator_keys=[OPEN, OTHER])
+        else:
+            for key in (OPEN, OTHER):
+                yield FindCoordinatorRequest(key=key, key_type=kind)
+
+
+def _join_group(_version: int, _ids: Ids) -> Iterator[Message]:
+    for group in (OPEN, OTHER):
+        yield JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            member_id="nobody",
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+        )
+
+
+def _sync_group(version: int, _ids: Ids) -> Iterator[Message]:
+    for group in (OPEN, OTHER):
+        named = {"protocol_type": "consumer", "protocol_name": "range"} if version >= 5 else {}
+        yield SyncGroupRequest(
+            group_id=group, generation_id=1, member_id="nobody", assignments=[], **named
+        )
+
+
+def _heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
+    for group in (OPEN, OTHER):
+        yield HeartbeatRequest(group_id=group, generation_id=1, member_id="nobody")
+
+
+def _leave_group(version: int, _ids: Ids) -> Iterator[Message]:
+    for group in (OPEN, OTHER):
+        if version < 3:
+            yield LeaveGroupRequest(group_id=group, member_id="nobody")
+        else:
+            yield LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id="nobody")])
+
+
+def _describe_groups(version: int, _ids: Ids) -> Iterator[Message]:
+    asks = {"include_authorized_operations": True} if version >= 3 else {}
+    yield DescribeGroupsRequest(groups=[OPEN, OTHER, MISSING], **asks)
+
+
+def _list_groups(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield ListGroupsRequest()
+
+
+def _delete_groups(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield DeleteGroupsRequest(groups_names=[MISSING, OTHER + MISSING])
+
+
+def _offset_delete(_version: int, _ids: Ids) -> Iterator[Message]:
+    for group in (OPEN, OTHER, MISSING):
+        topics = [
+            OffsetDeleteRequestTopic(
+                name=name, partitions=[OffsetDeleteRequestPartition(partition_index=3)]
+            )
+            for name in NAMES
+        ]
+        yield OffsetDeleteRequest(group_id=group, topics=topics)
+
+
+def new_topic(name: str) -> CreatableTopic:
+    return CreatableTopic(
+        name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+    )
+
+
+def _create_topics(_version: int, _ids: Ids) -> Iterator[Message]:
+    topics = [new_topic(name) for name in (OPEN, OTHER, "open-new", "new", INVALID)]
+    yield CreateTopicsRequest(topics=topics, validate_only=True)
+
+
+def _delete_topics(version: int, ids: Ids) -> Iterator[Message]:
+    if version < 6:
+        yield DeleteTopicsRequest(topic_names=[DOOMED, MISSING, INVALID], timeout_ms=5000)
+        return
+    states = [
+        *(DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in (MISSING, INVALID)),
+        *(DeleteTopicState(name=None, topic_id=each) for each in (ids[DOOMED], UNKNOWN_ID)),
+    ]
+    yield DeleteTopicsRequest(topics=states, timeout_ms=5000)
+
+
+def _delete_records(_version: int, _ids: Ids) -> Iterator[Message]:
+    topics = [
+        DeleteRecordsTopic(
+            name=name, partitions=[DeleteRecordsPartition(partition_index=0, offset=0)]
+        )
+        for name in NAMES
+    ]
+    yield DeleteRecordsRequest(topics=topics, timeout_ms=5000)
+
+
+def _init_producer_id(_version: int, _ids: Ids) -> Iterator[Message]:
+    for name in (None, OPEN, OTHER):
+        yield InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+
+
+def _offset_for_leader_epoch(_version: int, _ids: Ids) -> Iterator[Message]:
+    topics = [
+        OffsetForLeaderTopic(
+            topic=name, partitions=[OffsetForLeaderPartition(partition=0, leader_epoch=0)]
+        )
+        for name in NAMES
+    ]
+    yield OffsetForLeaderEpochRequest(topics=topics, replica_id=-1)
+
+
+def _add_partitions_to_txn(version: int, _ids: Ids) -> Iterator[Message]:
+    for names in ((OPEN,), NAMES):
+        topics = [AddPartitionsToTxnTopic(name=name, partitions=[0]) for name in names]
+        if version < 4:
+            for transactional_id in (OPEN, OTHER):
+                yield AddPartitionsToTxnRequest(
+                    v3_and_below_transactional_id=transactional_id,
+                    v3_and_below_producer_id=UNKNOWN_PRODUCER,
+                    v3_and_below_producer_epoch=0,
+                    v3_and_below_topics=topics,
+                )
+            continue
+        yield AddPartitionsToTxnRequest(
+            transactions=[
+                AddPartitionsToTxnTransaction(
+                    transactional_id=transactional_id,
+                    producer_id=UNKNOWN_PRODUCER,
+                    producer_epoch=0,
+                    verify_only=True,
+                    topics=topics,
+                )
+                for transactional_id in (OPEN, OTHER)
+            ]
+        )
+
+
+def _add_offsets_to_txn(_version: int, _ids: Ids) -> Iterator[Message]:
+    for name, group in ((OPEN, OPEN), (OPEN, OTHER), (OTHER, OPEN)):
+        yield AddOffsetsToTxnRequest(
+            transactional_id=name, producer_id=UNKNOWN_PRODUCER, producer_epoch=0, group_id=group
+        )
+
+
+def _end_txn(_version: int, _ids: Ids) -> Iterator[Message]:
+    for name in (OPEN, OTHER):
+        yield EndTxnRequest(
+            transactional_id=name, producer_id=UNKNOWN_PRODUCER, producer_epoch=0, committed=False
+        )
+
+
+def _write_txn_markers(_version: int, _ids: Ids) -> Iterator[Message]:
+    topics = [WritableTxnMarkerTopic(name=MISSING, partition_indexes=[0])]
+    marker = WritableTxnMarker(
+        producer_id=UNKNOWN_PRODUCER,
+        producer_epoch=0,
+        transaction_result=False,
+        topics=topics,
+        coordinator_epoch=0,
+    )
+    yield WriteTxnMarkersRequest(markers=[marker])
+
+
+def _txn_offset_commit(_version: int, _ids: Ids) -> Iterator[Message]:
+    for name, group in ((OPEN, OPEN), (OPEN, OTHER), (OTHER, OPEN)):
+        topics = [
+            TxnOffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    TxnOffsetCommitRequestPartition(
+                        partition_index=0, committed_offset=5, committed_metadata=None
+                    )
+                ],
+            )
+            for topic in NAMES
+        ]
+        yield TxnOffsetCommitRequest(
+            transactional_id=name,
+            group_id=group,
+            producer_id=UNKNOWN_PRODUCER,
+            producer_epoch=0,
+            topics=topics,
+        )
+
+
+def _describe_transactions(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield DescribeTransactionsRequest(transactional_ids=[OPEN, OTHER, MISSING])
+
+
+def _list_transactions(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield ListTransactionsRequest(state_filters=[], producer_id_filters=[])
+
+
+def _describe_acls(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield DescribeAclsRequest(
+        resource_type_filter=2,
+        resource_name_filter="for nobody",
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+
+
+def _create_acls(_version: int, _ids: Ids) -> Iterator[Message]:
+    creation = AclCreation(
+        resource_type=4,
+        resource_name="another cluster",
+        principal="User:x",
+        host="*",
+        operation=3,
+        permission_type=3,
+    )
+    yield CreateAclsRequest(creations=[creation])
+
+
+def _delete_acls(_version: int, _ids: Ids) -> Iterator[Message]:
+    wanted = DeleteAclsFilter(
+        resource_type_filter=2,
+        resource_name_filter="for nobody",
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    yield DeleteAclsRequest(filters=[wanted])
+
+
+RESOURCES: Final = (
+    *((2, name) for name in NAMES),
+    *((32, name) for name in (OPEN, OTHER)),
+    (4, "1"),
+    (8, "1"),
+)
+
+
+def _describe_configs(_version: int, _ids: Ids) -> Iterator[Message]:
+    resources = [
+        DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
+        for kind, name in RESOURCES
+    ]
+    yield DescribeConfigsRequest(resources=resources)
+
+
+def _alter_configs(_version: int, _ids: Ids) -> Iterator[Message]:
+    resources = [
+        alter_configs.AlterConfigsResource(
+            resource_type=kind,
+            resource_name=name,
+            configs=[alter_configs.AlterableConfig(name="retention.ms", value="5000")],
+        )
+        for kind, name in RESOURCES
+        if kind == 2
+    ]
+    yield alter_configs.AlterConfigsRequest(resources=resources, validate_only=True)
+
+
+def _incremental_alter_configs(_version: int, _ids: Ids) -> Iterator[Message]:
+    options = {
+        2: ("retention.ms", "5000"),
+        4: ("background.threads", "10"),
+        8: ("kafka", "INFO"),
+        32: ("consumer.session.timeout.ms", "50000"),
+    }
+    resources = [
+        incremental_alter_configs.AlterConfigsResource(
+            resource_type=kind,
+            resource_name=name,
+            configs=[
+                incremental_alter_configs.AlterableConfig(
+                    name=options[kind][0], config_operation=0, value=options[kind][1]
+                )
+            ],
+        )
+        for kind, name in RESOURCES
+    ]
+    yield incremental_alter_configs.IncrementalAlterConfigsRequest(
+        resources=resources, validate_only=True
+    )
+
+
+def _alter_replica_log_dirs(_version: int, _ids: Ids) -> Iterator[Message]:
+    topics = [AlterReplicaLogDirTopic(name=MISSING, partitions=[0, 1])]
+    yield AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path="/no/where", topics=topics)])
+
+
+def _describe_log_dirs(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic=OPEN, partitions=[0])])
+
+
+def _create_partitions(_version: int, _ids: Ids) -> Iterator[Message]:
+    topics = [CreatePartitionsTopic(name=name, count=1, assignments=None) for name in NAMES]
+    yield CreatePartitionsRequest(topics=topics, timeout_ms=5000, validate_only=True)
+
+
+def _elect_leaders(_version: int, _ids: Ids) -> Iterator[Message]:
+    topics = [TopicPartitions(topic=MISSING, partitions=[0])]
+    yield ElectLeadersRequest(topic_partitions=topics)
+
+
+def _alter_partition_reassignments(_version: int, _ids: Ids) -> Iterator[Message]:
+    topics = [
+        ReassignableTopic(
+            name=MISSING, partitions=[ReassignablePartition(partition_index=0, replicas=[1])]
+        )
+    ]
+    yield AlterPartitionReassignmentsRequest(topics=topics)
+
+
+def _list_partition_reassignments(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield ListPartitionReassignmentsRequest(topics=None)
+
+
+def _describe_client_quotas(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield DescribeClientQuotasRequest(components=[], strict=False)
+
+
+def _alter_client_quotas(_version: int, _ids: Ids) -> Iterator[Message]:
+    entry = RequestEntryData(
+        entity=[EntityData(entity_type="user", entity_name="x")],
+        ops=[OpData(key="producer_byte_rate", value=5.0, remove=False)],
+    )
+    yield AlterClientQuotasRequest(entries=[entry], validate_only=True)
+
+
+def _describe_user_scram_credentials(_version: int, _ids: Ids) -> Iterator[Message]:
+    # Kafka trips over a refusal of all users, and answers nothing.
+    yield DescribeUserScramCredentialsRequest(users=[UserName(name="nobody")])
+
+
+def _alter_user_scram_credentials(_version: int, _ids: Ids) -> Iterator[Message]:
+    deletion = ScramCredentialDeletion(name="nobody", mechanism=1)
+    yield AlterUserScramCredentialsRequest(deletions=[deletion], upsertions=[])
+
+
+def _describe_quorum(_version: int, _ids: Ids) -> Iterator[Message]:
+    partitions = [RequestPartitionData(partition_index=0)]
+    topic = RequestTopicData(topic_name="__cluster_metadata", partitions=partitions)
+    yield DescribeQuorumRequest(topics=[topic])
+
+
+def _update_features(_version: int, _ids: Ids) -> Iterator[Message]:
+    update = FeatureUpdateKey(feature="no.such.feature", max_version_level=1)
+    yield UpdateFeaturesRequest(feature_updates=[update])
+
+
+def _describe_cluster(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield DescribeClusterRequest(include_cluster_authorized_operations=True)
+
+
+def _describe_producers(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield DescribeProducersRequest(
+        topics=[ProducersOf(name=name, partition_indexes=[0]) for name in NAMES]
+    )
+
+
+def _unregister_broker(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield UnregisterBrokerRequest(broker_id=999)
+
+
+def _list_config_resources(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield ListConfigResourcesRequest()
+
+
+def _describe_topic_partitions(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield DescribeTopicPartitionsRequest(topics=[])
+    yield DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in NAMES])
+
+
+Make = Callable[[int, Ids], Iterator[Message]]
+MAKERS: Final[Mapping[type[Message], Make]] = {
+    ProduceRequest: _produce,
+    FetchRequest: _fetch,
+    ListOffsetsRequest: _list_offsets,
+    MetadataRequest: _metadata,
+    OffsetCommitRequest: _offset_commit,
+    OffsetFetchRequest: _offset_fetch,
+    FindCoordinatorRequest: _find_coordinator,
+    JoinGroupRequest: _join_group,
+    HeartbeatRequest: _heartbeat,
+    LeaveGroupRequest: _leave_group,
+    SyncGroupRequest: _sync_group,
+    DescribeGroupsRequest: _describe_groups,
+    ListGroupsRequest: _list_groups,
+    CreateTopicsRequest: _create_topics,
+    DeleteTopicsRequest: _delete_topics,
+    DeleteRecordsRequest: _delete_records,
+    InitProducerIdRequest: _init_producer_id,
+    OffsetForLeaderEpochRequest: _offset_for_leader_epoch,
+    AddPartitionsToTxnRequest: _add_partitions_to_txn,
+    AddOffsetsToTxnRequest: _add_offsets_to_txn,
+    EndTxnRequest: _end_txn,
+    WriteTxnMarkersRequest: _write_txn_markers,
+    TxnOffsetCommitRequest: _txn_offset_commit,
+    DescribeAclsRequest: _describe_acls,
+    CreateAclsRequest: _create_acls,
+    DeleteAclsRequest: _delete_acls,
+    DescribeConfigsRequest: _describe_configs,
+    alter_configs.AlterConfigsRequest: _alter_configs,
+    AlterReplicaLogDirsRequest: _alter_replica_log_dirs,
+    DescribeLogDirsRequest: _describe_log_dirs,
+    CreatePartitionsRequest: _create_partitions,
+    DeleteGroupsRequest: _delete_groups,
+    ElectLeadersRequest: _elect_leaders,
+    incremental_alter_configs.IncrementalAlterConfigsRequest: _incremental_alter_configs,
+    AlterPartitionReassignmentsRequest: _alter_partition_reassignments,
+    ListPartitionReassignmentsRequest: _list_partition_reassignments,
+    OffsetDeleteRequest: _offset_delete,
+    DescribeClientQuotasRequest: _describe_client_quotas,
+    AlterClientQuotasRequest: _alter_client_quotas,
+    DescribeUserScramCredentialsRequest: _describe_user_scram_credentials,
+    AlterUserScramCredentialsRequest: _alter_user_scram_credentials,
+    DescribeQuorumRequest: _describe_quorum,
+    UpdateFeaturesRequest: _update_features,
+    DescribeClusterRequest: _describe_cluster,
+    DescribeProducersRequest: _describe_producers,
+    UnregisterBrokerRequest: _unregister_broker,
+    DescribeTransactionsRequest: _describe_transactions,
+    ListTransactionsRequest: _list_transactions,
+    ListConfigResourcesRequest: _list_config_resources,
+    DescribeTopicPartitionsRequest: _describe_topic_partitions,
+}

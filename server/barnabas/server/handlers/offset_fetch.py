@@ -2,6 +2,9 @@
 OffsetFetch: how far groups have come.
 
 Internally every request is one for several groups, each with its own error, as since v8.
+
+A client has to be allowed to describe the group. A topic that it may not describe is refused if it
+has named it, and left out if it wants all.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from barnabas.protocol.codec.schema import ZERO_UUID, replace
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, GroupAuthorizationFailed
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -21,7 +24,7 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from barnabas.server.groups.offsets.answers import no_offset
+from barnabas.server.groups.offsets.answers import fetch_error, no_offset
 from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
@@ -68,57 +71,79 @@ def _groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchReques
 def _fetch(
     group: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext
 ) -> Steps[OffsetFetchResponseGroup]:
+    if not context.allows(DESCRIBE_GROUP, group.group_id):
+        if context.version < SEVERAL_GROUPS_SINCE:
+            raise GroupAuthorizationFailed
+        return fetch_error(group, GroupAuthorizationFailed.code, context.version)
     fetch = partial(
         context.broker.groups.fetch_offsets, version=context.version, require_stable=require_stable
     )
-    if context.version < TOPIC_IDS_SINCE:
+    if context.version < TOPIC_IDS_SINCE and context.broker.authorizer is None:
         return (yield from fetch(group))
     named = group
-    unknown: list[OffsetFetchResponseTopics] = []
+    refused: list[OffsetFetchResponseTopics] = []
     if group.topics is not None:
-        topics, unknown = yield from _name(group.topics, context)
+        topics, refused = yield from _named(group.topics, context)
         named = replace(group, topics=topics)
     answer = yield from fetch(named)
     if answer.error_code != ErrorCode.NONE:
         return answer
     if group.topics is None:
-        return replace(answer, topics=(yield from _identify(answer.topics, context)))
-    return replace(answer, topics=answer.topics + unknown)
+        return replace(answer, topics=(yield from _visible(answer.topics, context)))
+    return replace(answer, topics=answer.topics + refused)
 
 
-def _name(
+def _named(
     topics: list[OffsetFetchRequestTopics], context: RequestContext
 ) -> Steps[tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]]:
     """
-    The topics with their names, and the answer for those that have none.
+    The topics with their names, and the answer for those that have none, or that the client may not
+    describe.
     """
-    named, unknown = [], []
+    named, refused = [], []
     for topic in topics:
         yield
-        found = context.broker.topics.get_by_id(topic.topic_id)
-        if found is not None:
-            named.append(replace(topic, name=found.name))
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if context.version >= TOPIC_IDS_SINCE:
+            found = context.broker.topics.get_by_id(topic.topic_id)
+            if found is None:
+                error = ErrorCode.UNKNOWN_TOPIC_ID
+            elif context.allows(DESCRIBE_TOPIC, found.name):
+                named.append(replace(topic, name=found.name))
+                continue
+        elif context.allows(DESCRIBE_TOPIC, topic.name):
+            named.append(topic)
             continue
         partitions = yield from map_in_steps(
-            lambda index: no_offset(index, ErrorCode.UNKNOWN_TOPIC_ID), topic.partition_indexes
+            partial(no_offset, error=error), topic.partition_indexes
         )
-        unknown.append(OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=partitions))
-    return named, unknown
+        refused.append(
+            OffsetFetchResponseTopics(
+                name=topic.name, topic_id=topic.topic_id, partitions=partitions
+            )
+        )
+    return named, refused
 
 
-def _identify(
+def _visible(
     topics: list[OffsetFetchResponseTopics], context: RequestContext
 ) -> Steps[list[OffsetFetchResponseTopics]]:
     """
-    The topics with their ids; those that do not exist any more cannot be told of.
+    The topics that the client may describe. Where topics have ids, those that do not exist any more
+    cannot be told of.
     """
-    identified = []
+    visible = []
     for topic in topics:
         yield
+        if not context.sees(DESCRIBE_TOPIC, topic.name):
+            continue
+        if context.version < TOPIC_IDS_SINCE:
+            visible.append(topic)
+            continue
         found = context.broker.topics.get(topic.name)
         if found is not None and topic.topic_id == ZERO_UUID:
-            identified.append(replace(topic, topic_id=found.id))
-    return identified
+            visible.append(replace(topic, topic_id=found.id))
+    return visible
 
 
 def _of_version(groups: list[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:

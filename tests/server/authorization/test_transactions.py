@@ -160,12 +160,13 @@ async def test_partitions_are_added_of_topics_that_may_be_written(
     assert expected == {topic.name: codes(topic.results_by_partition, 0) for topic in topics}
 
 
-async def test_partitions_are_added_with_just_the_rights_that_it_needs(
+async def test_no_client_adds_partitions_of_internal_topics(
     broker: TestBroker, client: WireClient, producer: Producer
 ) -> None:
     await allow_only(broker, [WRITE_ID, WRITE_T])
-
     assert [0] == codes(await client.ask(add_partitions({"t": [0]}, producer), 3), 3)
+
+    await allow_only(broker, EVERYTHING)
     internal = await client.ask(add_partitions({GROUP_METADATA_TOPIC: [0]}, producer), 3)
     assert [NO_TOPIC] == codes(internal, 3)
 

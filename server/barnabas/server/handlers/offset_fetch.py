@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from barnabas.protocol.codec.schema import ZERO_UUID, replace
-from barnabas.protocol.errors import ErrorCode, GroupAuthorizationFailed
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -29,7 +29,7 @@ from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 SEVERAL_GROUPS_SINCE: Final = 8
@@ -45,7 +45,7 @@ def offset_fetch(
     """
     room = AnswerRoom()
     groups = []
-    for group in _groups(request, context.version):
+    for group in (yield from _groups(request, context.version)):
         yield
         fetched = yield from _fetch(group, request.require_stable, context)
         for topic in fetched.topics:
@@ -53,18 +53,20 @@ def offset_fetch(
             size = sum(len(each.metadata or "") for each in topic.partitions)
             room.take(len(topic.partitions), size)
         groups.append(fetched)
-    return _of_version(groups, context.version)
+    return (yield from _of_version(groups, context.version))
 
 
-def _groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+def _groups(request: OffsetFetchRequest, version: int) -> Steps[list[OffsetFetchRequestGroup]]:
     if version >= SEVERAL_GROUPS_SINCE:
         return request.groups
     topics = None
     if request.topics is not None:
-        topics = [
-            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-            for topic in request.topics
-        ]
+        topics = yield from map_in_steps(
+            lambda topic: OffsetFetchRequestTopics(
+                name=topic.name, partition_indexes=topic.partition_indexes
+            ),
+            request.topics,
+        )
     return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
 
 
@@ -72,9 +74,8 @@ def _fetch(
     group: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext
 ) -> Steps[OffsetFetchResponseGroup]:
     if not context.allows(DESCRIBE_GROUP, group.group_id):
-        if context.version < SEVERAL_GROUPS_SINCE:
-            raise GroupAuthorizationFailed
-        return fetch_error(group, GroupAuthorizationFailed.code, context.version)
+        error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return (yield from fetch_error(group, error, context.version))
     fetch = partial(
         context.broker.groups.fetch_offsets, version=context.version, require_stable=require_stable
     )
@@ -146,26 +147,23 @@ def _visible(
     return visible
 
 
-def _of_version(groups: list[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+def _of_version(groups: list[OffsetFetchResponseGroup], version: int) -> Steps[OffsetFetchResponse]:
     if version >= SEVERAL_GROUPS_SINCE:
         return OffsetFetchResponse(groups=groups)
     (group,) = groups
-    return OffsetFetchResponse(
-        error_code=group.error_code,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=partition.partition_index,
-                        committed_offset=partition.committed_offset,
-                        committed_leader_epoch=partition.committed_leader_epoch,
-                        metadata=partition.metadata,
-                        error_code=partition.error_code,
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in group.topics
-        ],
+    topics = yield from each_in_steps(_of_one_group, group.topics)
+    return OffsetFetchResponse(error_code=group.error_code, topics=topics)
+
+
+def _of_one_group(topic: OffsetFetchResponseTopics) -> Steps[OffsetFetchResponseTopic]:
+    partitions = yield from map_in_steps(
+        lambda partition: OffsetFetchResponsePartition(
+            partition_index=partition.partition_index,
+            committed_offset=partition.committed_offset,
+            committed_leader_epoch=partition.committed_leader_epoch,
+            metadata=partition.metadata,
+            error_code=partition.error_code,
+        ),
+        topic.partitions,
     )
+    return OffsetFetchResponseTopic(name=topic.name, partitions=partitions)

@@ -322,7 +322,8 @@ class GroupCoordinator:
                 )
             )
         except KafkaError as error:
-            return fetch_error(request, coordinator_error(error.code), version)
+            code = coordinator_error(error.code)
+        return (yield from fetch_error(request, code, version))
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> Steps[OffsetDeleteResponse | Delayed]:
         """

@@ -25,6 +25,8 @@ from barnabas.storage.state_files.file_names import TopicPartition
 async def add_offsets_to_txn(
     request: AddOffsetsToTxnRequest, context: RequestContext
 ) -> AddOffsetsToTxnResponse:
+    context.require(WRITE_TRANSACTIONAL_ID, request.transactional_id)
+    context.require(READ_GROUP, request.group_id)
     partition = context.broker.groups.partition_for(request.group_id)
     try:
         await context.broker.transactions.add_partitions(

@@ -44,6 +44,10 @@ Errors = Mapping[TopicPartition, ErrorCode]
 async def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: RequestContext
 ) -> AddPartitionsToTxnResponse:
+    if context.version >= FIRST_BROKER_VERSION:
+        context.require(CLUSTER_ACTION)
+    else:
+        context.require(WRITE_TRANSACTIONAL_ID, request.v3_and_below_transactional_id)
     transactions = _transactions(request, context.version)
     # An id that is named twice gets what was named last, and is answered as if it was the first.
     listed = await context.broker.turns.finish(each_in_steps(_partitions, transactions))
@@ -107,13 +111,18 @@ async def _add(
 
 def _refused(partitions: Iterable[TopicPartition], context: RequestContext) -> Steps[Errors]:
     """
-    The partitions that cannot be part of any transaction; clients may not write to internal topics.
+    The partitions that cannot be part of the transaction: those that do not exist, and of a client
+    those of topics that it may not write to. Internal topics no client may.
     """
     from_client = context.version < FIRST_BROKER_VERSION
+    may_write: dict[str, bool] = {}
     refused: dict[TopicPartition, ErrorCode] = {}
     for where in partitions:
         yield
-        if from_client and is_internal(where.topic):
+        topic = where.topic
+        if from_client and topic not in may_write:
+            may_write[topic] = not is_internal(topic) and context.allows(WRITE_TOPIC, topic)
+        if from_client and not may_write[topic]:
             refused[where] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif not context.broker.partitions.knows(*where):
             refused[where] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

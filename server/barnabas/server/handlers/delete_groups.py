@@ -4,9 +4,13 @@ DeleteGroups: groups without members, and their offsets.
 
 from __future__ import annotations
 
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import (
+    DeletableGroupResult,
     DeleteGroupsRequest,
+    DeleteGroupsResponse,
 )
+from barnabas.server.handlers.shaping import shaped
 from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
@@ -16,10 +20,27 @@ from barnabas.server.security.acl.permissions import DELETE_GROUP
 
 
 @handles(DeleteGroupsRequest, needs=asks(DELETE_GROUP))
-def delete_groups(request: DeleteGroupsRequest, context: RequestContext) -> Steps[Delayed]:
+def delete_groups(
+    request: DeleteGroupsRequest, context: RequestContext
+) -> Steps[DeleteGroupsResponse | Delayed]:
     """
-    Delete each group that is named, once; the empty name is a name.
+    Delete each group that is named, once; the empty name is a name. Those that the client may not
+    delete come last in the answer.
     """
-    return (
-        yield from context.broker.groups.delete_groups(list(dict.fromkeys(request.groups_names)))
-    )
+    allowed = []
+    refused = []
+    error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    for group_id in dict.fromkeys(request.groups_names):
+        yield
+        if context.allows(DELETE_GROUP, group_id):
+            allowed.append(group_id)
+        else:
+            refused.append(DeletableGroupResult(group_id=group_id, error_code=error))
+    answer = yield from context.broker.groups.delete_groups(allowed)
+    if not refused:
+        return answer
+
+    def with_refused(response: DeleteGroupsResponse) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(results=response.results + refused)
+
+    return shaped(answer, with_refused)

@@ -27,18 +27,24 @@ def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext
 ) -> Steps[DescribeGroupsResponse]:
     """
-    Describe each group that is named, the empty name included.
+    Describe each group that is named, the empty name included. Those that the client may not
+    describe come first in the answer.
     """
     room = AnswerRoom()
+    refused = []
     groups = []
     for group_id in request.groups:
         yield
+        if not context.allows(DESCRIBE_GROUP, group_id):
+            room.take(1)
+            refused.append(described_error(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+            continue
         described = _describe(group_id, request, context)
         members = described.members
         size = sum(len(each.member_metadata) + len(each.member_assignment) for each in members)
         room.take(1 + len(members), size)
         groups.append(described)
-    return DescribeGroupsResponse(groups=groups)
+    return DescribeGroupsResponse(groups=refused + groups)
 
 
 def _describe(

@@ -1,5 +1,7 @@
 """
 DescribeTransactions: what is known of transactional ids (KIP-664).
+
+Topics that the client may not describe are left out of the transactions that it may.
 """
 
 from __future__ import annotations
@@ -29,13 +31,15 @@ def describe_transactions(
     described = []
     for transactional_id in request.transactional_ids:
         yield
-        found = _describe(transactional_id, context)
+        found = yield from _describe(transactional_id, context)
         room.take(1 + sum(1 + len(topic.partitions) for topic in found.topics))
         described.append(found)
     return DescribeTransactionsResponse(transaction_states=described)
 
 
-def _describe(transactional_id: str, context: RequestContext) -> TransactionState:
+def _describe(transactional_id: str, context: RequestContext) -> Steps[TransactionState]:
+    if not context.allows(DESCRIBE_TRANSACTIONAL_ID, transactional_id):
+        return _unknown(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     try:
         transaction = context.broker.transactions.describe(transactional_id)
     except KafkaError as error:
@@ -45,6 +49,11 @@ def _describe(transactional_id: str, context: RequestContext) -> TransactionStat
     topics: defaultdict[str, list[int]] = defaultdict(list)
     for topic, index in sorted(transaction.partitions):
         topics[topic].append(index)
+    visible = []
+    for topic, indexes in topics.items():
+        yield
+        if context.sees(DESCRIBE_TOPIC, topic):
+            visible.append(TopicData(topic=topic, partitions=indexes))
     return TransactionState(
         error_code=0,
         transactional_id=transactional_id,
@@ -53,7 +62,7 @@ def _describe(transactional_id: str, context: RequestContext) -> TransactionStat
         transaction_start_time_ms=transaction.start_ms,
         producer_id=transaction.producer_id,
         producer_epoch=transaction.producer_epoch,
-        topics=[TopicData(topic=topic, partitions=indexes) for topic, indexes in topics.items()],
+        topics=visible,
     )
 
 

@@ -7,14 +7,17 @@ there; here the answer waits for it, and so do those to everybody who asks meanw
 is sent to a coordinator which does not know yet that it is one may tell its user. Share groups have
 no coordinator. That is no error to try again after, or a client would do so for a minute before it
 says anything.
+
+Keys that the client may not describe are refused, and create no topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Set
 from typing import Any, Final
 
 from barnabas.protocol.errors import (
+    ClusterAuthorizationFailed,
     CoordinatorNotAvailable,
     ErrorCode,
     InvalidRequest,
@@ -26,10 +29,11 @@ from barnabas.protocol.messages.find_coordinator import (
 )
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorization import REFUSALS, asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     CLUSTER_ACTION,
     DESCRIBE_GROUP,
@@ -41,7 +45,10 @@ TRANSACTION: Final = 1
 SHARE: Final = 2
 TOPICS: Final = {GROUP: GROUP_METADATA_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
 """Where the coordinators of each type of key keep what they know."""
+NEEDED: Final = {GROUP: DESCRIBE_GROUP, TRANSACTION: DESCRIBE_TRANSACTIONAL_ID}
+"""What a client has to be allowed with keys of each type."""
 FIRST_BATCHED_VERSION: Final = 4
+FIRST_VERSION_OF_SHARES: Final = 6
 
 
 class Found(NamedTuple):
@@ -63,30 +70,50 @@ def find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext
 ) -> Steps[FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]]:
     if request.key_type == SHARE:
+        is_served = context.version >= FIRST_VERSION_OF_SHARES and request.coordinator_keys
+        if is_served and not context.allows(CLUSTER_ACTION, CLUSTER_NAME):
+            raise ClusterAuthorizationFailed
         message = (
             "Share groups are not supported" if context.version < FIRST_BATCHED_VERSION else ""
         )
-        refused = Found(InvalidRequest.code, message)
-        return (yield from _response(request, context.version, lambda _: refused))
+        invalid = Found(InvalidRequest.code, message)
+        return (yield from _response(request, context.version, lambda _: invalid))
     topic = TOPICS.get(request.key_type)
     if topic is None:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")
-    if context.broker.topics.is_usable(topic):
-        return (yield from _found(request, context))
-    return _create_and_answer(topic, request, context)
+    keys = [request.key] if context.version < FIRST_BATCHED_VERSION else request.coordinator_keys
+    refused = yield from _refused(keys, request.key_type, context)
+    all_refused = bool(refused) and refused.issuperset(keys)
+    if all_refused or context.broker.topics.is_usable(topic):
+        return (yield from _found(request, context, refused))
+    return _create_and_answer(topic, request, context, refused)
+
+
+def _refused(keys: Iterable[str], key_type: int, context: RequestContext) -> Steps[frozenset[str]]:
+    """
+    The keys that the client may not describe.
+    """
+    if context.broker.authorizer is None:
+        return frozenset()
+    refused = set()
+    for key in keys:
+        yield
+        if not context.allows(NEEDED[key_type], key):
+            refused.add(key)
+    return frozenset(refused)
 
 
 async def _create_and_answer(
-    topic: str, request: FindCoordinatorRequest, context: RequestContext
+    topic: str, request: FindCoordinatorRequest, context: RequestContext, refused: Set[str]
 ) -> FindCoordinatorResponse:
     await context.broker.topics.create_missing([topic])
     if topic not in context.broker.topics:
         raise CoordinatorNotAvailable(f"{topic} could not be created")
-    return await context.broker.turns.finish(_found(request, context))
+    return await context.broker.turns.finish(_found(request, context, refused))
 
 
 def _found(
-    request: FindCoordinatorRequest, context: RequestContext
+    request: FindCoordinatorRequest, context: RequestContext, refused: Set[str]
 ) -> Steps[FindCoordinatorResponse]:
     listener = context.client.listener
     is_old = context.version < FIRST_BATCHED_VERSION
@@ -100,6 +127,8 @@ def _found(
     nowhere = Found(
         CoordinatorNotAvailable.code, "The coordinator is not available." if is_old else ""
     )
+    error = REFUSALS[NEEDED[request.key_type].resource_type].code
+    not_allowed = Found(error, error.sentence if is_old else "")
     of_groups = request.key_type == GROUP
     partition_for = (
         context.broker.groups if of_groups else context.broker.transactions.shards
@@ -107,6 +136,8 @@ def _found(
     topic = context.broker.topics.get(TOPICS[request.key_type])
 
     def find(key: str) -> Found:
+        if key in refused:
+            return not_allowed
         partition = None if topic is None else topic.partitions.get(partition_for(key))
         return here if partition is not None and partition.leader == here.node_id else nowhere
 

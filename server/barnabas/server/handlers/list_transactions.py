@@ -1,5 +1,6 @@
 """
-ListTransactions: the transactional ids of this broker that pass all filters (KIP-664, KIP-994).
+ListTransactions: the transactional ids of this broker that pass all filters (KIP-664, KIP-994), as
+far as the client may describe them.
 
 The pattern of version 2 (KIP-1152) has to match the whole id.
 """
@@ -34,7 +35,7 @@ def list_transactions(
     found = []
     for transactional_id, transaction in tuple(context.broker.transactions.list_transactions()):
         yield
-        if passes(transaction):
+        if passes(transaction) and context.sees(DESCRIBE_TRANSACTIONAL_ID, transactional_id):
             found.append(
                 TransactionState(
                     transactional_id=transactional_id,

@@ -2,7 +2,7 @@
 OffsetCommit: a group says how far it has come.
 
 Before the coordinator sees the request, topics get both their name and their id, and what does not
-exist is answered (Kafka's ``KafkaApis.handleOffsetCommitRequest``).
+exist or may not be read is answered (Kafka's ``KafkaApis.handleOffsetCommitRequest``).
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def offset_commit(
     """
     Commit what can be committed.
     """
+    context.require(READ_GROUP, request.group_id)
     refused = _Refused()
     topics = []
     for topic in request.topics:
@@ -56,17 +57,24 @@ def _known_part(
     topic: OffsetCommitRequestTopic, context: RequestContext, refused: _Refused
 ) -> Steps[OffsetCommitRequestTopic | None]:
     """
-    The topic with those of its partitions that exist.
+    The topic with those of its partitions that exist, if the client may read it.
     """
-    if context.version >= TOPIC_IDS_SINCE:
+    has_id = context.version >= TOPIC_IDS_SINCE
+    if has_id:
         found = context.broker.topics.get_by_id(topic.topic_id)
-        unknown = ErrorCode.UNKNOWN_TOPIC_ID
     else:
         found = context.broker.topics.get(topic.name)
-        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     yield
+    name = topic.name if found is None else found.name
+    if has_id and found is None:
+        error = ErrorCode.UNKNOWN_TOPIC_ID
+    elif not context.allows(READ_TOPIC, name):
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        found = None
+    else:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if found is None:
-        yield from refused.add(topic.name, topic.topic_id, topic.partitions, unknown)
+        yield from refused.add(name, topic.topic_id, topic.partitions, error)
         return None
     known = []
     for partition in topic.partitions:
@@ -74,7 +82,6 @@ def _known_part(
         if partition.partition_index in found.partitions:
             known.append(partition)
         else:
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             yield from refused.add(found.name, found.id, [partition], error)
     return OffsetCommitRequestTopic(name=found.name, topic_id=found.id, partitions=known)
 

@@ -4,10 +4,13 @@ OffsetDelete: an administrator makes a group forget single offsets.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
@@ -21,36 +24,25 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.permissions import DELETE_GROUP, READ_TOPIC
 
+Refused: TypeAlias = dict[str, OffsetDeleteResponseTopic]
+"""
+The part of the answer that the coordinator has no say in, by the name of the topic.
+"""
+
 
 @handles(OffsetDeleteRequest, needs=asks(DELETE_GROUP, READ_TOPIC))
 def offset_delete(
     request: OffsetDeleteRequest, context: RequestContext
 ) -> Steps[OffsetDeleteResponse | Delayed]:
     """
-    Have offsets of partitions that exist deleted, and answer for those that do not.
+    Have offsets of partitions that exist deleted, and answer for those that do not, or whose topic
+    the client may not read.
     """
-    refused: dict[str, OffsetDeleteResponseTopic] = {}
-
-    def answered(name: str) -> OffsetDeleteResponseTopic:
-        if name not in refused:
-            refused[name] = OffsetDeleteResponseTopic(name=name, partitions=[])
-        return refused[name]
-
+    context.require(DELETE_GROUP, request.group_id)
+    refused: Refused = {}
     topics = []
     for topic in request.topics:
-        found = context.broker.topics.get(topic.name)
-        known = []
-        for partition in topic.partitions:
-            yield
-            if found is not None and partition.partition_index in found.partitions:
-                known.append(partition)
-            else:
-                answered(topic.name).partitions.append(
-                    OffsetDeleteResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    )
-                )
+        known = yield from _known_part(topic, context, refused)
         if known:
             topics.append(OffsetDeleteRequestTopic(name=topic.name, partitions=known))
 
@@ -58,8 +50,43 @@ def offset_delete(
         if response.error_code != ErrorCode.NONE or not refused:
             return response
         for topic in response.topics:
-            answered(topic.name).partitions.extend(topic.partitions)
+            _answered(topic.name, refused).partitions.extend(topic.partitions)
         return OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=list(refused.values()))
 
     answer = yield from context.broker.groups.delete_offsets(replace(request, topics=topics))
     return shaped(answer, merge)
+
+
+def _known_part(
+    topic: OffsetDeleteRequestTopic, context: RequestContext, refused: Refused
+) -> Steps[list[OffsetDeleteRequestPartition]]:
+    """
+    The partitions that exist. A topic that does not, or that the client may not read, is named in
+    the answer even if it has no partitions.
+    """
+    yield
+    if context.allows(READ_TOPIC, topic.name):
+        found = context.broker.topics.get(topic.name)
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    else:
+        found = None
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if found is None:
+        _answered(topic.name, refused)
+    known = []
+    for partition in topic.partitions:
+        yield
+        index = partition.partition_index
+        if found is not None and index in found.partitions:
+            known.append(partition)
+        else:
+            _answered(topic.name, refused).partitions.append(
+                OffsetDeleteResponsePartition(partition_index=index, error_code=error)
+            )
+    return known
+
+
+def _answered(name: str, refused: Refused) -> OffsetDeleteResponseTopic:
+    if name not in refused:
+        refused[name] = OffsetDeleteResponseTopic(name=name, partitions=[])
+    return refused[name]

@@ -2,6 +2,9 @@
 OffsetFetch: how far groups have come.
 
 Internally every request is one for several groups, each with its own error, as since v8.
+
+A client has to be allowed to describe the group. A topic that it may not describe is refused if it
+has named it, and left out if it wants all.
 """
 
 from __future__ import annotations
@@ -21,12 +24,12 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from barnabas.server.groups.offsets.answers import no_offset
+from barnabas.server.groups.offsets.answers import fetch_error, no_offset
 from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 SEVERAL_GROUPS_SINCE: Final = 8
@@ -42,7 +45,7 @@ def offset_fetch(
     """
     room = AnswerRoom()
     groups = []
-    for group in _groups(request, context.version):
+    for group in (yield from _groups(request, context.version)):
         yield
         fetched = yield from _fetch(group, request.require_stable, context)
         for topic in fetched.topics:
@@ -50,97 +53,117 @@ def offset_fetch(
             size = sum(len(each.metadata or "") for each in topic.partitions)
             room.take(len(topic.partitions), size)
         groups.append(fetched)
-    return _of_version(groups, context.version)
+    return (yield from _of_version(groups, context.version))
 
 
-def _groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+def _groups(request: OffsetFetchRequest, version: int) -> Steps[list[OffsetFetchRequestGroup]]:
     if version >= SEVERAL_GROUPS_SINCE:
         return request.groups
     topics = None
     if request.topics is not None:
-        topics = [
-            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-            for topic in request.topics
-        ]
+        topics = yield from map_in_steps(
+            lambda topic: OffsetFetchRequestTopics(
+                name=topic.name, partition_indexes=topic.partition_indexes
+            ),
+            request.topics,
+        )
     return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
 
 
 def _fetch(
     group: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext
 ) -> Steps[OffsetFetchResponseGroup]:
+    if not context.allows(DESCRIBE_GROUP, group.group_id):
+        error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return (yield from fetch_error(group, error, context.version))
     fetch = partial(
         context.broker.groups.fetch_offsets, version=context.version, require_stable=require_stable
     )
-    if context.version < TOPIC_IDS_SINCE:
+    if context.version < TOPIC_IDS_SINCE and context.broker.authorizer is None:
         return (yield from fetch(group))
     named = group
-    unknown: list[OffsetFetchResponseTopics] = []
+    refused: list[OffsetFetchResponseTopics] = []
     if group.topics is not None:
-        topics, unknown = yield from _name(group.topics, context)
+        topics, refused = yield from _named(group.topics, context)
         named = replace(group, topics=topics)
     answer = yield from fetch(named)
     if answer.error_code != ErrorCode.NONE:
         return answer
     if group.topics is None:
-        return replace(answer, topics=(yield from _identify(answer.topics, context)))
-    return replace(answer, topics=answer.topics + unknown)
+        return replace(answer, topics=(yield from _visible(answer.topics, context)))
+    return replace(answer, topics=answer.topics + refused)
 
 
-def _name(
+def _named(
     topics: list[OffsetFetchRequestTopics], context: RequestContext
 ) -> Steps[tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]]:
     """
-    The topics with their names, and the answer for those that have none.
+    The topics with their names, and the answer for those that have none, or that the client may not
+    describe.
     """
-    named, unknown = [], []
+    named, refused = [], []
     for topic in topics:
         yield
-        found = context.broker.topics.get_by_id(topic.topic_id)
-        if found is not None:
-            named.append(replace(topic, name=found.name))
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if context.version >= TOPIC_IDS_SINCE:
+            found = context.broker.topics.get_by_id(topic.topic_id)
+            if found is None:
+                error = ErrorCode.UNKNOWN_TOPIC_ID
+            elif context.allows(DESCRIBE_TOPIC, found.name):
+                named.append(replace(topic, name=found.name))
+                continue
+        elif context.allows(DESCRIBE_TOPIC, topic.name):
+            named.append(topic)
             continue
         partitions = yield from map_in_steps(
-            lambda index: no_offset(index, ErrorCode.UNKNOWN_TOPIC_ID), topic.partition_indexes
+            partial(no_offset, error=error), topic.partition_indexes
         )
-        unknown.append(OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=partitions))
-    return named, unknown
+        refused.append(
+            OffsetFetchResponseTopics(
+                name=topic.name, topic_id=topic.topic_id, partitions=partitions
+            )
+        )
+    return named, refused
 
 
-def _identify(
+def _visible(
     topics: list[OffsetFetchResponseTopics], context: RequestContext
 ) -> Steps[list[OffsetFetchResponseTopics]]:
     """
-    The topics with their ids; those that do not exist any more cannot be told of.
+    The topics that the client may describe. Where topics have ids, those that do not exist any more
+    cannot be told of.
     """
-    identified = []
+    visible = []
     for topic in topics:
         yield
+        if not context.sees(DESCRIBE_TOPIC, topic.name):
+            continue
+        if context.version < TOPIC_IDS_SINCE:
+            visible.append(topic)
+            continue
         found = context.broker.topics.get(topic.name)
         if found is not None and topic.topic_id == ZERO_UUID:
-            identified.append(replace(topic, topic_id=found.id))
-    return identified
+            visible.append(replace(topic, topic_id=found.id))
+    return visible
 
 
-def _of_version(groups: list[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+def _of_version(groups: list[OffsetFetchResponseGroup], version: int) -> Steps[OffsetFetchResponse]:
     if version >= SEVERAL_GROUPS_SINCE:
         return OffsetFetchResponse(groups=groups)
     (group,) = groups
-    return OffsetFetchResponse(
-        error_code=group.error_code,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=partition.partition_index,
-                        committed_offset=partition.committed_offset,
-                        committed_leader_epoch=partition.committed_leader_epoch,
-                        metadata=partition.metadata,
-                        error_code=partition.error_code,
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in group.topics
-        ],
+    topics = yield from each_in_steps(_of_one_group, group.topics)
+    return OffsetFetchResponse(error_code=group.error_code, topics=topics)
+
+
+def _of_one_group(topic: OffsetFetchResponseTopics) -> Steps[OffsetFetchResponseTopic]:
+    partitions = yield from map_in_steps(
+        lambda partition: OffsetFetchResponsePartition(
+            partition_index=partition.partition_index,
+            committed_offset=partition.committed_offset,
+            committed_leader_epoch=partition.committed_leader_epoch,
+            metadata=partition.metadata,
+            error_code=partition.error_code,
+        ),
+        topic.partitions,
     )
+    return OffsetFetchResponseTopic(name=topic.name, partitions=partitions)

@@ -56,6 +56,8 @@ LOADING_SINCE: Final = 2
 async def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:
+    context.require(WRITE_TRANSACTIONAL_ID, request.transactional_id)
+    context.require(READ_GROUP, request.group_id)
     topics, refused = await context.broker.turns.finish(_known_part(request.topics, context))
     if not topics:
         return TxnOffsetCommitResponse(
@@ -120,25 +122,31 @@ def _known_part(
     topics: Iterable[TxnOffsetCommitRequestTopic], context: RequestContext
 ) -> Steps[tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitResponseTopic]]]:
     """
-    The partitions that exist, and the answers for those that do not.
+    The partitions that exist, and the answers for those that do not, or whose topic the client may
+    not read.
     """
     known, refused = [], []
     for topic in topics:
         yield
         there, missing = [], []
+        is_allowed = context.allows(READ_TOPIC, topic.name)
+        error = (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if is_allowed
+            else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        )
         for partition in topic.partitions:
             yield
             index = partition.partition_index
-            if context.broker.partitions.knows(topic.name, index):
+            if is_allowed and context.broker.partitions.knows(topic.name, index):
                 there.append(partition)
             else:
-                error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 missing.append(
                     TxnOffsetCommitResponsePartition(partition_index=index, error_code=error)
                 )
         if there:
             known.append(TxnOffsetCommitRequestTopic(name=topic.name, partitions=there))
-        if missing or topic.name not in context.broker.topics:
+        if missing or not is_allowed or topic.name not in context.broker.topics:
             refused.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=missing))
     return known, refused
 

@@ -34,6 +34,7 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -47,6 +48,8 @@ _NOT_READY = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator
 async def write_txn_markers(
     request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse:
+    if not context.sees(ALTER_CLUSTER, CLUSTER_NAME):
+        context.require(CLUSTER_ACTION)
     errors: Errors = defaultdict(dict)
     async for marker in context.broker.turns.between(request.markers):
         partitions = await context.broker.turns.finish(_partitions(marker))

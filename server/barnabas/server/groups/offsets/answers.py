@@ -4,6 +4,7 @@ Answers to requests about offsets that have one error for all partitions.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode
@@ -16,6 +17,7 @@ from barnabas.protocol.messages.offset_commit import (
 )
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
@@ -75,24 +77,23 @@ def transactional_commit_error(
 
 def fetch_error(
     request: OffsetFetchRequestGroup, error: ErrorCode, version: int
-) -> OffsetFetchResponseGroup:
+) -> Steps[OffsetFetchResponseGroup]:
     """
     The answer to an OffsetFetch that is refused as a whole; before v2 only partitions have errors.
     """
     if version >= GROUP_ERROR_SINCE:
         return OffsetFetchResponseGroup(group_id=request.group_id, topics=[], error_code=error)
-    return OffsetFetchResponseGroup(
-        group_id=request.group_id,
-        topics=[
-            OffsetFetchResponseTopics(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[no_offset(index, error) for index in topic.partition_indexes],
-            )
-            for topic in request.topics or ()
-        ],
-        error_code=error,
-    )
+
+    def refuse(topic: OffsetFetchRequestTopics) -> Steps[OffsetFetchResponseTopics]:
+        partitions = yield from map_in_steps(
+            partial(no_offset, error=error), topic.partition_indexes
+        )
+        return OffsetFetchResponseTopics(
+            name=topic.name, topic_id=topic.topic_id, partitions=partitions
+        )
+
+    topics = yield from each_in_steps(refuse, request.topics or ())
+    return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics, error_code=error)
 
 
 def no_offset(

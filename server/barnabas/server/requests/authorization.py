@@ -10,6 +10,7 @@ that ``asks`` does so itself, for each topic or group that it is about to look a
                          not; refusals are logged
 ``context.sees``         the resource is left out for a client that may not
 ``context.require``      as ``allows``, and raises the error of its type
+``forbidden``            as ``allows``, of many resources
 =======================  ========================================================================
 """
 
@@ -35,6 +36,7 @@ from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER, SUPPORTED
 if TYPE_CHECKING:
     from barnabas.server.requests.context import RequestContext
     from barnabas.server.requests.registry import Answer, Handler
+    from barnabas.server.scheduling.turns import Steps
 
 REFUSALS: Final[Mapping[ResourceType, type[KafkaError]]] = {
     ResourceType.TOPIC: TopicAuthorizationFailed,
@@ -102,6 +104,22 @@ def gated(handler: Handler, permission: Permission) -> Handler:
         return handler(request, context)
 
     return guarded
+
+
+def forbidden(
+    context: RequestContext, permission: Permission, names: Iterable[str]
+) -> Steps[set[str]]:
+    """
+    Those of *names* with whose resources the client may not do this; refusals are logged.
+    """
+    found: set[str] = set()
+    if context.broker.authorizer is None:
+        return found
+    for name in names:
+        yield
+        if name not in found and not context.allows(permission, name):
+            found.add(name)
+    return found
 
 
 def authorized_operations(context: RequestContext, resource_type: ResourceType, name: str) -> int:

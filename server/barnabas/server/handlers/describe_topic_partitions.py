@@ -8,7 +8,7 @@ its cursor says where the next one begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from heapq import heapify, heappop
 
 from barnabas.protocol.codec.schema import ZERO_UUID
@@ -23,7 +23,11 @@ from barnabas.protocol.messages.describe_topic_partitions import (
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
-from barnabas.server.requests.authorization import asks, authorized_operations, forbidden
+from barnabas.server.requests.authorization import (
+    asks,
+    authorized_operations,
+    partition_by_authorized,
+)
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
@@ -40,19 +44,19 @@ def describe_topic_partitions(
     may not describe are on every page, or on none if it has not named them.
     """
     names = yield from _names(request, context)
-    hidden: set[str] = set()
+    hidden: list[tuple[bytes, str]] = []
     if request.topics:
-        hidden = yield from forbidden(context, DESCRIBE_TOPIC, [name for _, name in names])
-    page = yield from _page(request, context, names, hidden)
-    page.topics.extend((yield from map_in_steps(_refused, hidden)))
+        names, hidden = yield from partition_by_authorized(
+            context, DESCRIBE_TOPIC, names, lambda each: each[1]
+        )
+        heapify(names)
+    page = yield from _page(request, context, names)
+    page.topics.extend((yield from map_in_steps(lambda each: _refused(each[1]), hidden)))
     return page
 
 
 def _page(
-    request: DescribeTopicPartitionsRequest,
-    context: RequestContext,
-    names: list[tuple[bytes, str]],
-    hidden: Set[str],
+    request: DescribeTopicPartitionsRequest, context: RequestContext, names: list[tuple[bytes, str]]
 ) -> Steps[DescribeTopicPartitionsResponse]:
     start = request.cursor
     described: list[DescribeTopicPartitionsResponseTopic] = []
@@ -65,7 +69,7 @@ def _page(
     while names:
         yield
         _, name = heappop(names)
-        if name in hidden or not (request.topics or context.sees(DESCRIBE_TOPIC, name)):
+        if not (request.topics or context.sees(DESCRIBE_TOPIC, name)):
             continue
         if left == 0:
             cursor = Cursor(topic_name=name, partition_index=0)

@@ -29,7 +29,7 @@ from barnabas.server.requests.authorization import (
     asks,
     authorized_cluster_operations,
     authorized_operations,
-    forbidden,
+    partition_by_authorized,
 )
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -64,20 +64,14 @@ def metadata(
         # As soon as one topic is asked for by id, names count for nothing.
         found = yield from each_in_steps(lambda each: _find_by_id(each, request, context), ids)
         return _respond(request, context, found)
-    hidden = yield from forbidden(context, DESCRIBE_TOPIC, names)
-    refused = yield from map_in_steps(
-        lambda name: _refused(name=name), [name for name in names if name in hidden]
-    )
-    names = [name for name in names if name not in hidden]
+    names, hidden = yield from partition_by_authorized(context, DESCRIBE_TOPIC, names, str)
+    refused = yield from map_in_steps(lambda name: _refused(name=name), hidden)
     if request.allow_auto_topic_creation:
-        missing = yield from _missing(names, context)
-        uncreatable = yield from _uncreatable(missing, context)
+        missing, uncreatable = yield from _missing(names, context)
         if uncreatable:
-            refused += yield from map_in_steps(
-                _uncreated, [name for name in missing if name in uncreatable]
-            )
-            names = [name for name in names if name not in uncreatable]
-            missing = [name for name in missing if name not in uncreatable]
+            refused += yield from map_in_steps(_uncreated, uncreatable)
+            left_out = set(uncreatable)
+            names = [name for name in names if name not in left_out]
         if missing:
             return _create_and_respond(request, context, names, missing, refused)
     found = yield from _find_all(names, request, context)
@@ -144,9 +138,9 @@ def _distinct(
     return list(names), list(ids)
 
 
-def _missing(names: list[str], context: RequestContext) -> Steps[list[str]]:
+def _missing(names: list[str], context: RequestContext) -> Steps[tuple[list[str], list[str]]]:
     """
-    The topics that the request may create.
+    The topics that the request may create, and those that it could if the client were allowed to.
     """
     missing: list[str] = []
     if context.broker.config.auto_create_topics_enable:
@@ -154,16 +148,9 @@ def _missing(names: list[str], context: RequestContext) -> Steps[list[str]]:
             yield
             if name not in context.broker.topics:
                 missing.append(name)
-    return missing
-
-
-def _uncreatable(missing: list[str], context: RequestContext) -> Steps[set[str]]:
-    """
-    Those of the *missing* topics that the client may not create.
-    """
     if not missing or context.sees(CREATE_CLUSTER, CLUSTER_NAME):
-        return set()
-    return (yield from forbidden(context, CREATE_TOPIC, missing))
+        return missing, []
+    return (yield from partition_by_authorized(context, CREATE_TOPIC, missing, str))
 
 
 def _find_all(

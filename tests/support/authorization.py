@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
+from barnabas.server.security.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.server.security.acl.permissions import CREATE_CLUSTER, Permission
 from tests.support.acls import allow, revoke_all
 from tests.support.server import TestBroker
@@ -32,3 +32,16 @@ async def allow_only(broker: TestBroker, acls: Acls) -> None:
     await revoke_all(broker)
     for permission, name in acls:
         await allow(broker, permission, name)
+
+
+async def allow_everything(broker: TestBroker) -> None:
+    """
+    Allow all operations on all resources.
+    """
+    for kind, name in (
+        (ResourceType.TOPIC, "*"),
+        (ResourceType.GROUP, "*"),
+        (ResourceType.TRANSACTIONAL_ID, "*"),
+        (ResourceType.CLUSTER, CLUSTER_NAME),
+    ):
+        await allow(broker, Permission(AclOperation.ALL, kind), name)

@@ -39,9 +39,13 @@ NOBODY: Final = -1
 """
 The replica id of a client that is no broker.
 """
-UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+ERRONEOUS: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
 """
-The errors of partitions that are not there.
+The errors of partitions that nobody tries to read: they are not there, or not for this client.
 """
 _NOT_TOLD: Final = -1
 _NO_ERROR: Final = ErrorCode.NONE
@@ -147,6 +151,12 @@ class CachedPartition:
             self.partition, self.error = found, _NO_ERROR
         else:
             self.partition, self.error = None, _no_follower(self.request, found)
+
+    def forbid(self) -> None:
+        """
+        The client may not read the partition, as long as ``locate`` is not called again.
+        """
+        self.partition, self.error = None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     def _find(self, partitions: Partitions) -> Partition:
         name, index = self.topic, self.key[1]

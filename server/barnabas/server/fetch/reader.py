@@ -28,7 +28,7 @@ from barnabas.protocol.messages.fetch import (
     FetchPartition,
     PartitionData,
 )
-from barnabas.server.fetch.cached_partition import UNKNOWN, CachedPartition, Empty
+from barnabas.server.fetch.cached_partition import ERRONEOUS, CachedPartition, Empty
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition
 from barnabas.server.partitions.watch import Waiter, Watch
@@ -181,11 +181,11 @@ class FetchPlan:
             if number % ENTRIES_PER_STEP == 0:
                 yield
             if wanted.partition is None:
-                # What is not there does not end the wait: Kafka answers for it apart from the read.
-                reading.urgent |= wanted.error not in UNKNOWN
+                # Such an error does not end the wait: Kafka answers for it apart from the read.
+                reading.urgent |= wanted.error not in ERRONEOUS
                 reading.errors.append(wanted.error)
                 data = self._error(wanted.request, wanted.error)
-                if wanted.error not in UNKNOWN:
+                if wanted.error not in ERRONEOUS:
                     data.aborted_transactions = None
                 reading.add(data, None)
                 continue

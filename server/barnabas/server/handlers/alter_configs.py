@@ -4,6 +4,8 @@ AlterConfigs: replaces all options of resources. Old clients use it.
 
 from __future__ import annotations
 
+from functools import partial
+
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -13,6 +15,7 @@ from barnabas.protocol.messages.alter_configs import (
 )
 from barnabas.server.dynamic_config.admin import AlterResource, Change, Operation
 from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.config_authorization import require_alter
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
@@ -33,7 +36,9 @@ async def alter_configs(
     Set the options that are named and no others; each resource succeeds or fails by itself.
     """
     wanted = await context.broker.turns.finish(each_in_steps(_wanted, request.resources))
-    errors = await context.broker.config_admin().alter(wanted, validate_only=request.validate_only)
+    errors = await context.broker.config_admin().alter(
+        wanted, partial(require_alter, context), validate_only=request.validate_only
+    )
     outcomes = zip(request.resources, errors, strict=True)
     return AlterConfigsResponse(
         responses=await context.broker.turns.finish(map_in_steps(_outcome, outcomes))

@@ -6,13 +6,19 @@ from __future__ import annotations
 
 from collections import Counter
 
-from barnabas.protocol.errors import ErrorCode, InvalidRequest, UnknownTopicOrPartition
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InvalidRequest,
+    KafkaError,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
+)
 from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorization import asks, partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import map_in_steps
@@ -27,18 +33,25 @@ async def create_partitions(
     Add partitions to each topic or say why not; those added can be used when the answer is sent.
     """
     times = Counter(topic.name for topic in request.topics)
+    once = [name for name, count in times.items() if count == 1]
+    _, refused = await context.broker.turns.finish(
+        partition_by_authorized(context, ALTER_TOPIC, once, str)
+    )
+    errors: dict[str, KafkaError] = dict.fromkeys(refused, TopicAuthorizationFailed())
+    if len(once) < len(times):
+        repeated = InvalidRequest("Duplicate topic name.")
+        errors |= {name: repeated for name, count in times.items() if count > 1}
     plan = await context.broker.topics.add_partitions(
-        [topic for topic in request.topics if times[topic.name] == 1],
+        [topic for topic in request.topics if topic.name not in errors],
         validate_only=request.validate_only,
     )
-    repeated = InvalidRequest("Duplicate topic name.")
-    errors = {name: repeated for name, count in times.items() if count > 1} | plan.errors
+    errors |= plan.errors
 
     def outcome(name: str) -> CreatePartitionsTopicResult:
         error = errors.get(name)
         if error is None:
             return _result(name, ErrorCode.NONE, None)
-        if isinstance(error, UnknownTopicOrPartition):
+        if isinstance(error, UnknownTopicOrPartition | TopicAuthorizationFailed):
             return _result(name, error.code, None)
         return _result(name, error.code, str(error))
 

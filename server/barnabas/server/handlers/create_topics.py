@@ -7,7 +7,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InvalidRequest,
+    KafkaError,
+    TopicAuthorizationFailed,
+)
 from barnabas.protocol.messages.create_topics import (
     CreatableTopicConfigs,
     CreatableTopicResult,
@@ -18,7 +23,8 @@ from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     CREATE_CLUSTER,
     CREATE_TOPIC,
@@ -36,7 +42,7 @@ async def create_topics(
     """
     Create each topic or say why not; those created can be used when the answer is sent.
     """
-    refused = _refusals(request)
+    refused = await context.broker.turns.finish(_refusals(request, context))
     wanted = [topic for topic in request.topics if topic.name not in refused]
     plan = await context.broker.topics.create(wanted, validate_only=request.validate_only)
     errors = refused | plan.errors
@@ -53,13 +59,19 @@ async def create_topics(
     )
 
 
-def _refusals(request: CreateTopicsRequest) -> dict[str, KafkaError]:
+def _refusals(
+    request: CreateTopicsRequest, context: RequestContext
+) -> Steps[dict[str, KafkaError]]:
     refused: dict[str, KafkaError] = {}
+    may_create_all = context.sees(CREATE_CLUSTER, CLUSTER_NAME)
     for name, times in Counter(topic.name for topic in request.topics).items():
+        yield
         if times > 1:
             refused[name] = InvalidRequest("Duplicate topic name.")
         elif name == CLUSTER_METADATA_TOPIC:
             refused[name] = InvalidRequest(f"Creation of internal topic {name} is prohibited.")
+        elif not may_create_all and not context.allows(CREATE_TOPIC, name):
+            refused[name] = TopicAuthorizationFailed("Authorization failed.")
     return refused
 
 
@@ -68,6 +80,14 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> CreatableTopicRe
 
 
 def _succeeded(topic: CreatedTopic, context: RequestContext) -> CreatableTopicResult:
+    if not context.sees(DESCRIBE_CONFIGS_TOPIC, topic.name):
+        return CreatableTopicResult(
+            name=topic.name,
+            topic_id=topic.id,
+            error_code=ErrorCode.NONE,
+            topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            configs=[],
+        )
     configs = []
     if context.version >= FIRST_WITH_CONFIGS:
         configs = [

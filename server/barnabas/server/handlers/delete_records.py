@@ -23,10 +23,10 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
-from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorization import asks, partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.server.security.acl.permissions import DELETE_TOPIC
 
 logger = logging.getLogger(__name__)
@@ -42,8 +42,21 @@ def delete_records(
     Delete what lies below each offset, and say where each log begins now.
     """
     asked = [topic for topic in request.topics if topic.partitions]
+    asked, kept = yield from partition_by_authorized(
+        context, DELETE_TOPIC, asked, lambda topic: topic.name
+    )
     topics = yield from each_in_steps(lambda topic: _delete(topic, context), asked)
+    topics += yield from each_in_steps(_refuse, kept)
     return DeleteRecordsResponse(topics=topics)
+
+
+def _refuse(topic: DeleteRecordsTopic) -> Steps[DeleteRecordsTopicResult]:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    indexes = dict.fromkeys(partition.partition_index for partition in topic.partitions)
+    results = yield from map_in_steps(
+        lambda index: _answer(index, INVALID_LOW_WATERMARK, code), indexes
+    )
+    return DeleteRecordsTopicResult(name=topic.name, partitions=results)
 
 
 def _delete(topic: DeleteRecordsTopic, context: RequestContext) -> Steps[DeleteRecordsTopicResult]:

@@ -13,6 +13,7 @@ from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequest,
     KafkaError,
+    TopicAuthorizationFailed,
     TopicDeletionDisabled,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -27,6 +28,7 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import DELETE_CLUSTER, DELETE_TOPIC, DESCRIBE_TOPIC
 
 FIRST_WITH_DELETION_DISABLED: Final = 3
@@ -59,19 +61,30 @@ def _wanted(
     The topics that can be deleted; those that cannot get their *results* here.
     """
     named, identified = yield from _sort_out(_states(request), results)
+    may_delete_all = context.sees(DELETE_CLUSTER, CLUSTER_NAME)
+    refusal = TopicAuthorizationFailed()
     wanted: dict[UUID, str] = {}
     for topic_id in identified:
         yield
         topic = context.broker.topics.get_by_id(topic_id)
         if topic is None:
             results.append(_result(None, topic_id, UnknownTopicId()))
-        else:
+        elif may_delete_all or context.allows(DELETE_TOPIC, topic.name):
             wanted[topic_id] = topic.name
+        elif context.allows(DESCRIBE_TOPIC, topic.name):
+            results.append(_result(topic.name, topic_id, refusal))
+        else:
+            results.append(_result(None, topic_id, refusal))
     for name in named:
         yield
+        if not (may_delete_all or context.allows(DESCRIBE_TOPIC, name)):
+            results.append(_result(name, ZERO_UUID, refusal))
+            continue
         topic = context.broker.topics.get(name)
         if topic is None:
             results.append(_result(name, ZERO_UUID, UnknownTopicOrPartition()))
+        elif not (may_delete_all or context.allows(DELETE_TOPIC, name)):
+            results.append(_result(name, ZERO_UUID, refusal))
         elif wanted.pop(topic.id, None) is not None:
             message = "The provided topic name maps to an ID that was already supplied."
             results.append(_result(name, topic.id, InvalidRequest(message)))

@@ -16,6 +16,7 @@ from barnabas.protocol.messages.describe_configs import (
 from barnabas.server.dynamic_config.admin import ConfigEntry
 from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.config_authorization import require_describe
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
@@ -45,15 +46,21 @@ def describe_configs(
             )
     room = AnswerRoom()
     results = []
+    refused = []
     for resource in request.resources:
         yield
+        try:
+            require_describe(context, resource.resource_type, resource.resource_name)
+        except KafkaError as error:
+            refused.append(_failed(resource, error.code, str(error)))
+            continue
         try:
             described = _describe(resource, request, context)
             room.take(1 + sum(1 + len(each.synonyms) for each in described.configs))
             results.append(described)
         except KafkaError as error:
             results.append(_failed(resource, error.code, str(error)))
-    return DescribeConfigsResponse(results=results)
+    return DescribeConfigsResponse(results=results + refused)
 
 
 def _describe(

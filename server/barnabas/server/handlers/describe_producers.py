@@ -6,7 +6,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import (
+    ErrorCode,
+    KafkaError,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
+    without_frames,
+)
 from barnabas.protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -33,26 +39,40 @@ def describe_producers(
 ) -> Steps[DescribeProducersResponse]:
     room = AnswerRoom()
 
-    def describe_one(topic: TopicRequest, index: int) -> PartitionResponse:
-        described = _describe(topic, index, context)
+    def describe_one(
+        topic: TopicRequest, index: int, error: KafkaError | None
+    ) -> PartitionResponse:
+        if error is not None:
+            described = _error(index, error.code, str(error))
+        else:
+            described = _describe(topic, index, context)
         room.take(1 + len(described.active_producers))
         return described
 
     def describe(topic: TopicRequest) -> Steps[TopicResponse]:
-        indexes = topic.partition_indexes
-        described = yield from map_in_steps(lambda index: describe_one(topic, index), indexes)
+        error = _error_of_topic(topic.name, context)
+        described = yield from map_in_steps(
+            lambda index: describe_one(topic, index, error), topic.partition_indexes
+        )
         return TopicResponse(name=topic.name, partitions=described)
 
     return DescribeProducersResponse(topics=(yield from each_in_steps(describe, request.topics)))
 
 
-def _describe(topic: TopicRequest, index: int, context: RequestContext) -> PartitionResponse:
+def _error_of_topic(name: str, context: RequestContext) -> KafkaError | None:
+    """
+    The error of all partitions of a topic.
+    """
     try:
-        validate_topic_name(topic.name)
+        validate_topic_name(name)
     except KafkaError as error:
-        return _error(index, error.code, str(error))
-    if topic.name not in context.broker.topics:
-        return _error(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_SUCH_TOPIC)
+        return without_frames(error)
+    if not context.allows(READ_TOPIC, name):
+        return TopicAuthorizationFailed()
+    return None if name in context.broker.topics else UnknownTopicOrPartition(NO_SUCH_TOPIC)
+
+
+def _describe(topic: TopicRequest, index: int, context: RequestContext) -> PartitionResponse:
     try:
         partition = context.broker.partitions.expect(topic.name, index)
         if partition.error is not None:

@@ -23,7 +23,11 @@ from barnabas.protocol.messages.describe_topic_partitions import (
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
-from barnabas.server.requests.authorization import asks, authorized_operations
+from barnabas.server.requests.authorization import (
+    asks,
+    authorized_operations,
+    partition_by_authorized,
+)
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
@@ -36,9 +40,24 @@ def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> Steps[DescribeTopicPartitionsResponse]:
     """
-    One page of the topics that are asked for; of all topics if none is named.
+    One page of the topics that are asked for; of all topics if none is named. Those that the client
+    may not describe are on every page, or on none if it has not named them.
     """
     names = yield from _names(request, context)
+    hidden: list[tuple[bytes, str]] = []
+    if request.topics:
+        names, hidden = yield from partition_by_authorized(
+            context, DESCRIBE_TOPIC, names, lambda each: each[1]
+        )
+        heapify(names)
+    page = yield from _page(request, context, names)
+    page.topics.extend((yield from map_in_steps(lambda each: _refused(each[1]), hidden)))
+    return page
+
+
+def _page(
+    request: DescribeTopicPartitionsRequest, context: RequestContext, names: list[tuple[bytes, str]]
+) -> Steps[DescribeTopicPartitionsResponse]:
     start = request.cursor
     described: list[DescribeTopicPartitionsResponseTopic] = []
     left = max(
@@ -50,6 +69,8 @@ def describe_topic_partitions(
     while names:
         yield
         _, name = heappop(names)
+        if not (request.topics or context.sees(DESCRIBE_TOPIC, name)):
+            continue
         if left == 0:
             cursor = Cursor(topic_name=name, partition_index=0)
             return DescribeTopicPartitionsResponse(topics=described, next_cursor=cursor)
@@ -123,6 +144,18 @@ def _unknown(name: str, context: RequestContext) -> DescribeTopicPartitionsRespo
         is_internal=is_internal(name),
         partitions=[],
         topic_authorized_operations=authorized_operations(context, ResourceType.TOPIC, name),
+    )
+
+
+def _refused(name: str) -> DescribeTopicPartitionsResponseTopic:
+    """
+    Says nothing of the topic, not even whether it exists.
+    """
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        name=name,
+        topic_id=ZERO_UUID,
+        partitions=[],
     )
 
 

@@ -22,16 +22,16 @@ from barnabas.protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
-from barnabas.server.fetch.cached_partition import NOBODY, UNKNOWN, CachedPartition
+from barnabas.server.fetch.cached_partition import ERRONEOUS, NOBODY, CachedPartition
 from barnabas.server.fetch.contexts import SESSION_ERRORS, FetchContext, context_of, refusal
 from barnabas.server.fetch.delayed import DelayedFetch
 from barnabas.server.fetch.reader import FetchPlan, LogReadResult
 from barnabas.server.partitions.partition import NO_EPOCH
-from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
+from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, READ_TOPIC
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
@@ -58,7 +58,7 @@ def fetch(request: FetchRequest, context: RequestContext) -> Steps[FetchResponse
     except SESSION_ERRORS as error:
         broker.metrics.count_error("Fetch", error.code)
         return refusal(error.code)
-    wanted = yield from _locate(asked, broker.partitions, replica_id)
+    wanted = yield from _locate(asked, context, replica_id)
     plan = _plan(request, asked, wanted, context)
     answer = _Answer(request, asked, plan, context)
     try:
@@ -86,8 +86,8 @@ def _plan(
     """
     level: int = request.isolation_level
     if not 0 <= level < len(_ISOLATION):
-        # Kafka looks at it only for a partition that is there.
-        if any(each.error not in UNKNOWN for each in wanted):
+        # Kafka looks at it only for a partition that it is going to read.
+        if any(each.error not in ERRONEOUS for each in wanted):
             raise UnknownServerError(f"isolation level {level} is unknown")
         level = 0
     max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
@@ -160,18 +160,49 @@ def _replica_id(request: FetchRequest, version: int) -> int:
 
 
 def _locate(
-    asked: FetchContext, partitions: Partitions, replica_id: int
+    asked: FetchContext, context: RequestContext, replica_id: int
 ) -> Steps[list[CachedPartition]]:
     """
-    Find the partitions; those that are not there come last, as Kafka answers for them.
+    Find the partitions; those that nobody tries to read come last, as Kafka answers for them.
     """
+    partitions = context.broker.partitions
     wanted = list(asked.partitions.values())
-    has_unknown = False
+    has_erroneous = False
     for number, each in enumerate(wanted, 1):
         if number % ENTRIES_PER_STEP == 0:
             yield
         each.locate(partitions, replica_id)
-        has_unknown |= each.error in UNKNOWN
-    if has_unknown:
-        wanted.sort(key=lambda each: each.error in UNKNOWN)
+        if each.partition is None and each.error in ERRONEOUS:
+            has_erroneous = True
+    if context.broker.authorizer is not None and (yield from _forbid(wanted, context, replica_id)):
+        has_erroneous = True
+    if has_erroneous:
+        wanted.sort(key=lambda each: each.error in ERRONEOUS)
     return wanted
+
+
+def _forbid(wanted: list[CachedPartition], context: RequestContext, replica_id: int) -> Steps[bool]:
+    """
+    Forbid the partitions that the client may not read, and return whether there are any.
+    """
+    is_follower = replica_id > NOBODY
+    if is_follower and context.allows(CLUSTER_ACTION, CLUSTER_NAME):
+        return False
+    has_forbidden = False
+    may_read: dict[str, bool] = {}
+    for number, each in enumerate(wanted, 1):
+        if number % ENTRIES_PER_STEP == 0:
+            yield
+        topic = each.topic
+        if is_follower:
+            is_allowed = False
+        elif topic is None:  # no topic has that id
+            is_allowed = True
+        elif topic in may_read:
+            is_allowed = may_read[topic]
+        else:
+            is_allowed = may_read[topic] = context.allows(READ_TOPIC, topic)
+        if not is_allowed:
+            each.forbid()
+            has_forbidden = True
+    return has_forbidden

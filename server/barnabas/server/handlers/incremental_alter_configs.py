@@ -4,6 +4,8 @@ IncrementalAlterConfigs: changes some options of resources (KIP-339).
 
 from __future__ import annotations
 
+from functools import partial
+
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -11,8 +13,10 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from barnabas.server.cluster.image import ResourceType
 from barnabas.server.dynamic_config.admin import AlterResource, Change
 from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.config_authorization import require_alter
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
@@ -34,7 +38,9 @@ async def incremental_alter_configs(
     Change the options that are named; each resource succeeds or fails by itself.
     """
     wanted = await context.broker.turns.finish(each_in_steps(_wanted, request.resources))
-    errors = await context.broker.config_admin().alter(wanted, validate_only=request.validate_only)
+    errors = await context.broker.config_admin().alter(
+        wanted, partial(require_alter, context), validate_only=request.validate_only
+    )
     outcomes = zip(request.resources, errors, strict=True)
     return IncrementalAlterConfigsResponse(
         responses=await context.broker.turns.finish(map_in_steps(_outcome, outcomes))
@@ -54,7 +60,9 @@ def _outcome(
     resource, error = outcome
     if error is None:
         return _answer(resource, ErrorCode.NONE, None)
-    return _answer(resource, error.code, str(error))
+    # Kafka answers for loggers itself, and for all others as its controller does.
+    is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
+    return _answer(resource, error.code, error.own_sentence if is_logger else str(error))
 
 
 def _answer(

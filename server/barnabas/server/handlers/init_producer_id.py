@@ -16,9 +16,9 @@ from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     IDEMPOTENT_WRITE,
-    TWO_PHASE_COMMIT,
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,
 )
@@ -29,13 +29,14 @@ FENCED_SINCE = 4
 """The version from which on producers know PRODUCER_FENCED."""
 
 
-@handles(
-    InitProducerIdRequest,
-    needs=asks(WRITE_TRANSACTIONAL_ID, TWO_PHASE_COMMIT, IDEMPOTENT_WRITE, WRITE_TOPIC),
-)
+@handles(InitProducerIdRequest, needs=asks(WRITE_TRANSACTIONAL_ID, IDEMPOTENT_WRITE, WRITE_TOPIC))
 async def init_producer_id(
     request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
+    if request.transactional_id is not None:
+        context.require(WRITE_TRANSACTIONAL_ID, request.transactional_id)
+    elif not context.sees(IDEMPOTENT_WRITE, CLUSTER_NAME) and not context.sees_any(WRITE_TOPIC):
+        context.require(IDEMPOTENT_WRITE)
     has_id = request.producer_id != NO_PRODUCER_ID
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
     if has_id != has_epoch:

@@ -25,11 +25,12 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.partitions.partition import Partition
-from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorization import asks, partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import (
@@ -57,11 +58,17 @@ NONE: Final = -1
 def list_offsets(
     request: ListOffsetsRequest, context: RequestContext
 ) -> Steps[ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]]:
+    topics = request.topics
+    refused: list[ListOffsetsTopic] = []
+    if context.broker.authorizer is not None:
+        topics, refused = yield from partition_by_authorized(
+            context, DESCRIBE_TOPIC, topics, lambda topic: topic.name
+        )
     # Without any partition it is not looked at.
-    if request.topics and request.isolation_level not in (0, 1):
+    if topics and request.isolation_level not in (0, 1):
         raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
-    query = _Query(request)
-    yield from query.locate(context)
+    query = _Query(request, refused)
+    yield from query.locate(topics, context)
     if query.reads_files:
         return _search(query, context)
     return (yield from query.answer())
@@ -101,22 +108,24 @@ class _Query:
     """
     What a ListOffsets request asks for, with the partitions it asks of.
 
-    Each partition is answered once, and a topic of which nothing is asked not at all.
+    Each partition is answered once, and a topic of which nothing is asked not at all, but for those
+    that the client may not describe: they are answered as they are asked for.
     """
 
-    __slots__ = ("_asked", "_request", "reads_files")
+    __slots__ = ("_asked", "_refused", "_request", "reads_files")
 
-    def __init__(self, request: ListOffsetsRequest) -> None:
+    def __init__(self, request: ListOffsetsRequest, refused: list[ListOffsetsTopic]) -> None:
         self._request = request
+        self._refused = refused
         self._asked: dict[str, dict[int, _Asked]] = {}
         self.reads_files = False
 
-    def locate(self, context: RequestContext) -> Steps[None]:
+    def locate(self, topics: list[ListOffsetsTopic], context: RequestContext) -> Steps[None]:
         """
         Find the partitions.
         """
         number = 0
-        for topic in self._request.topics:
+        for topic in topics:
             for asked in topic.partitions:
                 number += 1
                 if number % ENTRIES_PER_STEP == 0:
@@ -145,6 +154,14 @@ class _Query:
                 if number % ENTRIES_PER_STEP == 0:
                     yield
             topics.append(ListOffsetsTopicResponse(name=name, partitions=partitions))
+        for topic in self._refused:
+            partitions = []
+            for partition in topic.partitions:
+                partitions.append(_error(partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+                number += 1
+                if number % ENTRIES_PER_STEP == 0:
+                    yield
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
         return ListOffsetsResponse(topics=topics)
 
     def _look_up(self, one: _Asked) -> ListOffsetsPartitionResponse:

@@ -29,11 +29,12 @@ from barnabas.server.requests.authorization import (
     asks,
     authorized_cluster_operations,
     authorized_operations,
+    partition_by_authorized,
 )
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
-from barnabas.server.security.acl.bindings import ResourceType
+from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
 from barnabas.server.security.acl.permissions import (
     CREATE_CLUSTER,
     CREATE_TOPIC,
@@ -55,23 +56,53 @@ def metadata(
     """
     asked = request.topics
     if asked is None or (context.version == 0 and not asked):
-        every = tuple(context.broker.topics)
+        every = yield from _visible(context)
         found = yield from each_in_steps(lambda each: _describe(each, request, context), every)
         return _respond(request, context, found)
     names, ids = yield from _distinct(asked, context.version)
-    if not ids and request.allow_auto_topic_creation:
-        missing = yield from _missing(names, context)
+    if ids:
+        # As soon as one topic is asked for by id, names count for nothing.
+        found = yield from each_in_steps(lambda each: _find_by_id(each, request, context), ids)
+        return _respond(request, context, found)
+    names, hidden = yield from partition_by_authorized(context, DESCRIBE_TOPIC, names, str)
+    refused = yield from map_in_steps(lambda name: _refused(name=name), hidden)
+    if request.allow_auto_topic_creation:
+        missing, uncreatable = yield from _missing(names, context)
+        if uncreatable:
+            refused += yield from map_in_steps(_uncreated, uncreatable)
+            left_out = set(uncreatable)
+            names = [name for name in names if name not in left_out]
         if missing:
-            return _create_and_respond(request, context, names, missing)
-    return _respond(request, context, (yield from _find_all(names, ids, request, context)))
+            return _create_and_respond(request, context, names, missing, refused)
+    found = yield from _find_all(names, request, context)
+    return _respond(request, context, found + refused)
 
 
 async def _create_and_respond(
-    request: MetadataRequest, context: RequestContext, names: list[str], missing: Iterable[str]
+    request: MetadataRequest,
+    context: RequestContext,
+    names: list[str],
+    missing: Iterable[str],
+    refused: list[MetadataResponseTopic],
 ) -> MetadataResponse:
     await context.broker.topics.create_missing(missing)
-    found = await context.broker.turns.finish(_find_all(names, [], request, context))
-    return _respond(request, context, found)
+    found = await context.broker.turns.finish(_find_all(names, request, context))
+    return _respond(request, context, found + refused)
+
+
+def _visible(context: RequestContext) -> Steps[list[Topic]]:
+    """
+    The topics that the client may describe.
+    """
+    every = list(context.broker.topics)
+    if context.broker.authorizer is None:
+        return every
+    visible = []
+    for topic in every:
+        yield
+        if context.sees(DESCRIBE_TOPIC, topic.name):
+            visible.append(topic)
+    return visible
 
 
 def _distinct(
@@ -107,9 +138,9 @@ def _distinct(
     return list(names), list(ids)
 
 
-def _missing(names: list[str], context: RequestContext) -> Steps[list[str]]:
+def _missing(names: list[str], context: RequestContext) -> Steps[tuple[list[str], list[str]]]:
     """
-    The topics that the request may create.
+    The topics that the request may create, and those that it could if the client were allowed to.
     """
     missing: list[str] = []
     if context.broker.config.auto_create_topics_enable:
@@ -117,15 +148,14 @@ def _missing(names: list[str], context: RequestContext) -> Steps[list[str]]:
             yield
             if name not in context.broker.topics:
                 missing.append(name)
-    return missing
+    if not missing or context.sees(CREATE_CLUSTER, CLUSTER_NAME):
+        return missing, []
+    return (yield from partition_by_authorized(context, CREATE_TOPIC, missing, str))
 
 
 def _find_all(
-    names: list[str], ids: list[UUID], request: MetadataRequest, context: RequestContext
+    names: list[str], request: MetadataRequest, context: RequestContext
 ) -> Steps[list[MetadataResponseTopic]]:
-    # As soon as one topic is asked for by id, names count for nothing.
-    if ids:
-        return (yield from each_in_steps(lambda each: _find_by_id(each, request, context), ids))
     return (yield from each_in_steps(lambda each: _find(each, request, context), names))
 
 
@@ -133,9 +163,11 @@ def _find_by_id(
     topic_id: UUID, request: MetadataRequest, context: RequestContext
 ) -> Steps[MetadataResponseTopic]:
     topic = context.broker.topics.get_by_id(topic_id)
-    if topic is not None:
-        return (yield from _describe(topic, request, context))
-    return _unknown(ErrorCode.UNKNOWN_TOPIC_ID, topic_id=topic_id)
+    if topic is None:
+        return _unknown(ErrorCode.UNKNOWN_TOPIC_ID, topic_id=topic_id)
+    if not context.allows(DESCRIBE_TOPIC, topic.name):
+        return _refused(topic_id=topic_id)
+    return (yield from _describe(topic, request, context))
 
 
 def _find(
@@ -165,6 +197,26 @@ def _unknown(
         partitions=[],
         topic_authorized_operations=operations,
     )
+
+
+def _refused(*, name: str | None = None, topic_id: UUID = ZERO_UUID) -> MetadataResponseTopic:
+    """
+    The answer for a topic that the client may not describe: it says nothing of the topic, not even
+    whether it exists. An id is no secret.
+    """
+    return MetadataResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        name=name,
+        topic_id=topic_id,
+        partitions=[],
+    )
+
+
+def _uncreated(name: str) -> MetadataResponseTopic:
+    """
+    The answer for a topic that does not exist, and that the client may not create.
+    """
+    return _unknown(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
 def _describe(

@@ -7,7 +7,7 @@ A client whose position is behind that end has read records that are gone. Kafka
 
 from __future__ import annotations
 
-from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -16,10 +16,11 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
-from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorization import asks, partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
 
 
@@ -27,12 +28,31 @@ from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TO
 def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> Steps[OffsetForLeaderEpochResponse]:
+    topics = request.topics
+    hidden: list[OffsetForLeaderTopic] = []
+    if not context.sees(CLUSTER_ACTION, CLUSTER_NAME):
+        topics, hidden = yield from partition_by_authorized(
+            context, DESCRIBE_TOPIC, topics, lambda topic: topic.topic
+        )
+
     def find(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
         name = topic.topic
         ends = yield from map_in_steps(lambda each: _end(name, each, context), topic.partitions)
         return OffsetForLeaderTopicResult(topic=name, partitions=ends)
 
-    return OffsetForLeaderEpochResponse(topics=(yield from each_in_steps(find, request.topics)))
+    def refuse(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
+        ends = yield from map_in_steps(_refused, topic.partitions)
+        return OffsetForLeaderTopicResult(topic=topic.topic, partitions=ends)
+
+    results = yield from each_in_steps(find, topics)
+    results += yield from each_in_steps(refuse, hidden)
+    return OffsetForLeaderEpochResponse(topics=results)
+
+
+def _refused(asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    return EpochEndOffset(
+        partition=asked.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    )
 
 
 def _end(topic: str, asked: OffsetForLeaderPartition, context: RequestContext) -> EpochEndOffset:

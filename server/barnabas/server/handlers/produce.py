@@ -19,7 +19,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from barnabas.server.produce.append import ProduceAppends, Produced
+from barnabas.server.produce.append import ProduceAppends, Produced, may_write
 from barnabas.server.produce.delayed import DelayedProduce
 from barnabas.server.produce.transactions import Participation
 from barnabas.server.produce.validation import FIRST_ZSTD_VERSION, check_codec, is_transactional
@@ -59,9 +59,13 @@ def produce(request: ProduceRequest, context: RequestContext) -> Any:
     if has_transaction or context.version < FIRST_ZSTD_VERSION or not _are_once_each(topics):
         return _produce_in_steps(request, context)
     appends = ProduceAppends(request, context, None)
+    is_open = context.broker.authorizer is None
     responses: list[TopicProduceResponse] = []
     for topic in topics:
-        appended = [appends.append(topic, data) for data in topic.partition_data]
+        if is_open or may_write(topic, context):
+            appended = [appends.append(topic, data) for data in topic.partition_data]
+        else:
+            appended = [appends.refuse(data) for data in topic.partition_data]
         responses.append(topic_response(topic, appended))
     return _finish(appends, responses) if appends.has_long else appends.answer(responses)
 
@@ -80,24 +84,31 @@ def _produce_in_steps(
             number += 1
             if number % ENTRIES_PER_STEP == 0:
                 yield
-    if has_transaction and request.transactional_id is None:
-        raise TransactionalIdAuthorizationFailed
+    if has_transaction:
+        if request.transactional_id is None:
+            raise TransactionalIdAuthorizationFailed
+        context.require(WRITE_TRANSACTIONAL_ID, request.transactional_id)
+    topics = yield from _once_each(request.topic_data)
+    refused: Sequence[TopicProduceData] = ()
+    if context.broker.authorizer is not None:
+        topics, refused = yield from _sort_out(topics, context)
     if context.version < FIRST_ZSTD_VERSION:
-        yield from _check_codecs(request, context)
-    if request.transactional_id is None:
-        return (yield from _append(request, context, None))
-    participation = Participation(request.transactional_id, context.version)
-    yield from participation.begin(request, context)
-    if participation.is_pending:
-        return _join_and_append(request, context, participation)
-    return (yield from _append(request, context, participation))
+        yield from _check_codecs(topics, context)
+    participation: Participation | None = None
+    if request.transactional_id is not None:
+        participation = Participation(request.transactional_id, context.version)
+        yield from participation.begin(topics, context)
+    appending = _append(topics, refused, ProduceAppends(request, context, participation))
+    if participation is not None and participation.is_pending:
+        return _join_and_append(participation, appending, context)
+    return (yield from appending)
 
 
 async def _join_and_append(
-    request: ProduceRequest, context: RequestContext, participation: Participation
+    participation: Participation, appending: Steps[Any], context: RequestContext
 ) -> ProduceResponse | None:
     await participation.finish(context)
-    produced: Any = await context.broker.turns.finish(_append(request, context, participation))
+    produced: Any = await context.broker.turns.finish(appending)
     if isinstance(produced, Coroutine):
         produced = await produced
     if isinstance(produced, DelayedProduce):
@@ -106,18 +117,28 @@ async def _join_and_append(
 
 
 def _append(
-    request: ProduceRequest, context: RequestContext, participation: Participation | None
+    topics: Sequence[TopicProduceData], refused: Sequence[TopicProduceData], appends: ProduceAppends
 ) -> Steps[Produced | Coroutine[Any, Any, ProduceResponse | None]]:
     """
     Append the records of each partition.
+
+    Args:
+        refused: topics that the client may not write to.
     """
-    appends = ProduceAppends(request, context, participation)
     responses: list[TopicProduceResponse] = []
     number = 0
-    for topic in (yield from _once_each(request.topic_data)):
+    for topic in topics:
         partition_responses = []
         for data in topic.partition_data:
             partition_responses.append(appends.append(topic, data))
+            number += 1
+            if number % ENTRIES_PER_STEP == 0:
+                yield
+        responses.append(topic_response(topic, partition_responses))
+    for topic in refused:
+        partition_responses = []
+        for data in topic.partition_data:
+            partition_responses.append(appends.refuse(data))
             number += 1
             if number % ENTRIES_PER_STEP == 0:
                 yield
@@ -173,11 +194,28 @@ def _are_once_each(topics: Sequence[TopicProduceData]) -> bool:
     )
 
 
-def _check_codecs(request: ProduceRequest, context: RequestContext) -> Steps[None]:
+def _sort_out(
+    topics: Sequence[TopicProduceData], context: RequestContext
+) -> Steps[tuple[list[TopicProduceData], list[TopicProduceData]]]:
+    """
+    The topics that the client may write to, and the others.
+    """
+    allowed: list[TopicProduceData] = []
+    refused: list[TopicProduceData] = []
+    for topic in topics:
+        yield
+        if may_write(topic, context):
+            allowed.append(topic)
+        else:
+            refused.append(topic)
+    return allowed, refused
+
+
+def _check_codecs(topics: Sequence[TopicProduceData], context: RequestContext) -> Steps[None]:
     """
     A codec that does not exist fails the whole request, before anything of it is appended.
     """
-    for topic in request.topic_data:
+    for topic in topics:
         for data in topic.partition_data:
             yield
             if context.broker.partitions.knows(topic.name, data.index):

@@ -38,6 +38,7 @@ from barnabas.server.produce.delayed import DelayedProduce, Uncommitted
 from barnabas.server.produce.responses import ALL_REPLICAS, append_failed, appended, refused
 from barnabas.server.produce.validation import check_records
 from barnabas.server.requests.errors import CloseConnection
+from barnabas.server.security.acl.permissions import WRITE_TOPIC
 from barnabas.storage.errors import BatchTakesLong
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
@@ -85,7 +86,8 @@ class ProduceAppends:
     """
     The appends of one request.
 
-    Call ``append`` for each partition, await ``append_long`` if ``has_long``, then ``answer``.
+    Call ``append`` or ``refuse`` for each partition, await ``append_long`` if ``has_long``, then
+    ``answer``.
     """
 
     __slots__ = ("_context", "_long", "_participation", "_request", "_uncommitted")
@@ -139,6 +141,14 @@ class ProduceAppends:
         except Exception as error:  # whatever it is, the other partitions are served
             return append_failed(partition, error, context.broker.metrics)
         return self._appended(partition, info)
+
+    def refuse(self, data: PartitionProduceData) -> PartitionProduceResponse:
+        """
+        The response for a partition of a topic that the client may not write to.
+        """
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        self._context.broker.metrics.count_error("Produce", code)
+        return refused(data.index, code)
 
     def _appended(self, partition: Partition, info: LogAppendInfo) -> PartitionProduceResponse:
         response = appended(partition.index, info)
@@ -206,6 +216,16 @@ class ProduceAppends:
         if request.acks == ALL_REPLICAS:
             delayed.limit(self._context.broker.clock, request.timeout_ms)
         return delayed
+
+
+def may_write(topic: TopicProduceData, context: RequestContext) -> bool:
+    """
+    Whether the client may append to the topic. An id that no topic has is not asked about.
+    """
+    name: str | None = topic.name
+    if context.version >= FIRST_TOPIC_ID_VERSION:
+        name = context.broker.partitions.name_of(topic.topic_id)
+    return name is None or context.allows(WRITE_TOPIC, name)
 
 
 async def _commit(uncommitted: list[Uncommitted]) -> None:

@@ -8,6 +8,7 @@ against that is the answer for the partition (Kafka's ``ReplicaManager.handlePro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from barnabas.protocol.errors import (
@@ -25,7 +26,6 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.messages.produce import (
     FIRST_TOPIC_ID_VERSION,
     PartitionProduceData,
-    ProduceRequest,
     TopicProduceData,
 )
 from barnabas.protocol.records.batch import RecordBatch, batches
@@ -74,7 +74,7 @@ class Participation:
         self._errors: dict[TopicPartition, KafkaError] = {}
         self.is_pending = False
 
-    def begin(self, request: ProduceRequest, context: RequestContext) -> Steps[None]:
+    def begin(self, topics: Sequence[TopicProduceData], context: RequestContext) -> Steps[None]:
         """
         Look at the partitions, and ask the coordinator where that is enough.
 
@@ -86,7 +86,7 @@ class Participation:
             self._protocol.adds or context.broker.config.transaction_partition_verification_enable
         ):
             return
-        for topic in request.topic_data:
+        for topic in topics:
             for data in topic.partition_data:
                 yield
                 partition = _partition(topic, data, context)

@@ -10,6 +10,7 @@ that ``asks`` does so itself, for each topic or group that it is about to look a
                          not; refusals are logged
 ``context.sees``         the resource is left out for a client that may not
 ``context.require``      as ``allows``, and raises the error of its type
+``partition_by_...``     as ``allows``, of many resources
 =======================  ========================================================================
 """
 
@@ -17,8 +18,8 @@ that ``asks`` does so itself, for each topic or group that it is about to look a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.protocol.errors import (
     ClusterAuthorizationFailed,
@@ -35,6 +36,9 @@ from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER, SUPPORTED
 if TYPE_CHECKING:
     from barnabas.server.requests.context import RequestContext
     from barnabas.server.requests.registry import Answer, Handler
+    from barnabas.server.scheduling.turns import Steps
+
+T = TypeVar("T")
 
 REFUSALS: Final[Mapping[ResourceType, type[KafkaError]]] = {
     ResourceType.TOPIC: TopicAuthorizationFailed,
@@ -102,6 +106,29 @@ def gated(handler: Handler, permission: Permission) -> Handler:
         return handler(request, context)
 
     return guarded
+
+
+def partition_by_authorized(
+    context: RequestContext, permission: Permission, items: Iterable[T], name_of: Callable[[T], str]
+) -> Steps[tuple[list[T], list[T]]]:
+    """
+    The *items* with whose resources the client may do this, and the others; refusals are logged.
+    """
+    allowed: list[T] = []
+    refused: list[T] = []
+    if context.broker.authorizer is None:
+        allowed.extend(items)
+        return allowed, refused
+    forbidden: set[str] = set()
+    for item in items:
+        yield
+        name = name_of(item)
+        if name not in forbidden and context.allows(permission, name):
+            allowed.append(item)
+        else:
+            forbidden.add(name)
+            refused.append(item)
+    return allowed, refused
 
 
 def authorized_operations(context: RequestContext, resource_type: ResourceType, name: str) -> int:

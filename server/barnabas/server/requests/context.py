@@ -275,6 +275,16 @@ class RequestContext:
         client = self.client
         return authorizer.allows(client.principal, host_address(client.address), permission, name)
 
+    def sees_any(self, permission: Permission) -> bool:
+        """
+        Whether the client may do this with some resource of the type.
+        """
+        authorizer = self.broker.authorizer
+        if authorizer is None:
+            return True
+        client = self.client
+        return authorizer.allows_any(client.principal, host_address(client.address), permission)
+
     def require(self, permission: Permission, name: str = CLUSTER_NAME) -> None:
         """
         Raises:

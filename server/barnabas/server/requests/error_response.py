@@ -74,6 +74,14 @@ def _no_sentence(_code: ErrorCode, _message: str | None) -> None:
     return None
 
 
+def _no_permission(code: ErrorCode, message: str | None) -> str | None:
+    """
+    Only Kafka's controller says which permission is lacking, and these APIs are the broker's.
+    """
+    is_refusal = code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return None if is_refusal else _own_sentence(code, message)
+
+
 class _Rule(NamedTuple):
     """
     How Kafka answers a failed request of an API.
@@ -126,8 +134,13 @@ _RULES: Final = {
         # Kafka answers for each user without saying which.
         (
             apis.DESCRIBE_USER_SCRAM_CREDENTIALS,
-            _Rule(in_items_until=0, items=lambda request: [None] * len(request.users or ())),
+            _Rule(
+                in_items_until=0,
+                items=lambda request: [None] * len(request.users or ()),
+                message=_no_permission,
+            ),
         ),
+        (apis.DESCRIBE_CLIENT_QUOTAS, _Rule(message=_no_permission)),
         (apis.DESCRIBE_QUORUM, _Rule(message=_any_sentence)),
         (apis.DESCRIBE_PRODUCERS, _Rule(message=_no_sentence)),
         (apis.UNREGISTER_BROKER, _Rule(message=_any_sentence)),

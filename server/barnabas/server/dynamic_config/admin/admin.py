@@ -36,6 +36,10 @@ Listener: TypeAlias = Callable[[BrokerConfigs], None]
 """
 Called when the options of this broker have changed; it may block, and runs in the executor.
 """
+Authorize: TypeAlias = Callable[[int, str], None]
+"""
+Takes the type and the name of a resource; raises an error if its configs may not be changed.
+"""
 
 
 class ConfigAdmin:
@@ -91,10 +95,13 @@ class ConfigAdmin:
         return resource_type in self._kinds or resource_type == ResourceType.BROKER_LOGGER
 
     async def alter(
-        self, wanted: Sequence[AlterResource], *, validate_only: bool = False
+        self, wanted: Sequence[AlterResource], authorize: Authorize, *, validate_only: bool = False
     ) -> list[KafkaError | None]:
         """
         Change the configs of resources.
+
+        Args:
+            authorize: raises an error if the client may not change those of a resource.
 
         Returns:
             For each resource the error that refused its changes, or ``None``.
@@ -103,10 +110,10 @@ class ConfigAdmin:
             PolicyViolation: the request is too large; nothing was changed.
             KafkaStorageError: the metadata log cannot be written.
         """
-        return await self._controller.change(partial(self._alter, wanted, validate_only))
+        return await self._controller.change(partial(self._alter, wanted, authorize, validate_only))
 
     async def _alter(
-        self, wanted: Sequence[AlterResource], validate_only: bool
+        self, wanted: Sequence[AlterResource], authorize: Authorize, validate_only: bool
     ) -> list[KafkaError | None]:
         errors: list[KafkaError | None] = []
         made: list[Versioned] = []
@@ -119,7 +126,7 @@ class ConfigAdmin:
                 try:
                     if times[one.type, one.name] > 1:
                         raise InvalidRequest("Each resource must appear at most once.")
-                    planned = self._plan(one, validate_only)
+                    planned = self._plan(one, authorize, validate_only)
                 except KafkaError as error:
                     errors.append(without_frames(error))
                     continue
@@ -136,15 +143,25 @@ class ConfigAdmin:
             await self._follow(altered)
         return errors
 
-    def _plan(self, wanted: AlterResource, validate_only: bool) -> list[Versioned]:
+    def _plan(
+        self, wanted: AlterResource, authorize: Authorize, validate_only: bool
+    ) -> list[Versioned]:
         wanted.check()
         if wanted.type == ResourceType.BROKER_LOGGER and not wanted.replaces:
+            authorize(wanted.type, wanted.name)
+            wanted.check_operations()
             self._loggers.alter(wanted, validate_only=validate_only)
             return []
         kind = self._kinds.get(wanted.type)
         if kind is None:
             raise InvalidRequest(f"Unknown resource type {wanted.type}")
+        # In Kafka brokers check their own options, and then the controller asks the authorizer.
+        if wanted.type != ResourceType.BROKER:
+            authorize(wanted.type, wanted.name)
+        wanted.check_operations()
         kind.prepare(wanted)
+        if wanted.type == ResourceType.BROKER:
+            authorize(wanted.type, wanted.name)
         return plan(self._image, wanted, kind)
 
     async def _follow(self, altered: Sequence[AlterResource]) -> None:

@@ -54,7 +54,7 @@ class AlterResource:
     def check(self) -> None:
         """
         Raises:
-            InvalidRequest: the changes are invalid for any resource.
+            InvalidRequest: the changes are invalid for any resource, whoever makes them.
         """
         names = [change.name for change in self.changes]
         if len(set(names)) < len(names):
@@ -66,6 +66,12 @@ class AlterResource:
         ]
         if missing:
             raise InvalidRequest(f"Null value not supported for : {', '.join(missing)}")
+
+    def check_operations(self) -> None:
+        """
+        Raises:
+            InvalidRequest: an operation is unknown.
+        """
         unknown = {change.operation for change in self.changes} - set(Operation)
         if unknown:
             raise InvalidRequest(f"Unknown operation type {min(unknown)}")
@@ -105,7 +111,7 @@ class ConfigKind:
 
     def prepare(self, wanted: AlterResource) -> None:
         """
-        Check a change before all other checks.
+        Check a change before it is known whether the client may make it.
 
         Raises:
             KafkaError: the change is not allowed.

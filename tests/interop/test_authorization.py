@@ -331,7 +331,8 @@ class Asker:
             if isinstance(answer, str):
                 self._client.__exit__()
                 self._client = logged_in(self._broker, self._principal)
-        if request is DeleteTopicsRequest and ids_of(self._root, (DOOMED,)) is None:
+        if request is DeleteTopicsRequest and 0 in codes_in(told):
+            wait_for(lambda: ids_of(self._root, (DOOMED,)) is None, "the deletion", 60)
             create(self._root, DOOMED)
             self._ids = self._topic_ids()
         return told

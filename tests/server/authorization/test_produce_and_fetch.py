@@ -151,6 +151,20 @@ async def test_permissions_come_before_what_is_wrong_with_a_partition(
     ]
 
 
+async def test_a_refused_partition_that_is_named_twice_is_answered_once(
+    broker: TestBroker, client: WireClient
+) -> None:
+    await create_topics(broker, {"t": 1})
+    topics = [produce_topic("t", {0: batch("a"), 1: None}), produce_topic("t", {0: batch("b")})]
+
+    answer = await client.ask(ProduceRequest(acks=1, timeout_ms=9, topic_data=topics), BY_NAME)
+
+    assert [("t", [(0, FORBIDDEN), (1, FORBIDDEN)])] == [
+        (topic.name, [(each.index, each.error_code) for each in topic.partition_responses])
+        for topic in answer.responses
+    ]
+
+
 async def test_a_refused_producer_that_wants_no_answer_is_disconnected(
     broker: TestBroker, client: WireClient
 ) -> None:

@@ -88,12 +88,14 @@ def _produce_in_steps(
         if request.transactional_id is None:
             raise TransactionalIdAuthorizationFailed
         context.require(WRITE_TRANSACTIONAL_ID, request.transactional_id)
-    topics = yield from _once_each(request.topic_data)
+    topics: Sequence[TopicProduceData] = request.topic_data
     refused: Sequence[TopicProduceData] = ()
     if context.broker.authorizer is not None:
         topics, refused = yield from _sort_out(topics, context)
+        refused = yield from _once_each(refused)
     if context.version < FIRST_ZSTD_VERSION:
         yield from _check_codecs(topics, context)
+    topics = yield from _once_each(topics)
     participation: Participation | None = None
     if request.transactional_id is not None:
         participation = Participation(request.transactional_id, context.version)

@@ -33,8 +33,8 @@ from barnabas.server.security.acl.bindings import (
     ResourceType,
 )
 from barnabas.server.security.acl.permissions import SUPPORTED
-from tests.interop.authorization_requests import DOOMED, MAKERS, OPEN, OTHER, Ids, new_topic
 from tests.interop.differential.answers import Reader, differences
+from tests.support.authorization_requests import DOOMED, MAKERS, OPEN, OTHER, Ids, new_topic
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.sasl_client import SaslClient

@@ -11,7 +11,6 @@ from typing import Final
 from uuid import UUID
 
 from barnabas.server.security.acl.acls import Acls
-from barnabas.server.security.acl.audit import Audit
 from barnabas.server.security.acl.authorizer import StandardAuthorizer
 from barnabas.server.security.acl.bindings import (
     AclBinding,
@@ -23,7 +22,6 @@ from barnabas.server.security.acl.bindings import (
 from barnabas.server.security.acl.permissions import Permission
 from barnabas.server.security.host_address import host_address
 from barnabas.server.security.principal import KafkaPrincipal
-from barnabas.testing.manual_clock import ManualClock
 from tests.support.java_programs import run_program
 
 PROGRAM: Final = Path(__file__).parent / "java" / "Authorizes.java"
@@ -65,9 +63,7 @@ def world(chance: random.Random, lines: list[str]) -> Iterator[bool]:
     lines.append(f"new\t{super_users}\t{str(allow_everyone).lower()}\n")
     acls = Acls()
     principals = frozenset(filter(None, map(str.strip, super_users.split(";"))))
-    authorizer = StandardAuthorizer(
-        acls, principals, Audit(ManualClock()), allow_everyone=allow_everyone
-    )
+    authorizer = StandardAuthorizer(acls, principals, allow_everyone=allow_everyone)
     there: set[int] = set()
     for number in range(chance.choice((0, 1, 2, 5, 20, 60))):
         entry = random_entry(chance)

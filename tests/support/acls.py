@@ -4,12 +4,21 @@ Access control entries of a broker in a test, written as its controller writes t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 from uuid import uuid4
 
 from barnabas.protocol.internal_topics.metadata_records import RemoveAccessControlEntryRecord
 from barnabas.server.cluster.image import acl_record
-from barnabas.server.security.acl.bindings import AclBinding, AclPermissionType, PatternType
-from barnabas.server.security.acl.permissions import Permission
+from barnabas.server.security.acl.bindings import (
+    CLUSTER_NAME,
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+from barnabas.server.security.acl.permissions import CREATE_CLUSTER, Permission
 from tests.support.server import TestBroker
 
 AUTHORIZER = {
@@ -18,6 +27,21 @@ AUTHORIZER = {
 """
 Options of a broker that allows nothing to ``User:ANONYMOUS`` until an entry does.
 """
+
+Right: TypeAlias = tuple[Permission, str]
+"""
+What is allowed, and with which resource.
+"""
+
+Rights: TypeAlias = tuple[Right, ...]
+
+EVERYTHING: Final[Rights] = (
+    *(
+        (Permission(AclOperation.ALL, kind), "*")
+        for kind in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
+    ),
+    (Permission(AclOperation.ALL, ResourceType.CLUSTER), CLUSTER_NAME),
+)
 
 
 async def allow(
@@ -58,3 +82,22 @@ async def revoke_all(broker: TestBroker) -> None:
         for acl_id, _ in controller.image.acls.items()
     ]
     await controller.change(lambda: controller.write(records))
+
+
+async def allow_only(broker: TestBroker, rights: Iterable[Right]) -> None:
+    """
+    Take back what clients are allowed, and allow them this.
+    """
+    await revoke_all(broker)
+    for permission, name in rights:
+        await allow(broker, permission, name)
+
+
+async def create_topics(broker: TestBroker, topics: Mapping[str, int]) -> None:
+    """
+    Create topics with that many partitions. After that nothing is allowed.
+    """
+    await allow(broker, CREATE_CLUSTER, CLUSTER_NAME)
+    for name, partitions in topics.items():
+        await broker.create(name, partitions)
+    await revoke_all(broker)

@@ -388,15 +388,14 @@ class Broker:
     def _authorizer(self, image: MetadataImage) -> StandardAuthorizer | None:
         if not self.config.authorizer_class_name:
             return None
-        # Few brokers have one.
-        from barnabas.server.security.acl.audit import Audit  # noqa: PLC0415
-        from barnabas.server.security.acl.authorizer import StandardAuthorizer  # noqa: PLC0415
+        from barnabas.server.security.acl.authorizer import (  # noqa: PLC0415  # few have one
+            StandardAuthorizer,
+        )
 
         logger.info("%d access control entries decide who may do what", len(image.acls))
         return StandardAuthorizer(
             image.acls,
             self.config.super_user_principals,
-            Audit(self.clock),
             allow_everyone=self.config.allow_everyone_if_no_acl_found,
         )
 

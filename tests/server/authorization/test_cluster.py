@@ -30,8 +30,7 @@ from barnabas.server.security.acl.permissions import (
     DESCRIBE_TOPIC,
     Permission,
 )
-from tests.support.acls import AUTHORIZER, allow
-from tests.support.authorization import Acls, allow_only, create_topics
+from tests.support.acls import AUTHORIZER, Rights, allow, allow_only, create_topics
 from tests.support.cluster_requests import (
     election,
     features,
@@ -63,7 +62,7 @@ from tests.support.wire_client import WireClient
 E = ErrorCode
 pytestmark = pytest.mark.broker(**AUTHORIZER)
 
-NOTHING: Final[Acls] = ()
+NOTHING: Final[Rights] = ()
 CLUSTER_REFUSED: Final = E.CLUSTER_AUTHORIZATION_FAILED
 TOPIC_REFUSED: Final = E.TOPIC_AUTHORIZATION_FAILED
 GROUP_REFUSED: Final = E.GROUP_AUTHORIZATION_FAILED
@@ -157,7 +156,7 @@ async def test_log_directories_are_left_out_for_who_may_not_describe_the_cluster
     ],
 )
 async def test_who_may_describe_the_cluster_hears_what_it_may_do_with_it(
-    broker: TestBroker, client: WireClient, acls: Acls, operations: int
+    broker: TestBroker, client: WireClient, acls: Rights, operations: int
 ) -> None:
     await allow_only(broker, acls)
     cluster = DescribeClusterRequest(include_cluster_authorized_operations=True)
@@ -205,7 +204,7 @@ UNKNOWN: Final = E.UNKNOWN_TOPIC_OR_PARTITION
     ],
 )
 async def test_configs_are_described_to_who_may_see_them(
-    broker: TestBroker, client: WireClient, acls: Acls, allowed: list[tuple[int, str]]
+    broker: TestBroker, client: WireClient, acls: Rights, allowed: list[tuple[int, str]]
 ) -> None:
     """
     What is refused comes last.
@@ -251,7 +250,7 @@ CHANGES: Final = {
     ],
 )
 async def test_configs_are_changed_by_who_may_change_them(
-    broker: TestBroker, client: WireClient, acls: Acls, allowed: list[tuple[int, str]]
+    broker: TestBroker, client: WireClient, acls: Rights, allowed: list[tuple[int, str]]
 ) -> None:
     """
     A resource that is refused does not keep the others from their changes.

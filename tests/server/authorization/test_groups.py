@@ -50,9 +50,9 @@ from barnabas.server.security.acl.permissions import (
     READ_GROUP,
     READ_TOPIC,
 )
-from tests.support.acls import AUTHORIZER
+from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only
 from tests.support.group_requests import commit_request, coordinator_request, join_request
-from tests.support.refusals import EVERYTHING, Right, allow_only, codes
+from tests.support.refusals import codes
 from tests.support.server import TestBroker, running
 from tests.support.wire_client import WireClient
 

@@ -38,8 +38,15 @@ from barnabas.server.security.acl.permissions import (
     WRITE_TRANSACTIONAL_ID,
     Permission,
 )
-from tests.support.acls import AUTHORIZER, allow, revoke_all
-from tests.support.authorization import Acls, allow_everything, allow_only, create_topics
+from tests.support.acls import (
+    AUTHORIZER,
+    EVERYTHING,
+    Rights,
+    allow,
+    allow_only,
+    create_topics,
+    revoke_all,
+)
 from tests.support.server import (
     TestBroker,
     batch,
@@ -59,7 +66,7 @@ pytestmark = pytest.mark.broker(
 
 FORBIDDEN: Final = E.TOPIC_AUTHORIZATION_FAILED
 UNKNOWN: Final = E.UNKNOWN_TOPIC_OR_PARTITION
-NOTHING: Final[Acls] = ()
+NOTHING: Final[Rights] = ()
 NOBODYS: Final = UUID(int=7)
 BY_NAME: Final = 12
 Codes = Mapping[str, int]
@@ -110,7 +117,7 @@ def codes_of(answer: Any, names: Mapping[Any, str]) -> dict[str, int]:
 )
 @pytest.mark.parametrize("version", [3, 12, 13])
 async def test_records_are_taken_for_topics_that_the_client_may_write_to(
-    broker: TestBroker, client: WireClient, acls: Acls, codes: Codes, version: int
+    broker: TestBroker, client: WireClient, acls: Rights, codes: Codes, version: int
 ) -> None:
     """
     Old versions are served in another way than most. No client needs a permission for an id that no
@@ -200,7 +207,7 @@ def transactional(topic: str) -> ProduceRequest:
     "acls", [NOTHING, ((WRITE_TOPIC, "*"),), ((DESCRIBE_TRANSACTIONAL_ID, "*"), (WRITE_TOPIC, "*"))]
 )
 async def test_a_transaction_needs_the_permission_to_write_with_its_id(
-    broker: TestBroker, client: WireClient, acls: Acls
+    broker: TestBroker, client: WireClient, acls: Rights
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
@@ -216,7 +223,7 @@ async def test_a_transaction_needs_the_permission_to_write_with_its_id(
 async def test_a_forbidden_topic_does_not_become_a_part_of_the_transaction(
     broker: TestBroker, client: WireClient, may_write: bool
 ) -> None:
-    await allow_everything(broker)
+    await allow_only(broker, EVERYTHING)
     await prepare(broker, 1)
     producer = Client(client, SECOND)
     assert 0 == await producer.init()
@@ -226,7 +233,7 @@ async def test_a_forbidden_topic_does_not_become_a_part_of_the_transaction(
 
     code = await producer.produce("a")
 
-    await allow_everything(broker)
+    await allow_only(broker, EVERYTHING)
     answer = await client.ask(DescribeTransactionsRequest(transactional_ids=[ID]), 0)
     topics = [topic.topic for topic in answer.transaction_states[0].topics]
     assert (0 if may_write else FORBIDDEN, [TOPIC] if may_write else []) == (code, topics)
@@ -250,7 +257,7 @@ async def test_a_forbidden_topic_does_not_become_a_part_of_the_transaction(
     ],
 )
 async def test_a_producer_gets_an_id_if_it_may_write_to_some_topic(
-    broker: TestBroker, client: WireClient, acls: Acls, code: int, code_with_id: int
+    broker: TestBroker, client: WireClient, acls: Rights, code: int, code_with_id: int
 ) -> None:
     await allow_only(broker, acls)
 
@@ -320,7 +327,7 @@ def fetched(answer: Any, names: Mapping[Any, str]) -> list[tuple[str, int, bool]
 async def test_a_client_reads_topics_that_it_may_read(
     broker: TestBroker,
     client: WireClient,
-    acls: Acls,
+    acls: Rights,
     told: list[tuple[str, int, bool]],
     version: int,
 ) -> None:
@@ -364,7 +371,7 @@ async def test_a_fetch_of_forbidden_topics_only_does_not_wait(
 )
 @pytest.mark.parametrize("version", [12, 17])
 async def test_a_follower_needs_cluster_action(
-    broker: TestBroker, client: WireClient, acls: Acls, code: int, version: int
+    broker: TestBroker, client: WireClient, acls: Rights, code: int, version: int
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
@@ -443,14 +450,14 @@ def epochs(*topics: str) -> OffsetForLeaderEpochRequest:
     )
 
 
-OFFSETS: Final[list[tuple[Acls, list[tuple[str, int, int]]]]] = [
+OFFSETS: Final[list[tuple[Rights, list[tuple[str, int, int]]]]] = [
     (NOTHING, [("t", FORBIDDEN, -1), ("u", FORBIDDEN, -1), ("no", FORBIDDEN, -1)]),
     (((READ_TOPIC, "u"),), [("u", 0, 1), ("t", FORBIDDEN, -1), ("no", FORBIDDEN, -1)]),
     (((DESCRIBE_TOPIC, "*"),), [("t", 0, 1), ("u", 0, 1), ("no", UNKNOWN, -1)]),
 ]
 
 
-async def with_records(broker: TestBroker, acls: Acls) -> None:
+async def with_records(broker: TestBroker, acls: Rights) -> None:
     await create_topics(broker, {"t": 1, "u": 1})
     await put_record(broker, "t")
     await put_record(broker, "u")
@@ -459,7 +466,10 @@ async def with_records(broker: TestBroker, acls: Acls) -> None:
 
 @pytest.mark.parametrize(("acls", "told"), OFFSETS)
 async def test_offsets_are_listed_for_who_may_describe_the_topic(
-    broker: TestBroker, client: WireClient, acls: Acls, told: list[tuple[str, int, int]]
+    broker: TestBroker,
+    client: WireClient,
+    acls: Rights,
+    told: list[tuple[str, int, int]],
 ) -> None:
     await with_records(broker, acls)
 
@@ -483,7 +493,10 @@ CLUSTERS: Final[tuple[Permission, str]] = (CLUSTER_ACTION, CLUSTER_NAME)
 
 @pytest.mark.parametrize(("acls", "told"), [*OFFSETS, ((CLUSTERS,), OFFSETS[-1][1])])
 async def test_ends_of_epochs_are_for_brokers_and_for_who_may_describe_the_topic(
-    broker: TestBroker, client: WireClient, acls: Acls, told: list[tuple[str, int, int]]
+    broker: TestBroker,
+    client: WireClient,
+    acls: Rights,
+    told: list[tuple[str, int, int]],
 ) -> None:
     await with_records(broker, acls)
 

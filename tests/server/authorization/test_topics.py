@@ -34,8 +34,7 @@ from barnabas.server.security.acl.permissions import (
     SUPPORTED,
     WRITE_TOPIC,
 )
-from tests.support.acls import AUTHORIZER, allow
-from tests.support.authorization import Acls, allow_only, create_topics
+from tests.support.acls import AUTHORIZER, Rights, allow, allow_only, create_topics
 from tests.support.cluster_requests import topic_pages
 from tests.support.config_requests import grow
 from tests.support.server import TestBroker
@@ -46,7 +45,7 @@ pytestmark = pytest.mark.broker(**AUTHORIZER)
 
 FORBIDDEN: Final = E.TOPIC_AUTHORIZATION_FAILED
 UNKNOWN: Final = E.UNKNOWN_TOPIC_OR_PARTITION
-NOTHING: Final[Acls] = ()
+NOTHING: Final[Rights] = ()
 NOBODYS: Final = UUID(int=7)
 NOT_REQUESTED: Final = -(2**31)
 
@@ -85,7 +84,7 @@ def named(*names: str, create: bool = False) -> MetadataRequest:
 )
 @pytest.mark.parametrize("version", [0, 13])
 async def test_metadata_of_all_topics_has_those_that_the_client_may_describe(
-    broker: TestBroker, client: WireClient, acls: Acls, seen: list[str], version: int
+    broker: TestBroker, client: WireClient, acls: Rights, seen: list[str], version: int
 ) -> None:
     await create_topics(broker, {"t": 1, "u": 1})
     await allow_only(broker, acls)
@@ -143,7 +142,7 @@ async def test_metadata_by_id_names_no_topic_that_is_forbidden(
     ],
 )
 async def test_metadata_creates_topics_that_the_client_may_create(
-    broker: TestBroker, client: WireClient, acls: Acls, code: int, is_internal: bool
+    broker: TestBroker, client: WireClient, acls: Rights, code: int, is_internal: bool
 ) -> None:
     await allow_only(broker, acls)
 
@@ -192,7 +191,11 @@ async def test_metadata_says_what_the_client_may_do(broker: TestBroker, client: 
     ],
 )
 async def test_pages_of_topics_leave_out_or_refuse_what_the_client_may_not_describe(
-    broker: TestBroker, client: WireClient, acls: Acls, asked: list[str], told: list[Any]
+    broker: TestBroker,
+    client: WireClient,
+    acls: Rights,
+    asked: list[str],
+    told: list[Any],
 ) -> None:
     await create_topics(broker, {"t": 1, "u": 1})
     await allow_only(broker, acls)
@@ -253,7 +256,7 @@ def creations(*names: str) -> CreateTopicsRequest:
     ],
 )
 async def test_a_client_creates_the_topics_that_it_may_create(
-    broker: TestBroker, client: WireClient, acls: Acls, codes: dict[str, int]
+    broker: TestBroker, client: WireClient, acls: Rights, codes: dict[str, int]
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
@@ -316,7 +319,7 @@ async def test_the_options_of_a_new_topic_are_shown_to_who_may_see_them(
     ],
 )
 async def test_who_may_alter_a_topic_adds_partitions(
-    broker: TestBroker, client: WireClient, acls: Acls, topic: str, code: int
+    broker: TestBroker, client: WireClient, acls: Rights, topic: str, code: int
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
@@ -353,7 +356,11 @@ async def test_topics_that_are_named_twice_are_not_asked_about(
 )
 @pytest.mark.parametrize("version", [5, 6])
 async def test_topics_are_deleted_by_name(
-    broker: TestBroker, client: WireClient, acls: Acls, codes: dict[str, int], version: int
+    broker: TestBroker,
+    client: WireClient,
+    acls: Rights,
+    codes: dict[str, int],
+    version: int,
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
@@ -382,7 +389,7 @@ async def test_topics_are_deleted_by_name(
     ],
 )
 async def test_topics_are_deleted_by_id(
-    broker: TestBroker, client: WireClient, acls: Acls, name: str | None, code: int
+    broker: TestBroker, client: WireClient, acls: Rights, name: str | None, code: int
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
@@ -409,7 +416,7 @@ async def test_topics_are_deleted_by_id(
     ],
 )
 async def test_who_may_delete_a_topic_deletes_its_records(
-    broker: TestBroker, client: WireClient, acls: Acls, codes: dict[str, int]
+    broker: TestBroker, client: WireClient, acls: Rights, codes: dict[str, int]
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
@@ -440,7 +447,7 @@ async def test_who_may_delete_a_topic_deletes_its_records(
     ],
 )
 async def test_who_may_read_a_topic_sees_its_producers(
-    broker: TestBroker, client: WireClient, acls: Acls, codes: dict[str, int]
+    broker: TestBroker, client: WireClient, acls: Rights, codes: dict[str, int]
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from barnabas.server.security.acl.acls import Acls, Entries
-from barnabas.server.security.acl.audit import Audit
 from barnabas.server.security.acl.bindings import (
     ANY_PRINCIPAL,
     WILDCARD,
@@ -52,7 +51,10 @@ LONGEST_NAME: Final = 249
 Decisions about longer names are made again each time; no topic has one.
 """
 
-_Decision: TypeAlias = tuple[KafkaPrincipal, str, Permission, str]
+Question: TypeAlias = tuple[KafkaPrincipal, str, Permission, str]
+"""
+Who asks, from which address, to do what, with the resource of which name.
+"""
 
 
 class StandardAuthorizer:
@@ -62,23 +64,20 @@ class StandardAuthorizer:
     Decisions are kept until an entry is added or removed.
     """
 
-    __slots__ = ("_acls", "_allow_everyone", "_decisions", "_super_users", "audit")
+    __slots__ = ("_acls", "_allow_everyone", "_super_users", "decisions")
 
-    def __init__(
-        self, acls: Acls, super_users: frozenset[str], audit: Audit, *, allow_everyone: bool
-    ) -> None:
+    def __init__(self, acls: Acls, super_users: frozenset[str], *, allow_everyone: bool) -> None:
         """
         Args:
             super_users: principals that may do everything, each as ``type:name``.
-            audit: where those who ask log a refusal.
             allow_everyone: whether what no entry is about is allowed.
         """
-        self.audit = audit
         self._acls = acls
         self._super_users = super_users
         self._allow_everyone = allow_everyone
-        self._decisions: dict[_Decision, bool] = {}
-        acls.on_change.append(self._decisions.clear)
+        self.decisions: dict[Question, bool] = {}
+        """What was asked since the last change, with the answers."""
+        acls.on_change.append(self.decisions.clear)
 
     def allows(
         self, principal: KafkaPrincipal, host: str, permission: Permission, name: str
@@ -90,7 +89,7 @@ class StandardAuthorizer:
             host: the address that the client has connected from.
         """
         key = (principal, host, permission, name)
-        decisions = self._decisions
+        decisions = self.decisions
         known = decisions.get(key)
         if known is not None:
             return known

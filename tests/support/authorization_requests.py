@@ -509,6 +509,13 @@ RESOURCES: Final = (
     (8, "1"),
 )
 
+OPTIONS: Final = {
+    2: ("retention.ms", "5000"),
+    4: ("background.threads", "10"),
+    8: ("kafka", "INFO"),
+    32: ("consumer.session.timeout.ms", "50000"),
+}
+
 
 def _describe_configs(_version: int, _ids: Ids) -> Iterator[Message]:
     resources = [
@@ -523,28 +530,21 @@ def _alter_configs(_version: int, _ids: Ids) -> Iterator[Message]:
         alter_configs.AlterConfigsResource(
             resource_type=kind,
             resource_name=name,
-            configs=[alter_configs.AlterableConfig(name="retention.ms", value="5000")],
+            configs=[alter_configs.AlterableConfig(name=OPTIONS[kind][0], value=OPTIONS[kind][1])],
         )
         for kind, name in RESOURCES
-        if kind == 2
     ]
     yield alter_configs.AlterConfigsRequest(resources=resources, validate_only=True)
 
 
 def _incremental_alter_configs(_version: int, _ids: Ids) -> Iterator[Message]:
-    options = {
-        2: ("retention.ms", "5000"),
-        4: ("background.threads", "10"),
-        8: ("kafka", "INFO"),
-        32: ("consumer.session.timeout.ms", "50000"),
-    }
     resources = [
         incremental_alter_configs.AlterConfigsResource(
             resource_type=kind,
             resource_name=name,
             configs=[
                 incremental_alter_configs.AlterableConfig(
-                    name=options[kind][0], config_operation=0, value=options[kind][1]
+                    name=OPTIONS[kind][0], config_operation=0, value=OPTIONS[kind][1]
                 )
             ],
         )

@@ -1,0 +1,173 @@
+"""
+What holds for every API: a client without rights changes nothing and learns nothing, and what a
+handler asks for is what it declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+
+from barnabas.protocol import apis
+from barnabas.protocol.codec.schema import Array, Message, Struct, fields
+from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.protocol.messages.fetch import FetchRequest
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.server.requests.authorization import NOTHING
+from barnabas.server.requests.registry import HANDLERS
+from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC, Permission
+from tests.support.acls import AUTHORIZER, EVERYTHING, allow_only, create_topics
+from tests.support.authorization_requests import DOOMED, MAKERS, MISSING, OPEN, OTHER, Ids
+from tests.support.group_requests import commit_request, coordinator_request
+from tests.support.server import TestBroker
+from tests.support.wire_client import WireClient
+
+pytestmark = pytest.mark.broker(
+    **AUTHORIZER,
+    auto_create_topics_enable="false",
+    transaction_state_log_num_partitions="1",
+    offsets_topic_num_partitions="1",
+)
+TELL_WHAT_IS_ALLOWED: Final = frozenset(
+    api.key
+    for api in (
+        apis.DESCRIBE_CLUSTER,
+        apis.DESCRIBE_GROUPS,
+        apis.DESCRIBE_TOPIC_PARTITIONS,
+        apis.METADATA,
+    )
+)
+"""
+The APIs whose clients may ask for all operations that they are allowed.
+"""
+NOT_ASKED_HERE: Final[Mapping[type[Message], Permission]] = {
+    FetchRequest: CLUSTER_ACTION,  # by followers
+    FindCoordinatorRequest: CLUSTER_ACTION,  # for share groups
+    DescribeTransactionsRequest: DESCRIBE_TOPIC,  # within an open transaction
+}
+REQUESTS: Final = [
+    pytest.param(request, id=request.__name__.removesuffix("Request")) for request in MAKERS
+]
+
+
+async def furnish(broker: TestBroker, client: WireClient) -> Ids:
+    """
+    Topics, groups with offsets, transactional ids, and what keeps them.
+    """
+    await create_topics(broker, dict.fromkeys((OPEN, OTHER, DOOMED), 1))
+    await allow_only(broker, EVERYTHING)
+    for group in (OPEN, OTHER):
+        await client.ask(coordinator_request(group), 4)
+        await client.ask(commit_request(group, OPEN, {0: 1}), 8)
+        begin = InitProducerIdRequest(transactional_id=group, transaction_timeout_ms=60_000)
+        await client.ask(coordinator_request(group, key_type=1), 4)
+        assert 0 == (await client.ask(begin, 4)).error_code
+    assert broker.parts is not None
+    return {topic.name: topic.id for topic in broker.parts.topics}
+
+
+def state_of(broker: TestBroker) -> dict[str, int]:
+    """
+    Where each log ends, also that of the metadata.
+    """
+    assert broker.parts is not None
+    ends = {
+        str(partition.log.topic_partition): partition.log.log_end_offset
+        for partition in broker.parts.partitions
+    }
+    return {**ends, "metadata": broker.parts.controller.log.end_offset}
+
+
+def entries(message: Any, version: int) -> Iterator[list[Any]]:
+    """
+    The arrays of structs in a message, as deep as they are.
+    """
+    for field in fields(type(message)):
+        value = getattr(message, field.name)
+        if not field.is_in(version) or not isinstance(field.type, Array) or not value:
+            continue
+        if isinstance(field.type.element, Struct):
+            yield value
+            for each in value:
+                yield from entries(each, version)
+
+
+def told_of(message: Any, version: int, name: str) -> list[Any]:
+    """
+    The entries of an answer about what has that name, without the name.
+    """
+    found = []
+    for array in entries(message, version):
+        for entry in array:
+            plain = {
+                field.name: getattr(entry, field.name)
+                for field in fields(type(entry))
+                if field.is_in(version)
+            }
+            if name in plain.values():
+                found.append(repr({key: each for key, each in plain.items() if each != name}))
+    return sorted(found)
+
+
+def test_there_is_a_request_of_every_api() -> None:
+    everyone = {key for key, found in HANDLERS.items() if found.needs is NOTHING}
+
+    assert set(HANDLERS) - everyone == {request.api.key for request in MAKERS}
+
+
+@pytest.mark.parametrize("request_type", REQUESTS)
+async def test_a_client_without_rights_changes_and_learns_nothing(
+    broker: TestBroker, client: WireClient, request_type: type[Message]
+) -> None:
+    """
+    It is told the same of what exists and of what does not, and no id of a topic. (One that it
+    knows already is refused, and one that no topic has is unknown.)
+    """
+    ids = await furnish(broker, client)
+    await allow_only(broker, ())
+    before = state_of(broker)
+
+    for version in request_type.api.versions:
+        for asked in MAKERS[request_type](version, ids):
+            answer = await client.ask(asked, version)
+
+            assert before == state_of(broker)
+            if f"'{OTHER}'" in repr(asked):
+                missing, existing = (told_of(answer, version, it) for it in (MISSING, OTHER))
+                assert set(missing) <= set(existing)
+            if not any(str(topic_id) in repr(asked) for topic_id in ids.values()):
+                assert not any(str(topic_id) in repr(answer) for topic_id in ids.values())
+
+
+@pytest.mark.parametrize("request_type", REQUESTS)
+async def test_a_handler_asks_for_what_it_declares(
+    broker: TestBroker, client: WireClient, request_type: type[Message]
+) -> None:
+    """
+    Of clients that may do nothing, everything but for the cluster, and everything.
+    """
+    ids = await furnish(broker, client)
+    assert broker.parts is not None
+    authorizer = broker.parts.authorizer
+    assert authorizer is not None
+    asked: set[Permission] = set()
+
+    for rights in ((), EVERYTHING[:-1], EVERYTHING):
+        await allow_only(broker, rights)
+        for version in request_type.api.versions:
+            authorizer.decisions.clear()
+            for each in MAKERS[request_type](version, ids):
+                await client.ask(each, version)
+
+            assert authorizer.decisions, version
+            asked.update(permission for _, _, permission, _ in authorizer.decisions)
+
+    declared = set(HANDLERS[request_type.api.key].needs.permissions)
+    declared -= {NOT_ASKED_HERE.get(request_type)}
+    if request_type.api.key in TELL_WHAT_IS_ALLOWED:
+        assert declared <= asked
+    else:
+        assert declared == asked

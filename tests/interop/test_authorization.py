@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, Self, cast
 
 import pytest
 
-from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.codec.schema import Message, replace
 from barnabas.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
+from barnabas.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest
+from barnabas.protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+)
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -24,7 +29,6 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.security.acl.bindings import (
     CLUSTER_NAME,
     AclOperation,
@@ -37,7 +41,7 @@ from tests.interop.differential.answers import Reader, differences
 from tests.support.authorization_requests import DOOMED, MAKERS, OPEN, OTHER, Ids, new_topic
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
-from tests.support.sasl_client import SaslClient
+from tests.support.sasl_client import SILENT, SaslClient
 
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 LISTENER: Final = "SASL_PLAINTEXT"
@@ -55,15 +59,13 @@ def entry(
     prefixed: bool = False,
     deny: bool = False,
     host: str = "*",
+    principal: str = "",
 ) -> AclCreation:
-    """
-    What is missing is who.
-    """
     return AclCreation(
         resource_type=resource_type,
         resource_name=CLUSTER_NAME if resource_type == ResourceType.CLUSTER else name,
         resource_pattern_type=PatternType.PREFIXED if prefixed else PatternType.LITERAL,
-        principal="",
+        principal=principal,
         host=host,
         operation=operation,
         permission_type=AclPermissionType.DENY if deny else AclPermissionType.ALLOW,
@@ -159,7 +161,7 @@ def prepare(broker: BrokerProcess) -> None:
     Topics, a group, a transactional id, and the entries of all principals.
     """
     creations = [
-        AclCreation(**{**fields_of(each), "principal": f"User:{name}"})
+        replace(each, principal=f"User:{name}")
         for name, entries in PRINCIPALS.items()
         for each in entries
     ]
@@ -202,25 +204,19 @@ def codes_in(value: Any) -> set[int]:
     return own.union(*map(codes_in, value.values()))
 
 
-def fields_of(creation: AclCreation) -> dict[str, Any]:
-    names = (
-        *("resource_type", "resource_name", "resource_pattern_type", "principal"),
-        *("host", "operation", "permission_type"),
-    )
-    return {name: getattr(creation, name) for name in names}
+EVERY_ENTRY: Final = DescribeAclsRequest(
+    resource_type_filter=ResourceType.ANY,
+    resource_name_filter=None,
+    pattern_type_filter=PatternType.ANY,
+    principal_filter=None,
+    host_filter=None,
+    operation=AclOperation.ANY,
+    permission_type=AclPermissionType.ANY,
+)
 
 
 def entries_of(client: SaslClient) -> int:
-    every = DescribeAclsRequest(
-        resource_type_filter=1,
-        resource_name_filter=None,
-        pattern_type_filter=1,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
-    return sum(len(resource.acls) for resource in client.ask(every, 3).resources)
+    return sum(len(resource.acls) for resource in client.ask(EVERY_ENTRY, 3).resources)
 
 
 def create(client: SaslClient, *names: str) -> None:
@@ -290,12 +286,6 @@ def _leveled_field(name: str, value: Any) -> Any:
     return leveled(value)
 
 
-def test_there_is_a_request_of_every_api() -> None:
-    everyone = {key for key, found in HANDLERS.items() if not found.needs.permissions}
-
-    assert set(HANDLERS) - everyone == {request.api.key for request in MAKERS}
-
-
 class Asker:
     """
     A principal on one broker. It authenticates again if its connection is closed.
@@ -349,3 +339,111 @@ def test_the_same_is_allowed_refused_and_hidden(both: BothBrokers, principal: st
                 found += [f"{name}: {each}" for each in differences(*answers)]
 
     assert found == [], "\n".join(found)
+
+
+def test_each_goes_by_the_entries_that_the_other_has_left(tmp_path: Path) -> None:
+    """
+    Entries made and removed by one broker count for the other, which starts on its directory.
+    """
+    settings = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    expected: list[AclCreation] = []
+    with BothBrokers.in_turn(tmp_path, settings) as brokers:
+        for number, broker in enumerate((brokers.kafka, brokers.barnabas) * 2):
+            broker.start()
+            with SaslClient(broker.port) as client:
+                until_described(client, expected)
+                who = f"User:{number},CN=x"
+                topic = entry(
+                    ResourceType.TOPIC, AclOperation.READ, "made", prefixed=True, principal=who
+                )
+                group = entry(
+                    ResourceType.GROUP, ALL, "日本", deny=True, host="10.0.0.1", principal=who
+                )
+                user = entry(
+                    ResourceType.USER, AclOperation.DESCRIBE_TOKENS, "User:a", principal=who
+                )
+                answer = client.ask(CreateAclsRequest(creations=[topic, group, user]), 3)
+                assert [0, 0, 0] == [result.error_code for result in answer.results]
+                until_described(client, [*expected, topic, group, user])
+                answer = client.ask(DeleteAclsRequest(filters=[ABOUT_TOPICS]), 3)
+                assert 1 == len(answer.filter_results[0].matching_acls)
+                expected += [group, user]
+                until_described(client, expected)
+            broker.stop()
+
+
+ABOUT_TOPICS: Final = DeleteAclsFilter(
+    resource_type_filter=ResourceType.TOPIC,
+    resource_name_filter=None,
+    pattern_type_filter=PatternType.ANY,
+    principal_filter=None,
+    host_filter=None,
+    operation=AclOperation.ANY,
+    permission_type=AclPermissionType.ANY,
+)
+
+
+def until_described(client: SaslClient, expected: list[AclCreation]) -> None:
+    """
+    Ask until just these entries are there.
+    """
+    wanted = sorted(
+        (
+            *(int(it.resource_type), it.resource_name, int(it.resource_pattern_type)),
+            *(it.principal, it.host, int(it.operation), int(it.permission_type)),
+        )
+        for it in expected
+    )
+    wait_for(lambda: described(client) == wanted, f"{len(wanted)} entries", 30)
+
+
+def described(client: SaslClient) -> list[tuple[object, ...]]:
+    return sorted(
+        (
+            *(resource.resource_type, resource.resource_name, resource.pattern_type),
+            *(each.principal, each.host, each.operation, each.permission_type),
+        )
+        for resource in client.ask(EVERY_ENTRY, 3).resources
+        for each in resource.acls
+    )
+
+
+def test_names_that_begin_with_a_star(both: BothBrokers) -> None:
+    """
+    Apache Kafka forgets the entries for all names (``acl-wildcard``).
+    """
+    find = FindCoordinatorRequest(key_type=0, coordinator_keys=["*x"])
+    codes = []
+    for broker in both:
+        with logged_in(broker, "everything") as client:
+            codes.append(client.ask(find, 4).coordinators[0].error_code)
+
+    assert codes == [30, 0]
+
+
+def test_entries_that_are_filters(both: BothBrokers) -> None:
+    """
+    Apache Kafka fails the whole request (``acl-numbers``).
+    """
+    creations = [
+        entry(ResourceType.TOPIC, AclOperation.ANY, principal="User:x"),
+        entry(ResourceType.TOPIC, AclOperation.READ, "another", principal="User:x"),
+    ]
+    codes = []
+    for broker in both:
+        with SaslClient(broker.port) as client:
+            answer = client.ask(CreateAclsRequest(creations=creations), 3)
+            codes.append([result.error_code for result in answer.results])
+
+    assert codes == [[-1, -1], [42, 0]]
+
+
+def test_a_refusal_of_all_users(both: BothBrokers) -> None:
+    """
+    Apache Kafka does not answer it (``unanswered``).
+    """
+    with logged_in(both.barnabas, "nobody") as client:
+        assert 31 == client.ask(DescribeUserScramCredentialsRequest(users=None), 0).error_code
+    with logged_in(both.kafka, "nobody") as client:
+        client.send(DescribeUserScramCredentialsRequest(users=None), 0)
+        assert SILENT == client.end(1.0)

@@ -125,6 +125,8 @@ sides are read in a way that leaves them out.
 
 LEFT_OUT: Final = frozenset(
     {
+        "acl-numbers",
+        "acl-wildcard",
         "answer-memory",
         "bomb",
         "broker-options",

@@ -543,6 +543,8 @@ def tear(data: Path) -> None:
 
 
 SHOWN: Final[Mapping[str, object]] = {
+    "acl-numbers": "test_entries_that_are_filters",
+    "acl-wildcard": "test_names_that_begin_with_a_star",
     "records-null": test_records_null,
     "unanswered": test_unanswered,
     "timed-out": test_timed_out,
@@ -576,13 +578,14 @@ SHOWN: Final[Mapping[str, object]] = {
     "cleaner-checkpoint-early": "test_of_what_was_aborted_only_the_beginning_is_noted",
 }
 """
-By which test; one that is only named is of the storage engine or of the server, since no request to
-a pair with these settings shows it.
+By which test; one that is only named is of the storage engine, of the server or of access control,
+since no request to a pair with these settings shows it.
 """
 
 
 def test_each_difference_is_shown() -> None:
     assert {*KNOWN, *LEFT_OUT} == SHOWN.keys()
     own = [path for name in ("storage", "server") for path in (TESTS / name).rglob("*.py")]
+    own.append(TESTS / "interop" / "test_authorization.py")
     ours = "".join(path.read_text() for path in own)
     assert all(f"def {name}(" in ours for name in SHOWN.values() if isinstance(name, str))

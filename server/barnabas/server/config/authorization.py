@@ -11,6 +11,10 @@ from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.config.options import Bool, Options, Text, option, section
 
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+OF_THE_AUTHORIZER: Final = ("super.users", "allow.everyone.if.no.acl.found")
+"""
+The options that Kafka's broker leaves to the authorizer: it does not tell their values.
+"""
 
 
 @section

@@ -165,17 +165,32 @@ def partitions_are_reassigned(guide: Guide) -> None:
     guide(REASSIGN)
 
 
-def access_is_not_controlled(guide: Guide) -> None:
+def access_is_controlled(guide: Guide) -> None:
     """
-    There is no authorizer, and the tool says so.
+    Entries are added, listed and removed.
     """
     guide(ACLS, "--list")
     guide(ACLS, "--list", "--topic", "orders", "--principal", "User:alice")
     allowed = ("--allow-principal", "User:alice", "--operation", "Read")
     guide(ACLS, "--add", *allowed, "--topic", "orders")
-    guide(ACLS, "--add", "--allow-principal", "User:alice", "--producer", "--topic", "orders")
+    guide(ACLS, "--list", "--topic", "orders")
+    guide(ACLS, "--list", "--topic", "orders", "--principal", "User:alice")
+    guide(ACLS, "--add", "--allow-principal", "User:bob", "--producer", "--topic", "paid")
+    prefixed = ("--resource-pattern-type", "prefixed")
+    consumer = ("--consumer", "--group", "billing", "--topic", "in", *prefixed)
+    guide(ACLS, "--add", "--allow-principal", "User:carol", *consumer)
+    denied = ("--deny-principal", "User:*", "--deny-host", "10.0.0.1", "--operation", "All")
+    guide(ACLS, "--add", *denied, "--cluster")
+    guide(ACLS, "--add", *denied, "--transactional-id", "*")
+    guide(ACLS, "--list", "--group", "billing", *prefixed)
+    guide(ACLS, "--list", "--topic", "invoices", "--resource-pattern-type", "match")
+    guide(ACLS, "--list", "--cluster")
+    guide(ACLS, "--add", "--allow-principal", "dora", "--operation", "Read", "--topic", "orders")
+    guide(ACLS, "--add", "--allow-principal", "User:dora", "--operation", "Write", "--group", "g")
     guide(ACLS, "--remove", *allowed, "--topic", "orders", "--force")
+    guide(ACLS, "--list", "--topic", "orders")
     guide(ACLS, "--remove", "--cluster", "--force")
+    guide(ACLS, "--remove", "--topic", "*", "--resource-pattern-type", "any", "--force")
     guide(ACLS)
 
 
@@ -198,6 +213,6 @@ PARTS = (
     log_dirs,
     leaders_are_elected,
     partitions_are_reassigned,
-    access_is_not_controlled,
+    access_is_controlled,
     tokens_need_security,
 )

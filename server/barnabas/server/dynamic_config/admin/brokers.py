@@ -19,6 +19,7 @@ from barnabas.protocol.errors import (
 )
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.authorization import OF_THE_AUTHORIZER
 from barnabas.server.config.compatibility import (
     INERT_OPTIONS,
     REFUSED_OPTIONS,
@@ -157,9 +158,15 @@ class BrokerConfigKind(ConfigKind):
                 read_only=option.update is Update.READ_ONLY,
             )
             for option_name, option in BrokerConfig.options().items()
-            if not option.internal or option_name in self._configs.static.given
+            if option_name not in OF_THE_AUTHORIZER
+            and (not option.internal or option_name in self._configs.static.given)
         ]
-        return [*entries, *(self._describe_kept(option) for option in kept)]
+        hidden = [
+            _unknown_entry([ConfigValue(option, None, ConfigSource.STATIC_BROKER)])
+            for option in OF_THE_AUTHORIZER
+            if option in self._configs.static.given
+        ]
+        return [*entries, *hidden, *(self._describe_kept(option) for option in kept)]
 
     def _describe_default(self) -> Sequence[ConfigEntry]:
         entries = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,13 +47,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.interop)
 
 
-def new_broker(directory: Path, **settings: str) -> BrokerProcess:
+def new_broker(directory: Path, *, secured: Sequence[str] = (), **settings: str) -> BrokerProcess:
     """
     A broker that is not started yet, with further *settings*: dots as double underscores.
     """
     given = {name.replace("__", "."): value for name, value in settings.items()}
     kind = ApacheKafka if os.environ.get("BARNABAS_INTEROP_BROKER") == "apache" else Barnabas
-    return kind(directory, settings=_LITTLE_WAITING | given)
+    return kind(directory, settings=_LITTLE_WAITING | given, secured=secured)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ kafka-python's own integration tests, run against this broker.
 They come with the source distribution of the installed version, except for two small files: an
 empty ``test/__init__.py`` and ``test/service.py``, which starts brokers. As the broker runs
 already, a stand-in replaces the latter. It starts nothing, and goes around a fault of the client.
+The tests of SASL want a broker for each mechanism; a fixture gives them the same one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
@@ -22,10 +23,9 @@ import pytest
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
 from tests.support.maven import PrerequisiteMissing
+from tests.support.sasl_client import add_scram_user
 
-MISSING = {
-    "test_create_describe_delete_acls": "access control; Kafka fails it too without an authorizer",
-}
+MISSING: Mapping[str, str] = {}
 """
 The tests that fail, each with the feature that Barnabas lacks. One that begins to pass has to leave
 the list.
@@ -77,6 +77,27 @@ class SpawnedService:
     pass
 """
 
+_FIXTURE = """
+
+from types import SimpleNamespace
+
+
+@pytest.fixture(scope="module")
+def kafka_broker_factory():
+    host, port = os.environ["SASL_LISTENER"].split(":")
+
+    def factory(**params):
+        broker = KafkaFixture.instance(0, host=host, port=int(port), external=True, **params)
+        admin = KafkaAdminClient(**client_params(broker, "topics"))
+        broker.get_topic_names = admin.list_topics
+        return broker
+
+    yield factory
+"""
+USER = "alice"
+PASSWORD = "alice-secret"
+LISTENER = "SASL_PLAINTEXT"
+
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
@@ -109,13 +130,21 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     broker = new_broker(
         tmp_path / "broker",
+        secured=[LISTENER],
         node__id="0",
         num__partitions="4",
         group__min__session__timeout__ms="1000",
         # Some records are of 1970, and have to be there for as long as a busy machine takes.
         log__retention__ms="-1",
+        authorizer__class__name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        allow__everyone__if__no__acl__found="true",
+        sasl__enabled__mechanisms="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
     )
-    broker.settings["advertised.listeners"] = f"PLAINTEXT://{broker.bootstrap}"
+    broker.settings["advertised.listeners"] = broker.listeners
+    broker.settings["listener.name.sasl_plaintext.plain.sasl.jaas.config"] = (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        f' user_{USER}="{PASSWORD}";'
+    )
     broker.start()
     yield broker
     broker.close()
@@ -126,27 +155,42 @@ def test_what_fails_is_what_is_missing(suite: Path, own_broker: BrokerProcess) -
     """
     The failures are those of ``MISSING``, no more and no fewer.
     """
-    passed, failed = _run(suite, own_broker.bootstrap)
+    passed, failed = _run(suite, MODULES, KAFKA_URI=f"kafka://{own_broker.bootstrap}")
 
     print(*(f"{name}: {reason}" for name, reason in sorted(failed.items())), sep="\n")
     assert MISSING.keys() == failed.keys()
-    assert len(passed) >= 35
+    assert len(passed) >= 36
 
 
-def _run(suite: Path, bootstrap: str) -> tuple[set[str], dict[str, str]]:
+def test_users_authenticate(suite: Path, own_broker: BrokerProcess) -> None:
+    """
+    By PLAIN and both kinds of SCRAM.
+    """
+    add_scram_user(own_broker.port, USER, PASSWORD)
+    with (suite / "test" / "integration" / "conftest.py").open("a") as conftest:
+        conftest.write(_FIXTURE)
+
+    passed, failed = _run(suite, ["sasl"], SASL_LISTENER=f"127.0.0.1:{own_broker.ports[LISTENER]}")
+
+    assert failed == {}
+    assert len(passed) == 9
+
+
+def _run(
+    suite: Path, modules: Iterable[str], **environment: str
+) -> tuple[set[str], dict[str, str]]:
     """
     The names of the tests that passed, and those that failed with the first line of the reason.
     """
     report = suite / "report.xml"
-    files = [f"test/integration/test_{module}_integration.py" for module in MODULES]
+    files = [f"test/integration/test_{module}_integration.py" for module in modules]
     quiet = ("-q", "-p", "no:cacheprovider", "-o", "addopts=", "-o", "log_level=")
     limits = ("--timeout", "180", "--junitxml", str(report))
-    environment = os.environ | {"KAFKA_VERSION": KAFKA_VERSION, "KAFKA_URI": f"kafka://{bootstrap}"}
     with (suite / "output").open("wb") as output:
         subprocess.run(
             [sys.executable, "-m", "pytest", *quiet, *limits, *files],
             cwd=suite,
-            env=environment,
+            env=os.environ | {"KAFKA_VERSION": KAFKA_VERSION} | environment,
             stdout=output,
             stderr=output,
             timeout=600,

@@ -5,7 +5,6 @@ Clients that authenticate themselves in every order get the same answers from Ap
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -14,16 +13,12 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialUpsertion,
-)
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
-from tests.support.sasl_client import NONCE, SaslClient
+from tests.support.sasl_client import NONCE, SaslClient, add_scram_user
 
 PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -45,7 +40,6 @@ SETTINGS: Final = {
     "sasl.server.max.receive.size": "2000",
 }
 SCRAM_USERS: Final = {"dora": "d secret", "e,v=e": "comma, equals="}
-HASHES: Final = {1: "sha256", 2: "sha512"}
 
 
 @pytest.fixture(scope="module")
@@ -62,23 +56,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
 
 
 def add_users(broker: BrokerProcess) -> None:
-    for number, hash_name in HASHES.items():
-        upsertions = [
-            ScramCredentialUpsertion(
-                name=name,
-                mechanism=number,
-                iterations=4096,
-                salt=b"salt of " + name.encode(),
-                salted_password=hashlib.pbkdf2_hmac(
-                    hash_name, password.encode(), b"salt of " + name.encode(), 4096
-                ),
-            )
-            for name, password in SCRAM_USERS.items()
-        ]
-        request = AlterUserScramCredentialsRequest(deletions=[], upsertions=upsertions)
-        with SaslClient(broker.port) as client:
-            answer = client.ask(request, 0)
-            assert {0} == {result.error_code for result in answer.results}
+    for name, password in SCRAM_USERS.items():
+        add_scram_user(broker.port, name, password)
     time.sleep(0.5)  # Apache Kafka answers a moment before its broker knows.
 
 

@@ -10,11 +10,15 @@ import hmac
 import socket
 from contextlib import suppress
 from struct import pack, unpack
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages import RESPONSES
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
 from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.wire_client import API_VERSIONS, request_frame
@@ -147,3 +151,32 @@ class SaslClient:
             assert told[2] == b"v=" + expected, "the broker knows the password, too"
             return (told[0], told[1], b"v=...")
         return told
+
+
+HASHES: Final = {1: "sha256", 2: "sha512"}
+"""
+The hash functions of the mechanisms of SCRAM, by their numbers.
+"""
+
+
+def add_scram_user(port: int, name: str, password: str) -> None:
+    """
+    Give a user the password for both mechanisms.
+    """
+    salt = b"salt of " + name.encode()
+    upsertions = [
+        ScramCredentialUpsertion(
+            name=name,
+            mechanism=number,
+            iterations=4096,
+            salt=salt,
+            salted_password=hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, 4096),
+        )
+        for number, hash_name in HASHES.items()
+    ]
+    # One at a time: a user is changed once in a request.
+    with SaslClient(port) as client:
+        for each in upsertions:
+            request = AlterUserScramCredentialsRequest(deletions=[], upsertions=[each])
+            answer = client.ask(request, 0)
+            assert [0] == [result.error_code for result in answer.results]

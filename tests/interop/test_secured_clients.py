@@ -70,14 +70,17 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["TLSv1.2", "TLSv1.3"])
 def secured(
-    certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
+    certificates: Certificates,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> Iterator[Barnabas]:
     broker = Barnabas(
         tmp_path_factory.mktemp("broker"),
         settings={
             **certificates.settings(),
+            "ssl.enabled.protocols": request.param,
             "sasl.enabled.mechanisms": ",".join(MECHANISMS),
             "listener.name.sasl_ssl.plain.sasl.jaas.config": USERS,
             "listener.name.ssl.ssl.client.auth": "required",

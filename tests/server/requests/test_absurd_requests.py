@@ -25,6 +25,7 @@ from barnabas.server.requests.registry import SERVED
 from barnabas.server.resources.collector import Collector
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.absurd_requests import Path, absurd_request, array_paths
+from tests.support.acls import AUTHORIZER
 from tests.support.limits import stated
 from tests.support.server import TestBroker, broker_config
 from tests.support.wire_client import request_frame
@@ -51,6 +52,11 @@ ORDINARY: Final = {
 }
 """
 Fields that would keep a request from being looked at, if they were made up like all others.
+"""
+
+ASKED_FOR_EVERYTHING: Final = {**AUTHORIZER, "allow_everyone_if_no_acl_found": "true"}
+"""
+The authorizer is asked about each entry, and allows it.
 """
 
 CASES: Final = [
@@ -116,7 +122,7 @@ class Broker:
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
     thresholds = gc.get_threshold()
-    with Broker(auto_create_topics_enable="false") as broker:
+    with Broker(auto_create_topics_enable="false", **ASKED_FOR_EVERYTHING) as broker:
         yield broker
     gc.set_threshold(*thresholds)
     gc.unfreeze()

@@ -270,7 +270,15 @@ def test_mutated_messages_never_authenticate() -> None:
                 server.evaluate(message)
         except AuthenticationFailed:
             pass
-        assert server.user is None, messages
+        assert server.user is None or is_the_same_proof(messages[1], final), messages
+
+
+def is_the_same_proof(one: bytes, other: bytes) -> bool:
+    """
+    Several texts in base64 may stand for the same bytes.
+    """
+    (head, proof), (expected_head, expected) = (each.split(b",p=") for each in (one, other))
+    return head == expected_head and base64.b64decode(proof) == base64.b64decode(expected)
 
 
 def test_mutated_passwords_and_tokens_never_authenticate() -> None:

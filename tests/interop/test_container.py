@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import docker
 import kafka  # type: ignore[import-untyped]  # the library has no type hints
@@ -23,6 +24,7 @@ from tests.interop.clients.base import PATIENCE, Client, NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.support.broker_process import answers, free_port, wait_for
+from tests.support.certificates import Certificates
 from tests.support.docker_image import ROOT, with_kafka_python
 from tests.support.maven import PrerequisiteMissing
 from tests.support.some import some
@@ -191,13 +193,24 @@ def compose(image: str) -> Iterator[tuple[str, int]]:
     """
     The project of ``docker/compose.yaml`` brought up: its name and the published port.
     """
+    with composed("compose.yaml") as (project, port):
+        wait_for(lambda: answers(port), "the broker of the compose file", PATIENCE)
+        yield project, port
+
+
+@contextmanager
+def composed(file: str, **variables: str) -> Iterator[tuple[str, int]]:
+    """
+    The project of a file brought up: its name and the published port.
+    """
     command = _compose_command()
     project, port = f"barnabas-test-{uuid.uuid4().hex[:8]}", free_port()
-    arguments = [*command, "-p", project, "-f", str(ROOT / "docker" / "compose.yaml")]
-    environment = os.environ | {"BARNABAS_PORT": str(port), "DOCKER_BUILDKIT": "0"}
+    arguments = [*command, "-p", project, "-f", str(ROOT / "docker" / file)]
+    environment = os.environ | {"BARNABAS_PORT": str(port), "DOCKER_BUILDKIT": "0"} | variables
     try:
-        subprocess.run([*arguments, "up", "-d"], env=environment, check=True, timeout=300)
-        wait_for(lambda: answers(port), "the broker of the compose file", PATIENCE)
+        subprocess.run(
+            [*arguments, "up", "-d", "--build"], env=environment, check=True, timeout=300
+        )
         yield project, port
     finally:
         subprocess.run([*arguments, "logs"], env=environment, check=False, timeout=60)
@@ -237,3 +250,41 @@ def test_host_and_network_each_get_an_address_that_works(
     printed = with_kafka_python(engine, f"{project}_default", program, *names)
 
     assert "from the host, from the host" == printed
+
+
+@pytest.mark.usefixtures("image")
+def test_a_secure_broker_of_the_compose_file(tmp_path: Path) -> None:
+    """
+    With TLS and a user, as ``docker/compose.secure.yaml`` has them.
+    """
+    certificates = Certificates(tmp_path / "secrets")
+    for path in (certificates.directory, certificates.broker):
+        path.chmod(0o755)  # as the user of the container reads it
+    variables = {"BARNABAS_SECRETS": str(certificates.directory), "BARNABAS_PASSWORD": "p=w"}
+
+    with composed("compose.secure.yaml", **variables) as (_, port):
+        login = {
+            "bootstrap_servers": f"localhost:{port}",
+            "security_protocol": "SASL_SSL",
+            "ssl_cafile": str(certificates.ca),
+            "sasl_mechanism": "SCRAM-SHA-512",
+            "sasl_plain_username": "admin",
+        }
+
+        def topics_of(password: str) -> list[str] | None:
+            try:
+                admin = kafka.KafkaAdminClient(
+                    **login, sasl_plain_password=password, bootstrap_timeout_ms=2000
+                )
+            except kafka.errors.KafkaError:
+                return None
+            try:
+                return list(admin.list_topics())
+            finally:
+                admin.close()
+
+        wait_for(lambda: topics_of("p=w") == [], "the broker of the compose file", PATIENCE)
+        with kafka.KafkaProducer(**login, sasl_plain_password="p=w") as producer:
+            producer.send("orders", b"1").get(30)
+        assert topics_of("p=w") == ["orders"]
+        assert topics_of("guess") is None

@@ -1,0 +1,73 @@
+"""
+Entries that come and go while clients work: they count for the next request, and no connection is
+closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.server.security.acl.permissions import READ_TOPIC, WRITE_TOPIC, Permission
+from tests.support.acls import AUTHORIZER, allow, allow_only, create_topics, revoke_all
+from tests.support.server import (
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+)
+from tests.support.wire_client import WireClient
+
+pytestmark = pytest.mark.broker(**AUTHORIZER)
+
+ALLOWED, DENIED = ErrorCode.NONE, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+CHANGES = 30
+
+
+async def code_of_produce(client: WireClient, topic: str) -> int:
+    answer = await client.ask(produce_request(topic, batch("x")), 12)
+    [[partition]] = (each.partition_responses for each in answer.responses)
+    return int(partition.error_code)
+
+
+async def test_the_next_request_of_an_open_connection_goes_by_the_change(
+    broker: TestBroker, client: WireClient
+) -> None:
+    await create_topics(broker, {"t": 1})
+
+    for _ in range(CHANGES):
+        assert DENIED == await code_of_produce(client, "t")
+        await allow(broker, WRITE_TOPIC, "t")
+        assert ALLOWED == await code_of_produce(client, "t")
+        await allow(broker, WRITE_TOPIC, "t", deny=True)
+        assert DENIED == await code_of_produce(client, "t")
+        await revoke_all(broker)
+
+
+async def test_entries_about_others_disturb_nobody(broker: TestBroker, client: WireClient) -> None:
+    """
+    Hundreds of changes beside a producer and a consumer.
+    """
+    await create_topics(broker, {"t": 1})
+    await allow_only(broker, [(WRITE_TOPIC, "t"), (READ_TOPIC, "t")])
+
+    async def change() -> None:
+        for number in range(10 * CHANGES):
+            permission: Permission = (READ_TOPIC, WRITE_TOPIC)[number % 2]
+            await allow(broker, permission, f"other-{number}", principal="User:another")
+
+    changes = asyncio.create_task(change())
+    served = 0
+    async with await broker.client() as consumer:
+        while not changes.done():
+            assert ALLOWED == await code_of_produce(client, "t")
+            answer = await consumer.ask(fetch_request(fetch_topic("t", {0: served})), 12)
+            [[partition]] = (each.partitions for each in answer.responses)
+            assert (ALLOWED, True) == (partition.error_code, len(partition.records) > 0)
+            served += 1
+    await changes
+
+    assert served > CHANGES

@@ -58,10 +58,11 @@ from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.uuids import random_uuid
 
 if TYPE_CHECKING:
+    from barnabas.server.cluster.delegation_tokens import DelegationTokens
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.network.resources import Dispatch
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
-    from barnabas.server.security.sasl.scram import ScramCredential
+    from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +116,9 @@ class Broker:
         )
         self.background = Background(self.clock)
         self.files: Files = files or DiskFiles(OpenFiles(most_open_files()))
-        self.security = Security(config.client_listeners, self._scram_credential, self.clock)
+        self.security = Security(
+            config.client_listeners, self._scram_credential, self.clock, self._token_login
+        )
         self._workers = Workers(config.background_threads)
         self._listening = Listening()
         self._log_manager: LogManager | None = None
@@ -191,7 +194,8 @@ class Broker:
         coordinators = self._coordinators = self._coordinate(topics, producer_ids, metadata_log)
         coordinators.start()
         self._watch(log_manager)
-        self._maintain(controller)
+        tokens = cache(partial(self._delegation_tokens, controller))
+        self._maintain(controller, tokens)
         self._secure_as_stored(configs.brokers)
         self.parts = BrokerParts(
             node_id=self.node_id,
@@ -214,6 +218,7 @@ class Broker:
             workers=self._workers,
             advertised_address=AdvertisedAddressCheck(self.clock),
             security=self.security,
+            delegation_tokens=tokens,
             authorizer=self._authorizer(metadata_log.image),
         )
         self.connections = Connections(
@@ -408,6 +413,29 @@ class Broker:
         assert self.parts is not None, "clients are served"
         return scram_credential(self.parts.image, mechanism, user)
 
+    def _token_login(self, mechanism: str, token_id: str) -> TokenLogin | None:
+        assert self.parts is not None, "clients are served"
+        return self.parts.delegation_tokens().login(mechanism, token_id)
+
+    def _delegation_tokens(self, controller: Controller) -> DelegationTokens:
+        """
+        The delegation tokens; created by the first who asks.
+        """
+        from barnabas.server.cluster.delegation_tokens import (  # noqa: PLC0415  # few ask
+            DelegationTokens,
+            TokenLifetimes,
+        )
+
+        config = self.config
+        return DelegationTokens(
+            controller,
+            self.clock,
+            config.delegation_token_secret_key or "",
+            TokenLifetimes(
+                config.delegation_token_max_lifetime_ms, config.delegation_token_expiry_time_ms
+            ),
+        )
+
     def _this_node(self, log_manager: LogManager) -> ThisNode:
         return ThisNode(
             node_id=self.node_id,
@@ -487,10 +515,16 @@ class Broker:
         ]
         return admin
 
-    def _maintain(self, controller: Controller) -> None:
+    def _maintain(self, controller: Controller, tokens: Callable[[], DelegationTokens]) -> None:
         """
-        Start the maintenance of the metadata log.
+        Start the maintenance of the metadata log, and of the tokens in it.
         """
+        if self.config.delegation_token_secret_key:
+            self.background.every(
+                "delegation-token-expiry",
+                self.config.delegation_token_expiry_check_interval_ms / 1000,
+                lambda: tokens().remove_expired(),
+            )
         self.background.every(
             "metadata-maintenance", self.metadata_maintenance_s, controller.maintain
         )

@@ -47,10 +47,6 @@ _INERT: Final[Mapping[str, str]] = {
         ssl.keymanager.algorithm ssl.protocol ssl.provider
         ssl.secure.random.implementation ssl.trustmanager.algorithm
     """,
-    "delegation tokens are not supported": """
-        delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms
-        delegation.token.max.lifetime.ms delegation.token.secret.key
-    """,
     "tiered storage is not supported": """
         follower.fetch.last.tiered.offset.enable remote.fetch.max.wait.ms
         remote.list.offsets.request.timeout.ms

@@ -26,7 +26,12 @@ from barnabas.server.security.sasl.oauthbearer import (
     Validate,
 )
 from barnabas.server.security.sasl.plain import PLAIN, USER_PREFIX, PlainSaslServer
-from barnabas.server.security.sasl.scram import SCRAM_HASHES, ScramCredential, ScramSaslServer
+from barnabas.server.security.sasl.scram import (
+    SCRAM_HASHES,
+    ScramCredential,
+    ScramSaslServer,
+    TokenLogin,
+)
 from barnabas.server.security.tls.principal_mapping import PrincipalRule, name_of, parse_rules
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
 
@@ -60,6 +65,8 @@ class SaslResources:
 
     credential_of: Callable[[str, str], ScramCredential | None]
     """The SCRAM credential of a mechanism and a user."""
+    token_of: Callable[[str, str], TokenLogin | None]
+    """The delegation token of a mechanism and an id."""
     clock: Clock
     keys: dict[str, JsonWebKeys]
     """The keys of issuers by their URLs, which are fetched once."""
@@ -186,7 +193,11 @@ def _server(
     if mechanism == OAUTHBEARER:
         validate = _token_validator(listener, options, texts, resources)
         return lambda: OAuthBearerSaslServer(validate)
-    return lambda: ScramSaslServer(mechanism, lambda user: resources.credential_of(mechanism, user))
+    return lambda: ScramSaslServer(
+        mechanism,
+        lambda user: resources.credential_of(mechanism, user),
+        lambda token_id: resources.token_of(mechanism, token_id),
+    )
 
 
 def _token_validator(

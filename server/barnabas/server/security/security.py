@@ -12,7 +12,7 @@ from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
 if TYPE_CHECKING:
     from barnabas.server.config import Listener
     from barnabas.server.security.listeners import ListenerSecurity
-    from barnabas.server.security.sasl.scram import ScramCredential
+    from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin
     from barnabas.server.security.sasl.signed_tokens import JsonWebKeys
     from barnabas.storage.clock import Clock
 
@@ -29,13 +29,16 @@ class Security:
         listeners: Iterable[Listener],
         credential_of: Callable[[str, str], ScramCredential | None],
         clock: Clock,
+        token_of: Callable[[str, str], TokenLogin | None] = lambda _mechanism, _token_id: None,
     ) -> None:
         """
         Args:
             credential_of: the SCRAM credential of a mechanism and a user.
+            token_of: the delegation token of a mechanism and an id.
         """
         self._listeners = tuple(each for each in listeners if not each.is_plaintext)
         self._credential_of = credential_of
+        self._token_of = token_of
         self._clock = clock
         self._keys: dict[str, JsonWebKeys] = {}
         self._secured: Mapping[str, ListenerSecurity] = {}
@@ -65,7 +68,9 @@ class Security:
     ) -> Mapping[str, ListenerSecurity]:
         from barnabas.server.security.listeners import SaslResources, secure_listeners
 
-        resources = SaslResources(self._credential_of, self._clock, self._keys, may_fetch)
+        resources = SaslResources(
+            self._credential_of, self._token_of, self._clock, self._keys, may_fetch
+        )
         return secure_listeners(self._listeners, texts, resources)
 
     def of(self, listener: Listener) -> ListenerSecurity | None:

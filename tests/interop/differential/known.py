@@ -132,6 +132,7 @@ LEFT_OUT: Final = frozenset(
         "cleaner-checkpoint-early",
         "config-operation",
         "entries",
+        "expired-token",
         "created-by-metadata",
         "full-index-after-crash",
         "giant-record",

@@ -271,7 +271,9 @@ async def test_a_token_for_another_owner_needs_a_permission(broker: TestBroker) 
     assert ("bob", "alice") == (refused.principal_name, refused.token_requester_principal_name)
     assert ("bob", "alice") == (token.principal_name, token.token_requester_principal_name)
     assert [token.token_id] == await ids_seen(broker, "bob")
-    assert [] == await ids_seen(broker, "alice"), "who has made a token has no part in it"
+    assert [token.token_id] == await ids_seen(broker, "alice"), "who has created it may see it"
+    answers = await ask(broker, "alice", renewal(token.hmac), expiry(token.hmac))
+    assert [E.DELEGATION_TOKEN_OWNER_MISMATCH] * 2 == [it.error_code for it in answers]
 
 
 @pytest.mark.broker(**OPTIONS, **AUTHORIZER)

@@ -284,16 +284,17 @@ class DelegationTokens:
             raise UnsupportedVersion
 
 
-def is_owner_or_renewer(token: DelegationTokenRecord, client: KafkaPrincipal) -> bool:
+def parties(token: DelegationTokenRecord) -> tuple[str, ...]:
     """
-    Whether a *client* may see, renew and remove a token without further permissions.
+    The principals that may see a token without further permissions: its owner, who has created it,
+    and those who may renew it.
     """
-    name = str(client)
-    return token.owner == name or name in token.renewers
+    return token.owner, token.requester, *token.renewers
 
 
 def _check_owner(token: DelegationTokenRecord, client: KafkaPrincipal) -> None:
-    if not is_owner_or_renewer(token, client):
+    name = str(client)
+    if token.owner != name and name not in token.renewers:
         raise DelegationTokenOwnerMismatch
 
 

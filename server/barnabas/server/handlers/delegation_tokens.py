@@ -29,7 +29,7 @@ from barnabas.protocol.messages.renew_delegation_token import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
-from barnabas.server.cluster.delegation_tokens import is_owner_or_renewer
+from barnabas.server.cluster.delegation_tokens import parties
 from barnabas.server.requests.authorization import NOTHING, asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -153,7 +153,8 @@ def describe_delegation_token(
     request: DescribeDelegationTokenRequest, context: RequestContext
 ) -> Steps[DescribeDelegationTokenResponse]:
     """
-    List the tokens that the client owns, may renew, or is allowed to see, of all owners or some.
+    List the tokens that the client owns, has created, may renew or is allowed to see: all, or those
+    with which some of the principals asked for have to do likewise.
     """
     if not _may_ask(context):
         return DescribeDelegationTokenResponse(
@@ -170,15 +171,14 @@ def describe_delegation_token(
     described = []
     for token in tokens.all():
         yield
-        is_wanted = wanted is None or not wanted.isdisjoint((token.owner, *token.renewers))
-        if is_wanted and _sees(token, context):
+        if (wanted is None or not wanted.isdisjoint(parties(token))) and _sees(token, context):
             described.append(_describe(token, tokens.hmac_of(token.token_id)))
     return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=described)
 
 
 def _sees(token: DelegationTokenRecord, context: RequestContext) -> bool:
     return (
-        is_owner_or_renewer(token, context.client.principal)
+        str(context.client.principal) in parties(token)
         or context.sees(DESCRIBE_DELEGATION_TOKEN, token.token_id)
         or context.sees(DESCRIBE_TOKENS, token.owner)
     )

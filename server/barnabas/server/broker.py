@@ -511,7 +511,7 @@ class Broker:
         admin.on_broker_configs += [
             partial(configure_parts, log_manager=log_manager, workers=self._workers),
             limit_connections,
-            lambda brokers: self.security.configure(brokers.texts()),
+            lambda brokers: self.security.reconfigure(brokers.texts()),
         ]
         return admin
 

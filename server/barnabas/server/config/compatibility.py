@@ -42,8 +42,8 @@ _INERT: Final[Mapping[str, str]] = {
         sasl.oauthbearer.token.endpoint.url
     """,
     "TLS is OpenSSL's": """
-        principal.builder.class security.providers ssl.allow.dn.changes
-        ssl.allow.san.changes ssl.endpoint.identification.algorithm ssl.engine.factory.class
+        principal.builder.class security.providers
+        ssl.endpoint.identification.algorithm ssl.engine.factory.class
         ssl.keymanager.algorithm ssl.protocol ssl.provider
         ssl.secure.random.implementation ssl.trustmanager.algorithm
     """,

@@ -36,10 +36,9 @@ from barnabas.server.security.tls.principal_mapping import PrincipalRule, name_o
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     from barnabas.server.config import Listener
     from barnabas.server.security.sasl.signed_tokens import JsonWebKeys
+    from barnabas.server.security.tls.context import ListenerTls
     from barnabas.storage.clock import Clock
 
 MECHANISMS: Final = (PLAIN, *SCRAM_HASHES, OAUTHBEARER)
@@ -80,13 +79,26 @@ class ListenerSecurity:
     How the clients of one listener show who they are.
     """
 
-    tls: SSLContext | None
+    options: ListenerSecurityOptions
+    tls: ListenerTls | None
     rules: Iterable[PrincipalRule]
     mechanisms: Mapping[str, Mechanism]
     """Empty where clients need no SASL."""
     max_receive_bytes: int
     failure_delay_s: float
     """How long a client that has failed waits for its answer."""
+
+    def check_replacement(self, new: ListenerSecurity) -> None:
+        """
+        Raises:
+            ConfigError: clients that know the listener by its key store would not know it by the
+                *new* one.
+        """
+        if self.tls is None or new.tls is None:
+            return
+        from barnabas.server.security.tls.context import check_replacement
+
+        check_replacement(self.tls, new.tls, new.options)
 
     def authentication(self, clock: Clock) -> Authentication | None:
         """
@@ -139,10 +151,11 @@ def _secure(
     options = listener_options(listener.name, texts)
     tls = None
     if listener.has_tls:
-        from barnabas.server.security.tls.context import tls_context
+        from barnabas.server.security.tls.context import listener_tls
 
-        tls = tls_context(options)
+        tls = listener_tls(options)
     return ListenerSecurity(
+        options=options,
         tls=tls,
         rules=parse_rules(options.ssl_principal_mapping_rules),
         mechanisms=_mechanisms(listener, options, texts, resources) if listener.has_sasl else {},

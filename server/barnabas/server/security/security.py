@@ -4,10 +4,12 @@ The security of a broker, as it is now.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
+from barnabas.storage.config.option_values import ConfigError
 
 if TYPE_CHECKING:
     from barnabas.server.config import Listener
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin
     from barnabas.server.security.sasl.signed_tokens import JsonWebKeys
     from barnabas.storage.clock import Clock
+
+logger = logging.getLogger(__name__)
 
 
 class Security:
@@ -46,7 +50,7 @@ class Security:
 
     def configure(self, texts: Mapping[str, str | None]) -> None:
         """
-        Go by these options from now on. Connections stay as they are.
+        Go by these options, at the start.
 
         Raises:
             ConfigError: the options are not acceptable; nothing has changed.
@@ -55,13 +59,43 @@ class Security:
             self._secured = self._secure(texts, may_fetch=True)
             self._relevant = _relevant(texts)
 
-    def check(self, texts: Mapping[str, str | None]) -> None:
+    def reconfigure(self, texts: Mapping[str, str | None]) -> None:
         """
+        Go by these options from now on, in place of others that have counted for clients. If they
+        are not acceptable, since a file has changed after ``check``, the log says so, and nothing
+        has changed.
+        """
+        if not self._listeners:
+            return
+        try:
+            secured = self._secure(texts, may_fetch=True)
+            self._check_replacement(secured)
+        except ConfigError as error:
+            logger.error("The listeners stay as they are: %s", error)
+            return
+        self._secured = secured
+        self._relevant = _relevant(texts)
+
+    def check(self, texts: Mapping[str, str | None], *, reads_again: bool = False) -> None:
+        """
+        Args:
+            reads_again: whether a store counts as new although its options are those of now.
+
         Raises:
             ConfigError: these options are not acceptable, though others are now.
         """
-        if self._listeners and _relevant(texts) != self._relevant:
-            self._secure(texts, may_fetch=False)
+        if self._listeners and (reads_again or _relevant(texts) != self._relevant):
+            self._check_replacement(self._secure(texts, may_fetch=False))
+
+    def _check_replacement(self, secured: Mapping[str, ListenerSecurity]) -> None:
+        for name, new in secured.items():
+            old = self._secured.get(name)
+            if old is None:
+                continue
+            try:
+                old.check_replacement(new)
+            except ConfigError as error:
+                raise ConfigError(f"listener {name}: {error}") from None
 
     def _secure(
         self, texts: Mapping[str, str | None], *, may_fetch: bool

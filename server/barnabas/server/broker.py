@@ -86,6 +86,11 @@ class Broker:
     Seconds between two checks whether the metadata log needs a snapshot, or has an expired one.
     """
 
+    certificate_check_s = 86_400.0
+    """
+    Seconds between two checks whether certificates of listeners end soon.
+    """
+
     def __init__(
         self,
         config: BrokerConfig,
@@ -197,6 +202,7 @@ class Broker:
         tokens = cache(partial(self._delegation_tokens, controller))
         self._maintain(controller, tokens)
         self._secure_as_stored(configs.brokers)
+        self._watch_certificates()
         self.parts = BrokerParts(
             node_id=self.node_id,
             cluster_id=cluster_id,
@@ -389,6 +395,24 @@ class Broker:
             self.security.configure(brokers.texts())
         except ConfigError as error:
             logger.error("Stored options of listeners are ignored: %s", error)
+
+    def _watch_certificates(self) -> None:
+        """
+        Warn of certificates that end soon, now and once a day.
+        """
+        with_tls = [listener for listener in self.config.client_listeners if listener.has_tls]
+        for listener in with_tls:
+            self.metrics.gauge(
+                "certificate_seconds_left",
+                "How long the certificates of a listener are valid.",
+                partial(self.security.certificate_seconds_left, listener),
+                listener=listener.name,
+            )
+        if with_tls:
+            self.security.warn_of_expiry()
+            self.background.every(
+                "certificate-expiry", self.certificate_check_s, self.security.warn_of_expiry
+            )
 
     def _authorizer(self, image: MetadataImage) -> StandardAuthorizer | None:
         if not self.config.authorizer_class_name:

@@ -73,8 +73,34 @@ class Security:
         except ConfigError as error:
             logger.error("The listeners stay as they are: %s", error)
             return
-        self._secured = secured
+        before, self._secured = self._secured, secured
         self._relevant = _relevant(texts)
+        self._warn_of_expiry(
+            {name: new for name, new in secured.items() if not _has_same_chain(new, before[name])}
+        )
+
+    def warn_of_expiry(self) -> None:
+        """
+        Log which certificates of listeners end soon, or have ended.
+        """
+        self._warn_of_expiry(self._secured)
+
+    def _warn_of_expiry(self, secured: Mapping[str, ListenerSecurity]) -> None:
+        for name, security in secured.items():
+            if security.tls is not None:
+                from barnabas.server.security.tls.expiry import warn_of_expiry
+
+                warn_of_expiry(name, security.tls, self._clock.now_ms())
+
+    def certificate_seconds_left(self, listener: Listener) -> float:
+        """
+        How long the certificates of a listener with TLS are valid; negative after their end.
+        """
+        from barnabas.server.security.tls.expiry import first_to_end
+
+        tls = self._secured[listener.name].tls
+        assert tls is not None, "the listener has TLS"
+        return (first_to_end(tls).ends_ms - self._clock.now_ms()) / 1000
 
     def check(self, texts: Mapping[str, str | None], *, reads_again: bool = False) -> None:
         """
@@ -119,6 +145,10 @@ class Security:
         """
         security = self.of(listener)
         return 0.0 if security is None else security.failure_delay_s
+
+
+def _has_same_chain(one: ListenerSecurity, other: ListenerSecurity) -> bool:
+    return one.tls is None or (other.tls is not None and one.tls.chain == other.tls.chain)
 
 
 def _relevant(texts: Mapping[str, str | None]) -> Mapping[str, str | None]:

@@ -155,7 +155,7 @@ _INERT: Final[Mapping[str, str]] = {
         telemetry.max.bytes
     """,
     "they have no meaning here": """
-        config.providers cordoned.log.dirs
+        cordoned.log.dirs
         internal.metadata.delete.delay.millis
         internal.metadata.max.batch.size.in.bytes max.connection.creation.rate
         server.max.startup.time.ms unstable.api.versions.enable

@@ -181,9 +181,14 @@ def test_only_allowed_variables_are_read() -> None:
     settings = loaded(pattern, "ssl.key.password=${env:BROKER_PASSWORD}", environment=environment)
 
     assert SECRET == settings.config().ssl_key_password
-    for name in ("OTHER", "A_BROKER_PASSWORD"):
+    whole = "config.providers.env.param.allowlist.pattern=BROKER_PASS"
+    for allowed, name in (
+        (pattern, "OTHER"),
+        (pattern, "A_BROKER_PASSWORD"),
+        (whole, "BROKER_PASSWORD"),
+    ):
         with pytest.raises(ConfigError, match="allowlist"):
-            loaded(pattern, f"ssl.key.password=${{env:{name}}}", environment=environment)
+            loaded(allowed, f"ssl.key.password=${{env:{name}}}", environment=environment)
 
 
 @pytest.mark.parametrize(

@@ -579,6 +579,25 @@ async def test_tokens_survive_a_restart() -> None:
     await with_clock(go_on, files)
 
 
+async def test_tokens_from_before_a_restart_are_found_when_others_come_and_go() -> None:
+    files = MemoryFiles()
+    made: list[Any] = []
+
+    async def begin(broker: TestBroker, _clock: ManualClock) -> None:
+        made.append(await create(broker))
+
+    async def go_on(broker: TestBroker, _clock: ManualClock) -> None:
+        other = await create(broker)
+        await ask(broker, "alice", expiry(other.hmac))
+        assert broker.parts is not None
+        broker.parts.delegation_tokens().hmac_of(other.token_id)
+        (renewed,) = await ask(broker, "alice", renewal(made[0].hmac))
+        assert 0 == renewed.error_code
+
+    await with_clock(begin, files)
+    await with_clock(go_on, files)
+
+
 async def test_another_key_makes_other_secrets_of_the_same_tokens() -> None:
     files = MemoryFiles()
     made: list[Any] = []

@@ -61,9 +61,8 @@ def _may_ask(context: RequestContext) -> bool:
     Whether the client has shown who it is, and not by a token.
     """
     client = context.client
-    if client.is_token_authenticated or client.listener.is_plaintext:
-        return False
-    return client.listener.has_sasl or client.principal != ANONYMOUS
+    is_known = client.listener.has_sasl or client.principal != ANONYMOUS
+    return is_known and not client.is_token_authenticated
 
 
 @handles(CreateDelegationTokenRequest, needs=asks(CREATE_TOKENS))

@@ -39,6 +39,10 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
 )
 from barnabas.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from barnabas.protocol.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+)
 from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -58,6 +62,10 @@ from barnabas.protocol.messages.describe_cluster import DescribeClusterRequest
 from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
+)
+from barnabas.protocol.messages.describe_delegation_token import (
+    DescribeDelegationTokenOwner,
+    DescribeDelegationTokenRequest,
 )
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.describe_log_dirs import (
@@ -490,6 +498,28 @@ def _create_acls(_version: int, _ids: Ids) -> Iterator[Message]:
     yield CreateAclsRequest(creations=[creation])
 
 
+def _create_delegation_token(version: int, _ids: Ids) -> Iterator[Message]:
+    """
+    There is no key that tokens are made with.
+    """
+    for kind in ("User", "Group"):
+        renewers = [CreatableRenewers(principal_type=kind, principal_name="x")]
+        yield CreateDelegationTokenRequest(renewers=renewers, max_lifetime_ms=-1)
+        if version >= 3:
+            yield CreateDelegationTokenRequest(
+                owner_principal_type="User",
+                owner_principal_name="x",
+                renewers=renewers,
+                max_lifetime_ms=-1,
+            )
+
+
+def _describe_delegation_token(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield DescribeDelegationTokenRequest(owners=None)
+    owner = DescribeDelegationTokenOwner(principal_type="User", principal_name="x")
+    yield DescribeDelegationTokenRequest(owners=[owner])
+
+
 def _delete_acls(_version: int, _ids: Ids) -> Iterator[Message]:
     wanted = DeleteAclsFilter(
         resource_type_filter=2,
@@ -671,6 +701,8 @@ MAKERS: Final[Mapping[type[Message], Make]] = {
     DescribeAclsRequest: _describe_acls,
     CreateAclsRequest: _create_acls,
     DeleteAclsRequest: _delete_acls,
+    CreateDelegationTokenRequest: _create_delegation_token,
+    DescribeDelegationTokenRequest: _describe_delegation_token,
     DescribeConfigsRequest: _describe_configs,
     alter_configs.AlterConfigsRequest: _alter_configs,
     AlterReplicaLogDirsRequest: _alter_replica_log_dirs,

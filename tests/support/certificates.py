@@ -5,6 +5,7 @@ Certificates for tests: an authority, a broker and its clients.
 from __future__ import annotations
 
 import ssl
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -26,11 +27,29 @@ class Certificates:
         self._authority.cert_pem.write_to_path(self.ca)
         self.broker = self.issue("broker", HOST, "localhost")
 
-    def issue(self, name: str, *identities: str, common_name: str | None = None) -> Path:
+    def issue(
+        self,
+        name: str,
+        *identities: str,
+        common_name: str | None = None,
+        unit: str = "Brokers",
+        begins: datetime | None = None,
+        ends: datetime | None = None,
+    ) -> Path:
         """
         A file with a key and its certificate.
+
+        Args:
+            begins, ends: when it is valid.
         """
-        issued = self._authority.issue_cert(*identities, common_name=common_name)
+        issued = self._authority.issue_cert(
+            *identities,
+            common_name=common_name,
+            organization_name="Tests",
+            organization_unit_name=unit,
+            not_before=begins,
+            not_after=ends,
+        )
         path = self.directory / f"{name}.pem"
         issued.private_key_and_cert_chain_pem.write_to_path(path)
         return path

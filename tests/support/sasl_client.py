@@ -40,6 +40,8 @@ class SaslClient:
         """
         plain = socket.create_connection(("127.0.0.1", port), timeout=10)
         self.socket = plain if wrap is None else wrap(plain)
+        self.session_lifetime_ms = 0
+        """What the last SaslAuthenticate has said."""
         self._correlation_id = 0
 
     def __enter__(self) -> Self:
@@ -101,6 +103,7 @@ class SaslClient:
         answer = self.ask(SaslAuthenticateRequest(auth_bytes=token), version)
         if answer == CLOSED:
             return answer
+        self.session_lifetime_ms = answer.session_lifetime_ms
         return answer.error_code, answer.error_message, bytes(answer.auth_bytes)
 
     def raw(self, token: bytes) -> Any:

@@ -58,10 +58,11 @@ from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.uuids import random_uuid
 
 if TYPE_CHECKING:
+    from barnabas.server.cluster.delegation_tokens import DelegationTokens
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.network.resources import Dispatch
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
-    from barnabas.server.security.sasl.scram import ScramCredential
+    from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +84,11 @@ class Broker:
     metadata_maintenance_s = 60.0
     """
     Seconds between two checks whether the metadata log needs a snapshot, or has an expired one.
+    """
+
+    certificate_check_s = 86_400.0
+    """
+    Seconds between two checks whether certificates of listeners end soon.
     """
 
     def __init__(
@@ -115,7 +121,9 @@ class Broker:
         )
         self.background = Background(self.clock)
         self.files: Files = files or DiskFiles(OpenFiles(most_open_files()))
-        self.security = Security(config.client_listeners, self._scram_credential, self.clock)
+        self.security = Security(
+            config.client_listeners, self._scram_credential, self.clock, self._token_login
+        )
         self._workers = Workers(config.background_threads)
         self._listening = Listening()
         self._log_manager: LogManager | None = None
@@ -191,8 +199,10 @@ class Broker:
         coordinators = self._coordinators = self._coordinate(topics, producer_ids, metadata_log)
         coordinators.start()
         self._watch(log_manager)
-        self._maintain(controller)
+        tokens = cache(partial(self._delegation_tokens, controller))
+        self._maintain(controller, tokens)
         self._secure_as_stored(configs.brokers)
+        self._watch_certificates()
         self.parts = BrokerParts(
             node_id=self.node_id,
             cluster_id=cluster_id,
@@ -214,6 +224,7 @@ class Broker:
             workers=self._workers,
             advertised_address=AdvertisedAddressCheck(self.clock),
             security=self.security,
+            delegation_tokens=tokens,
             authorizer=self._authorizer(metadata_log.image),
         )
         self.connections = Connections(
@@ -385,6 +396,24 @@ class Broker:
         except ConfigError as error:
             logger.error("Stored options of listeners are ignored: %s", error)
 
+    def _watch_certificates(self) -> None:
+        """
+        Warn of certificates that end soon, now and once a day.
+        """
+        with_tls = [listener for listener in self.config.client_listeners if listener.has_tls]
+        for listener in with_tls:
+            self.metrics.gauge(
+                "certificate_seconds_left",
+                "How long the certificates of a listener are valid.",
+                partial(self.security.certificate_seconds_left, listener),
+                listener=listener.name,
+            )
+        if with_tls:
+            self.security.warn_of_expiry()
+            self.background.every(
+                "certificate-expiry", self.certificate_check_s, self.security.warn_of_expiry
+            )
+
     def _authorizer(self, image: MetadataImage) -> StandardAuthorizer | None:
         if not self.config.authorizer_class_name:
             return None
@@ -406,6 +435,29 @@ class Broker:
 
         assert self.parts is not None, "clients are served"
         return scram_credential(self.parts.image, mechanism, user)
+
+    def _token_login(self, mechanism: str, token_id: str) -> TokenLogin | None:
+        assert self.parts is not None, "clients are served"
+        return self.parts.delegation_tokens().login(mechanism, token_id)
+
+    def _delegation_tokens(self, controller: Controller) -> DelegationTokens:
+        """
+        The delegation tokens; created by the first who asks.
+        """
+        from barnabas.server.cluster.delegation_tokens import (  # noqa: PLC0415  # few ask
+            DelegationTokens,
+            TokenLifetimes,
+        )
+
+        config = self.config
+        return DelegationTokens(
+            controller,
+            self.clock,
+            config.delegation_token_secret_key or "",
+            TokenLifetimes(
+                config.delegation_token_max_lifetime_ms, config.delegation_token_expiry_time_ms
+            ),
+        )
 
     def _this_node(self, log_manager: LogManager) -> ThisNode:
         return ThisNode(
@@ -482,14 +534,20 @@ class Broker:
         admin.on_broker_configs += [
             partial(configure_parts, log_manager=log_manager, workers=self._workers),
             limit_connections,
-            lambda brokers: self.security.configure(brokers.texts()),
+            lambda brokers: self.security.reconfigure(brokers.texts()),
         ]
         return admin
 
-    def _maintain(self, controller: Controller) -> None:
+    def _maintain(self, controller: Controller, tokens: Callable[[], DelegationTokens]) -> None:
         """
-        Start the maintenance of the metadata log.
+        Start the maintenance of the metadata log, and of the tokens in it.
         """
+        if self.config.delegation_token_secret_key:
+            self.background.every(
+                "delegation-token-expiry",
+                self.config.delegation_token_expiry_check_interval_ms / 1000,
+                lambda: tokens().remove_expired(),
+            )
         self.background.every(
             "metadata-maintenance", self.metadata_maintenance_s, controller.maintain
         )

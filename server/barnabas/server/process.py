@@ -42,7 +42,7 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
     try:
         _run(_serve(Broker(config, ephemeral=ephemeral)))
     except (CannotListen, ConfigError, KafkaError) as error:
-        logger.error("the broker ends: %s", error)
+        logger.error("the broker ends: %s", settings.without_values(str(error)))
         return 1
     except Exception:
         logger.exception("the broker ends")

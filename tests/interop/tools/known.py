@@ -97,7 +97,6 @@ KNOWN: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "controller-listener": _both(
         "kafka-metadata-quorum", "CurrentVoters: .*CONTROLLER://", r'CurrentVoters: +\[{"id": 1}\]'
     ),
-    "tokens": _both("kafka-delegation-tokens", "not allowed on PLAINTEXT", "does not support"),
 }
 
 

@@ -106,7 +106,7 @@ def test_what_a_running_broker_takes_is_what_apache_kafka_takes(golden: Path) ->
     assert theirs - {"metric.reporters"} | quotas == acting | kept.keys()
     assert not acting & kept.keys()
     assert not per_broker & (acting | kept.keys())
-    for name in some(kept.keys() - quotas - {"config.providers"}):
+    for name in some(kept.keys() - quotas):
         row, option = definitions[name], kept[name]
         assert (row["type"], row["default"]) == (option.type.name, option.format(option.default))
     assert quotas | set(INERT_OPTIONS) >= kept.keys()

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from barnabas.server.config.security import ListenerSecurityOptions
-from barnabas.server.security.tls.context import tls_context
+from barnabas.server.security.tls.context import listener_tls
 from barnabas.server.security.tls.stores import jks_certificates
 from barnabas.storage.config.option_values import ConfigError
 from tests.support.certificates import Certificates
@@ -62,7 +62,7 @@ def without(options: dict[str, str], name: str) -> dict[str, str]:
 
 
 def context_of(**options: str) -> ssl.SSLContext:
-    return tls_context(ListenerSecurityOptions.parse(dict(options)))
+    return listener_tls(ListenerSecurityOptions.parse(dict(options))).context
 
 
 def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> str | None:

@@ -525,6 +525,15 @@ def test_a_key_store_is_replaced_while_connections_stay(
         assert first != serial(broker, certificates)
         assert 0 == old.handshake("PLAIN")[0], "a connection from before goes on"
 
+        replaced = serial(broker, certificates)
+        certificates.issue("renewed", "localhost", "127.0.0.1", common_name="other")
+        code, message = alter(broker, **{option: str(renewed)})
+        assert (42, replaced) == (code, serial(broker, certificates))
+        assert "SASL_SSL: the certificate is for" in str(message)
+        certificates.issue("renewed", "localhost", "127.0.0.1")
+        assert (0, None) == alter(broker, **{option: str(renewed)})
+        assert replaced != serial(broker, certificates), "the file is read again"
+
     broker.restart()
     assert first != serial(broker, certificates), "it is stored"
 

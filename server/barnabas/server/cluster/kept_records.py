@@ -1,9 +1,8 @@
 """
-Records of the metadata log that are stored without an effect.
+Records of the metadata log that are kept as they are: SCRAM credentials, client quotas and
+delegation tokens.
 
-These are SCRAM credentials, client quotas and delegation tokens: an Apache
-Kafka that starts on the directory finds them unchanged. A snapshot has the last record of each key
-that is not removed.
+A snapshot has the last record of each key that is not removed.
 """
 
 from __future__ import annotations
@@ -67,6 +66,12 @@ class KeptRecords:
         The kept record of one type with a *key*; None if there is none.
         """
         return self._by_type[kind].get(key)
+
+    def count(self, kind: type[Message]) -> int:
+        """
+        How many records of one type are kept.
+        """
+        return len(self._by_type[kind])
 
     def of_type(self, kind: type[Message]) -> Iterator[Message]:
         """

@@ -13,6 +13,7 @@ from typing import Final, Self
 from barnabas.server.config.authorization import AuthorizerOptions
 from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.config.coordinators import GroupOptions, TransactionOptions
+from barnabas.server.config.delegation_tokens import DelegationTokenOptions
 from barnabas.server.config.listeners import Listener, parse_listeners
 from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions, TopicOptions
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
@@ -32,6 +33,7 @@ class BrokerConfig(
     NetworkOptions,
     SecurityOptions,
     AuthorizerOptions,
+    DelegationTokenOptions,
     LogOptions,
     RecordOptions,
     CleanerOptions,

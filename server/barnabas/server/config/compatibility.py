@@ -42,14 +42,10 @@ _INERT: Final[Mapping[str, str]] = {
         sasl.oauthbearer.token.endpoint.url
     """,
     "TLS is OpenSSL's": """
-        principal.builder.class security.providers ssl.allow.dn.changes
-        ssl.allow.san.changes ssl.endpoint.identification.algorithm ssl.engine.factory.class
+        principal.builder.class security.providers
+        ssl.endpoint.identification.algorithm ssl.engine.factory.class
         ssl.keymanager.algorithm ssl.protocol ssl.provider
         ssl.secure.random.implementation ssl.trustmanager.algorithm
-    """,
-    "delegation tokens are not supported": """
-        delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms
-        delegation.token.max.lifetime.ms delegation.token.secret.key
     """,
     "tiered storage is not supported": """
         follower.fetch.last.tiered.offset.enable remote.fetch.max.wait.ms
@@ -159,7 +155,7 @@ _INERT: Final[Mapping[str, str]] = {
         telemetry.max.bytes
     """,
     "they have no meaning here": """
-        config.providers cordoned.log.dirs
+        cordoned.log.dirs
         internal.metadata.delete.delay.millis
         internal.metadata.max.batch.size.in.bytes max.connection.creation.rate
         server.max.startup.time.ms unstable.api.versions.enable

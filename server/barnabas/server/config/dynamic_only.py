@@ -12,7 +12,6 @@ from barnabas.storage.config.options import (
     Bool,
     Int,
     Long,
-    Names,
     Options,
     option,
     section,
@@ -40,7 +39,6 @@ class ThreadOptions(Options):
     max_connection_creation_rate: Int = option(
         INT_MAX, "The most new connections in a second.", at_least=0, update=NOW
     )
-    config_providers: Names = option((), "The providers of variables in options.", update=NOW)
 
 
 @section

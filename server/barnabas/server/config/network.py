@@ -116,6 +116,12 @@ class ClusterOptions(Options):
     controller_quorum_voters: Names = option(
         (), "The controllers of Apache Kafka, as ID@HOST:PORT; recorded in quorum-state."
     )
+    config_providers: Names = option(
+        (),
+        "The names of providers, from which values of options are read at the start: "
+        "${name:path:key}. One that is stored has no effect.",
+        update=Update.CLUSTER_WIDE,
+    )
     metadata_log_dir: Text | None = option(
         None, "The directory of the metadata log; by default the first log directory."
     )

@@ -20,6 +20,7 @@ _TITLES = {
     "NetworkOptions": "Network",
     "SecurityOptions": "TLS and SASL",
     "AuthorizerOptions": "Who may do what",
+    "DelegationTokenOptions": "Delegation tokens",
     "LogOptions": "Logs",
     "RecordOptions": "Records",
     "CleanerOptions": "Compaction",

@@ -14,6 +14,7 @@ from typing import Final
 
 from barnabas.storage.config.option_values import Update
 from barnabas.storage.config.options import (
+    Bool,
     Class,
     Int,
     Long,
@@ -119,6 +120,14 @@ class SecurityOptions(Options):
     )
     ssl_keystore_certificate_chain: Password | None = option(
         None, "The broker's certificates as PEM, its own one first.", update=Update.PER_BROKER
+    )
+    ssl_allow_dn_changes: Bool = option(
+        False, "Whether a new key store may have a certificate for another subject."
+    )
+    ssl_allow_san_changes: Bool = option(
+        False,
+        "Whether the certificate of a new key store may lack subject alternative names of the old "
+        "one.",
     )
     ssl_key_password: Password | None = option(
         None, "The password of the key, if it has one of its own.", update=Update.PER_BROKER

@@ -6,6 +6,8 @@ official image (``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``; ``__`` stand
 ``___`` for ``-``; ``CLUSTER_ID`` is the id of new directories), then ``--set``. Configs in the
 metadata log override all of them.
 
+Where ``config.providers`` names providers, values may have variables (``providers.py``).
+
 An unknown name is refused, with a suggestion. Other programs share the environment, so that only a
 name which is close to an option's is taken for a mistake there.
 """
@@ -50,6 +52,8 @@ _OF_FILES: Final = ("_CREDENTIALS", "_FILENAME", "KAFKA_OPTS")
 """How the variables end that name files of secrets."""
 CLUSTER_ID: Final = "CLUSTER_ID"
 """The variable of Kafka's image for the id of new directories."""
+PROVIDERS: Final = "config.providers"
+PROVIDERS_PREFIX: Final = f"{PROVIDERS}."
 _CLOSE: Final = 0.85
 
 
@@ -58,11 +62,16 @@ class Settings:
     """
     The texts of all sources, before they are parsed.
 
-    ``ignored`` has the options without an effect here, each with its reason; ``unknown`` has the
-    variables of the environment that are no options.
+    ``providers`` has the options of providers, ``variables`` the texts with variables, as they were
+    given, and ``secrets`` the values of these, each with its variable. ``ignored`` has the options
+    without an effect here, each with its reason; ``unknown`` has the variables of the environment
+    that are no options.
     """
 
     texts: dict[str, str | None] = fresh(factory=dict)
+    providers: dict[str, str] = fresh(factory=dict)
+    variables: dict[str, str] = fresh(factory=dict)
+    secrets: dict[str, str] = fresh(factory=dict)
     ignored: dict[str, str] = fresh(factory=dict)
     unknown: list[str] = fresh(factory=list)
 
@@ -76,6 +85,8 @@ class Settings:
         """
         if name in BrokerConfig.options() or name.startswith(LISTENER_PREFIX):
             self.texts[name] = text
+        elif name.startswith(PROVIDERS_PREFIX):
+            self.providers[name] = text
         elif name in REFUSED_OPTIONS:
             if text:
                 raise InvalidValue(name, text, REFUSED_OPTIONS[name])
@@ -84,8 +95,57 @@ class Settings:
         else:
             raise UnknownOption(name, _known_names())
 
+    def resolve(self, environment: Mapping[str, str]) -> None:
+        """
+        Replace the variables in all texts by their values.
+
+        Raises:
+            ConfigError: there is no such provider, or it has no value for one.
+        """
+        names = self.texts.get(PROVIDERS)
+        if not names:
+            return
+        from barnabas.server.config.providers import resolver  # noqa: PLC0415  # seldom
+
+        found = resolver({**self.providers, PROVIDERS: names}, environment)
+        for name, text in self.texts.items():
+            value = found.resolve(name, text) if text else text
+            if text and value != text:
+                self.texts[name] = value
+                self.variables[name] = text
+        self.secrets = found.values
+
     def config(self) -> BrokerConfig:
-        return BrokerConfig.parse(self.texts)
+        """
+        The configuration that all texts make.
+
+        Raises:
+            ConfigError: a value is not acceptable. The sentence has no value of a provider.
+        """
+        try:
+            return BrokerConfig.parse(self.texts)
+        except ConfigError as error:
+            if self.variables:
+                raise self._with_variables(error) from None
+            raise
+
+    def _with_variables(self, error: ConfigError) -> ConfigError:
+        """
+        The same error, with variables in place of their values.
+        """
+        if isinstance(error, InvalidValue) and error.name in self.variables:
+            return ConfigError(
+                f"Invalid value {self.variables[error.name]} for configuration {error.name}"
+            )
+        return ConfigError(self.without_values(str(error)))
+
+    def without_values(self, message: str) -> str:
+        """
+        A message with variables in place of the values of providers.
+        """
+        for value in sorted(self.secrets, key=len, reverse=True):
+            message = message.replace(value.strip() or value, self.secrets[value])
+        return message
 
 
 def load_settings(
@@ -119,6 +179,7 @@ def load_settings(
         if not equals:
             raise ConfigError(f"--set {assignment}: it must look like --set name=value")
         _add(settings, name.strip(), text.strip(), "--set")
+    settings.resolve(environment or {})
     return settings
 
 
@@ -166,7 +227,7 @@ def _known_names() -> list[str]:
 
 
 def _is_close(name: str) -> bool:
-    if name.startswith(LISTENER_PREFIX):
+    if name.startswith((LISTENER_PREFIX, PROVIDERS_PREFIX)):
         return True
     import difflib  # noqa: PLC0415  # only for what may be a mistake
 

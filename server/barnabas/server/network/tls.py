@@ -53,7 +53,7 @@ class TlsTransport:
         self._connection = connection
         self._resources = resources
         self._security = security
-        self._context = security.tls
+        self._context = security.tls.context
         self._transport: asyncio.Transport | None = None
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()

@@ -6,12 +6,13 @@ What clients may do before they are authenticated, and what they become then (Ka
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from barnabas.protocol.errors import IllegalSaslState
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.security.errors import AuthenticationFailed
 from barnabas.server.security.sasl.authentication import Authentication, Verdict
+from barnabas.server.security.sasl.mechanism import NeedsWork
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer
@@ -73,23 +74,58 @@ async def wait_after_failure(client: Client, broker: BrokerParts) -> None:
 
 def serve_raw_token(
     frame: memoryview, client: Client, broker: BrokerParts
-) -> list[Buffer] | tuple[RawToken, Awaitable[None]]:
+) -> list[Buffer] | tuple[RawToken, Awaitable[Outcome]]:
     """
     The answer to a token that came as a frame without a header, as after SaslHandshake v0.
     """
     authentication = client.authentication
     assert authentication is not None, "the client authenticates itself"
+    received = bytes(frame)
     try:
-        token = authentication.evaluate(bytes(frame))
+        token = authentication.evaluate(received)
+    except NeedsWork as needed:
+        return RawToken(), _answer_later(needed, authentication, received, client, broker)
     except AuthenticationFailed as error:
         return RawToken(), _close_later(error, client, broker)
     become_authenticated(client, broker)
-    return [len(token).to_bytes(_SIZE_BYTES) + token]
+    return [_raw(token)]
+
+
+def _raw(token: bytes) -> bytes:
+    return len(token).to_bytes(_SIZE_BYTES) + token
+
+
+async def evaluate_later(
+    needed: NeedsWork, authentication: Authentication, token: bytes, broker: BrokerParts
+) -> bytes:
+    """
+    Do the work in a thread, and evaluate the token once more.
+
+    Raises:
+        AuthenticationFailed: as ``Authentication.evaluate``.
+    """
+    await broker.workers.in_changes(needed.work)
+    return authentication.evaluate(token)
+
+
+async def _answer_later(
+    needed: NeedsWork,
+    authentication: Authentication,
+    token: bytes,
+    client: Client,
+    broker: BrokerParts,
+) -> list[Buffer]:
+    try:
+        answer = await evaluate_later(needed, authentication, token, broker)
+    except AuthenticationFailed as error:
+        await _close_later(error, client, broker)
+    become_authenticated(client, broker)
+    return [_raw(answer)]
 
 
 class RawToken:
     """
-    A token that has failed: the connection is closed after a while, without an answer.
+    A token that takes a while: if it has failed, the connection is closed without an answer.
     """
 
     held_bytes = 0
@@ -97,11 +133,15 @@ class RawToken:
     def buffers(self, outcome: Outcome) -> list[Buffer] | None:
         """
         Raises:
-            CloseConnection: always.
+            CloseConnection: the outcome is no answer.
         """
+        if isinstance(outcome, list):
+            return outcome
         raise CloseConnection(str(outcome))
 
 
-async def _close_later(error: AuthenticationFailed, client: Client, broker: BrokerParts) -> None:
+async def _close_later(
+    error: AuthenticationFailed, client: Client, broker: BrokerParts
+) -> NoReturn:
     await wait_after_failure(client, broker)
     raise CloseConnection(f"it is not authenticated: {error}")

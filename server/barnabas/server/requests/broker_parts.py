@@ -12,6 +12,7 @@ from barnabas.protocol.structs import struct
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.controller import Controller
+    from barnabas.server.cluster.delegation_tokens import DelegationTokens
     from barnabas.server.cluster.image import MetadataImage
     from barnabas.server.config import BrokerConfig
     from barnabas.server.coordinators import Coordinators
@@ -60,6 +61,7 @@ class BrokerParts:
     turns: Turns
     advertised_address: AdvertisedAddressCheck
     security: Security
+    delegation_tokens: Callable[[], DelegationTokens]
     authorizer: StandardAuthorizer | None = None  # None allows everything
 
     @property

@@ -74,6 +74,14 @@ class Client:
         """
         return self.authentication is None or self.authentication.principal is not None
 
+    @property
+    def is_token_authenticated(self) -> bool:
+        """
+        Whether it has shown a delegation token. Such a session ends, so that ``authentication``
+        stays.
+        """
+        return self.authentication is not None and self.authentication.is_by_token
+
     def __str__(self) -> str:
         client = repr(self.client_id) if self.client_id is not None else "a client"
         if self.software is not None:

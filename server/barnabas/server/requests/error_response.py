@@ -41,6 +41,7 @@ from barnabas.protocol.structs import MISSING, NamedTuple
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import Registration
 from barnabas.server.scheduling.turns import Steps, each_in_steps
+from barnabas.server.security.principal import ANONYMOUS, USER
 
 _ERROR_CODES: Final = ("error_code", "partition_error_code")
 _IDENTITIES: Final = frozenset(
@@ -103,6 +104,12 @@ class _Rule(NamedTuple):
 _NOWHERE: Final = {"node_id": -1, "port": -1}
 _NOT_READ: Final = {"high_watermark": -1, "aborted_transactions": [], "records": b""}
 
+_NO_TOKEN: Final = {
+    **{"principal_type": USER, "principal_name": ANONYMOUS.name},
+    **{"token_requester_principal_type": USER, "token_requester_principal_name": ANONYMOUS.name},
+    **{"issue_timestamp_ms": -1, "expiry_timestamp_ms": -1, "max_timestamp_ms": -1},
+}
+
 _RULES: Final = {
     api.key: rule
     for api, rule in (
@@ -123,6 +130,7 @@ _RULES: Final = {
         ),
         # Kafka answers v1 and v2 with no directory, which hides the error.
         (apis.DESCRIBE_LOG_DIRS, _Rule(items=lambda _: (None,))),
+        (apis.CREATE_DELEGATION_TOKEN, _Rule(values=_NO_TOKEN)),
         (apis.ELECT_LEADERS, _Rule(in_items_until=2)),
         (apis.ALTER_PARTITION_REASSIGNMENTS, _Rule(in_items_until=1)),
         (apis.ALTER_CLIENT_QUOTAS, _Rule(message=_any_sentence)),

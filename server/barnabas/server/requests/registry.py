@@ -56,7 +56,20 @@ class Registration:
 
 
 _NAMED_OTHERWISE: Final = {
-    api.key: "acls" for api in (apis.DESCRIBE_ACLS, apis.CREATE_ACLS, apis.DELETE_ACLS)
+    api.key: module
+    for module, those in (
+        ("acls", (apis.DESCRIBE_ACLS, apis.CREATE_ACLS, apis.DELETE_ACLS)),
+        (
+            "delegation_tokens",
+            (
+                apis.CREATE_DELEGATION_TOKEN,
+                apis.RENEW_DELEGATION_TOKEN,
+                apis.EXPIRE_DELEGATION_TOKEN,
+                apis.DESCRIBE_DELEGATION_TOKEN,
+            ),
+        ),
+    )
+    for api in those
 }
 
 SERVED: Final = {key: _NAMED_OTHERWISE.get(key, name) for key, name in apis.MODULES.items()}

@@ -26,15 +26,19 @@ from barnabas.server.security.sasl.oauthbearer import (
     Validate,
 )
 from barnabas.server.security.sasl.plain import PLAIN, USER_PREFIX, PlainSaslServer
-from barnabas.server.security.sasl.scram import SCRAM_HASHES, ScramCredential, ScramSaslServer
+from barnabas.server.security.sasl.scram import (
+    SCRAM_HASHES,
+    ScramCredential,
+    ScramSaslServer,
+    TokenLogin,
+)
 from barnabas.server.security.tls.principal_mapping import PrincipalRule, name_of, parse_rules
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     from barnabas.server.config import Listener
     from barnabas.server.security.sasl.signed_tokens import JsonWebKeys
+    from barnabas.server.security.tls.context import ListenerTls
     from barnabas.storage.clock import Clock
 
 MECHANISMS: Final = (PLAIN, *SCRAM_HASHES, OAUTHBEARER)
@@ -60,6 +64,8 @@ class SaslResources:
 
     credential_of: Callable[[str, str], ScramCredential | None]
     """The SCRAM credential of a mechanism and a user."""
+    token_of: Callable[[str, str], TokenLogin | None]
+    """The delegation token of a mechanism and an id."""
     clock: Clock
     keys: dict[str, JsonWebKeys]
     """The keys of issuers by their URLs, which are fetched once."""
@@ -73,13 +79,26 @@ class ListenerSecurity:
     How the clients of one listener show who they are.
     """
 
-    tls: SSLContext | None
+    options: ListenerSecurityOptions
+    tls: ListenerTls | None
     rules: Iterable[PrincipalRule]
     mechanisms: Mapping[str, Mechanism]
     """Empty where clients need no SASL."""
     max_receive_bytes: int
     failure_delay_s: float
     """How long a client that has failed waits for its answer."""
+
+    def check_replacement(self, new: ListenerSecurity) -> None:
+        """
+        Raises:
+            ConfigError: clients that know the listener by its key store would not know it by the
+                *new* one.
+        """
+        if self.tls is None or new.tls is None:
+            return
+        from barnabas.server.security.tls.context import check_replacement
+
+        check_replacement(self.tls, new.tls, new.options)
 
     def authentication(self, clock: Clock) -> Authentication | None:
         """
@@ -132,10 +151,11 @@ def _secure(
     options = listener_options(listener.name, texts)
     tls = None
     if listener.has_tls:
-        from barnabas.server.security.tls.context import tls_context
+        from barnabas.server.security.tls.context import listener_tls
 
-        tls = tls_context(options)
+        tls = listener_tls(options)
     return ListenerSecurity(
+        options=options,
         tls=tls,
         rules=parse_rules(options.ssl_principal_mapping_rules),
         mechanisms=_mechanisms(listener, options, texts, resources) if listener.has_sasl else {},
@@ -186,7 +206,11 @@ def _server(
     if mechanism == OAUTHBEARER:
         validate = _token_validator(listener, options, texts, resources)
         return lambda: OAuthBearerSaslServer(validate)
-    return lambda: ScramSaslServer(mechanism, lambda user: resources.credential_of(mechanism, user))
+    return lambda: ScramSaslServer(
+        mechanism,
+        lambda user: resources.credential_of(mechanism, user),
+        lambda token_id: resources.token_of(mechanism, token_id),
+    )
 
 
 def _token_validator(

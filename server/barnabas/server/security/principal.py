@@ -19,6 +19,14 @@ class KafkaPrincipal(NamedTuple):
         return f"{self.type}:{self.name}"
 
 
+def parse_principal(text: str) -> KafkaPrincipal:
+    """
+    The principal that is written as ``type:name``.
+    """
+    kind, _, name = text.partition(":")
+    return KafkaPrincipal(kind, name)
+
+
 USER: Final = "User"
 ANONYMOUS: Final = KafkaPrincipal(USER, "ANONYMOUS")
 """

@@ -200,7 +200,7 @@ class Options:
         changed = (
             f"{k}={'[hidden]' if self._fields[k].annotation.startswith('Password') else repr(v)}"
             for k, v in self._items()
-            if v != self._fields[k].default
+            if v != self._fields[k].default and self._fields[k].facts is not None
         )
         return f"{type(self).__name__}({', '.join(changed)})"
 

@@ -138,7 +138,8 @@ class BrokerConfigKind(ConfigKind):
                 configs.pop(change.name, None)
             else:
                 configs[change.name] = value
-        self._check_dynamic(configs, per_broker=bool(wanted.name))
+        sets_listeners = any(change.name.startswith(LISTENER_PREFIX) for change in wanted.changes)
+        self._check_dynamic(configs, per_broker=bool(wanted.name), sets_listeners=sets_listeners)
 
     def check_exists(self, name: str) -> None:
         if name and int(name) not in self._image.brokers:
@@ -218,7 +219,9 @@ class BrokerConfigKind(ConfigKind):
             verb = Operation(change.operation).name.lower()
             raise InvalidConfig(f"Config value {verb} is not allowed for config key: {change.name}")
 
-    def _check_dynamic(self, configs: Mapping[str, str], *, per_broker: bool) -> None:
+    def _check_dynamic(
+        self, configs: Mapping[str, str], *, per_broker: bool, sets_listeners: bool
+    ) -> None:
         fixed = [name for name in configs if _is_fixed(name)]
         if fixed:
             raise InvalidRequest(
@@ -245,7 +248,10 @@ class BrokerConfigKind(ConfigKind):
             supposed = self._configs.supposing(known, per_broker=per_broker)
             check_transition(self._configs, supposed)
             if self._security is not None:
-                self._security.check(self._configs.texts_with(configs, per_broker=per_broker))
+                self._security.check(
+                    self._configs.texts_with(configs, per_broker=per_broker),
+                    reads_again=sets_listeners,
+                )
         except ConfigError as error:
             raise InvalidRequest(str(error)) from error
 

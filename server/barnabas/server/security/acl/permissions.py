@@ -54,6 +54,10 @@ WRITE_TRANSACTIONAL_ID: Final = Permission(AclOperation.WRITE, ResourceType.TRAN
 DESCRIBE_TRANSACTIONAL_ID: Final = Permission(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID)
 TWO_PHASE_COMMIT: Final = Permission(AclOperation.TWO_PHASE_COMMIT, ResourceType.TRANSACTIONAL_ID)
 
+DESCRIBE_DELEGATION_TOKEN: Final = Permission(AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN)
+CREATE_TOKENS: Final = Permission(AclOperation.CREATE_TOKENS, ResourceType.USER)
+DESCRIBE_TOKENS: Final = Permission(AclOperation.DESCRIBE_TOKENS, ResourceType.USER)
+
 SUPPORTED: Final[Mapping[ResourceType, tuple[Permission, ...]]] = {
     ResourceType.TOPIC: (
         READ_TOPIC,

@@ -94,6 +94,7 @@ class Authentication:
         "_mechanisms",
         "_server",
         "_state",
+        "is_by_token",
         "principal",
         "session_lifetime_ms",
     )
@@ -112,6 +113,8 @@ class Authentication:
         self._ends_s = math.inf
         self.principal: KafkaPrincipal | None = None
         """None before the client has authenticated."""
+        self.is_by_token = False
+        """Whether the client has shown a delegation token."""
         self.session_lifetime_ms = 0
         """How long the client may go on before it has to authenticate again; 0 for ever."""
 
@@ -199,6 +202,7 @@ class Authentication:
         Raises:
             AuthenticationFailed: the client is not who it says it is; the connection has to be
                 closed. The message is for the client.
+            NeedsWork: the same token has to be evaluated once more, after some work.
         """
         server, mechanism = self._server, self._mechanism
         assert server is not None, "a mechanism was chosen"
@@ -233,5 +237,6 @@ class Authentication:
             self._clock.monotonic() + self.session_lifetime_ms / 1000 if lifetimes else math.inf
         )
         self.principal = principal
+        self.is_by_token = server.is_by_token
         self._server = None
         self._state = _State.DONE

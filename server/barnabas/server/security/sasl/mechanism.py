@@ -4,7 +4,18 @@ What a SASL mechanism does on the broker's side of a connection.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
+
+
+class NeedsWork(Exception):
+    """
+    A token can be evaluated only after *work*, which takes milliseconds and belongs into a thread.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__()
+        self.work = work
 
 
 class SaslServer(Protocol):
@@ -24,10 +35,17 @@ class SaslServer(Protocol):
         When the credential ends, in ms since 1970 UTC; None if it does not.
         """
 
+    @property
+    def is_by_token(self) -> bool:
+        """
+        Whether the credential is a delegation token.
+        """
+
     def evaluate(self, token: bytes) -> bytes:
         """
         Take the client's next token, and return the broker's.
 
         Raises:
             AuthenticationFailed: the client is not who it says it is, or the token is malformed.
+            NeedsWork: the same token has to be evaluated once more, after some work.
         """

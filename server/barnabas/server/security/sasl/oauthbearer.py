@@ -78,6 +78,8 @@ class OAuthBearerSaslServer:
     Takes a token, and a second message if that is not valid.
     """
 
+    is_by_token = False
+
     def __init__(self, validate: Validate) -> None:
         self._validate = validate
         self._refusal: tuple[str, str] | None = None  # for the log, for the client

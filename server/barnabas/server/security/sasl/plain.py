@@ -24,6 +24,7 @@ class PlainSaslServer:
     """
 
     expires_ms = None
+    is_by_token = False
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         """

@@ -55,22 +55,38 @@ class ScramCredential(NamedTuple):
     iterations: int
 
 
+class TokenLogin(NamedTuple):
+    """
+    A delegation token, for those who authenticate with it.
+    """
+
+    owner: str
+    expires_ms: int
+    credential: ScramCredential
+
+
 class ScramSaslServer:
     """
     Takes two tokens.
     """
 
-    expires_ms = None
-
     def __init__(
-        self, mechanism: str, credential_of: Callable[[str], ScramCredential | None]
+        self,
+        mechanism: str,
+        credential_of: Callable[[str], ScramCredential | None],
+        token_of: Callable[[str], TokenLogin | None] = lambda _token_id: None,
     ) -> None:
         """
         Args:
             credential_of: the credential of a user, None if there is none.
+            token_of: the delegation token with an id, None if there is none that is valid. It may
+                raise ``NeedsWork``.
         """
         self._hash = SCRAM_HASHES[mechanism]
         self._credential_of = credential_of
+        self._token_of = token_of
+        self.expires_ms: int | None = None
+        self.is_by_token = False
         self._credential: ScramCredential | None = None
         self._said: _Said | None = None
         self.user: str | None = None
@@ -87,13 +103,20 @@ class ScramSaslServer:
         user = _name(match["user"])
         if match["authzid"] and _name(match["authzid"]) != user:
             raise AuthenticationFailed(f"{user} asks to act for another user", OTHER_USER)
-        # The name is then that of a delegation token, of which there are none.
-        is_token = b",tokenauth=true" in match["extensions"]
-        self._credential = None if is_token else self._credential_of(user)
+        owner = user
+        if _is_by_token(match["extensions"]):
+            login = self._token_of(user)
+            self.is_by_token = True
+            if login is not None:
+                owner = login.owner
+                self.expires_ms = login.expires_ms
+                self._credential = login.credential
+        else:
+            self._credential = self._credential_of(user)
         shown = self._credential or self._nobody(user)
         nonce = match["nonce"] + fresh_nonce()
         answer = b"r=%b,s=%b,i=%d" % (nonce, base64.b64encode(shown.salt), shown.iterations)
-        self._said = _Said(user, match["header"], match["bare"], nonce, answer)
+        self._said = _Said(user, owner, match["header"], match["bare"], nonce, answer)
         return answer
 
     def _end(self, token: bytes, said: _Said) -> bytes:
@@ -104,7 +127,8 @@ class ScramSaslServer:
             raise AuthenticationFailed("its second message does not belong to its first")
         credential = self._credential
         if credential is None:
-            raise AuthenticationFailed(f"there is no user {said.user} for this mechanism")
+            what = "valid token" if self.is_by_token else "user"
+            raise AuthenticationFailed(f"there is no {what} {said.user} for this mechanism")
         message = b"%b,%b,%b" % (said.bare, said.answer, match["bare"])
         signature = hmac.digest(credential.stored_key, message, self._hash)
         proof = _decoded(match["proof"])
@@ -114,7 +138,7 @@ class ScramSaslServer:
         stored_key = hashlib.new(self._hash, client_key).digest()
         if not hmac.compare_digest(stored_key, credential.stored_key):
             raise AuthenticationFailed(f"the password of {said.user} is wrong")
-        self.user = said.user
+        self.user = said.owner
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, message, self._hash))
 
     def _nobody(self, user: str) -> ScramCredential:
@@ -128,10 +152,33 @@ class _Said(NamedTuple):
     """
 
     user: str
+    owner: str
+    """Who the client is, if its proof is right: the user, or the owner of the token."""
     header: bytes
     bare: bytes
     nonce: bytes
     answer: bytes
+
+
+def _is_by_token(extensions: bytes) -> bool:
+    """
+    Whether the name is the id of a delegation token.
+    """
+    values = dict(part.split(b"=", 1) for part in extensions.split(b",") if part)
+    return values.get(b"tokenauth", b"").lower() == b"true"
+
+
+def derived_credential(mechanism: str, password: str) -> ScramCredential:
+    """
+    A credential for *password*, with a random salt. It takes milliseconds.
+    """
+    name = SCRAM_HASHES[mechanism]
+    salt = secrets.token_bytes(_NONCE_BYTES)
+    salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, MIN_ITERATIONS)
+    client_key = hmac.digest(salted, b"Client Key", name)
+    stored_key = hashlib.new(name, client_key).digest()
+    server_key = hmac.digest(salted, b"Server Key", name)
+    return ScramCredential(salt, stored_key, server_key, MIN_ITERATIONS)
 
 
 def fresh_nonce() -> bytes:

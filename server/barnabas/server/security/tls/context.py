@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from barnabas.protocol.structs import struct
 from barnabas.server.config.security import ListenerSecurityOptions
 from barnabas.server.security.files import read_file
 from barnabas.server.security.tls import stores
+from barnabas.server.security.tls.certificate import Certificate
 from barnabas.server.security.tls.cipher_suites import openssl_names
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
 
@@ -25,9 +27,22 @@ _CLIENT_AUTH: Final = {
 }
 
 
-def tls_context(options: ListenerSecurityOptions) -> ssl.SSLContext:
+@struct
+class ListenerTls:
     """
-    The context of a listener.
+    The context of a listener, and what is in its key store.
+    """
+
+    context: ssl.SSLContext
+    entries: int
+    """How many entries the key store has."""
+    chain: list[Certificate]
+    """The broker's certificate, and those that lead to its authority."""
+
+
+def listener_tls(options: ListenerSecurityOptions) -> ListenerTls:
+    """
+    The TLS of a listener.
 
     Raises:
         ConfigError: a store cannot be used, or options do not fit one another.
@@ -40,9 +55,43 @@ def tls_context(options: ListenerSecurityOptions) -> ssl.SSLContext:
     # What a peer could make the broker compute again and again.
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     _choose_ciphers(context, options)
-    _load_key(context, options)
+    store = _key_store(options)
+    _load_key(context, store, options)
     _load_trust(context, options)
-    return context
+    with _named(_origin(options, "keystore")):
+        return ListenerTls(context, store.entries, store.certificates())
+
+
+def check_replacement(old: ListenerTls, new: ListenerTls, options: ListenerSecurityOptions) -> None:
+    """
+    Check that clients which know the listener by its old certificate know it by the new one as well
+    (Kafka ``SslFactory.CertificateEntries``).
+
+    Raises:
+        ConfigError: they would not.
+    """
+    allows_dn, allows_san = options.ssl_allow_dn_changes, options.ssl_allow_san_changes
+    before, after = old.chain[0], new.chain[0]
+    if old.entries != new.entries and not (allows_dn and allows_san):
+        raise ConfigError(f"the key store has {old.entries} entries, and the new one {new.entries}")
+    if not allows_dn and _canonical(before.subject) != _canonical(after.subject):
+        raise ConfigError(
+            f"the certificate is for {before.subject}, and the new one for {after.subject};"
+            " ssl.allow.dn.changes=true would allow it"
+        )
+    if not allows_san and not before.alternative_names <= after.alternative_names:
+        raise ConfigError(
+            "the new certificate lacks some subject alternative names of the old one;"
+            " ssl.allow.san.changes=true would allow it"
+        )
+
+
+def _canonical(subject: str) -> str:
+    """
+    A subject without what makes no difference: the case of letters, and blanks at ends of values.
+    """
+    parts = subject.replace("\\ ", " ").casefold().split(",")
+    return ",".join(" ".join(part.split()) for part in parts)
 
 
 def _choose_ciphers(context: ssl.SSLContext, options: ListenerSecurityOptions) -> None:
@@ -65,8 +114,9 @@ def _choose_ciphers(context: ssl.SSLContext, options: ListenerSecurityOptions) -
         )
 
 
-def _load_key(context: ssl.SSLContext, options: ListenerSecurityOptions) -> None:
-    store = _key_store(options)
+def _load_key(
+    context: ssl.SSLContext, store: stores.KeyStore, options: ListenerSecurityOptions
+) -> None:
     try:
         with _readable(store.chain) as chain, _readable(store.key) as key:
             # Without a password OpenSSL would ask for it on the terminal.

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from barnabas.protocol.structs import struct
+from barnabas.server.security.tls.certificate import Certificate, read_certificate
 from barnabas.server.security.tls.jks import read_jks
 
 _CERTIFICATE: Final = re.compile(
@@ -41,6 +42,20 @@ class KeyStore:
     chain: str
     """PEM, the key's own certificate first."""
     password: str | None = None
+    entries: int = 1
+    """How many entries the store has, other keys and trusted certificates among them."""
+
+    def certificates(self) -> list[Certificate]:
+        """
+        The chain, the key's own certificate first.
+
+        Raises:
+            InvalidStore: one of them is malformed.
+        """
+        try:
+            return [read_certificate(_der(block)) for block in _CERTIFICATE.findall(self.chain)]
+        except ValueError as error:
+            raise InvalidStore(str(error)) from None
 
 
 def pem_key_store(text: str, password: str | None) -> KeyStore:
@@ -124,13 +139,15 @@ def jks_key_store(data: bytes, password: str, key_password: str | None) -> KeySt
         InvalidStore: a password is wrong, it is no such store, or it has no key.
     """
     try:
-        keys = read_jks(data, password).keys
+        store = read_jks(data, password)
+        keys = store.keys
         if not keys:
             raise InvalidStore("it has no private key")
         key = keys[0].decrypt(key_password or password)
     except ValueError as error:
         raise InvalidStore(str(error)) from None
-    return KeyStore(_armored("PRIVATE KEY", key), _pem(keys[0].chain))
+    entries = len(keys) + len(store.certificates)
+    return KeyStore(_armored("PRIVATE KEY", key), _pem(keys[0].chain), entries=entries)
 
 
 def jks_certificates(data: bytes, password: str) -> str:
@@ -170,6 +187,10 @@ def _armored(label: str, der: bytes) -> str:
     text = base64.b64encode(der).decode()
     lines = [text[at : at + _LINE] for at in range(0, len(text), _LINE)]
     return "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""])
+
+
+def _der(block: str) -> bytes:
+    return base64.b64decode(block.split("-----")[2])
 
 
 def _in_lines(block: str) -> str:

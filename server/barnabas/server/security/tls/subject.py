@@ -4,6 +4,7 @@ The subject of a certificate as text (RFC 2253, as Java's ``X500Principal.getNam
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 _SHORT: Final = {
@@ -53,7 +54,13 @@ def subject_of(certificate: bytes) -> str:
             "principals of certificates need the library cryptography:"
             " pip install 'barnabas[security]'"
         ) from None
-    name = x509.load_der_x509_certificate(certificate).subject.public_bytes()
+    return name_text(x509.load_der_x509_certificate(certificate).subject.public_bytes())
+
+
+def name_text(name: bytes) -> str:
+    """
+    A Name in DER as text.
+    """
     return ",".join("+".join(map(_attribute, part)) for part in reversed(_parts(name)))
 
 
@@ -62,17 +69,17 @@ def _parts(name: bytes) -> list[list[tuple[str, int, bytes]]]:
     The relative names of a Name in DER, each with its attributes: identifier, tag and value.
     """
     return [
-        [_identified(attribute) for _, attribute, _ in _values(part)]
-        for _, part, _ in _values(next(_values(name))[1])
+        [_identified(attribute) for _, attribute, _ in der_values(part)]
+        for _, part, _ in der_values(next(der_values(name))[1])
     ]
 
 
 def _identified(attribute: bytes) -> tuple[str, int, bytes]:
-    (_, identifier, _), (tag, _, whole) = _values(attribute)
+    (_, identifier, _), (tag, _, whole) = der_values(attribute)
     return _dotted(identifier), tag, whole
 
 
-def _values(der: bytes):  # type: ignore[no-untyped-def]
+def der_values(der: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """
     The values in *der*, one behind the other: tag, content, and both with the length between.
     """
@@ -82,6 +89,8 @@ def _values(der: bytes):  # type: ignore[no-untyped-def]
         if length & 0x80:
             start += length & 0x7F
             length = int.from_bytes(der[at + 2 : start])
+        if start + length > len(der):
+            raise ValueError("it is cut off")
         yield der[at], der[start : start + length], der[at : start + length]
         at = start + length
 
@@ -102,7 +111,7 @@ def _attribute(attribute: tuple[str, int, bytes]) -> str:
     short, encoding = _SHORT.get(identifier), _TEXT_TAGS.get(tag)
     if short is None or encoding is None:
         return f"{short or identifier}=#{whole.hex()}"
-    _, content, _ = next(_values(whole))
+    _, content, _ = next(der_values(whole))
     return f"{short}={_escaped(content.decode(encoding, 'replace'))}"
 
 

@@ -1,0 +1,111 @@
+"""
+Apache Kafka and Barnabas take the same new key stores while they run, and refuse the same.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess
+from tests.support.certificates import HOST, Certificates
+from tests.support.sasl_client import SaslClient
+
+LOCATION: Final = "listener.name.ssl.ssl.keystore.location"
+NAMES: Final = (HOST, "localhost")
+NEW: Final[dict[str, dict[str, Any]]] = {
+    "renewed": {},
+    "for-another-subject": {"common_name": "other"},
+    "for-another-unit": {"unit": "Others"},
+    "in-other-letters": {"unit": "BROKERS"},
+    "with-a-name-less": {"names": NAMES[:1]},
+    "with-another-name": {"names": (HOST, "example.org")},
+    "with-a-name-more": {"names": (*NAMES, "example.org")},
+    "with-the-first-names-again": {},
+}
+"""
+In this order: each is compared with what counts then.
+"""
+
+
+def java_can_read(path: Path) -> Path:
+    text = path.read_bytes()
+    key = serialization.load_pem_private_key(text, None).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    path.write_bytes(key + text[text.index(b"-----BEGIN CERTIFICATE") :])
+    return path
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    made = Certificates(tmp_path_factory.mktemp("certificates"))
+    java_can_read(made.broker)
+    return made
+
+
+@pytest.fixture(scope="module", params=["", "dn", "san"])
+def both(
+    certificates: Certificates,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[BothBrokers]:
+    settings = {"node.id": "1", **certificates.settings()}
+    if request.param:
+        settings[f"ssl.allow.{request.param}.changes"] = "true"
+    directory = tmp_path_factory.mktemp("brokers")
+    with BothBrokers.side_by_side(directory, settings, secured=["SSL"]) as brokers:
+        yield brokers.start()
+
+
+def alter(broker: BrokerProcess, path: Path) -> int:
+    changes = [AlterableConfig(name=LOCATION, config_operation=0, value=str(path))]
+    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=changes)
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    with SaslClient(broker.port) as client:
+        code: int = client.ask(request, 1).responses[0].error_code
+    return code
+
+
+def presented(broker: BrokerProcess, certificates: Certificates) -> Any:
+    """
+    The certificate that a new connection sees.
+    """
+    context = certificates.context()
+    context.check_hostname = False
+
+    def wrap(plain: Any) -> ssl.SSLSocket:
+        return context.wrap_socket(plain, server_hostname=HOST)
+
+    with SaslClient(broker.ports["SSL"], wrap) as client:
+        return client.socket.getpeercert()["serialNumber"]  # type: ignore[union-attr]
+
+
+def test_both_take_the_same_stores(both: BothBrokers, certificates: Certificates) -> None:
+    seen: list[list[Any]] = [[], []]
+    for name, options in NEW.items():
+        names = options.get("names", NAMES)
+        rest = {key: value for key, value in options.items() if key != "names"}
+        path = java_can_read(certificates.issue(name, *names, **rest))
+        for broker, told in zip(both, seen, strict=True):
+            told.append((name, alter(broker, path)))
+        time.sleep(0.5)
+        for broker, told in zip(both, seen, strict=True):
+            told.append(presented(broker, certificates))
+    kafka, barnabas = seen
+    assert kafka == barnabas
+    assert {code for _, code in barnabas[::2]} == {0, 42}

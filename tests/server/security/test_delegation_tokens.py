@@ -1,0 +1,614 @@
+"""
+Delegation tokens: who may make, see, renew and end them, and how a client authenticates with one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import threading
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.internal_topics.metadata_records import (
+    DelegationTokenRecord,
+    FeatureLevelRecord,
+)
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.server.security.acl.permissions import (
+    CREATE_TOKENS,
+    DESCRIBE_DELEGATION_TOKEN,
+    DESCRIBE_TOKENS,
+)
+from barnabas.server.security.sasl import scram
+from barnabas.storage.uuids import parse_uuid
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
+from tests.support.acls import AUTHORIZER, allow
+from tests.support.sasl_client import CLOSED, NONCE, SaslClient
+from tests.support.server import START_MS, TestBroker, running, until
+from tests.support.token_requests import expiry, new_token, renewal, tokens_of
+
+E = ErrorCode
+T = TypeVar("T")
+
+DAY_MS: Final = 86_400_000
+HOUR_MS: Final = 3_600_000
+SECRET: Final = "the key of the brokers"
+PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
+PEOPLE: Final = ("alice", "bob", "carol")
+WITHOUT_A_KEY: Final = {
+    "listeners": "OPEN://127.0.0.1:0,S://127.0.0.1:0",
+    "listener_security_protocol_map": "OPEN:PLAINTEXT,S:SASL_PLAINTEXT",
+    "sasl_enabled_mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+    "listener_name_s_plain_sasl_jaas_config": f"{PLAIN_MODULE} required "
+    + " ".join(f'user_{name}="{name}"' for name in PEOPLE)
+    + ";",
+    "connection_failed_authentication_delay_ms": "0",
+}
+OPTIONS: Final = {**WITHOUT_A_KEY, "delegation_token_secret_key": SECRET}
+HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+
+pytestmark = pytest.mark.broker(**OPTIONS)
+
+
+def logged_in(broker: TestBroker, name: str) -> SaslClient:
+    client = SaslClient(broker.listeners[1].port)
+    client.handshake("PLAIN")
+    assert 0 == client.authenticate(f"\0{name}\0{name}".encode())[0]
+    return client
+
+
+def by_token(
+    broker: TestBroker, token: Any, mechanism: str = "SCRAM-SHA-256", secret: bytes | None = None
+) -> tuple[SaslClient, Any]:
+    client = SaslClient(broker.listeners[1].port)
+    client.handshake(mechanism)
+    password = base64.b64encode(bytes(token.hmac) if secret is None else secret).decode()
+    told = client.scram(
+        token.token_id, password, name=HASHES[mechanism], extension=",tokenauth=true"
+    )
+    return client, told
+
+
+async def ask(broker: TestBroker, name: str, *requests: Any) -> list[Any]:
+    """
+    The answers to requests of a user.
+    """
+
+    def ask_all() -> list[Any]:
+        with logged_in(broker, name) as client:
+            return [client.ask(request, request.api.versions[-1]) for request in requests]
+
+    return await asyncio.to_thread(ask_all)
+
+
+async def create(broker: TestBroker, name: str = "alice", *renewers: str, **of: Any) -> Any:
+    (token,) = await ask(broker, name, new_token(*renewers, **of))
+    assert E.NONE == token.error_code
+    return token
+
+
+async def ids_seen(broker: TestBroker, name: str, *owners: str) -> list[str]:
+    (answer,) = await ask(broker, name, tokens_of(owners or None))
+    assert E.NONE == answer.error_code
+    return [token.token_id for token in answer.tokens]
+
+
+def metadata(client: SaslClient) -> Any:
+    return client.ask(MetadataRequest(topics=[]), 8)
+
+
+# Management
+
+
+async def test_a_token_is_signed_by_the_key_and_ends_in_time(broker: TestBroker) -> None:
+    token = await create(broker, "alice", "User:bob", "User:carol")
+
+    assert hmac.digest(SECRET.encode(), token.token_id.encode(), "sha512") == bytes(token.hmac)
+    parse_uuid(token.token_id)
+    assert ("User", "alice") == (token.principal_type, token.principal_name)
+    assert "alice" == token.token_requester_principal_name
+    times = token.issue_timestamp_ms, token.expiry_timestamp_ms, token.max_timestamp_ms
+    assert (START_MS, START_MS + DAY_MS, START_MS + 7 * DAY_MS) == times
+    (answer,) = await ask(broker, "alice", tokens_of())
+    (seen,) = answer.tokens
+    assert (token.token_id, bytes(token.hmac)) == (seen.token_id, bytes(seen.hmac))
+    assert ["bob", "carol"] == [renewer.principal_name for renewer in seen.renewers]
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "expiry_ms", "max_ms"),
+    [
+        (0, DAY_MS, 7 * DAY_MS),
+        (1, 1, 1),
+        (2 * DAY_MS, DAY_MS, 2 * DAY_MS),
+        (8 * DAY_MS, DAY_MS, 7 * DAY_MS),
+        ((1 << 63) - 1, DAY_MS, 7 * DAY_MS),
+    ],
+)
+async def test_a_client_may_ask_for_less_time(
+    broker: TestBroker, asked_ms: int, expiry_ms: int, max_ms: int
+) -> None:
+    token = await create(broker, lifetime_ms=asked_ms)
+
+    assert START_MS + expiry_ms == token.expiry_timestamp_ms
+    assert START_MS + max_ms == token.max_timestamp_ms
+
+
+@pytest.mark.broker(
+    **OPTIONS,
+    delegation_token_max_lifetime_ms=str((1 << 63) - 1),
+    delegation_token_expiry_time_ms=str((1 << 63) - 1),
+)
+async def test_no_token_ends_after_the_last_moment_there_is(broker: TestBroker) -> None:
+    token = await create(broker)
+
+    (renewed,) = await ask(broker, "alice", renewal(token.hmac))
+    assert (1 << 63) - 1 == token.max_timestamp_ms == renewed.expiry_timestamp_ms
+
+
+async def test_a_renewal_moves_the_end_up_to_the_last_moment(broker: TestBroker) -> None:
+    token = await create(broker, "alice", "User:bob", lifetime_ms=DAY_MS + HOUR_MS)
+
+    answers = [
+        *await ask(broker, "bob", renewal(token.hmac, HOUR_MS)),
+        *await ask(broker, "alice", renewal(token.hmac), renewal(token.hmac, 9 * DAY_MS)),
+    ]
+
+    assert [0] * 3 == [answer.error_code for answer in answers]
+    ends = [answer.expiry_timestamp_ms - START_MS for answer in answers]
+    assert [HOUR_MS, DAY_MS, DAY_MS] == ends
+
+
+async def test_an_expiry_moves_the_end_or_removes_the_token(broker: TestBroker) -> None:
+    token = await create(broker, lifetime_ms=2 * DAY_MS)
+
+    ends = await ask(
+        broker,
+        "alice",
+        *(expiry(token.hmac, period) for period in (0, HOUR_MS, 9 * DAY_MS, -1, -1)),
+        tokens_of(),
+    )
+
+    assert [0, 0, 0, 0, E.DELEGATION_TOKEN_NOT_FOUND] == [it.error_code for it in ends[:-1]]
+    moved = [it.expiry_timestamp_ms - START_MS for it in ends[:4]]
+    assert [0, HOUR_MS, 2 * DAY_MS, 0] == moved
+    assert [] == ends[-1].tokens
+
+
+async def test_others_can_neither_renew_nor_end_a_token(broker: TestBroker) -> None:
+    token = await create(broker, "alice", "User:bob")
+
+    answers = await ask(broker, "carol", renewal(token.hmac), expiry(token.hmac))
+
+    assert [E.DELEGATION_TOKEN_OWNER_MISMATCH] * 2 == [it.error_code for it in answers]
+    assert [0, 0] == [it.expiry_timestamp_ms for it in answers]
+    assert [token.token_id] == await ids_seen(broker, "alice")
+
+
+async def test_a_secret_that_no_token_has_is_not_found(broker: TestBroker) -> None:
+    await create(broker)
+
+    for secret in (b"", b"x" * 64):
+        answers = await ask(broker, "alice", renewal(secret), expiry(secret))
+        assert [E.DELEGATION_TOKEN_NOT_FOUND] * 2 == [it.error_code for it in answers]
+
+
+async def test_only_a_client_that_has_shown_who_it_is_may_ask(broker: TestBroker) -> None:
+    token = await create(broker)
+
+    def ask_all() -> list[Any]:
+        with SaslClient(broker.listeners[0].port) as client:
+            return [
+                client.ask(it, it.api.versions[-1])
+                for it in (new_token(), renewal(token.hmac), expiry(token.hmac), tokens_of())
+            ]
+
+    answers = await asyncio.to_thread(ask_all)
+
+    assert [E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED] * 4 == [it.error_code for it in answers]
+    assert [-1, -1, -1] == [it.expiry_timestamp_ms for it in answers[:3]]
+    assert [] == answers[3].tokens
+
+
+@pytest.mark.broker(**WITHOUT_A_KEY)
+async def test_there_are_no_tokens_without_a_key(broker: TestBroker) -> None:
+    requests = (new_token(), renewal(b"x"), expiry(b"x"), tokens_of(), tokens_of([]))
+
+    answers = await ask(broker, "alice", *requests)
+
+    assert [E.DELEGATION_TOKEN_AUTH_DISABLED] * 5 == [it.error_code for it in answers]
+    assert [0, 0, 0] == [it.expiry_timestamp_ms for it in answers[:3]]
+
+
+async def test_a_cluster_that_is_finalized_for_an_older_release_has_no_tokens(
+    broker: TestBroker,
+) -> None:
+    token = await create(broker)
+    assert broker.parts is not None
+    controller = broker.parts.controller
+    level = FeatureLevelRecord(name="metadata.version", feature_level=13)
+    await controller.change(lambda: controller.write([(level, 0)]))
+
+    answers = await ask(broker, "alice", new_token(), renewal(token.hmac), expiry(token.hmac))
+
+    assert [E.UNSUPPORTED_VERSION] * 3 == [it.error_code for it in answers]
+
+
+async def test_a_renewer_has_to_be_a_user(broker: TestBroker) -> None:
+    (answer,) = await ask(broker, "alice", new_token("User:bob", "Group:g"))
+
+    assert E.INVALID_PRINCIPAL_TYPE == answer.error_code
+    assert [] == await ids_seen(broker, "alice")
+
+
+async def test_the_key_is_shown_to_nobody(broker: TestBroker) -> None:
+    assert SECRET not in repr(broker.config)
+    option = type(broker.config).options()["delegation.token.secret.key"]
+    assert option.type.name == "PASSWORD"
+
+
+# Permissions
+
+
+@pytest.mark.broker(**OPTIONS, **AUTHORIZER)
+async def test_a_token_for_another_owner_needs_a_permission(broker: TestBroker) -> None:
+    (refused,) = await ask(broker, "alice", new_token(owner="User:bob"))
+    await allow(broker, CREATE_TOKENS, "User:bob", principal="User:alice")
+    token = await create(broker, owner="User:bob")
+
+    assert E.DELEGATION_TOKEN_AUTHORIZATION_FAILED == refused.error_code
+    assert ("bob", "alice") == (refused.principal_name, refused.token_requester_principal_name)
+    assert ("bob", "alice") == (token.principal_name, token.token_requester_principal_name)
+    assert [token.token_id] == await ids_seen(broker, "bob")
+    assert [token.token_id] == await ids_seen(broker, "alice"), "who has created it may see it"
+    answers = await ask(broker, "alice", renewal(token.hmac), expiry(token.hmac))
+    assert [E.DELEGATION_TOKEN_OWNER_MISMATCH] * 2 == [it.error_code for it in answers]
+
+
+@pytest.mark.broker(**OPTIONS, **AUTHORIZER)
+async def test_a_token_is_seen_by_its_owner_renewers_and_who_is_allowed(broker: TestBroker) -> None:
+    one = (await create(broker, "alice", "User:bob")).token_id
+    two = (await create(broker, "bob")).token_id
+    three = (await create(broker, "alice")).token_id
+
+    assert [one, three] == await ids_seen(broker, "alice")
+    assert [one, two] == await ids_seen(broker, "bob")
+    assert [] == await ids_seen(broker, "carol")
+    await allow(broker, DESCRIBE_DELEGATION_TOKEN, two, principal="User:carol")
+    assert [two] == await ids_seen(broker, "carol")
+    await allow(broker, DESCRIBE_TOKENS, "User:alice", principal="User:carol")
+    assert [one, two, three] == await ids_seen(broker, "carol")
+    assert [one, two] == await ids_seen(broker, "carol", "User:bob"), "bob may renew the first"
+    assert [] == await ids_seen(broker, "carol", "User:nobody")
+
+
+async def test_an_empty_list_of_owners_asks_for_nothing(broker: TestBroker) -> None:
+    await create(broker)
+
+    (answer,) = await ask(broker, "alice", tokens_of([]))
+
+    assert (0, []) == (answer.error_code, answer.tokens)
+
+
+# Authentication
+
+
+@pytest.mark.parametrize("mechanism", HASHES)
+async def test_a_token_authenticates_its_owner(broker: TestBroker, mechanism: str) -> None:
+    token = await create(broker, lifetime_ms=HOUR_MS)
+
+    def log_in() -> tuple[Any, int, list[int]]:
+        client, told = by_token(broker, token, mechanism)
+        with client:
+            requests = (new_token(), renewal(token.hmac), expiry(token.hmac), tokens_of())
+            codes = [client.ask(it, it.api.versions[-1]).error_code for it in requests]
+            assert metadata(client) != CLOSED
+            return told, client.session_lifetime_ms, codes
+
+    told, lifetime_ms, codes = await asyncio.to_thread(log_in)
+
+    assert (0, "", b"v=...") == told
+    assert HOUR_MS == lifetime_ms
+    assert [E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED] * 4 == codes, "a token makes no tokens"
+
+
+@pytest.mark.broker(**OPTIONS, **AUTHORIZER, super_users="User:alice")
+async def test_a_token_gives_the_permissions_of_its_owner(broker: TestBroker) -> None:
+    await allow(broker, CREATE_TOKENS, "User:alice", principal="User:bob")
+    alices, bobs = await create(broker, "bob", owner="User:alice"), await create(broker, "bob")
+
+    def operations(token: Any) -> int:
+        client, _ = by_token(broker, token)
+        with client:
+            asked = MetadataRequest(topics=[], include_cluster_authorized_operations=True)
+            return int(client.ask(asked, 9).cluster_authorized_operations)
+
+    assert 8096 == await asyncio.to_thread(operations, alices)
+    assert 0 == await asyncio.to_thread(operations, bobs)
+
+
+async def test_only_the_secret_of_the_token_authenticates(broker: TestBroker) -> None:
+    token, other = await create(broker), await create(broker)
+
+    def attempts() -> list[Any]:
+        told = []
+        for secret in (b"", bytes(other.hmac), bytes(token.hmac)[:-1], bytes(token.hmac)):
+            client, answer = by_token(broker, token, secret=secret)
+            with client:
+                told.append(answer[0])
+        return told
+
+    failed = E.SASL_AUTHENTICATION_FAILED
+    assert [failed, failed, failed, 0] == await asyncio.to_thread(attempts)
+
+
+@pytest.mark.parametrize(
+    ("extension", "code"),
+    [
+        ("", E.SASL_AUTHENTICATION_FAILED),
+        (",tokenauth=false", E.SASL_AUTHENTICATION_FAILED),
+        (",tokenauth=trues", E.SASL_AUTHENTICATION_FAILED),
+        (",other=1,tokenauth=true", 0),
+        (",tokenauth=TRUE", 0),
+    ],
+)
+async def test_an_id_is_no_name_of_a_user(broker: TestBroker, extension: str, code: int) -> None:
+    token = await create(broker)
+
+    def log_in() -> Any:
+        with SaslClient(broker.listeners[1].port) as client:
+            client.handshake("SCRAM-SHA-256")
+            password = base64.b64encode(bytes(token.hmac)).decode()
+            return client.scram(token.token_id, password, extension=extension)[0]
+
+    assert code == await asyncio.to_thread(log_in)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+async def test_tokens_of_an_unknown_id_fail_at_the_end(broker: TestBroker, version: int) -> None:
+    """
+    As unknown users do.
+    """
+
+    def first() -> Any:
+        with SaslClient(broker.listeners[1].port) as client:
+            client.handshake("SCRAM-SHA-256", version)
+            message = f"n,,n=nobody,r={NONCE},tokenauth=true".encode()
+            if version == 0:
+                return client.raw(message)
+            return client.authenticate(message)[2]
+
+    told = await asyncio.to_thread(first)
+    assert told.startswith(f"r={NONCE}".encode())
+    assert told.endswith(b",i=4096")
+
+
+async def test_raw_tokens_wait_for_the_credential_as_well(broker: TestBroker) -> None:
+    token = await create(broker)
+
+    def first() -> list[Any]:
+        told = []
+        for _ in range(2):
+            with SaslClient(broker.listeners[1].port) as client:
+                client.handshake("SCRAM-SHA-256", 0)
+                answer = client.raw(f"n,,n={token.token_id},r={NONCE},tokenauth=true".encode())
+                told.append(dict(part.split("=", 1) for part in answer.decode().split(",")))
+        return told
+
+    told = await asyncio.to_thread(first)
+
+    assert told[0]["s"] == told[1]["s"], "both are of the one credential"
+    assert told[0]["r"] != told[1]["r"]
+
+
+async def test_keys_are_derived_once_and_not_on_the_event_loop(
+    broker: TestBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, loops = await create(broker), threading.current_thread()
+    derived: list[threading.Thread] = []
+    derive = hashlib.pbkdf2_hmac
+
+    def note(*arguments: Any) -> bytes:
+        if len(arguments[2]) == scram._NONCE_BYTES and threading.current_thread() is not client:
+            derived.append(threading.current_thread())
+        return bytes(derive(*arguments))
+
+    client = threading.Thread()
+
+    def log_in() -> int:
+        nonlocal client
+        client = threading.current_thread()
+        told = 0
+        for mechanism in (*HASHES, *HASHES):
+            one, answer = by_token(broker, token, mechanism)
+            one.__exit__()
+            told += answer[0]
+        return told
+
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", note)
+    assert 0 == await asyncio.to_thread(log_in)
+
+    assert 2 == len(derived)
+    assert loops not in derived
+
+
+async def test_a_removed_token_authenticates_no_more(broker: TestBroker) -> None:
+    token = await create(broker)
+    assert 0 == await outcome(broker, token)
+
+    await ask(broker, "alice", expiry(token.hmac))
+
+    assert E.SASL_AUTHENTICATION_FAILED == await outcome(broker, token)
+
+
+async def outcome(broker: TestBroker, token: Any) -> int:
+    def log_in() -> int:
+        client, told = by_token(broker, token)
+        with client:
+            return int(told[0])
+
+    return await asyncio.to_thread(log_in)
+
+
+async def test_a_token_whose_owner_is_no_user_authenticates_nobody(broker: TestBroker) -> None:
+    token = await create(broker, owner="Group:alice")
+
+    assert E.SASL_AUTHENTICATION_FAILED == await outcome(broker, token)
+
+
+# Time
+
+
+async def with_clock(
+    work: Callable[[TestBroker, ManualClock], Any], files: MemoryFiles | None = None, **options: str
+) -> None:
+    clock = ManualClock(START_MS)
+    async with running(files, clock, **{**OPTIONS, **options}) as broker:
+        await work(broker, clock)
+
+
+async def test_an_expired_token_can_be_removed_and_nothing_else() -> None:
+    async def work(broker: TestBroker, clock: ManualClock) -> None:
+        token = await create(broker, "alice", lifetime_ms=60_000)
+        await clock.pass_time(60.0)
+        assert 0 == await outcome(broker, token), "its last moment counts"
+        await clock.pass_time(0.001)
+
+        answers = await ask(broker, "alice", renewal(token.hmac), expiry(token.hmac, 5))
+        assert [E.DELEGATION_TOKEN_EXPIRED] * 2 == [it.error_code for it in answers]
+        assert E.SASL_AUTHENTICATION_FAILED == await outcome(broker, token)
+        assert [token.token_id] == await ids_seen(broker, "alice")
+        (removed,) = await ask(broker, "alice", expiry(token.hmac))
+        assert 0 == removed.error_code
+
+    await with_clock(work)
+
+
+async def test_expired_tokens_are_removed_in_the_background() -> None:
+    async def work(broker: TestBroker, clock: ManualClock) -> None:
+        short = await create(broker, lifetime_ms=60_000)
+        long = await create(broker)
+        await clock.pass_time(3_599.0)
+        assert [short.token_id, long.token_id] == await ids_seen(broker, "alice")
+
+        await clock.pass_time(1.0)
+
+        assert broker.parts is not None
+        kept = broker.parts.image.kept
+        await until(lambda: kept.count(DelegationTokenRecord) == 1)
+        assert [long.token_id] == await ids_seen(broker, "alice")
+        (gone,) = await ask(broker, "alice", renewal(short.hmac))
+        assert E.DELEGATION_TOKEN_NOT_FOUND == gone.error_code
+
+    await with_clock(work)
+
+
+async def test_a_session_ends_with_its_token() -> None:
+    async def work(broker: TestBroker, clock: ManualClock) -> None:
+        token = await create(broker, lifetime_ms=60_000)
+        client, told = await asyncio.to_thread(by_token, broker, token)
+        assert 0 == told[0]
+        with client:
+            await clock.pass_time(59.0)
+            assert CLOSED != await asyncio.to_thread(metadata, client)
+            await clock.pass_time(1.0)
+            assert CLOSED == await asyncio.to_thread(metadata, client)
+
+    await with_clock(work)
+
+
+async def test_a_session_that_goes_on_with_a_password_may_ask_for_tokens() -> None:
+    """
+    It is the same principal by the same mechanism, and no longer by a token.
+    """
+
+    salted = hashlib.pbkdf2_hmac("sha256", b"wonderland", b"salt", 4096)
+    upsertion = ScramCredentialUpsertion(
+        name="alice", mechanism=1, iterations=4096, salt=b"salt", salted_password=salted
+    )
+
+    async def work(broker: TestBroker, clock: ManualClock) -> None:
+        token = await create(broker)
+        client, _ = await asyncio.to_thread(by_token, broker, token)
+
+        def go_on() -> list[int]:
+            with SaslClient(broker.listeners[0].port) as admin:
+                admin.ask(AlterUserScramCredentialsRequest(deletions=[], upsertions=[upsertion]), 0)
+            codes = [client.ask(tokens_of(), 3).error_code]
+            assert 0 == client.handshake("SCRAM-SHA-256")[0]
+            assert 0 == client.scram("alice", "wonderland")[0]
+            return [*codes, client.ask(tokens_of(), 3).error_code]
+
+        with client:
+            await clock.pass_time(5.0)
+            codes = await asyncio.to_thread(go_on)
+        assert [E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, 0] == codes
+
+    await with_clock(work)
+
+
+async def test_tokens_survive_a_restart() -> None:
+    files = MemoryFiles()
+    made: list[Any] = []
+
+    async def begin(broker: TestBroker, _clock: ManualClock) -> None:
+        made.extend([await create(broker, "alice", "User:bob"), await create(broker, "bob")])
+        await ask(broker, "bob", expiry(made[1].hmac), renewal(made[0].hmac, HOUR_MS))
+
+    async def go_on(broker: TestBroker, _clock: ManualClock) -> None:
+        (answer,) = await ask(broker, "bob", tokens_of())
+        assert [made[0].token_id] == [token.token_id for token in answer.tokens]
+        assert START_MS + HOUR_MS == answer.tokens[0].expiry_timestamp
+        assert bytes(made[0].hmac) == bytes(answer.tokens[0].hmac)
+        assert 0 == await outcome(broker, made[0])
+        (renewed,) = await ask(broker, "bob", renewal(made[0].hmac))
+        assert 0 == renewed.error_code
+
+    await with_clock(begin, files)
+    await with_clock(go_on, files)
+
+
+async def test_tokens_from_before_a_restart_are_found_when_others_come_and_go() -> None:
+    files = MemoryFiles()
+    made: list[Any] = []
+
+    async def begin(broker: TestBroker, _clock: ManualClock) -> None:
+        made.append(await create(broker))
+
+    async def go_on(broker: TestBroker, _clock: ManualClock) -> None:
+        other = await create(broker)
+        await ask(broker, "alice", expiry(other.hmac))
+        assert broker.parts is not None
+        broker.parts.delegation_tokens().hmac_of(other.token_id)
+        (renewed,) = await ask(broker, "alice", renewal(made[0].hmac))
+        assert 0 == renewed.error_code
+
+    await with_clock(begin, files)
+    await with_clock(go_on, files)
+
+
+async def test_another_key_makes_other_secrets_of_the_same_tokens() -> None:
+    files = MemoryFiles()
+    made: list[Any] = []
+
+    async def begin(broker: TestBroker, _clock: ManualClock) -> None:
+        made.append(await create(broker))
+
+    async def go_on(broker: TestBroker, _clock: ManualClock) -> None:
+        assert E.SASL_AUTHENTICATION_FAILED == await outcome(broker, made[0])
+        (answer,) = await ask(broker, "alice", renewal(made[0].hmac))
+        assert E.DELEGATION_TOKEN_NOT_FOUND == answer.error_code
+
+    await with_clock(begin, files)
+    await with_clock(go_on, files, delegation_token_secret_key="another")

@@ -12,6 +12,10 @@ import pytest
 
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Array, Message, Struct, fields
+from barnabas.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from barnabas.protocol.messages.describe_delegation_token import (
+    DescribeDelegationTokenRequest,
+)
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.protocol.messages.fetch import FetchRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -142,7 +146,15 @@ async def test_a_client_without_rights_changes_and_learns_nothing(
                 assert not any(str(topic_id) in repr(answer) for topic_id in ids.values())
 
 
-@pytest.mark.parametrize("request_type", REQUESTS)
+ON_SECURED_LISTENERS: Final = (CreateDelegationTokenRequest, DescribeDelegationTokenRequest)
+"""
+The requests that are refused on others before anything is asked.
+"""
+
+
+@pytest.mark.parametrize(
+    "request_type", [each for each in REQUESTS if each.values[0] not in ON_SECURED_LISTENERS]
+)
 async def test_a_handler_asks_for_what_it_declares(
     broker: TestBroker, client: WireClient, request_type: type[Message]
 ) -> None:

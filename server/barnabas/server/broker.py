@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.protocol.errors import KafkaStorageError
+from barnabas.protocol.internal_topics.metadata_records import ClientQuotaRecord
 from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
@@ -60,6 +61,7 @@ from barnabas.storage.uuids import random_uuid
 if TYPE_CHECKING:
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.network.resources import Dispatch
+    from barnabas.server.requests.quotas import RequestQuotas
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.sasl.scram import ScramCredential
 
@@ -216,6 +218,7 @@ class Broker:
             security=self.security,
             authorizer=self._authorizer(metadata_log.image),
         )
+        self._follow_client_quotas(metadata_log.image, self.parts)
         self.connections = Connections(
             configs.brokers.current(),
             self.clock,
@@ -399,6 +402,28 @@ class Broker:
             Audit(self.clock),
             allow_everyone=self.config.allow_everyone_if_no_acl_found,
         )
+
+    def _follow_client_quotas(self, image: MetadataImage, parts: BrokerParts) -> None:
+        """
+        Let the client quotas of *image* count as they are, and as they change.
+        """
+        quotas: RequestQuotas | None = None
+
+        def change(record: ClientQuotaRecord) -> None:
+            # Few brokers have any.
+            from barnabas.server.cluster.client_quotas import names_of, value_of  # noqa: PLC0415
+            from barnabas.server.requests.quotas import RequestQuotas  # noqa: PLC0415
+
+            nonlocal quotas
+            if quotas is None:
+                quotas = RequestQuotas(self.config, self.clock, self.metrics)
+            quotas.change(names_of(record), record.key, value_of(record))
+            parts.quotas = quotas if quotas.are_any else None
+
+        for record in image.kept.of_type(ClientQuotaRecord):
+            assert isinstance(record, ClientQuotaRecord)
+            change(record)
+        image.on_client_quota = change
 
     def _scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
         from barnabas.server.cluster.scram_credentials import (  # noqa: PLC0415  # few need it

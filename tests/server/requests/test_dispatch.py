@@ -59,6 +59,7 @@ def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
                 metrics=metrics or Metrics(),
                 turns=Turns(),
                 authorizer=None,
+                quotas=None,
                 advertised_address=AdvertisedAddressCheck(ManualClock()),
             ),
         ),

@@ -1,5 +1,5 @@
 """
-Records of the metadata log that are stored without an effect.
+Records of the metadata log that are kept as they are.
 
 These are SCRAM credentials, client quotas and delegation tokens: an Apache
 Kafka that starts on the directory finds them unchanged. A snapshot has the last record of each key

@@ -17,6 +17,7 @@ from barnabas.server.config.listeners import Listener, parse_listeners
 from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions, TopicOptions
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.server.config.own import OwnOptions
+from barnabas.server.config.quotas import QuotaOptions
 from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
 from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.config.options import table
@@ -32,6 +33,7 @@ class BrokerConfig(
     NetworkOptions,
     SecurityOptions,
     AuthorizerOptions,
+    QuotaOptions,
     LogOptions,
     RecordOptions,
     CleanerOptions,

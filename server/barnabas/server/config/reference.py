@@ -20,6 +20,7 @@ _TITLES = {
     "NetworkOptions": "Network",
     "SecurityOptions": "TLS and SASL",
     "AuthorizerOptions": "Who may do what",
+    "QuotaOptions": "How much clients may do",
     "LogOptions": "Logs",
     "RecordOptions": "Records",
     "CleanerOptions": "Compaction",

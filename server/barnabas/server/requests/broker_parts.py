@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
+    from barnabas.server.requests.quotas import RequestQuotas
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
@@ -61,6 +62,7 @@ class BrokerParts:
     advertised_address: AdvertisedAddressCheck
     security: Security
     authorizer: StandardAuthorizer | None = None  # None allows everything
+    quotas: RequestQuotas | None = None  # None while no client has any
 
     @property
     def groups(self) -> GroupCoordinator:

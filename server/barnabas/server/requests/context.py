@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from barnabas.protocol.headers import RequestHeader
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
+    from barnabas.server.requests.quotas import MeteredRequest
     from barnabas.server.requests.registry import Answer, Later
     from barnabas.server.requests.route import Route
     from barnabas.server.scheduling.turns import Work
@@ -245,6 +246,12 @@ class RequestContext:
             self.held_bytes = 0
 
     # What the client may do
+
+    def metered(self) -> MeteredRequest | None:
+        """
+        Itself, if what it uses is counted: there are quotas.
+        """
+        return None
 
     def allows(self, permission: Permission, name: str) -> bool:
         """

@@ -66,7 +66,11 @@ class Dispatcher:
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
             return self._unsupported(header)
-        context = RequestContext(self._broker, client, header, route, len(frame))
+        quotas = self._broker.quotas
+        if quotas is None:
+            context = RequestContext(self._broker, client, header, route, len(frame))
+        else:
+            context = quotas.metered(self._broker, client, header, route, len(frame))
         if authentication is not None:
             from barnabas.server.requests.authenticating import check_allowed
 

@@ -1,0 +1,235 @@
+"""
+Quotas of clients, applied to requests (Kafka ``RequestHandlerHelper``; KIP-13, 124, 219, 599).
+
+While there is any quota, requests are metered. When the answer to one is made, what it has used is
+counted::
+
+    bytes of a Produce           the frame of the request, also with acks=0
+    bytes of a Fetch             the answer; one that is too large is replaced by an empty one
+    time                         what the request took of the event loop, but for sending the answer
+    partitions                   those that were created or deleted
+
+The answer says how long to wait, it is sent at once, and the connection is not read from for so
+long, whatever its client does about it.
+"""
+
+# Compiled: see hatch_build.py.
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from barnabas.protocol import apis
+from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE, Buffer
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.errors import TooManyEntries
+from barnabas.protocol.structs import is_frozen, replace
+from barnabas.server.cluster.client_quotas import CLIENT_ID, USER
+from barnabas.server.purgatory import Outcome
+from barnabas.server.requests.context import Pending, RequestContext
+from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.quotas.limits import DEFAULT
+from barnabas.server.security.quotas.quotas import (
+    CONSUMER_BYTE_RATE,
+    PRODUCER_BYTE_RATE,
+    RateQuotas,
+)
+from barnabas.server.security.quotas.rate import Windows, now_ms
+from barnabas.storage.units import SECONDS
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    from barnabas.protocol.headers import RequestHeader
+    from barnabas.server.clock import ServerClock
+    from barnabas.server.config import BrokerConfig
+    from barnabas.server.metrics import Metrics
+    from barnabas.server.requests.broker_parts import BrokerParts
+    from barnabas.server.requests.client import Client
+    from barnabas.server.requests.route import Route
+
+PRODUCE: Final = apis.PRODUCE.key
+_SIZE_BYTES: Final = 4
+
+
+class RequestQuotas:
+    """
+    All quotas of a broker on requests.
+    """
+
+    def __init__(self, config: BrokerConfig, clock: ServerClock, metrics: Metrics) -> None:
+        windows = Windows(config.quota_window_num, config.quota_window_size_seconds * SECONDS)
+        self._clock = clock
+        self._metrics = metrics
+        self.produce = RateQuotas(windows)
+        self.fetch = RateQuotas(windows)
+        self._by_key = {PRODUCER_BYTE_RATE: self.produce, CONSUMER_BYTE_RATE: self.fetch}
+
+    @property
+    def are_any(self) -> bool:
+        """
+        Whether any client has a quota.
+        """
+        return any(quotas.limits for quotas in self._by_key.values())
+
+    def change(self, names: Mapping[str, str | None], key: str, value: float | None) -> None:
+        """
+        Set a quota, or remove it. Connections that are open go by it as well.
+
+        Args:
+            names: those of the quota's entity by type; None stands for the default.
+        """
+        quotas = self._by_key.get(key)
+        if quotas is not None:
+            quotas.change((_part(names, USER), _part(names, CLIENT_ID)), value)
+
+    def now_ms(self) -> int:
+        """
+        The time of the broker's clock, which the rates go by.
+        """
+        return now_ms(self._clock)
+
+    def metered(
+        self,
+        broker: BrokerParts,
+        client: Client,
+        header: RequestHeader,
+        route: Route,
+        frame_bytes: int,
+    ) -> MeteredRequest:
+        """
+        The context of a request.
+        """
+        return MeteredRequest(broker, client, header, route, frame_bytes, quotas=self)
+
+    def count(self, quota: str, throttle_ms: int) -> None:
+        """
+        A client has to wait for so long, by a quota of this kind.
+        """
+        self._metrics.counter(
+            "requests_throttled", "Requests of clients over a quota.", quota=quota
+        ).value += 1
+        self._metrics.counter(
+            "throttle_time_ms", "How long clients over a quota had to wait.", quota=quota
+        ).value += throttle_ms
+
+
+class MeteredRequest(RequestContext):
+    """
+    A request of which is counted what it uses.
+
+    Invariants:
+
+    1. It is counted once, when its answer is made, or when it is clear that there is none.
+    """
+
+    __slots__ = ("_is_counted", "_quotas", "_user")
+
+    def __init__(
+        self,
+        broker: BrokerParts,
+        client: Client,
+        header: RequestHeader,
+        route: Route,
+        frame_bytes: int,
+        *,
+        quotas: RequestQuotas,
+    ) -> None:
+        super().__init__(broker, client, header, route, frame_bytes)
+        self._quotas = quotas
+        self._user = client.principal.name
+        self._is_counted = not client.is_authenticated
+
+    def metered(self) -> MeteredRequest | None:
+        return self
+
+    def serve(self, frame: memoryview, position: int) -> list[Buffer] | Pending | None:
+        answer = super().serve(frame, position)
+        if answer is None:
+            self._count(is_error=False)
+        return answer
+
+    def buffers(self, outcome: Outcome) -> list[Buffer] | Future[list[Buffer]] | None:
+        if outcome is None:
+            self._count(is_error=False)
+        elif not isinstance(outcome, (list, Exception)):
+            outcome = self._told(outcome, self._count(is_error=False))
+        return super().buffers(outcome)
+
+    def _encoded(self, box: list[Message | Exception]) -> Steps[list[Buffer]]:
+        outcome = box[0]
+        if not isinstance(outcome, Exception):
+            box[0] = self._told(outcome, self._count(is_error=False))
+        return RequestContext._encoded(self, box)
+
+    def _failed(self, error: Exception) -> Steps[Message]:
+        response = yield from RequestContext._failed(self, error)
+        return self._told(response, self._count(is_error=True))
+
+    def _told(self, response: Message, throttle_ms: int) -> Message:
+        """
+        The *response* with the time to wait, if it has a place for it.
+        """
+        if not throttle_ms or not hasattr(response, "throttle_time_ms"):
+            return response
+        if is_frozen(type(response)):
+            return replace(response, throttle_time_ms=throttle_ms)
+        cast("Any", response).throttle_time_ms = throttle_ms
+        return response
+
+    def _count(self, *, is_error: bool) -> int:
+        """
+        Count the request, and return how long its client has to wait, in ms.
+        """
+        if self._is_counted:
+            return 0
+        self._is_counted = True
+        if self.route.registration.key != PRODUCE or is_error:
+            return 0
+        quotas = self._quotas
+        throttle_ms = quotas.produce.record(
+            self._user, self.client_id or "", self.frame_bytes, quotas.now_ms()
+        )
+        self._throttle("produce", throttle_ms)
+        return throttle_ms
+
+    # Fetches
+
+    def most_fetched_bytes(self) -> float | None:
+        """
+        How much a consumer that was quiet may fetch without having to wait for it; None if there
+        is no limit. A larger answer would never go out.
+        """
+        return self._quotas.fetch.most_at_once(self._user, self.client_id or "")
+
+    def count_fetch(self, response: Message) -> Steps[int]:
+        """
+        Count a Fetch that is going to be answered so. If the client has to wait, its bytes do not
+        count: return how long, and the answer has to be an empty one.
+        """
+        codec = self.route.response_codec
+        try:
+            buffers = codec.write(response, ENTRIES_AT_ONCE)
+        except TooManyEntries:
+            buffers = yield from codec.write_in_steps(response)
+        size = _SIZE_BYTES + sum(len(cast("Any", buffer)) for buffer in buffers)
+        if self._is_counted:
+            return 0
+        self._is_counted = True
+        quotas, client_id = self._quotas, self.client_id or ""
+        now = quotas.now_ms()
+        throttle_ms = quotas.fetch.record(self._user, client_id, size, now)
+        if throttle_ms:
+            quotas.fetch.take_back(self._user, client_id, size, now)
+        self._throttle("fetch", throttle_ms)
+        return throttle_ms
+
+    def _throttle(self, quota: str, throttle_ms: int) -> None:
+        if throttle_ms:
+            self._quotas.count(quota, throttle_ms)
+            self.client.throttle(throttle_ms / 1000)
+
+
+def _part(names: Mapping[str, str | None], kind: str) -> str | None:
+    return (names[kind] or DEFAULT) if kind in names else None

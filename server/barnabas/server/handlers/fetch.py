@@ -68,9 +68,12 @@ def fetch(request: FetchRequest, context: RequestContext) -> Steps[FetchResponse
     answer = _Answer(request, asked, plan, context)
     respond = answer.response
     metered = context.metered()
-    if metered is not None and replica_id <= NOBODY:
-        plan.limit(metered.most_fetched_bytes())
-        respond = partial(answer.metered_response, metered)
+    if metered is not None:
+        if replica_id > NOBODY:
+            metered.exempt()
+        else:
+            plan.limit(metered.most_fetched_bytes())
+            respond = partial(answer.metered_response, metered)
     try:
         reading = yield from plan.read(nowait=True)
     except WouldBlock:

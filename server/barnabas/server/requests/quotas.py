@@ -17,7 +17,8 @@ long, whatever its client does about it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from barnabas.protocol import apis
@@ -26,13 +27,15 @@ from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import TooManyEntries
 from barnabas.protocol.structs import is_frozen, replace
 from barnabas.server.cluster.client_quotas import CLIENT_ID, USER
-from barnabas.server.purgatory import Outcome
-from barnabas.server.requests.context import Pending, RequestContext
+from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.requests.context import Pending, RequestContext, Served
+from barnabas.server.requests.timing import TimedAwaitable, timed_steps
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.quotas.limits import DEFAULT
 from barnabas.server.security.quotas.quotas import (
     CONSUMER_BYTE_RATE,
     PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
     RateQuotas,
 )
 from barnabas.server.security.quotas.rate import Windows, now_ms
@@ -50,7 +53,17 @@ if TYPE_CHECKING:
     from barnabas.server.requests.route import Route
 
 PRODUCE: Final = apis.PRODUCE.key
+EXEMPT: Final = frozenset(
+    api.key for api in (apis.SASL_AUTHENTICATE, apis.SASL_HANDSHAKE, apis.WRITE_TXN_MARKERS)
+)
+"""
+The requests whose time does not count: those of brokers, and what comes before all others.
+"""
+NO_ACKS: Final = 0
+PERCENT: Final = 100.0
+
 _SIZE_BYTES: Final = 4
+_NOT_RUNNING: Final = -1.0
 
 
 class RequestQuotas:
@@ -64,7 +77,14 @@ class RequestQuotas:
         self._metrics = metrics
         self.produce = RateQuotas(windows)
         self.fetch = RateQuotas(windows)
-        self._by_key = {PRODUCER_BYTE_RATE: self.produce, CONSUMER_BYTE_RATE: self.fetch}
+        self.request = RateQuotas(windows, longest_ms=windows.size_ms)
+        self.now: Callable[[], float] = perf_counter
+        """A time in seconds, by which requests are timed."""
+        self._by_key = {
+            PRODUCER_BYTE_RATE: self.produce,
+            CONSUMER_BYTE_RATE: self.fetch,
+            REQUEST_PERCENTAGE: self.request,
+        }
 
     @property
     def are_any(self) -> bool:
@@ -122,9 +142,11 @@ class MeteredRequest(RequestContext):
     Invariants:
 
     1. It is counted once, when its answer is made, or when it is clear that there is none.
+    2. ``_spent_s`` is the time of the stretches that have ended, and ``_since`` the begin of the
+       one that has not.
     """
 
-    __slots__ = ("_is_counted", "_quotas", "_user")
+    __slots__ = ("_is_counted", "_is_timed", "_quotas", "_since", "_spent_s", "_user")
 
     def __init__(
         self,
@@ -140,15 +162,52 @@ class MeteredRequest(RequestContext):
         self._quotas = quotas
         self._user = client.principal.name
         self._is_counted = not client.is_authenticated
+        self._is_timed = bool(quotas.request.limits) and route.registration.key not in EXEMPT
+        self._spent_s = 0.0
+        self._since = _NOT_RUNNING
 
     def metered(self) -> MeteredRequest | None:
         return self
 
     def serve(self, frame: memoryview, position: int) -> list[Buffer] | Pending | None:
+        if not self._is_timed:
+            answer = super().serve(frame, position)
+            if answer is None:
+                self._count(is_error=False)
+            return answer
+        self.resume()
         answer = super().serve(frame, position)
         if answer is None:
             self._count(is_error=False)
+        elif not isinstance(answer, (list, Delayed)):
+            answer = TimedAwaitable(answer, self)
+        self.pause()
         return answer
+
+    def _begin(self, steps: Steps[Served]) -> list[Buffer] | Pending | None:
+        return super()._begin(timed_steps(steps, self) if self._is_timed else steps)
+
+    def resume(self) -> bool:
+        """
+        Time counts from now on; false if it does so already.
+        """
+        if self._since != _NOT_RUNNING:
+            return False
+        self._since = self._quotas.now()
+        return True
+
+    def pause(self) -> None:
+        """
+        Time does not count from now on.
+        """
+        self._spent_s += self._quotas.now() - self._since
+        self._since = _NOT_RUNNING
+
+    def exempt(self) -> None:
+        """
+        The request is not counted: it is one of a broker.
+        """
+        self._is_counted = True
 
     def buffers(self, outcome: Outcome) -> list[Buffer] | Future[list[Buffer]] | None:
         if outcome is None:
@@ -185,14 +244,21 @@ class MeteredRequest(RequestContext):
         if self._is_counted:
             return 0
         self._is_counted = True
+        quotas, now = self._quotas, self._quotas.now_ms()
         if self.route.registration.key != PRODUCE or is_error:
+            return self._throttle("produce", 0, self._count_time(now))
+        throttle_ms = quotas.produce.record(self._user, self.client_id or "", self.frame_bytes, now)
+        # What has no answer cannot tell its client to wait for the time that it takes.
+        time_ms = 0 if self.request.acks == NO_ACKS else self._count_time(now)
+        return self._throttle("produce", throttle_ms, time_ms)
+
+    def _count_time(self, now: int) -> int:
+        if not self._is_timed:
             return 0
-        quotas = self._quotas
-        throttle_ms = quotas.produce.record(
-            self._user, self.client_id or "", self.frame_bytes, quotas.now_ms()
-        )
-        self._throttle("produce", throttle_ms)
-        return throttle_ms
+        spent = self._spent_s
+        if self._since != _NOT_RUNNING:
+            spent += self._quotas.now() - self._since
+        return self._quotas.request.record(self._user, self.client_id or "", spent * PERCENT, now)
 
     # Fetches
 
@@ -220,15 +286,21 @@ class MeteredRequest(RequestContext):
         quotas, client_id = self._quotas, self.client_id or ""
         now = quotas.now_ms()
         throttle_ms = quotas.fetch.record(self._user, client_id, size, now)
+        throttle_ms = self._throttle("fetch", throttle_ms, self._count_time(now))
         if throttle_ms:
             quotas.fetch.take_back(self._user, client_id, size, now)
-        self._throttle("fetch", throttle_ms)
         return throttle_ms
 
-    def _throttle(self, quota: str, throttle_ms: int) -> None:
+    def _throttle(self, quota: str, throttle_ms: int, time_ms: int) -> int:
+        """
+        Let the client wait because of a *quota* or of the time that it takes, whichever is longer.
+        """
+        if time_ms >= throttle_ms:
+            quota, throttle_ms = "request", time_ms
         if throttle_ms:
             self._quotas.count(quota, throttle_ms)
             self.client.throttle(throttle_ms / 1000)
+        return throttle_ms
 
 
 def _part(names: Mapping[str, str | None], kind: str) -> str | None:

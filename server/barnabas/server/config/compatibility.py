@@ -119,9 +119,6 @@ _INERT: Final[Mapping[str, str]] = {
         group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms
         group.streams.num.standby.replicas group.streams.session.timeout.ms
     """,
-    "changes of topics are not limited yet": """
-        controller.quota.window.num controller.quota.window.size.seconds
-    """,
     "replication is not throttled, for there is none": """
         alter.log.dirs.replication.quota.window.num
         alter.log.dirs.replication.quota.window.size.seconds replication.quota.window.num

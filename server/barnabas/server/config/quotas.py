@@ -17,3 +17,7 @@ class QuotaOptions(Options):
         11, "Over how many windows the rates of clients are taken.", at_least=1
     )
     quota_window_size_seconds: Int = option(1, "How long each of these is.", at_least=1)
+    controller_quota_window_num: Int = option(
+        11, "The same for partitions that are created and deleted.", at_least=1
+    )
+    controller_quota_window_size_seconds: Int = option(1, "How long each of these is.", at_least=1)

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from barnabas.server.requests.route import Route
     from barnabas.server.scheduling.turns import Work
     from barnabas.server.security.acl.permissions import Permission
+    from barnabas.server.topics.creation import Charge
 
 logger = logging.getLogger(__name__)
 
@@ -303,6 +304,17 @@ class RequestContext:
         if permission.resource_type == ResourceType.CLUSTER:
             raise error(f"{self.route.name} needs {permission}.")
         raise error
+
+    def charge(self, strict_from: int, *, is_told: bool = True) -> Charge | None:
+        """
+        What counts the partitions that the request creates or deletes, before it does so; None if
+        nobody counts.
+
+        Args:
+            strict_from: the first version of the API in which what is over a quota is refused.
+            is_told: the answer says how long the client has to wait.
+        """
+        return None
 
     # The answer
 

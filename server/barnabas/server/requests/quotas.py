@@ -34,8 +34,11 @@ from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.quotas.limits import DEFAULT
 from barnabas.server.security.quotas.quotas import (
     CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
     PRODUCER_BYTE_RATE,
     REQUEST_PERCENTAGE,
+    MutationQuota,
+    MutationQuotas,
     RateQuotas,
 )
 from barnabas.server.security.quotas.rate import Windows, now_ms
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
     from barnabas.server.requests.route import Route
+    from barnabas.server.topics.creation import Charge
 
 PRODUCE: Final = apis.PRODUCE.key
 EXEMPT: Final = frozenset(
@@ -80,7 +84,13 @@ class RequestQuotas:
         self.request = RateQuotas(windows, longest_ms=windows.size_ms)
         self.now: Callable[[], float] = perf_counter
         """A time in seconds, by which requests are timed."""
-        self._by_key = {
+        controller_windows = Windows(
+            config.controller_quota_window_num,
+            config.controller_quota_window_size_seconds * SECONDS,
+        )
+        self.mutations = MutationQuotas(controller_windows, clock)
+        self._by_key: Mapping[str, RateQuotas | MutationQuotas] = {
+            CONTROLLER_MUTATION_RATE: self.mutations,
             PRODUCER_BYTE_RATE: self.produce,
             CONSUMER_BYTE_RATE: self.fetch,
             REQUEST_PERCENTAGE: self.request,
@@ -146,7 +156,15 @@ class MeteredRequest(RequestContext):
        one that has not.
     """
 
-    __slots__ = ("_is_counted", "_is_timed", "_quotas", "_since", "_spent_s", "_user")
+    __slots__ = (
+        "_is_counted",
+        "_is_timed",
+        "_mutations",
+        "_quotas",
+        "_since",
+        "_spent_s",
+        "_user",
+    )
 
     def __init__(
         self,
@@ -163,6 +181,7 @@ class MeteredRequest(RequestContext):
         self._user = client.principal.name
         self._is_counted = not client.is_authenticated
         self._is_timed = bool(quotas.request.limits) and route.registration.key not in EXEMPT
+        self._mutations: MutationQuota | None = None
         self._spent_s = 0.0
         self._since = _NOT_RUNNING
 
@@ -246,7 +265,8 @@ class MeteredRequest(RequestContext):
         self._is_counted = True
         quotas, now = self._quotas, self._quotas.now_ms()
         if self.route.registration.key != PRODUCE or is_error:
-            return self._throttle("produce", 0, self._count_time(now))
+            mutations_ms = 0 if self._mutations is None else self._mutations.throttle_ms()
+            return self._throttle("controller_mutation", mutations_ms, self._count_time(now))
         throttle_ms = quotas.produce.record(self._user, self.client_id or "", self.frame_bytes, now)
         # What has no answer cannot tell its client to wait for the time that it takes.
         time_ms = 0 if self.request.acks == NO_ACKS else self._count_time(now)
@@ -259,6 +279,18 @@ class MeteredRequest(RequestContext):
         if self._since != _NOT_RUNNING:
             spent += self._quotas.now() - self._since
         return self._quotas.request.record(self._user, self.client_id or "", spent * PERCENT, now)
+
+    # Topics
+
+    def charge(self, strict_from: int, *, is_told: bool = True) -> Charge | None:
+        quota = self._quotas.mutations.of(
+            self._user, self.client_id or "", is_strict=self.version >= strict_from
+        )
+        if quota is None:
+            return None
+        if is_told:
+            self._mutations = quota
+        return quota.charge
 
     # Fetches
 

@@ -159,7 +159,7 @@ _INERT: Final[Mapping[str, str]] = {
     "they have no meaning here": """
         config.providers cordoned.log.dirs
         internal.metadata.delete.delay.millis
-        internal.metadata.max.batch.size.in.bytes max.connection.creation.rate
+        internal.metadata.max.batch.size.in.bytes
         server.max.startup.time.ms unstable.api.versions.enable
         unstable.feature.versions.enable
     """,

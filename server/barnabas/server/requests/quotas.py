@@ -137,12 +137,7 @@ class RequestQuotas:
         """
         A client has to wait for so long, by a quota of this kind.
         """
-        self._metrics.counter(
-            "requests_throttled", "Requests of clients over a quota.", quota=quota
-        ).value += 1
-        self._metrics.counter(
-            "throttle_time_ms", "How long clients over a quota had to wait.", quota=quota
-        ).value += throttle_ms
+        self._metrics.count_throttled("requests_throttled", quota, throttle_ms)
 
 
 class MeteredRequest(RequestContext):

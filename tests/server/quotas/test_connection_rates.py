@@ -216,6 +216,19 @@ async def test_connections_that_are_closed_do_not_count(broker: TestBroker) -> N
         assert {"127.0.0.1": 15} == broker.connections._by_address
 
 
+@pytest.mark.broker(max_connection_creation_rate="2")
+async def test_nor_do_they_for_the_rates_of_all_addresses(broker: TestBroker) -> None:
+    """
+    Of which twenty connections at once would be the most.
+    """
+    await set_quotas(broker, HERE, connection_creation_rate=1)
+    async with Crowd(broker) as crowd:
+        await crowd.come(40)
+
+        assert 30 == broker.metrics.value("connections_throttled")
+        assert 0 == broker.metrics.value("connections_throttled", quota="connection_creation")
+
+
 async def test_the_quota_of_another_address_does_not_count(broker: TestBroker) -> None:
     await set_quotas(broker, {"ip": "10.0.0.1"}, connection_creation_rate=1)
     async with Crowd(broker) as crowd:

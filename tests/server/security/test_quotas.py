@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import random
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from barnabas.server.security.quotas.rate import Rate, Windows, rounded_ms
 from barnabas.server.security.quotas.token_bucket import TokenBucket
 from barnabas.storage.units import INT_MAX
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.limits import stated
 
 WINDOWS: Final = Windows(11, 1000)
 START: Final = 1_700_000_000_000
@@ -298,6 +300,22 @@ def test_idle_counters_go_when_others_come() -> None:
         made.record("u", f"b{number}", 10, START + WINDOWS.span_ms)
 
     assert 50 == len(made)
+
+
+def test_the_bound_of_the_page() -> None:
+    assert stated("quota-counters") == counters.MOST_COUNTERS
+    tracemalloc.start()
+    try:
+        made = quotas(((None, DEFAULT), 100.0))
+        before, _ = tracemalloc.get_traced_memory()
+        for second in range(2 * WINDOWS.num):
+            for number in range(200):
+                made.record("u", str(number), 1, START + 1000 * second)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (after - before) / 200 < 1200
 
 
 def test_there_is_a_bound_on_counters(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ kept, which overlaps the beginning of the time that counts.
 from __future__ import annotations
 
 import math
+from array import array
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.structs import NamedTuple
@@ -68,9 +69,10 @@ class Rate:
     def __init__(self, windows: Windows, now_ms: int) -> None:
         self._windows = windows
         self._current = 0
-        self._values: list[float] = [0.0]
-        self._starts = [now_ms]
-        self._lasts = [now_ms]
+        # Arrays take a third of the memory, and there may be very many rates.
+        self._values = array("d", (0.0,))
+        self._starts = array("q", (now_ms,))
+        self._lasts = array("q", (now_ms,))
         self._total = 0.0
         self._first_start = now_ms
         self._first_last = now_ms

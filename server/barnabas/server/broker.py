@@ -41,7 +41,7 @@ from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.broker_parts import BrokerParts
-from barnabas.server.requests.dispatch import Dispatcher
+from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.resources.descriptors import most_open_files
 from barnabas.server.scheduling.background import Background
@@ -218,6 +218,7 @@ class Broker:
             workers=self._workers,
             advertised_address=AdvertisedAddressCheck(self.clock),
             security=self.security,
+            quotas=ActiveQuotas(),
             authorizer=self._authorizer(metadata_log.image),
         )
         self.connections = Connections(
@@ -429,7 +430,7 @@ class Broker:
                 self._limit_address(names[IP], value_of(record))
                 return
             quotas.change(names, record.key, value_of(record))
-            parts.quotas = quotas if quotas.are_any else None
+            parts.quotas.current = quotas if quotas.are_any else None
 
         for record in image.kept.of_type(ClientQuotaRecord):
             assert isinstance(record, ClientQuotaRecord)

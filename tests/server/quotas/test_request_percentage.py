@@ -42,8 +42,8 @@ async def limit_time(broker: TestBroker, percentage: float, step_s: float = 0.1)
     """
     await set_quotas(broker, ANYBODY, request_percentage=percentage)
     assert broker.parts is not None
-    assert broker.parts.quotas is not None
-    broker.parts.quotas.now = stepping(step_s)
+    assert broker.parts.quotas.current is not None
+    broker.parts.quotas.current.now = stepping(step_s)
 
 
 def stepping(step_s: float) -> Callable[[], float]:
@@ -118,8 +118,8 @@ async def test_the_time_of_a_fetch_that_waits_is_none(broker: TestBroker) -> Non
     """
     await limit_time(broker, 100.0, 0.0)
     assert broker.parts is not None
-    assert broker.parts.quotas is not None
-    quotas = broker.parts.quotas
+    assert broker.parts.quotas.current is not None
+    quotas = broker.parts.quotas.current
     now = [0.0]
     quotas.now = lambda: now[0]
     async with await broker.client() as client:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
-    from barnabas.server.requests.quotas import RequestQuotas
+    from barnabas.server.requests.dispatch import ActiveQuotas
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
@@ -61,8 +61,8 @@ class BrokerParts:
     turns: Turns
     advertised_address: AdvertisedAddressCheck
     security: Security
+    quotas: ActiveQuotas
     authorizer: StandardAuthorizer | None = None  # None allows everything
-    quotas: RequestQuotas | None = None  # None while no client has any
 
     @property
     def groups(self) -> GroupCoordinator:

@@ -33,7 +33,7 @@ RATE: Final = 100_000
 """
 Bytes in a second.
 """
-RUN_S: Final = 4.0
+RUN_S: Final = 6.0
 SETTINGS: Final = {
     "quota.window.num": "3",
     "quota.window.size.seconds": "1",
@@ -165,14 +165,16 @@ async def both_ways(broker: BrokerProcess) -> tuple[Run, Run]:
 async def test_producers_and_consumers_are_slowed_down_alike(both: BothBrokers) -> None:
     kafka, barnabas = await of_each(both, both_ways)
 
-    for theirs, ours in zip(kafka, barnabas, strict=True):
-        assert ours.moved == pytest.approx(theirs.moved, rel=0.1)
+    # A consumer gets nothing until enough has left the windows. How much it has after a few seconds
+    # differs by as much as a window and a half from one run of Kafka to the next.
+    for theirs, ours, slack in zip(kafka, barnabas, (0.0, 1.5), strict=True):
+        assert ours.moved == pytest.approx(theirs.moved, rel=0.1, abs=slack * RATE), (kafka, ours)
         assert ours.before == pytest.approx(theirs.before, abs=1)
         assert ours.first_ms == pytest.approx(theirs.first_ms, rel=0.1, abs=100)
         # One of them may just have been told once more, at the end.
-        assert ours.told_ms == pytest.approx(theirs.told_ms, abs=1500)
+        assert ours.told_ms == pytest.approx(theirs.told_ms, abs=2000)
         # Two windows are there at once; then it is the quota.
-        assert ours.moved == pytest.approx(RATE * (RUN_S + 2), rel=0.25)
+        assert ours.moved == pytest.approx(RATE * (RUN_S + 2), rel=0.3)
 
 
 async def asked_apart(

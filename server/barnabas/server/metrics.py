@@ -88,6 +88,15 @@ class Metrics:
             operation=operation,
         ).value += 1
 
+    def count_throttled(self, name: str, quota: str, throttle_ms: int) -> None:
+        """
+        Count under *name* something that has to wait, by a kind of quotas.
+        """
+        self.counter(name, "What came over a quota and had to wait.", quota=quota).value += 1
+        self.counter(
+            "throttle_time_ms", "How long clients over a quota had to wait.", quota=quota
+        ).value += throttle_ms
+
     def gauge(self, name: str, help_text: str, read: Callable[[], float], **labels: str) -> None:
         """
         Set the function of a gauge, in place of an earlier one with the same labels.

@@ -1253,3 +1253,94 @@ async def test_nothing_is_spliced_into_a_socket_that_closes() -> None:
     whole = server.desk.stored("")
     assert whole[0] + server.desk.file.read(0, 100_000) + whole[2] == while_open
     assert while_open == bytes(transport.written)
+
+
+# Quotas
+
+
+def throttled(server: Server, seconds: float) -> Connection:
+    """
+    The only connection, whose peer has to wait for so long.
+    """
+    (connection,) = server.connections._open
+    connection.client.throttle(seconds)
+    return connection
+
+
+async def test_nothing_starts_while_a_peer_has_to_wait(server: Server, client: Client) -> None:
+    client.say("now:a")
+    assert ["a"] == await client.hear()
+    throttled(server, 5.0)
+
+    client.say("now:b", "now:c")
+    await turns()
+    assert ["now:a"] == server.desk.started
+
+    await server.clock.pass_time(5.0)
+    assert ["b", "c"] == await client.hear(2)
+
+
+async def test_answers_leave_while_a_peer_has_to_wait(server: Server, client: Client) -> None:
+    client.say("delay:a")
+    await turns()
+    throttled(server, 5.0)
+
+    server.desk.delayed["a"].answer(cast(Any, "a"))
+
+    assert ["a"] == await client.hear()
+
+
+async def test_the_longest_wait_counts(server: Server, client: Client) -> None:
+    await turns()
+    for seconds in (5.0, 7.0, 1.0):
+        throttled(server, seconds)
+    client.say("now:a")
+
+    await server.clock.pass_time(6.9)
+    await turns()
+    assert [] == server.desk.started
+
+    await server.clock.pass_time(0.1)
+    assert ["a"] == await client.hear()
+
+
+async def test_a_peer_that_has_to_wait_holds_nobody_up(server: Server, client: Client) -> None:
+    await turns()
+    throttled(server, 5.0)
+    client.say("now:a")
+
+    async with await server.client() as other:
+        other.say("now:b")
+        assert ["b"] == await other.hear()
+
+
+async def test_a_peer_that_has_to_wait_is_answered_and_closed_at_the_end(
+    server: Server, client: Client
+) -> None:
+    client.say("delay:a", "now:b")
+    await turns()
+    throttled(server, 1e6)
+    client.say("now:c")
+    await turns()
+
+    draining = asyncio.ensure_future(server.connections.drain(60.0))
+    await turns()
+    server.desk.delayed["a"].answer(cast(Any, "a"))
+
+    assert ["a", "b", "c"] == await client.hear(3)
+    assert await client.disconnected()
+    await draining
+
+
+async def test_a_peer_that_goes_while_it_has_to_wait_leaves_no_timer(
+    server: Server, client: Client
+) -> None:
+    await turns()
+    connection = throttled(server, 5.0)
+    connection.abort()
+    await turns()
+
+    await server.clock.pass_time(10.0)
+    connection.client.throttle(5.0)
+
+    assert 0 == len(server.connections)

@@ -22,7 +22,7 @@ from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.client import Client
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.requests.dispatch import Dispatcher
+from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import HANDLERS, Handler, Registration
@@ -59,6 +59,7 @@ def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
                 metrics=metrics or Metrics(),
                 turns=Turns(),
                 authorizer=None,
+                quotas=ActiveQuotas(),
                 advertised_address=AdvertisedAddressCheck(ManualClock()),
             ),
         ),

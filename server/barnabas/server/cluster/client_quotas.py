@@ -3,7 +3,6 @@ Client quotas in the metadata: their entities, their keys and their changes (KIP
 ``ClientQuotaControlManager``).
 
 An entity is a user, a client id, both, or an address; the name ``None`` is the default of its type.
-Quotas are stored and described, but not enforced.
 """
 
 from __future__ import annotations
@@ -58,9 +57,22 @@ def client_quotas(image: MetadataImage) -> dict[Entity, dict[str, float]]:
     found: dict[Entity, dict[str, float]] = {}
     for record in image.kept.of_type(ClientQuotaRecord):
         assert isinstance(record, ClientQuotaRecord)
-        entity = entity_of({part.entity_type: part.entity_name for part in record.entity})
-        found.setdefault(entity, {})[record.key] = record.value
+        found.setdefault(entity_of(names_of(record)), {})[record.key] = record.value
     return found
+
+
+def names_of(record: ClientQuotaRecord) -> dict[str, str | None]:
+    """
+    The entity of a record: its names by type.
+    """
+    return {part.entity_type: part.entity_name for part in record.entity}
+
+
+def value_of(record: ClientQuotaRecord) -> float | None:
+    """
+    The value that a record sets; None if it removes the quota.
+    """
+    return None if record.remove else record.value
 
 
 def quota_records(

@@ -112,6 +112,7 @@ class MetadataImage:
         "feature_levels",
         "kept",
         "next_producer_id",
+        "on_client_quota",
         "topics_by_id",
         "topics_by_name",
     )
@@ -127,6 +128,8 @@ class MetadataImage:
         self.next_producer_id = -1
         self.acls = Acls()
         self.kept = KeptRecords()
+        self.on_client_quota: Callable[[records.ClientQuotaRecord], object] = lambda _: None
+        """Called with each client quota that is set or removed."""
 
     @property
     def is_empty(self) -> bool:
@@ -348,6 +351,10 @@ class MetadataImage:
     def _apply_kept(self, record: Message) -> None:
         self.kept.apply(record)
 
+    def _apply_client_quota(self, record: records.ClientQuotaRecord) -> None:
+        self.kept.apply(record)
+        self.on_client_quota(record)
+
     def _apply_nothing(self, record: Message) -> None:
         """
         Ignore a record without effect: an empty one, or one of the migration from ZooKeeper.
@@ -376,4 +383,5 @@ _APPLY: Final[Mapping[type[Message], Callable[[MetadataImage, Any], None]]] = {
     records.NoOpRecord: MetadataImage._apply_nothing,
     records.ZkMigrationStateRecord: MetadataImage._apply_nothing,
     **dict.fromkeys(KeptRecords.types(), MetadataImage._apply_kept),
+    records.ClientQuotaRecord: MetadataImage._apply_client_quota,
 }

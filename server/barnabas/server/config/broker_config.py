@@ -11,13 +11,14 @@ from types import MappingProxyType
 from typing import Final, Self
 
 from barnabas.server.config.authorization import AuthorizerOptions
-from barnabas.server.config.connection_limits import parse_limits
+from barnabas.server.config.connection_limits import listener_rate, parse_limits
 from barnabas.server.config.coordinators import GroupOptions, TransactionOptions
 from barnabas.server.config.delegation_tokens import DelegationTokenOptions
 from barnabas.server.config.listeners import Listener, parse_listeners
 from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions, TopicOptions
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.server.config.own import OwnOptions
+from barnabas.server.config.quotas import QuotaOptions
 from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
 from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.config.options import table
@@ -34,6 +35,7 @@ class BrokerConfig(
     SecurityOptions,
     AuthorizerOptions,
     DelegationTokenOptions,
+    QuotaOptions,
     LogOptions,
     RecordOptions,
     CleanerOptions,
@@ -76,6 +78,8 @@ class BrokerConfig(
                 "log.dirs", ",".join(self.log_dirs or ()), "a directory is named twice"
             )
         limits = parse_limits(self.max_connections_per_ip_overrides)
+        for listener in self.client_listeners:
+            listener_rate(listener.name, self.given, self.max_connection_creation_rate)
         if self.max_connections_per_ip == 0 and not limits:
             raise InvalidValue(
                 "max.connections.per.ip",

@@ -115,11 +115,9 @@ _INERT: Final[Mapping[str, str]] = {
         group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms
         group.streams.num.standby.replicas group.streams.session.timeout.ms
     """,
-    "quotas are not enforced": """
+    "replication is not throttled, for there is none": """
         alter.log.dirs.replication.quota.window.num
-        alter.log.dirs.replication.quota.window.size.seconds client.quota.callback.class
-        controller.quota.window.num controller.quota.window.size.seconds
-        quota.window.num quota.window.size.seconds replication.quota.window.num
+        alter.log.dirs.replication.quota.window.size.seconds replication.quota.window.num
         replication.quota.window.size.seconds
     """,
     "there is one node, without elections or replication": """
@@ -157,7 +155,7 @@ _INERT: Final[Mapping[str, str]] = {
     "they have no meaning here": """
         cordoned.log.dirs
         internal.metadata.delete.delay.millis
-        internal.metadata.max.batch.size.in.bytes max.connection.creation.rate
+        internal.metadata.max.batch.size.in.bytes
         server.max.startup.time.ms unstable.api.versions.enable
         unstable.feature.versions.enable
     """,
@@ -173,6 +171,7 @@ The options without an effect, with the reason.
 REFUSED_OPTIONS: Final[Mapping[str, str]] = {
     "create.topic.policy.class.name": "policies are Java classes, and would not be applied",
     "alter.config.policy.class.name": "policies are Java classes, and would not be applied",
+    "client.quota.callback.class": "it is a Java class, and would not be asked for quotas",
 }
 """
 The options that are refused unless they are empty, with the reason.

@@ -17,7 +17,7 @@ from barnabas.storage.config.options import (
     section,
     table,
 )
-from barnabas.storage.units import INT_MAX, LONG_MAX, GiB, KiB, MiB
+from barnabas.storage.units import LONG_MAX, GiB, KiB, MiB
 
 NOW = Update.CLUSTER_WIDE
 ASSIGNMENT_INTERVAL_MAX = 15_000
@@ -35,9 +35,6 @@ class ThreadOptions(Options):
     )
     num_replica_fetchers: Int = option(
         1, "Threads that replicate from another broker.", at_least=1, update=NOW
-    )
-    max_connection_creation_rate: Int = option(
-        INT_MAX, "The most new connections in a second.", at_least=0, update=NOW
     )
 
 

@@ -80,6 +80,13 @@ class NetworkOptions(Options):
         "Exceptions to max.connections.per.ip, as HOST:COUNT separated by commas.",
         update=Update.CLUSTER_WIDE,
     )
+    max_connection_creation_rate: Int = option(
+        INT_MAX,
+        "The most new connections in a second, of the broker and of each listener, which may have "
+        "another one of its own; further ones wait, unread.",
+        at_least=0,
+        update=Update.CLUSTER_WIDE,
+    )
     connections_max_idle_ms: Long = option(
         10 * MINUTES, "Close a connection that is idle for this long; -1 never does."
     )

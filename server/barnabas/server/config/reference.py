@@ -21,6 +21,7 @@ _TITLES = {
     "SecurityOptions": "TLS and SASL",
     "AuthorizerOptions": "Who may do what",
     "DelegationTokenOptions": "Delegation tokens",
+    "QuotaOptions": "How much clients may do",
     "LogOptions": "Logs",
     "RecordOptions": "Records",
     "CleanerOptions": "Compaction",

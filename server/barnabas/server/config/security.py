@@ -181,9 +181,9 @@ def listener_options(
 def is_taken_while_running(name: str) -> bool:
     """
     Whether a running broker takes a new value of an option with the prefix of a listener: stores,
-    users and mechanisms (KIP-226). The others are read at the start.
+    users, mechanisms and the rate of connections (KIP-226, 612). The others are read at the start.
     """
-    return any(
+    return name.endswith(".max.connection.creation.rate") or any(
         name.endswith(f".{option.name}") and option.update is not Update.READ_ONLY
         for option in SecurityOptions.options().values()
     )

@@ -181,16 +181,22 @@ class CachedPartition:
         Whether an incremental answer has to say this (Kafka ``maybeUpdateResponseData``), which the
         client then knows. An error comes without watermarks, so that the end of it is news as well.
         """
-        has_news = bool(
+        if not self.is_news(data):
+            return False
+        self.told(data.high_watermark, data.log_start_offset)
+        return True
+
+    def is_news(self, data: PartitionData) -> bool:
+        """
+        Whether an incremental answer would have to say this.
+        """
+        return bool(
             data.records
             or data.error_code
             or data.high_watermark != self.high_watermark
             or data.log_start_offset != self.log_start_offset
             or data.diverging_epoch.epoch >= 0
         )
-        if has_news:
-            self.told(data.high_watermark, data.log_start_offset)
-        return has_news
 
 
 def asked_for(request: FetchRequest, version: int) -> Steps[dict[Key, CachedPartition]]:

@@ -40,7 +40,7 @@ from barnabas.server.fetch.sessions import (
     FetchSession,
     FetchSessions,
 )
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
@@ -68,6 +68,18 @@ class FetchContext(Protocol):
         The answer with those of the *data* that have to be told.
         """
 
+    def selected(
+        self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
+    ) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+        """
+        What the answer would tell. Nobody remembers it.
+        """
+
+    def nothing(self) -> FetchResponse:
+        """
+        An answer that tells nothing, after which the client may ask the same again.
+        """
+
 
 class Sessionless:
     """
@@ -84,6 +96,14 @@ class Sessionless:
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
     ) -> Steps[FetchResponse]:
         return fetch_response((yield from by_topic(wanted, data)))
+
+    def selected(
+        self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
+    ) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+        return _all(wanted, data)
+
+    def nothing(self) -> FetchResponse:
+        return fetch_response([])
 
 
 class First:
@@ -123,6 +143,14 @@ class First:
         topics = yield from by_topic(wanted, data)
         return fetch_response(topics, session_id=session_id)
 
+    def selected(
+        self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
+    ) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+        return _all(wanted, data)
+
+    def nothing(self) -> FetchResponse:
+        return fetch_response([])
+
 
 class Incremental:
     """
@@ -142,11 +170,8 @@ class Incremental:
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
     ) -> Steps[FetchResponse]:
         session = self._session
-        if session.epoch != self._epoch:
-            # Another request of this session came meanwhile and is going to tell it all.
-            return FetchResponse(
-                error_code=InvalidFetchSessionEpoch.code, session_id=session.id, responses=[]
-            )
+        if self._is_outdated:
+            return self._refusal()
         news = [
             (each, told) for each, told in zip(wanted, data, strict=True) if each.has_news(told)
         ]
@@ -155,6 +180,43 @@ class Incremental:
                 session.put_last(each)
         topics = yield from by_topic([each for each, _ in news], [told for _, told in news])
         return fetch_response(topics, session_id=session.id)
+
+    @property
+    def _is_outdated(self) -> bool:
+        """
+        Whether another request of this session came meanwhile, which is going to tell it all.
+        """
+        return self._session.epoch != self._epoch
+
+    def _refusal(self) -> FetchResponse:
+        return fetch_response(
+            [], session_id=self._session.id, error_code=InvalidFetchSessionEpoch.code
+        )
+
+    def selected(
+        self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
+    ) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+        if self._is_outdated:
+            return []
+        news = []
+        for number, each in enumerate(wanted, 1):
+            if number % ENTRIES_PER_STEP == 0:
+                yield
+            if each.is_news(data[number - 1]):
+                news.append((each, data[number - 1]))
+        return news
+
+    def nothing(self) -> FetchResponse:
+        if self._is_outdated:
+            return self._refusal()
+        return fetch_response([], session_id=self._session.id)
+
+
+def _all(
+    wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
+) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+    return list(zip(wanted, data, strict=True))
+    yield
 
 
 def context_of(

@@ -110,6 +110,14 @@ class FetchPlan:
         self.version = version
         self.is_of_session = is_of_session
 
+    def limit(self, most_bytes: float | None) -> None:
+        """
+        Read no more than that, beside a first batch; and wait for no more.
+        """
+        if most_bytes is not None:
+            self.max_bytes = int(min(self.max_bytes, most_bytes))
+            self.min_bytes = min(self.min_bytes, self.max_bytes)
+
     def is_enough(self, reading: LogReadResult) -> bool:
         """
         Whether the fetch is answered with *reading*, and waits for no more.

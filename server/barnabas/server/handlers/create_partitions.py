@@ -5,6 +5,7 @@ CreatePartitions (Kafka ``ControllerApis.createPartitions``).
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -23,6 +24,8 @@ from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import map_in_steps
 from barnabas.server.security.acl.permissions import ALTER_TOPIC
+
+FIRST_STRICT: Final = 3
 
 
 @handles(CreatePartitionsRequest, needs=asks(ALTER_TOPIC))
@@ -44,6 +47,7 @@ async def create_partitions(
     plan = await context.broker.topics.add_partitions(
         [topic for topic in request.topics if topic.name not in errors],
         validate_only=request.validate_only,
+        charge=context.charge(FIRST_STRICT),
     )
     errors |= plan.errors
 

@@ -33,6 +33,7 @@ from barnabas.server.security.acl.permissions import (
 from barnabas.server.topics.creation import CreatedTopic
 
 FIRST_WITH_CONFIGS: Final = 5
+FIRST_STRICT: Final = 6
 
 
 @handles(CreateTopicsRequest, needs=asks(CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_CONFIGS_TOPIC))
@@ -44,7 +45,9 @@ async def create_topics(
     """
     refused = await context.broker.turns.finish(_refusals(request, context))
     wanted = [topic for topic in request.topics if topic.name not in refused]
-    plan = await context.broker.topics.create(wanted, validate_only=request.validate_only)
+    plan = await context.broker.topics.create(
+        wanted, validate_only=request.validate_only, charge=context.charge(FIRST_STRICT)
+    )
     errors = refused | plan.errors
 
     def outcome(name: str) -> CreatableTopicResult:

@@ -32,6 +32,7 @@ from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import DELETE_CLUSTER, DELETE_TOPIC, DESCRIBE_TOPIC
 
 FIRST_WITH_DELETION_DISABLED: Final = 3
+FIRST_STRICT: Final = 5
 
 
 @handles(DeleteTopicsRequest, needs=asks(DELETE_CLUSTER, DELETE_TOPIC, DESCRIBE_TOPIC))
@@ -47,7 +48,7 @@ async def delete_topics(
         raise TopicDeletionDisabled
     results: list[DeletableTopicResult] = []
     wanted = await context.broker.turns.finish(_wanted(request, results, context))
-    errors = await context.broker.topics.delete(list(wanted))
+    errors = await context.broker.topics.delete(list(wanted), context.charge(FIRST_STRICT))
     results += await context.broker.turns.finish(
         map_in_steps(lambda each: _result(wanted[each], each, errors.get(each)), wanted)
     )

@@ -13,16 +13,18 @@ request means, and which of them the response has.
 
 from __future__ import annotations
 
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import ErrorCode, UnknownServerError
+from barnabas.protocol.hot_messages.fetch import fetch_response
 from barnabas.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
-from barnabas.server.fetch.cached_partition import ERRONEOUS, NOBODY, CachedPartition
+from barnabas.server.fetch.cached_partition import ERRONEOUS, NOBODY, CachedPartition, by_topic
 from barnabas.server.fetch.contexts import SESSION_ERRORS, FetchContext, context_of, refusal
 from barnabas.server.fetch.delayed import DelayedFetch
 from barnabas.server.fetch.reader import FetchPlan, LogReadResult
@@ -35,6 +37,9 @@ from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, READ_TOPIC
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
+
+if TYPE_CHECKING:
+    from barnabas.server.requests.quotas import MeteredRequest
 
 FIRST_REPLICA_STATE_VERSION: Final = 15
 FIRST_LEADER_VERSION: Final = 16
@@ -61,15 +66,23 @@ def fetch(request: FetchRequest, context: RequestContext) -> Steps[FetchResponse
     wanted = yield from _locate(asked, context, replica_id)
     plan = _plan(request, asked, wanted, context)
     answer = _Answer(request, asked, plan, context)
+    respond = answer.response
+    metered = context.metered()
+    if metered is not None:
+        if replica_id > NOBODY:
+            metered.exempt()
+        else:
+            plan.limit(metered.most_fetched_bytes())
+            respond = partial(answer.metered_response, metered)
     try:
         reading = yield from plan.read(nowait=True)
     except WouldBlock:
-        delayed = DelayedFetch(broker.fetches, plan, answer.response)
+        delayed = DelayedFetch(broker.fetches, plan, respond)
         delayed.read_elsewhere()
         return delayed
     if plan.is_enough(reading):
-        return (yield from answer.response(reading))
-    delayed = DelayedFetch(broker.fetches, plan, answer.response)
+        return (yield from respond(reading))
+    delayed = DelayedFetch(broker.fetches, plan, respond)
     delayed.proceed(reading)
     return delayed
 
@@ -128,6 +141,21 @@ class _Answer:
             if _replica_id(self._request, self._plan.version) == NOBODY:
                 response.node_endpoints = [self._endpoint()]
         return response
+
+    def metered_response(
+        self, metered: MeteredRequest, reading: LogReadResult
+    ) -> Steps[FetchResponse]:
+        """
+        Likewise, unless the client has to wait: then it gets nothing, and nothing is remembered.
+        """
+        selected = yield from self._asked.selected(self._plan.wanted, reading.partitions)
+        topics = yield from by_topic([each for each, _ in selected], [data for _, data in selected])
+        throttle_ms = yield from metered.count_fetch(fetch_response(topics))
+        if not throttle_ms:
+            return (yield from self.response(reading))
+        nothing = self._asked.nothing()
+        nothing.throttle_time_ms = throttle_ms
+        return nothing
 
     def _name_leaders(self, reading: LogReadResult) -> None:
         """

@@ -43,6 +43,7 @@ from barnabas.server.security.acl.permissions import (
 )
 
 FIRST_WITH_TOPIC_IDS: Final = 12
+ALWAYS_STRICT: Final = 0
 
 
 @handles(
@@ -85,7 +86,9 @@ async def _create_and_respond(
     missing: Iterable[str],
     refused: list[MetadataResponseTopic],
 ) -> MetadataResponse:
-    await context.broker.topics.create_missing(missing)
+    await context.broker.topics.create_missing(
+        missing, context.charge(ALWAYS_STRICT, is_told=False)
+    )
     found = await context.broker.turns.finish(_find_all(names, request, context))
     return _respond(request, context, found + refused)
 

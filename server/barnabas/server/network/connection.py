@@ -35,10 +35,11 @@ from barnabas.protocol.errors import without_frames
 from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
 from barnabas.server.network.sender import Sender
 from barnabas.server.purgatory import Delayed, Outcome
-from barnabas.server.requests.client import Client
+from barnabas.server.requests.client import Client, no_connection
 from barnabas.server.requests.errors import CloseConnection
 
 if TYPE_CHECKING:
+    from barnabas.server.clock import Timer
     from barnabas.server.config import Listener
     from barnabas.server.network.backlog import Backlog
     from barnabas.server.network.request_memory import RequestMemory
@@ -88,6 +89,8 @@ class Connection:
     4. An answer that is ready never stands behind a wait that could end: those in front of it are
        hurried (``Delayed.hurry``), so that a long poll holds nobody up.
     5. ``held_bytes`` is what the broker's budget counts for this peer (``RequestMemory``).
+    6. No request is started while ``_is_served`` is false: before the peer is admitted, and while
+       it has to wait because of a quota. Answers leave nevertheless.
     """
 
     def __init__(self, resources: ConnectionResources, listener: Listener) -> None:
@@ -122,7 +125,9 @@ class Connection:
         self._task_running = False
         self._proceeding = False
         self._read_paused = False
-        self._admitted = False
+        self._is_served = False
+        self._throttled_until = 0.0
+        self._throttle_timer: Timer | None = None
         self._finishing = False
         self._reason: str | None = None  # for which it finishes, if it is the peer's fault
 
@@ -144,10 +149,13 @@ class Connection:
         if name:
             self.client.address = name[0]
             self.client.peer = f"{name[0]}:{name[1]}"
+        self.client.throttle = self.throttle
         self._resources.owner.made(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.client.is_closing = True
+        self.client.throttle = no_connection
+        self._stop_throttle()
         self._transport = None
         self._receiver.close()
         if self._sender is not None:
@@ -227,7 +235,7 @@ class Connection:
         """
         Begin to serve the peer, now that there is room for it.
         """
-        self._admitted = True
+        self._is_served = True
         if self._receiver.has_frame or self._read_paused:
             self._proceed()
 
@@ -241,9 +249,10 @@ class Connection:
     @property
     def is_admitted(self) -> bool:
         """
-        Whether the peer is served; otherwise it waits for another one to leave.
+        Whether the peer is served; otherwise it waits for another one to leave, or because of a
+        quota.
         """
-        return self._admitted
+        return self._is_served
 
     @property
     def waiting(self) -> bool:
@@ -300,9 +309,35 @@ class Connection:
         """
         self._finishing = True
         self._reason = reason
+        if self._throttle_timer is not None:
+            self._stop_throttle()
+            self._is_served = True
         self._pause_reading()
         self._hurry()
         self._proceed()
+
+    def throttle(self, seconds: float) -> None:
+        """
+        Read nothing from the peer for so long, and start nothing that it has sent (KIP-219).
+        """
+        until = self._resources.now() + seconds
+        if self._finishing or self.client.is_closing or until <= self._throttled_until:
+            return
+        self._stop_throttle()
+        self._is_served = False
+        self._throttled_until = until
+        self._throttle_timer = self._resources.clock.call_later(seconds, self._end_throttle)
+
+    def _end_throttle(self) -> None:
+        self._throttle_timer = None
+        self._is_served = True
+        self._arriving_since = _NEVER  # The peer could not go on.
+        self._proceed()
+
+    def _stop_throttle(self) -> None:
+        if self._throttle_timer is not None:
+            self._throttle_timer.cancel()
+            self._throttle_timer = None
 
     def close(self, reason: str | None = None) -> None:
         """
@@ -344,7 +379,7 @@ class Connection:
         self._proceeding = True
         try:
             while (
-                self._admitted
+                self._is_served
                 and not self._task_running
                 and not sender.is_blocked
                 and (not slots or resources.queued_requests < limit)
@@ -381,7 +416,7 @@ class Connection:
         is_held = has_frame or sender.is_blocked
         if (
             has_frame
-            and self._admitted
+            and self._is_served
             and not self._task_running
             and not sender.is_blocked
             and not (self._unseen and self._is_behind_unseen())
@@ -391,7 +426,7 @@ class Connection:
             self._pause_reading()
             if not is_held and not self._slots:
                 self.close(self._reason)
-        elif is_held or not self._admitted or self._waits_for_memory:
+        elif is_held or not self._is_served or self._waits_for_memory:
             self._receiver.keep()
             self._pause_reading()
         elif self._read_paused and self._transport is not None:

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
-from barnabas.protocol.structs import struct
-from barnabas.server.config.connection_limits import parse_limits
+from barnabas.protocol.structs import fresh, struct
+from barnabas.server.config.connection_limits import listener_rate, parse_limits
 from barnabas.server.network.connection import Connection
 from barnabas.server.network.request_memory import LOOK_EVERY_S
 from barnabas.server.network.resources import ConnectionResources
@@ -32,11 +32,13 @@ from barnabas.server.resources.descriptors import (
 )
 from barnabas.server.resources.memory import trim_heap
 from barnabas.storage.fs.open_files import OpenFiles
+from barnabas.storage.units import INT_MAX, SECONDS
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
     from barnabas.server.config import BrokerConfig
     from barnabas.server.metrics import Metrics
+    from barnabas.server.network.connection_rates import ConnectionRates
     from barnabas.server.network.resources import Dispatch
     from barnabas.server.security.security import Security
 
@@ -58,11 +60,23 @@ class ConnectionLimits:
     total: int
     per_address: int
     by_address: Mapping[str, int]  # exceptions
+    rate: int | None = None  # new ones in a second; None for no limit
+    rates: Mapping[str, int | None] = fresh(factory=dict)  # by listener
+
+    @property
+    def has_rate(self) -> bool:
+        """
+        Whether connections may come too fast.
+        """
+        return self.rate is not None or any(rate is not None for rate in self.rates.values())
 
     @classmethod
-    def of(cls, config: BrokerConfig) -> ConnectionLimits:
+    def of(
+        cls, config: BrokerConfig, texts: Mapping[str, str | None] | None = None
+    ) -> ConnectionLimits:
         """
-        What *config* says. It may block, while names of hosts are resolved to addresses.
+        What *config* says, or *texts*, if it is about a single listener. It may block, while names
+        of hosts are resolved to addresses.
         """
         by_address = {
             str(address[0]): count
@@ -70,7 +84,23 @@ class ConnectionLimits:
             for *_, address in socket.getaddrinfo(host, None)
         }
         total = min(config.max_connections, most_connections())
-        return cls(total, config.max_connections_per_ip, by_address)
+        rate = config.max_connection_creation_rate
+        texts = config.given if texts is None else texts
+        rates = {
+            listener.name: listener_rate(listener.name, texts, rate)
+            for listener in config.client_listeners
+        }
+        return cls(
+            total,
+            config.max_connections_per_ip,
+            by_address,
+            _limited(rate),
+            {name: _limited(rate) for name, rate in rates.items()},
+        )
+
+
+def _limited(rate: int) -> int | None:
+    return None if rate == INT_MAX else rate
 
 
 class Connections:
@@ -94,9 +124,11 @@ class Connections:
         *,
         security: Security,
         open_files: OpenFiles | None = None,
+        texts: Mapping[str, str | None] | None = None,
     ) -> None:
         """
         Args:
+            texts: all options as texts, with those of single listeners that are stored.
             open_files: those of logs, which have the descriptors that connections leave.
         """
         self.resources = ConnectionResources(
@@ -119,7 +151,10 @@ class Connections:
         self._left = 0  # connections, since the heap was trimmed
         self._gone = asyncio.Event()
         self._by_address: Tally[str] = Tally()
-        self._limits = ConnectionLimits.of(config)
+        self._metrics = metrics
+        self._rates: ConnectionRates | None = None  # None while there is no limit
+        self._limits = ConnectionLimits.of(config, texts)
+        self._limit_rates()
         if self._limits.total < config.max_connections:
             logger.info(
                 "at most %d connections are served: of the %s descriptors that the system allows,"
@@ -137,6 +172,12 @@ class Connections:
         A peer has connected: serve it, let it wait, or close it.
         """
         self._accepted.value += 1
+        if self._rates is None:
+            self._welcome(connection)
+        else:
+            self._rates.arrived(connection)
+
+    def _welcome(self, connection: Connection) -> None:
         address = connection.client.address
         self._by_address[address] += 1
         allowed = self._limits.by_address.get(address, self._limits.per_address)
@@ -157,6 +198,8 @@ class Connections:
         """
         A peer is gone.
         """
+        if self._rates is not None and self._rates.forget(connection):
+            return
         self._by_address[connection.client.address] -= 1
         if not self._by_address[connection.client.address]:
             del self._by_address[connection.client.address]
@@ -181,14 +224,51 @@ class Connections:
         Go by *limits* from now on. Connections that are over them stay; none follow for so long.
         """
         self._limits = limits
+        self._limit_rates()
         while self._held and len(self._open) < limits.total:
             self._admit(self._held.popleft())
+
+    def limit_address_rate(self, address: str | None, rate: float | None) -> None:
+        """
+        How many connections of an *address*, or of each that has no limit of its own, may come in a
+        second; None for no limit.
+        """
+        if rate is not None or self._rates is not None:
+            self._need_rates().limit_address(address, rate)
+
+    def _limit_rates(self) -> None:
+        limits = self._limits
+        if limits.has_rate or self._rates is not None:
+            self._need_rates().limit(limits.rate, limits.rates)
+
+    def _need_rates(self) -> ConnectionRates:
+        if self._rates is None:
+            # Few brokers have any.
+            from barnabas.server.network.connection_rates import (  # noqa: PLC0415
+                ConnectionRates,
+            )
+            from barnabas.server.security.quotas.rate import Windows  # noqa: PLC0415
+
+            config = self._config
+            self._rates = ConnectionRates(
+                Windows(config.quota_window_num, config.quota_window_size_seconds * SECONDS),
+                self._clock,
+                welcome=self._welcome,
+                may_hold=lambda waiting: waiting + len(self._held) < self._most_held(),
+                throttled=self._count_throttled,
+            )
+        return self._rates
+
+    def _count_throttled(self, quota: str, throttle_ms: int) -> None:
+        self._metrics.count_throttled("connections_throttled", quota, throttle_ms)
 
     async def drain(self, seconds: float) -> None:
         """
         Answer what was asked, for at most that long, and close all connections.
         """
         self._gone.clear()
+        if self._rates is not None:
+            self._rates.close()
         for connection in (*self._held, *self._open):
             connection.finish()
         if self._open:

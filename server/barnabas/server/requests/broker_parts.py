@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
+    from barnabas.server.requests.dispatch import ActiveQuotas
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
@@ -62,6 +63,7 @@ class BrokerParts:
     advertised_address: AdvertisedAddressCheck
     security: Security
     delegation_tokens: Callable[[], DelegationTokens]
+    quotas: ActiveQuotas
     authorizer: StandardAuthorizer | None = None  # None allows everything
 
     @property

@@ -6,6 +6,7 @@ The client at the other end of a connection, as requests know it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.server.security.principal import ANONYMOUS
@@ -43,6 +44,7 @@ class Client:
         "principal",
         "queue_place",
         "software",
+        "throttle",
     )
 
     def __init__(self, listener: Listener, address: str = "", peer: str = "?") -> None:
@@ -66,6 +68,8 @@ class Client:
         self.is_closing = False
         """Whether the client receives no further answers."""
         self.queue_place = -1.0
+        self.throttle: Callable[[float], None] = no_connection
+        """Reads nothing from the client for so many seconds."""
 
     @property
     def is_authenticated(self) -> bool:
@@ -87,3 +91,9 @@ class Client:
         if self.software is not None:
             client += f" ({self.software.name} {self.software.version})"
         return f"{client} at {self.peer}"
+
+
+def no_connection(_seconds: float) -> None:
+    """
+    There is nothing to read.
+    """

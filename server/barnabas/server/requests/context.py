@@ -48,10 +48,12 @@ if TYPE_CHECKING:
     from barnabas.protocol.headers import RequestHeader
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
+    from barnabas.server.requests.quotas import MeteredRequest
     from barnabas.server.requests.registry import Answer, Later
     from barnabas.server.requests.route import Route
     from barnabas.server.scheduling.turns import Work
     from barnabas.server.security.acl.permissions import Permission
+    from barnabas.server.topics.creation import Charge
 
 logger = logging.getLogger(__name__)
 
@@ -246,6 +248,12 @@ class RequestContext:
 
     # What the client may do
 
+    def metered(self) -> MeteredRequest | None:
+        """
+        Itself, if what it uses is counted: there are quotas.
+        """
+        return None
+
     def allows(self, permission: Permission, name: str) -> bool:
         """
         Whether the client may do this with the resource *name*; the log says if it may not.
@@ -295,6 +303,17 @@ class RequestContext:
         if permission.resource_type == ResourceType.CLUSTER:
             raise error(f"{self.route.name} needs {permission}.")
         raise error
+
+    def charge(self, strict_from: int, *, is_told: bool = True) -> Charge | None:
+        """
+        What counts the partitions that the request creates or deletes, before it does so; None if
+        nobody counts.
+
+        Args:
+            strict_from: the first version of the API in which what is over a quota is refused.
+            is_told: the answer says how long the client has to wait.
+        """
+        return None
 
     # The answer
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.server.requests.authenticating import RawToken
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
+    from barnabas.server.requests.quotas import RequestQuotas
 
 Answer: TypeAlias = "list[Buffer] | tuple[RequestContext | RawToken, Pending] | None"
 """
@@ -35,6 +36,19 @@ The buffers of an answer; or a request and what is going to give its answer; or 
 API_VERSIONS = apis.API_VERSIONS.key
 
 
+class ActiveQuotas:
+    """
+    Has the quotas of clients while there are any.
+
+    Every request asks for them: of an object of a compiled class that is a few instructions.
+    """
+
+    __slots__ = ("current",)
+
+    def __init__(self) -> None:
+        self.current: RequestQuotas | None = None
+
+
 class Dispatcher:
     """
     Finds the handler of each request and calls it.
@@ -42,6 +56,7 @@ class Dispatcher:
 
     def __init__(self, handlers: Mapping[int, Registration], broker: BrokerParts) -> None:
         self._broker = broker
+        self._quotas: ActiveQuotas = broker.quotas
         self._handlers = handlers
         self._routes: dict[tuple[int, int], Route] = {}
 
@@ -66,7 +81,11 @@ class Dispatcher:
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
             return self._unsupported(header)
-        context = RequestContext(self._broker, client, header, route, len(frame))
+        quotas = self._quotas.current
+        if quotas is None:
+            context = RequestContext(self._broker, client, header, route, len(frame))
+        else:
+            context = quotas.metered(self._broker, client, header, route, len(frame))
         if authentication is not None:
             from barnabas.server.requests.authenticating import check_allowed
 

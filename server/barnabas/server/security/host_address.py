@@ -26,3 +26,14 @@ def host_address(address: str) -> str:
     groups = ":".join(f"{high << 8 | low:x}" for high, low in pairs)
     scope = f"%{parsed.scope_id}" if parsed.scope_id else ""
     return f"{groups}{scope}"
+
+
+def is_address(name: str) -> bool:
+    """
+    Whether *name* is an address, and not the name of a host.
+    """
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

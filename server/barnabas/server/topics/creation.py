@@ -8,7 +8,7 @@ are those of Kafka's ``ReplicationControlManager``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.errors import (
@@ -35,6 +35,11 @@ from barnabas.server.scheduling.turns import Steps
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 
+Charge: TypeAlias = Callable[[int], None]
+"""
+Counts partitions that are going to be created or deleted, or raises ThrottlingQuotaExceeded
+(KIP-599).
+"""
 Assignment = Mapping[int, Sequence[int]]
 """
 The brokers of each partition, the first of them its leader.
@@ -80,7 +85,10 @@ class CreationPlan:
 
 
 def plan_creation(
-    image: MetadataImage, topics: Sequence[CreatableTopic], rules: CreationRules
+    image: MetadataImage,
+    topics: Sequence[CreatableTopic],
+    rules: CreationRules,
+    charge: Charge | None = None,
 ) -> Steps[CreationPlan]:
     """
     Plan the topics of one request, whose names are distinct.
@@ -93,7 +101,7 @@ def plan_creation(
     for topic in topics:
         yield
         try:
-            yield from _plan_topic(image, topic, rules, plan)
+            yield from _plan_topic(image, topic, rules, plan, charge)
         except KafkaError as error:
             plan.errors[topic.name] = without_frames(error)
     check_size(plan.records)
@@ -111,11 +119,17 @@ def _check_size(topics: Sequence[CreatableTopic], rules: CreationRules) -> None:
 
 
 def _plan_topic(
-    image: MetadataImage, topic: CreatableTopic, rules: CreationRules, plan: CreationPlan
+    image: MetadataImage,
+    topic: CreatableTopic,
+    rules: CreationRules,
+    plan: CreationPlan,
+    charge: Charge | None,
 ) -> Steps[None]:
     _check_name(image, topic.name)
     configs = _check_configs(topic, rules)
     assignment = _assign(image, topic, rules)
+    if charge is not None:
+        charge(len(assignment))
     topic_id = rules.new_id()
     plan.records.append((records.TopicRecord(name=topic.name, topic_id=topic_id), 0))
     plan.records += _config_records(image, topic.name, configs)

@@ -26,6 +26,7 @@ from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.topics.creation import (
     MAX_PARTITIONS_PER_REQUEST,
+    Charge,
     check_manual_assignment,
     new_partition,
     place_replicas,
@@ -44,7 +45,10 @@ class PartitionCreationPlan:
 
 
 def plan_partition_creation(
-    image: MetadataImage, wanted: Sequence[CreatePartitionsTopic], directory: UUID
+    image: MetadataImage,
+    wanted: Sequence[CreatePartitionsTopic],
+    directory: UUID,
+    charge: Charge | None = None,
 ) -> Steps[PartitionCreationPlan]:
     """
     Plan the topics of one request, whose names are distinct.
@@ -56,7 +60,7 @@ def plan_partition_creation(
     for one in wanted:
         yield
         try:
-            made = _plan_topic(image, one, directory)
+            made = _plan_topic(image, one, directory, charge)
             if len(plan.records) + len(made) > MAX_PARTITIONS_PER_REQUEST:
                 raise PolicyViolation("Excessively large number of partitions per request.")
         except KafkaError as error:
@@ -72,7 +76,10 @@ def plan_partition_creation(
 
 
 def _plan_topic(
-    image: MetadataImage, wanted: CreatePartitionsTopic, directory: UUID
+    image: MetadataImage,
+    wanted: CreatePartitionsTopic,
+    directory: UUID,
+    charge: Charge | None,
 ) -> dict[int, PartitionRegistration]:
     topic = image.topics_by_name.get(wanted.name)
     if topic is None:
@@ -81,6 +88,8 @@ def _plan_topic(
     _check_count(wanted, there)
     if wanted.count - there > MAX_PARTITIONS_PER_REQUEST:
         raise PolicyViolation("Excessively large number of partitions per request.")
+    if charge is not None:
+        charge(wanted.count - there)
     indexes = range(there, wanted.count)
     factor = len(topic.partitions[0].replicas)
     if wanted.assignments is None:

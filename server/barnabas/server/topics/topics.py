@@ -21,6 +21,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     NotLeaderOrFollower,
     UnknownTopicId,
+    without_frames,
 )
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features
@@ -43,7 +44,7 @@ from barnabas.storage.uuids import random_uuid
 if TYPE_CHECKING:
     from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
     from barnabas.protocol.messages.create_topics import CreatableTopic
-    from barnabas.server.topics.creation import CreationPlan, CreationRules
+    from barnabas.server.topics.creation import Charge, CreationPlan, CreationRules
     from barnabas.server.topics.partition_creation import PartitionCreationPlan
     from barnabas.server.topics.reassignment import PartitionChanges
 
@@ -152,7 +153,11 @@ class Topics:
     # Changes
 
     async def create(
-        self, topics: Sequence[CreatableTopic], *, validate_only: bool = False
+        self,
+        topics: Sequence[CreatableTopic],
+        *,
+        validate_only: bool = False,
+        charge: Charge | None = None,
     ) -> CreationPlan:
         """
         Create the topics of a request, whose names are distinct. The plan has an error for each
@@ -163,16 +168,16 @@ class Topics:
             TooManyOpenFiles: no descriptor is left for the logs; no topic was created.
             KafkaStorageError: the metadata log cannot be written.
         """
-        return await self._controller.change(partial(self._create, topics, validate_only))
+        return await self._controller.change(partial(self._create, topics, validate_only, charge))
 
-    async def create_missing(self, names: Iterable[str]) -> None:
+    async def create_missing(self, names: Iterable[str], charge: Charge | None = None) -> None:
         """
         Create topics automatically, with the default settings.
 
         Illegal names and existing topics are left out. Failures are logged.
         """
         wanted = await self._controller.in_turns(self._default_topics(names))
-        plan = await self._controller.change(partial(self._create, wanted, False))
+        plan = await self._controller.change(partial(self._create, wanted, False, charge))
         await self._controller.in_turns(map_in_steps(self._log_refused, plan.errors.items()))
 
     def _default_topics(self, names: Iterable[str]) -> Steps[list[CreatableTopic]]:
@@ -191,7 +196,11 @@ class Topics:
             logger.warning("Topic %s could not be created: %s", name, error)
 
     async def add_partitions(
-        self, wanted: Sequence[CreatePartitionsTopic], *, validate_only: bool = False
+        self,
+        wanted: Sequence[CreatePartitionsTopic],
+        *,
+        validate_only: bool = False,
+        charge: Charge | None = None,
     ) -> PartitionCreationPlan:
         """
         Add the partitions of a request, whose topics are distinct. The plan has an error for each
@@ -201,9 +210,13 @@ class Topics:
             TooManyOpenFiles: no descriptor is left for the logs; no partition was added.
             KafkaStorageError: the metadata log cannot be written.
         """
-        return await self._controller.change(partial(self._add_partitions, wanted, validate_only))
+        return await self._controller.change(
+            partial(self._add_partitions, wanted, validate_only, charge)
+        )
 
-    async def delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
+    async def delete(
+        self, topic_ids: Sequence[UUID], charge: Charge | None = None
+    ) -> dict[UUID, KafkaError]:
         """
         Delete topics.
 
@@ -213,7 +226,7 @@ class Topics:
         Raises:
             KafkaStorageError: the metadata log cannot be written.
         """
-        return await self._controller.change(partial(self._delete, topic_ids))
+        return await self._controller.change(partial(self._delete, topic_ids, charge))
 
     async def change_partitions(self, work: Callable[[PartitionChanges], Steps[T]]) -> T:
         """
@@ -245,10 +258,12 @@ class Topics:
 
         await self._controller.change(open_all)
 
-    async def _create(self, topics: Sequence[CreatableTopic], validate_only: bool) -> CreationPlan:
+    async def _create(
+        self, topics: Sequence[CreatableTopic], validate_only: bool, charge: Charge | None
+    ) -> CreationPlan:
         from barnabas.server.topics.creation import plan_creation
 
-        steps = plan_creation(self._image, topics, self._rules())
+        steps = plan_creation(self._image, topics, self._rules(), charge)
         plan = await self._controller.in_turns(steps)
         if validate_only:
             return plan
@@ -269,11 +284,14 @@ class Topics:
             logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
 
     async def _add_partitions(
-        self, wanted: Sequence[CreatePartitionsTopic], validate_only: bool
+        self,
+        wanted: Sequence[CreatePartitionsTopic],
+        validate_only: bool,
+        charge: Charge | None,
     ) -> PartitionCreationPlan:
         from barnabas.server.topics.partition_creation import plan_partition_creation
 
-        steps = plan_partition_creation(self._image, wanted, self._directory())
+        steps = plan_partition_creation(self._image, wanted, self._directory(), charge)
         plan = await self._controller.in_turns(steps)
         if validate_only:
             return plan
@@ -289,13 +307,21 @@ class Topics:
             logger.info("Added %d partitions to topic %s", len(indexes), name)
         return plan
 
-    async def _delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
+    async def _delete(
+        self, topic_ids: Sequence[UUID], charge: Charge | None
+    ) -> dict[UUID, KafkaError]:
         errors: dict[UUID, KafkaError] = {}
         topics = []
         for topic_id in topic_ids:
             topic = self.get_by_id(topic_id)
             if topic is None:
                 errors[topic_id] = UnknownTopicId()
+                continue
+            try:
+                if charge is not None:
+                    charge(len(topic.partitions))
+            except KafkaError as error:
+                errors[topic_id] = without_frames(error)
             else:
                 topics.append(topic)
         check_size(topics)

@@ -24,6 +24,7 @@ from barnabas.server.config.compatibility import (
     INERT_OPTIONS,
     REFUSED_OPTIONS,
 )
+from barnabas.server.config.connection_limits import listener_rate
 from barnabas.server.config.security import LISTENER_PREFIX
 from barnabas.server.dynamic_config.admin.changes import (
     AlterResource,
@@ -43,6 +44,7 @@ from barnabas.server.dynamic_config.brokers import (
 )
 from barnabas.server.security.security import Security
 from barnabas.storage.config.option_values import ConfigError, OptionType, Update
+from barnabas.storage.units import INT_MAX
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
@@ -247,11 +249,11 @@ class BrokerConfigKind(ConfigKind):
                 option.parse(text)
             supposed = self._configs.supposing(known, per_broker=per_broker)
             check_transition(self._configs, supposed)
+            texts = self._configs.texts_with(configs, per_broker=per_broker)
             if self._security is not None:
-                self._security.check(
-                    self._configs.texts_with(configs, per_broker=per_broker),
-                    reads_again=sets_listeners,
-                )
+                self._security.check(texts, reads_again=sets_listeners)
+            for listener in self._configs.static.client_listeners:
+                listener_rate(listener.name, texts, INT_MAX)
         except ConfigError as error:
             raise InvalidRequest(str(error)) from error
 

@@ -1,0 +1,422 @@
+"""
+Clients that produce or fetch more bytes than they may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.fetch import FetchRequest, ReplicaState
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.produce import ProduceRequest
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
+from tests.support.quotas import ANYBODY, clock_of, set_quotas, waits
+from tests.support.server import (
+    START_MS,
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    running,
+    until,
+)
+from tests.support.session_client import SessionClient
+from tests.support.wire_client import WireClient, request_frame
+
+pytestmark = pytest.mark.broker(topics={"t": 2})
+
+BURST_S: Final = 10
+"""
+The seconds of a quota that a quiet client may use at once: (quota.window.num - 1) windows.
+"""
+KB: Final = batch("x" * 1008)
+"""
+About a kilobyte. A request with it has a size of which a quota can be a tenth.
+"""
+LAST_NAMED: Final = 12
+"""
+The last version of Produce and of Fetch that goes by names.
+"""
+
+
+def size_of(request: ProduceRequest, version: int = LAST_NAMED, client_id: str = "t") -> int:
+    """
+    What Kafka counts: a request without the four bytes of its size.
+    """
+    return len(request_frame(request, version, 0, client_id)) - 4
+
+
+def at_once(size: int) -> int:
+    """
+    The least quota, a whole number, with which a quiet client may use so much.
+    """
+    return -(-size // BURST_S)
+
+
+# Produce
+
+
+async def test_a_producer_over_its_quota_is_told_to_wait_and_not_read(broker: TestBroker) -> None:
+    request = produce_request("t", KB)
+    size = size_of(request)
+    await set_quotas(broker, ANYBODY, producer_byte_rate=size)
+    async with await broker.client() as client:
+        for _ in range(BURST_S):
+            assert 0 == (await client.ask(request, LAST_NAMED)).throttle_time_ms
+
+        answer = await client.ask(request, LAST_NAMED)
+
+        assert 1000 == answer.throttle_time_ms
+        assert 0 == answer.responses[0].partition_responses[0].error_code
+        await waits(broker, client.ask(ApiVersionsRequest(), 0), 1.0)
+
+
+async def test_the_wait_is_for_what_is_over_the_quota(broker: TestBroker) -> None:
+    request = produce_request("t", KB)
+    await set_quotas(broker, ANYBODY, producer_byte_rate=10)
+    async with await broker.client() as client:
+        answer = await client.ask(request, LAST_NAMED)
+
+        expected = (size_of(request) / BURST_S - 10) / 10 * BURST_S * 1000
+        assert round(expected) == answer.throttle_time_ms
+
+
+async def test_what_was_sent_in_advance_waits_as_well(broker: TestBroker) -> None:
+    """
+    Requests behind the one that is over the quota were received with it.
+    """
+    request = produce_request("t", KB)
+    await set_quotas(broker, ANYBODY, producer_byte_rate=at_once(size_of(request)))
+    async with await broker.client() as client:
+        client.send(*[request] * 3, version=LAST_NAMED)
+
+        assert 0 == (await client.receive()).throttle_time_ms
+        told = (await client.receive()).throttle_time_ms
+        assert 10_000 == told
+        await waits(broker, client.receive(), told / 1000)
+
+
+async def test_a_producer_that_wants_no_answer_is_not_read_either(broker: TestBroker) -> None:
+    request = produce_request("t", KB, acks=0)
+    await set_quotas(broker, ANYBODY, producer_byte_rate=at_once(size_of(request)))
+    async with await broker.client() as client:
+        for _ in range(2):
+            client.send(request, version=LAST_NAMED)
+            client.expect_no_answer()
+
+        await waits(broker, client.ask(ApiVersionsRequest(), 0), 10.0)
+
+    assert 2 == broker.partitions.expect("t", 0).log.log_end_offset
+
+
+async def test_no_counter_is_kept_without_quotas(broker: TestBroker) -> None:
+    assert broker.parts is not None
+    assert None is broker.parts.quotas.current
+    await set_quotas(broker, ANYBODY, producer_byte_rate=1)
+    assert None is not broker.parts.quotas.current
+
+    await set_quotas(broker, ANYBODY, producer_byte_rate=None)
+
+    assert None is broker.parts.quotas.current
+
+
+async def test_a_quota_counts_for_connections_that_are_open(broker: TestBroker) -> None:
+    request = produce_request("t", KB)
+    async with await broker.client() as client:
+        assert 0 == (await client.ask(request, LAST_NAMED)).throttle_time_ms
+        await set_quotas(broker, ANYBODY, producer_byte_rate=10)
+        told = (await client.ask(request, LAST_NAMED)).throttle_time_ms
+        assert told
+
+        await set_quotas(broker, ANYBODY, producer_byte_rate=10**6)
+
+        answer = await waits(broker, client.ask(request, LAST_NAMED), told / 1000)
+        assert 0 == answer.throttle_time_ms
+
+
+async def test_quotas_are_there_after_a_restart() -> None:
+    files, clock = MemoryFiles(), ManualClock(START_MS)
+    async with running(files, clock) as broker:
+        await broker.create("t")
+        await set_quotas(broker, ANYBODY, producer_byte_rate=10)
+
+    async with running(files, clock) as broker, await broker.client() as client:
+        assert (await client.ask(produce_request("t", KB), LAST_NAMED)).throttle_time_ms
+
+
+async def test_a_broker_stops_though_clients_wait() -> None:
+    async with running() as broker:
+        await broker.create("t")
+        await set_quotas(broker, ANYBODY, producer_byte_rate=10)
+        async with await broker.client() as client:
+            client.send(*[produce_request("t", KB)] * 2, version=LAST_NAMED)
+            assert (await client.receive()).throttle_time_ms
+
+            async with asyncio.timeout(10):
+                await broker.stop()
+
+            assert (await client.receive()).throttle_time_ms, "what was received is answered"
+            assert await client.disconnected()
+
+
+async def test_a_client_that_is_gone_is_forgotten(broker: TestBroker) -> None:
+    await set_quotas(broker, ANYBODY, producer_byte_rate=10)
+    async with await broker.client() as client:
+        assert (await client.ask(produce_request("t", KB), LAST_NAMED)).throttle_time_ms
+    # Of a peer that is not read from nobody hears that it is gone.
+    await clock_of(broker).pass_time(200.0)
+
+    await until(lambda: broker.connections is not None and not len(broker.connections))
+
+
+@pytest.mark.parametrize("version", ProduceRequest.api.versions)
+async def test_every_version_of_a_produce_is_told(broker: TestBroker, version: int) -> None:
+    topic = await broker.topic_id("t") if version > LAST_NAMED else "t"
+    await set_quotas(broker, ANYBODY, producer_byte_rate=10)
+    async with await broker.client() as client:
+        answer = await client.ask(produce_request(topic, KB), version)
+
+        assert answer.throttle_time_ms > 0
+
+
+async def test_a_user_shares_its_quota_and_clients_do_not(broker: TestBroker) -> None:
+    request = produce_request("t", KB)
+    await set_quotas(broker, {"user": "ANONYMOUS"}, producer_byte_rate=at_once(size_of(request)))
+    async with await broker.client() as one, await broker.client("u") as other:
+        assert 0 == (await one.ask(request, LAST_NAMED)).throttle_time_ms
+        assert 0 < (await other.ask(request, LAST_NAMED)).throttle_time_ms
+
+    await set_quotas(broker, {"user": "ANONYMOUS"}, producer_byte_rate=None)
+    await set_quotas(broker, ANYBODY, producer_byte_rate=at_once(size_of(request)))
+    async with await broker.client("v") as one, await broker.client("w") as other:
+        assert 0 == (await one.ask(request, LAST_NAMED)).throttle_time_ms
+        assert 0 == (await other.ask(request, LAST_NAMED)).throttle_time_ms
+
+
+@pytest.mark.broker(topics={"t": 1}, quota_window_num="3", quota_window_size_seconds="5")
+async def test_the_options_say_over_which_time_rates_are_taken(broker: TestBroker) -> None:
+    request = produce_request("t", KB)
+    await set_quotas(broker, ANYBODY, producer_byte_rate=at_once(size_of(request)))
+    async with await broker.client() as client:
+        assert 0 == (await client.ask(request, LAST_NAMED)).throttle_time_ms
+        assert 10_000 == (await client.ask(request, LAST_NAMED)).throttle_time_ms
+
+
+async def test_what_is_throttled_is_in_the_metrics(broker: TestBroker) -> None:
+    await set_quotas(broker, ANYBODY, producer_byte_rate=10, consumer_byte_rate=10)
+    async with await broker.client() as client, await broker.client("c") as consumer:
+        produced = await client.ask(produce_request("t", KB), LAST_NAMED)
+        fetched = await consumer.ask(fetch_request(fetch_topic("t", {0: 0})), LAST_NAMED)
+
+    for quota, answer in (("produce", produced), ("fetch", fetched)):
+        assert 1 == broker.metrics.value("requests_throttled", quota=quota)
+        told = broker.metrics.value("throttle_time_ms", quota=quota)
+        assert answer.throttle_time_ms == told > 0
+
+
+async def test_a_request_that_fails_counts_no_bytes(broker: TestBroker) -> None:
+    """
+    As in Kafka: the bytes are counted with an answer that has partitions.
+    """
+    await set_quotas(broker, ANYBODY, producer_byte_rate=1)
+    async with await broker.client() as client:
+        request = produce_request(
+            "t", batch("x", is_transactional=True, producer_id=5, base_sequence=0)
+        )
+        assert 0 == (await client.ask(request, LAST_NAMED)).throttle_time_ms
+
+
+# Fetch
+
+
+async def fill(broker: TestBroker, batches: int, partition: int = 0) -> None:
+    async with await broker.client("filler") as client:
+        for _ in range(batches):
+            await client.ask(produce_request("t", KB, partition=partition), LAST_NAMED)
+
+
+def everything(offset: int = 0, most: int = 1 << 20, **options: Any) -> FetchRequest:
+    return fetch_request(fetch_topic("t", {0: offset}, partition_max_bytes=most), **options)
+
+
+def one(offset: int) -> FetchRequest:
+    """
+    A request for one batch.
+    """
+    return everything(offset, len(KB))
+
+
+def records_in(answer: Any) -> int:
+    return sum(len(p.records or b"") for topic in answer.responses for p in topic.partitions)
+
+
+async def test_a_consumer_over_its_quota_gets_nothing_until_it_has_waited(
+    broker: TestBroker,
+) -> None:
+    await fill(broker, 2)
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=150)
+    async with await broker.client() as client:
+        assert len(KB) == records_in(await client.ask(one(0), LAST_NAMED))
+
+        answer = await client.ask(one(1), LAST_NAMED)
+
+        assert answer.throttle_time_ms > 0
+        assert [] == answer.responses
+        assert 0 == answer.error_code
+        while answer.throttle_time_ms:  # what went out before has to leave the windows first
+            seconds = answer.throttle_time_ms / 1000
+            answer = await waits(broker, client.ask(one(1), LAST_NAMED), seconds)
+        assert len(KB) == records_in(answer)
+
+
+async def test_what_was_not_sent_does_not_count(broker: TestBroker) -> None:
+    await fill(broker, 1)
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=10)
+    async with await broker.client() as client:
+        told = [(await client.ask(everything(), LAST_NAMED)).throttle_time_ms]
+        for _ in range(2):
+            work = client.ask(everything(), LAST_NAMED)
+            told.append((await waits(broker, work, told[-1] / 1000)).throttle_time_ms)
+
+    assert 1 == len(set(told))
+
+
+async def test_an_answer_is_no_larger_than_a_quiet_client_may_have(broker: TestBroker) -> None:
+    """
+    As in Kafka only records are limited so, and the little that is around them takes a moment.
+    """
+    await fill(broker, 10)
+    most = 3 * len(KB) + 100
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=at_once(most))
+    async with await broker.client() as client:
+        answer = await client.ask(everything(), LAST_NAMED)
+        assert 0 < answer.throttle_time_ms < 300
+
+        seconds = answer.throttle_time_ms / 1000
+        answer = await waits(broker, client.ask(everything(), LAST_NAMED), seconds)
+
+        assert 0 == answer.throttle_time_ms
+        assert most <= records_in(answer) < most + BURST_S
+
+
+async def test_a_fetch_that_waited_is_counted_when_it_is_answered(broker: TestBroker) -> None:
+    await set_quotas(broker, {"client-id": "t"}, consumer_byte_rate=10)
+    async with await broker.client() as client:
+        waiting = asyncio.ensure_future(
+            client.ask(everything(max_wait_ms=10_000, min_bytes=500), LAST_NAMED)
+        )
+        await until(lambda: broker.fetches.waiting)
+
+        await fill(broker, 1)
+
+        answer = await waiting
+        assert answer.throttle_time_ms
+        assert [] == answer.responses
+
+
+async def test_no_more_bytes_are_waited_for_than_may_be_sent(broker: TestBroker) -> None:
+    await fill(broker, 2)
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=at_once(len(KB) + 100))
+    async with await broker.client() as client, asyncio.timeout(10):
+        answer = await client.ask(everything(max_wait_ms=10_000, min_bytes=1 << 20), LAST_NAMED)
+
+        assert answer.throttle_time_ms < 1000
+
+
+async def test_a_session_tells_later_what_a_throttled_answer_left_out(broker: TestBroker) -> None:
+    await set_quotas(broker, {"client-id": "t"}, consumer_byte_rate=150)
+    async with await broker.client() as wire:
+        client = SessionClient(wire, "t", LAST_NAMED)
+        client.offsets = {0: 0, 1: 0}
+        session_id = (await client.fetch()).session_id
+        assert session_id
+        await fill(broker, 1, 0)
+        assert 0 == (await client.fetch()).throttle_time_ms
+        await fill(broker, 1, 1)
+
+        answer = await client.fetch()
+
+        assert answer.throttle_time_ms
+        assert session_id == answer.session_id
+        assert [] == answer.responses
+        while answer.throttle_time_ms:
+            answer = await waits(broker, client.fetch(), answer.throttle_time_ms / 1000)
+    assert {0: [0], 1: [0]} == {index: list(found) for index, found in client.records.items()}
+
+
+async def test_a_throttled_fetch_begins_no_session(broker: TestBroker) -> None:
+    await fill(broker, 1)
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=1)
+    async with await broker.client() as client:
+        answer = await client.ask(everything(session_epoch=0), LAST_NAMED)
+
+        assert 0 == answer.session_id
+        assert 0 == len(broker.fetch_sessions)
+
+
+async def test_a_follower_is_not_throttled(broker: TestBroker) -> None:
+    await fill(broker, 1)
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=1)
+    async with await broker.client() as client:
+        answer = await client.ask(everything(replica_id=7), LAST_NAMED)
+        assert 0 == answer.throttle_time_ms
+
+        by_id = fetch_request(
+            fetch_topic(await broker.topic_id("t"), {0: 0}),
+            replica_state=ReplicaState(replica_id=7, replica_epoch=0),
+        )
+        assert 0 == (await client.ask(by_id, 17)).throttle_time_ms
+
+
+@pytest.mark.parametrize("version", FetchRequest.api.versions)
+async def test_every_version_of_a_fetch_is_told(broker: TestBroker, version: int) -> None:
+    await fill(broker, 1)
+    topic = await broker.topic_id("t") if version > LAST_NAMED else "t"
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=10)
+    async with await broker.client() as client:
+        answer = await client.ask(fetch_request(fetch_topic(topic, {0: 0})), version)
+
+        assert answer.throttle_time_ms > 0
+        assert [] == answer.responses
+
+
+async def test_the_size_of_an_answer_is_that_of_its_bytes(broker: TestBroker) -> None:
+    """
+    Without the header, and with the four bytes of the size, as Kafka counts.
+    """
+    await fill(broker, 1)
+    async with await broker.client() as client:
+        client.send(everything(), version=LAST_NAMED)
+        frame = await client.receive_frame()
+    size = 4 + len(frame) - 5
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=1)
+    async with await broker.client() as client:
+        answer = await client.ask(everything(), LAST_NAMED)
+
+    assert (size - BURST_S) * 1000 == answer.throttle_time_ms
+
+
+async def test_other_requests_count_no_bytes(broker: TestBroker) -> None:
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=1, producer_byte_rate=1)
+    async with await broker.client() as client:
+        for _ in range(5):
+            beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m" * 1000)
+            answer = await client.ask(beat, 3)
+            assert ErrorCode.NONE != answer.error_code
+            assert 0 == answer.throttle_time_ms
+
+
+async def test_a_client_without_a_client_id_has_the_quota_of_its_user(broker: TestBroker) -> None:
+    request = produce_request("t", KB)
+    await set_quotas(broker, ANYBODY, producer_byte_rate=1)
+    async with await WireClient.open(broker.port, client_id=None) as client:
+        assert 0 == (await client.ask(request, LAST_NAMED)).throttle_time_ms
+        await set_quotas(broker, {"user": None}, producer_byte_rate=1)
+        assert 0 < (await client.ask(request, LAST_NAMED)).throttle_time_ms

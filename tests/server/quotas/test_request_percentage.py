@@ -1,0 +1,271 @@
+"""
+Clients whose requests take more time than they may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Final
+
+import pytest
+
+from barnabas.protocol.codec.schema import fields
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
+from barnabas.protocol.messages.fetch import FetchRequest
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
+from barnabas.server.requests.registry import HANDLERS
+from barnabas.server.requests.timing import TimedAwaitable, timed_steps
+from barnabas.server.scheduling.turns import Steps
+from tests.support.quotas import ANYBODY, set_quotas, waits
+from tests.support.server import (
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    until,
+)
+
+pytestmark = pytest.mark.broker(topics={"t": 1})
+
+HEARTBEAT: Final = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+
+
+async def limit_time(broker: TestBroker, percentage: float, step_s: float = 0.1) -> None:
+    """
+    Limit the time of all clients; it goes on by a step each time that it is looked at.
+    """
+    await set_quotas(broker, ANYBODY, request_percentage=percentage)
+    assert broker.parts is not None
+    assert broker.parts.quotas.current is not None
+    broker.parts.quotas.current.now = stepping(step_s)
+
+
+def stepping(step_s: float) -> Callable[[], float]:
+    steps = count()
+    return lambda: next(steps) * step_s
+
+
+async def test_a_client_waits_for_the_time_that_its_requests_take(broker: TestBroker) -> None:
+    """
+    0.1 s are a rate of 1 % over 10 s, and 10 % of a second over the quota of 0.5 %: no wait is
+    longer than a window.
+    """
+    await limit_time(broker, 0.95)
+    async with await broker.client() as client:
+        answer = await client.ask(HEARTBEAT, 3)
+        assert 526 == answer.throttle_time_ms
+        await waits(broker, client.ask(ApiVersionsRequest(), 0), 0.526)
+
+
+async def test_nobody_waits_longer_than_a_window(broker: TestBroker) -> None:
+    await limit_time(broker, 0.01)
+    async with await broker.client() as client:
+        assert 1000 == (await client.ask(HEARTBEAT, 3)).throttle_time_ms
+
+
+async def test_a_client_within_its_time_does_not_wait(broker: TestBroker) -> None:
+    await limit_time(broker, 1.0)
+    async with await broker.client() as client:
+        assert 0 == (await client.ask(HEARTBEAT, 3)).throttle_time_ms
+
+
+@pytest.mark.parametrize(
+    ("request_", "version"),
+    [
+        (MetadataRequest(topics=None), 12),  # in steps
+        (CreateTopicsRequest(topics=[], timeout_ms=1000), 7),  # in a task
+        (fetch_request(fetch_topic("t", {0: 0})), 12),
+        (produce_request("t", batch("x")), 9),
+        (ApiVersionsRequest(client_software_name="a", client_software_version="1"), 3),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+async def test_time_counts_however_a_request_is_served(
+    broker: TestBroker, request_: Any, version: int
+) -> None:
+    await limit_time(broker, 1e-6)
+    async with await broker.client() as client:
+        assert 1000 == (await client.ask(request_, version)).throttle_time_ms
+    assert 1 == broker.metrics.value("requests_throttled", quota="request")
+
+
+async def test_a_throttled_fetch_is_empty_and_its_bytes_do_not_count(broker: TestBroker) -> None:
+    async with await broker.client("producer") as client:
+        await client.ask(produce_request("t", batch("x" * 1000)), 9)
+    await set_quotas(broker, ANYBODY, consumer_byte_rate=120)
+    await limit_time(broker, 1e-6)
+    async with await broker.client() as client:
+        answer = await client.ask(fetch_request(fetch_topic("t", {0: 0})), 12)
+        assert [] == answer.responses
+        await set_quotas(broker, ANYBODY, request_percentage=None)
+
+        work = client.ask(fetch_request(fetch_topic("t", {0: 0})), 12)
+        answer = await waits(broker, work, 1.0)
+
+        assert 0 == answer.throttle_time_ms
+        assert answer.responses[0].partitions[0].records
+
+
+async def test_the_time_of_a_fetch_that_waits_is_none(broker: TestBroker) -> None:
+    """
+    0.1 s for what it does at first, and nothing for the minute afterwards.
+    """
+    await limit_time(broker, 100.0, 0.0)
+    assert broker.parts is not None
+    assert broker.parts.quotas.current is not None
+    quotas = broker.parts.quotas.current
+    now = [0.0]
+    quotas.now = lambda: now[0]
+    async with await broker.client() as client:
+        request = FetchRequest(
+            topics=[fetch_topic("t", {0: 0})], max_wait_ms=10_000_000, min_bytes=1
+        )
+        work = asyncio.ensure_future(client.ask(request, 12))
+        await until(lambda: broker.fetches.waiting)
+        now[0] = 60.0
+        async with await broker.client("producer") as producer:
+            await producer.ask(produce_request("t", batch("x")), 9)
+
+        assert 0 == (await work).throttle_time_ms
+
+
+async def test_the_longer_wait_counts(broker: TestBroker) -> None:
+    await set_quotas(broker, ANYBODY, producer_byte_rate=1)
+    await limit_time(broker, 1e-6)
+    async with await broker.client() as client:
+        answer = await client.ask(produce_request("t", batch("x" * 1000)), 9)
+
+    assert 1000 < answer.throttle_time_ms
+    assert 1 == broker.metrics.value("requests_throttled", quota="produce")
+    assert 0 == broker.metrics.value("requests_throttled", quota="request")
+
+
+async def test_what_has_no_answer_costs_no_time(broker: TestBroker) -> None:
+    await limit_time(broker, 1e-6)
+    async with await broker.client() as client:
+        client.send(produce_request("t", batch("x"), acks=0), version=9)
+        client.expect_no_answer()
+        assert 1000 == (await client.ask(HEARTBEAT, 3)).throttle_time_ms
+
+
+async def test_requests_of_brokers_are_exempt(broker: TestBroker) -> None:
+    await limit_time(broker, 1e-6)
+    async with await broker.client() as client:
+        await client.ask(WriteTxnMarkersRequest(markers=[]), 1)
+        follower = fetch_request(fetch_topic("t", {0: 0}), replica_id=5)
+        assert 0 == (await client.ask(follower, 12)).throttle_time_ms
+    assert 0 == broker.metrics.value("requests_throttled")
+
+
+async def test_an_error_tells_as_well(broker: TestBroker) -> None:
+    await limit_time(broker, 1e-6)
+    async with await broker.client() as client:
+        answer = await client.ask(fetch_request(fetch_topic("t", {0: 0}), isolation_level=9), 12)
+        assert 1000 == answer.throttle_time_ms
+
+
+def test_every_answer_has_a_place_for_the_wait_but_for_those_of_kafka_that_have_none() -> None:
+    without = {
+        handler.name
+        for handler in HANDLERS.values()
+        if "throttle_time_ms" not in {field.name for field in fields(handler.response)}
+    }
+
+    assert {
+        "DescribeQuorum",
+        "SaslAuthenticate",
+        "SaslHandshake",
+        "WriteTxnMarkers",
+    } == without
+
+
+# Timing
+
+
+class Watch:
+    """
+    Stands for a request: counts the stretches of its time.
+    """
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def resume(self) -> bool:
+        self.log.append("resume")
+        return True
+
+    def pause(self) -> None:
+        self.log.append("pause")
+
+
+def three_steps() -> Steps[int]:
+    yield
+    yield
+    return 7
+
+
+def test_each_step_is_timed() -> None:
+    watch: Any = Watch()
+    result = []
+
+    def work() -> Steps[None]:
+        result.append((yield from timed_steps(three_steps(), watch)))
+
+    for _ in work():
+        watch.log.append("others")
+
+    assert [7] == result
+    assert ["resume", "pause", "others"] * 2 + ["resume", "pause"] == watch.log
+
+
+async def test_an_awaitable_is_timed_while_it_does_not_wait() -> None:
+    watch: Any = Watch()
+    event = asyncio.Event()
+
+    async def work() -> int:
+        await event.wait()
+        await asyncio.sleep(0)
+        return 7
+
+    task = asyncio.ensure_future(TimedAwaitable(work(), watch))
+    await asyncio.sleep(0)
+    watch.log.append("others")
+    event.set()
+
+    assert 7 == await task
+    assert ["resume", "pause", "others", *["resume", "pause"] * 2] == watch.log
+
+
+async def test_a_timed_task_can_be_cancelled() -> None:
+    watch: Any = Watch()
+    ended = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    task = asyncio.ensure_future(TimedAwaitable(work(), watch))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert [True] == ended
+
+
+async def test_an_error_of_a_timed_task_comes_through() -> None:
+    async def work() -> None:
+        await asyncio.sleep(0)
+        raise KeyError(1)
+
+    watch: Any = Watch()
+    with pytest.raises(KeyError):
+        await TimedAwaitable(work(), watch)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import io
 from pathlib import Path
 
 import pytest
@@ -59,10 +60,27 @@ def test_what_is_formatted_is_left_alone(
 
     assert 1 == main(["format", *directory])
     assert "is formatted already; --ignore-formatted leaves it" in capsys.readouterr().err
-    assert 1 == main(["format", *directory, "-g", "-S", ALICE])
+    assert 0 == main(["format", *directory, "-g", "-S", "SCRAM-SHA-256=[name=bob,password=b]"])
     assert "no user was added" in capsys.readouterr().err
     assert 0 == main(["format", *directory, "--ignore-formatted"])
     assert ["alice"] == users(tmp_path)
+
+
+def test_users_are_read_from_a_file_or_from_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "users"
+    file.write_text(f"{ALICE}\n\nSCRAM-SHA-512=[name=bob,password=b]\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("SCRAM-SHA-512=[name=carol,password=c]\n"))
+    data = tmp_path / "data"
+
+    arguments = ["--data-dir", str(data), "-S", f"@{file}", "-S", "@-"]
+    assert 0 == main(["format", *arguments])
+
+    assert ["alice", "bob", "carol"] == users(data)
+    assert 2 == main(["format", "--data-dir", str(tmp_path / "other"), "-S", f"@{tmp_path}/none"])
+    assert "users cannot be read from" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_wrong_option_formats_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

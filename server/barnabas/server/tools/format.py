@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +36,8 @@ from barnabas.storage.state_files.meta_properties import META_PROPERTIES
 
 DEFAULT_ITERATIONS: Final = 4096
 SALT_BYTES: Final = 24
+FROM_FILE: Final = "@"
+STANDARD_INPUT: Final = "-"
 _SPEC: Final = re.compile(r"(?P<mechanism>[A-Za-z0-9-]+)=\[(?P<parts>.*)\]", re.DOTALL)
 _PART: Final = re.compile(r'\s*(?P<key>[a-z]+)=(?:"(?P<quoted>[^"]*)"|(?P<plain>[^,]*))(?:,|$)')
 _KEYS: Final = ("name", "password", "iterations", "salt", "saltedpassword")
@@ -68,7 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="USER",
         help="a user, as 'SCRAM-SHA-512=[name=alice,password=secret]', with iterations=N and"
-        " salt=BASE64 if wanted; may be repeated",
+        " salt=BASE64 if wanted; or @FILE with such users, one in a line, and @- for standard"
+        " input, so that no password is among the arguments; may be repeated",
     )
     parser.add_argument(
         "-g",
@@ -86,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     if options.data_dir is not None:
         assignments.append(f"log.dirs={options.data_dir}")
     try:
-        users = [parse_scram(text) for text in options.add_scram]
+        users = [parse_scram(text) for text in _users(options.add_scram)]
         config = load_settings(
             file=options.config, environment=os.environ, assignments=assignments
         ).config()
@@ -107,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
             " running broker with kafka-configs",
             file=sys.stderr,
         )
-        return 1
+        return 0
     try:
         cluster_id = prepare_directories(
             directories,
@@ -126,6 +129,26 @@ def run(options: argparse.Namespace) -> int:
         + (f", with the users {names}" if names else "")
     )
     return 0
+
+
+def _users(given: Sequence[str]) -> Iterator[str]:
+    """
+    The text of each user, also of those in files.
+
+    Raises:
+        InvalidScram: a file cannot be read.
+    """
+    for text in given:
+        if not text.startswith(FROM_FILE):
+            yield text
+            continue
+        name = text.removeprefix(FROM_FILE)
+        try:
+            lines = sys.stdin.read() if name == STANDARD_INPUT else Path(name).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise InvalidScram(f"users cannot be read from {name}: {reason}") from None
+        yield from filter(None, map(str.strip, lines.splitlines()))
 
 
 def parse_scram(text: str) -> UserScramCredentialRecord:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.internal_topics import metadata_records as records
+from barnabas.protocol.structs import replace
 from barnabas.server.cluster.errors import InconsistentMetadata, UnsupportedFeatureLevel
 from barnabas.server.cluster.image import MetadataImage
 
@@ -266,6 +267,23 @@ def test_records_of_no_effect_are_kept() -> None:
         for record, _ in image.as_records()
         if not isinstance(record, records.FeatureLevelRecord)
     )
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("principal", "alice"), ("operation", 99), ("pattern_type", 2), ("resource_name", "")],
+)
+def test_access_control_that_cannot_be_does_not_stay_unseen(field: str, value: object) -> None:
+    """
+    What an entry is meant to deny would be allowed.
+    """
+    with pytest.raises(InconsistentMetadata, match=f"access control entry {UUID(int=1)}: "):
+        image_of(replace(acl(1), **{field: value}))
+
+
+def test_access_control_that_is_not_there_cannot_be_removed() -> None:
+    with pytest.raises(InconsistentMetadata, match="no access control entry has the id"):
+        image_of(records.RemoveAccessControlEntryRecord(id=UUID(int=9)))
 
 
 names = st.sampled_from(["a", "b", "c.d", "c_e"])

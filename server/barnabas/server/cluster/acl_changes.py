@@ -5,7 +5,6 @@ Which records add and remove access control entries (Kafka ``AclControlManager``
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 from uuid import UUID
 
 from barnabas.protocol.errors import InvalidRequest, KafkaError
@@ -18,25 +17,9 @@ from barnabas.server.security.acl.bindings import (
     CLUSTER_NAME,
     AclBinding,
     AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    PatternType,
     ResourceType,
 )
 from barnabas.storage.uuids import random_uuid
-
-# What a filter may have.
-_TYPES: Final = frozenset(ResourceType) - {ResourceType.UNKNOWN}
-_PATTERNS: Final = frozenset(PatternType) - {PatternType.UNKNOWN}
-_OPERATIONS: Final = frozenset(AclOperation) - {AclOperation.UNKNOWN}
-_PERMISSIONS: Final = frozenset(AclPermissionType) - {AclPermissionType.UNKNOWN}
-# What an entry may have.
-_CONCRETE: Final = (
-    ("resourceType", "resource_type", _TYPES - {ResourceType.ANY}),
-    ("patternType", "pattern_type", _PATTERNS - {PatternType.ANY, PatternType.MATCH}),
-    ("operation", "operation", _OPERATIONS - {AclOperation.ANY}),
-    ("permissionType", "permission_type", _PERMISSIONS - {AclPermissionType.ANY}),
-)
 
 
 def check_new(entry: AclBinding) -> None:
@@ -44,19 +27,11 @@ def check_new(entry: AclBinding) -> None:
     Raises:
         InvalidRequest: there can be no such entry.
     """
-    for what, field, known in _CONCRETE:
-        number = getattr(entry, field)
-        if number not in known:
-            raise InvalidRequest(f"Invalid {what} {number}")
+    reason = entry.reason_invalid()
+    if reason is not None:
+        raise InvalidRequest(reason)
     if entry.resource_type == ResourceType.CLUSTER and entry.resource_name != CLUSTER_NAME:
         raise InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
-    if not entry.resource_name:
-        raise InvalidRequest("Invalid empty resource name")
-    if ":" not in entry.principal:
-        raise InvalidRequest(
-            f"Could not parse principal from `{entry.principal}` (no colon is present separating"
-            " the principal type from the principal name)"
-        )
 
 
 def check_filter(wanted: AclBindingFilter) -> None:
@@ -64,10 +39,9 @@ def check_filter(wanted: AclBindingFilter) -> None:
     Raises:
         InvalidRequest: the filter has a number that stands for nothing.
     """
-    if wanted.resource_type not in _TYPES or wanted.pattern_type not in _PATTERNS:
-        raise InvalidRequest("Unknown patternFilter.")
-    if wanted.operation not in _OPERATIONS or wanted.permission_type not in _PERMISSIONS:
-        raise InvalidRequest("Unknown entryFilter.")
+    reason = wanted.reason_invalid()
+    if reason is not None:
+        raise InvalidRequest(reason)
 
 
 def creation(

@@ -330,18 +330,19 @@ class MetadataImage:
         self.next_producer_id = record.next_producer_id
 
     def _apply_acl(self, record: records.AccessControlEntryRecord) -> None:
-        self.acls.add(
-            record.id,
-            AclBinding(
-                resource_type=record.resource_type,
-                resource_name=record.resource_name,
-                pattern_type=record.pattern_type,
-                principal=record.principal,
-                host=record.host,
-                operation=record.operation,
-                permission_type=record.permission_type,
-            ),
+        entry = AclBinding(
+            resource_type=record.resource_type,
+            resource_name=record.resource_name,
+            pattern_type=record.pattern_type,
+            principal=record.principal,
+            host=record.host,
+            operation=record.operation,
+            permission_type=record.permission_type,
         )
+        reason = entry.reason_invalid()
+        if reason is not None:
+            raise InconsistentMetadata(f"access control entry {record.id}: {reason}")
+        self.acls.add(record.id, entry)
 
     def _apply_remove_acl(self, record: records.RemoveAccessControlEntryRecord) -> None:
         if not self.acls.has_id(record.id):

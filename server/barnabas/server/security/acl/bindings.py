@@ -2,8 +2,7 @@
 Access control entries: what they say, and filters that find them (Kafka ``AclBinding``,
 ``AclBindingFilter``).
 
-Numbers that a newer Kafka may have left in the metadata log stand for themselves: such an entry is
-kept and shown, and matches nothing that is asked for here.
+An entry may come from a client or from the metadata log, and its numbers may be any.
 """
 
 # Compiled: see hatch_build.py.
@@ -92,9 +91,15 @@ The name of the only resource of the type CLUSTER.
 """
 
 
+_TYPES: Final = frozenset(map(int, ResourceType)) - {ResourceType.UNKNOWN}
+_PATTERNS: Final = frozenset(map(int, PatternType)) - {PatternType.UNKNOWN}
+_OPERATIONS: Final = frozenset(map(int, AclOperation)) - {AclOperation.UNKNOWN}
+_PERMISSIONS: Final = frozenset(map(int, AclPermissionType)) - {AclPermissionType.UNKNOWN}
+
+
 class AclBinding(NamedTuple):
     """
-    One entry. Its numbers are those of the enumerations above, or unknown.
+    One entry.
     """
 
     resource_type: int
@@ -104,6 +109,28 @@ class AclBinding(NamedTuple):
     host: str
     operation: int
     permission_type: int
+
+    def reason_invalid(self) -> str | None:
+        """
+        Why there can be no such entry, None if there can (Kafka
+        ``AclControlManager.validateNewAcl``).
+        """
+        for what, number, concrete in (
+            ("resourceType", self.resource_type, _TYPES - {ResourceType.ANY}),
+            ("patternType", self.pattern_type, _PATTERNS - {PatternType.ANY, PatternType.MATCH}),
+            ("operation", self.operation, _OPERATIONS - {AclOperation.ANY}),
+            ("permissionType", self.permission_type, _PERMISSIONS - {AclPermissionType.ANY}),
+        ):
+            if number not in concrete:
+                return f"Invalid {what} {number}"
+        if not self.resource_name:
+            return "Resource name should not be empty"
+        if ":" not in self.principal:
+            return (
+                f"Could not parse principal from `{self.principal}` (no colon is present"
+                " separating the principal type from the principal name)"
+            )
+        return None
 
     def stands_for(self, name: str) -> bool:
         """
@@ -126,6 +153,16 @@ class AclBindingFilter(NamedTuple):
     host: str | None
     operation: int
     permission_type: int
+
+    def reason_invalid(self) -> str | None:
+        """
+        Why the filter means nothing, None if it does.
+        """
+        if self.resource_type not in _TYPES or self.pattern_type not in _PATTERNS:
+            return "Unknown patternFilter."
+        if self.operation not in _OPERATIONS or self.permission_type not in _PERMISSIONS:
+            return "Unknown entryFilter."
+        return None
 
     def matches(self, entry: AclBinding) -> bool:
         """

@@ -30,6 +30,14 @@ MILLISECOND = datetime.timedelta(milliseconds=1)
 DURATIONS = st.integers(-(2**40), 2**40)
 MOMENTS = st.integers(0, 2**32).map((1000).__mul__)
 NUMBERS = {
+    **dict.fromkeys(("max_lifetime_ms", "renew_period_ms", "expiry_time_period_ms"), DURATIONS),
+    **dict.fromkeys(
+        (
+            *("issue_timestamp", "expiry_timestamp", "max_timestamp"),
+            *("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"),
+        ),
+        MOMENTS,
+    ),
     "error_code": st.sampled_from([int(code) for code in ErrorCode]),
     "log_append_time_ms": st.just(-1) | MOMENTS,
     "retention_time_ms": DURATIONS,

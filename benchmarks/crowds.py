@@ -18,19 +18,21 @@ import json
 import resource
 import select
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
 from benchmarks.wire import ask, fetch_request, metadata_request, produce_request
 from tests.support.broker_process import Barnabas, cpu_seconds, resident_bytes
+from tests.support.certificates import Certificates
 
 MiB: Final = 2**20
 ANNOUNCED_BYTES: Final = 90_000_000
@@ -42,6 +44,10 @@ How long a crowd is there before it counts: 1,000 first requests at a time are s
 GONE_S: Final = 10.0
 WAVE: Final = 1000
 TOPIC: Final = "crowds"
+HANDSHAKING: Final = "handshaking"
+"""
+The crowd on the listener with TLS.
+"""
 
 
 class Healthy(NamedTuple):
@@ -125,10 +131,33 @@ def idle(port: int, count: int) -> Iterator[list[socket.socket]]:
         time.sleep(1)
 
 
+def handshaking(port: int, count: int) -> Iterator[list[socket.socket]]:
+    """
+    A handshake of TLS is begun and not finished. The first half of it is sent a byte at a time.
+    """
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    with suppress(ssl.SSLWantReadError):
+        context.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    hello = outgoing.read()
+    half = len(hello) // 2
+    peers = [connect(port) for _ in range(count)]
+    for peer in peers:
+        peer.sendall(hello[:half])
+    for at in range(half, len(hello) - 1):
+        yield peers
+        for peer in peers:
+            peer.sendall(hello[at : at + 1])
+        time.sleep(1)
+    while True:
+        yield peers
+
+
 CROWDS: Final[dict[str, tuple[Callable[[int, int], Iterator[list[socket.socket]]], int]]] = {
     "announcing": (announcing, 1000),
     "not_reading": (not_reading, 1000),
     "idle": (idle, 10_000),
+    HANDSHAKING: (handshaking, 1000),
 }
 
 
@@ -208,7 +237,8 @@ def measure(broker: Barnabas, name: str, pairs: int, seconds: float) -> Figures:
     for _ in range(pairs):
         before = resident_bytes(broker.pid)
         alone = healthy(broker.port, broker.pid, seconds)
-        with beside(name, broker.port):
+        port = broker.ports["SSL"] if name == HANDSHAKING else broker.port
+        with beside(name, port):
             time.sleep(SETTLED_S)
             there = healthy(broker.port, broker.pid, seconds)
             more.append(resident_bytes(broker.pid) - before)
@@ -256,7 +286,8 @@ def run(names: Sequence[str], pairs: int, seconds: float) -> None:
     """
     for name in names:
         with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
-            broker = Barnabas(Path(directory))
+            certificates = Certificates(Path(directory) / "certificates")
+            broker = Barnabas(Path(directory), settings=certificates.settings(), secured=["SSL"])
             broker.start()
             stack.callback(broker.close)
             with connect(broker.port) as connection:

@@ -4,7 +4,7 @@ Which records add and remove access control entries (Kafka ``AclControlManager``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from barnabas.protocol.errors import InvalidRequest, KafkaError
@@ -83,20 +83,27 @@ def _unused_id(acls: Acls) -> UUID:
 
 
 def deletion(
-    acls: Acls, filters: Sequence[AclBindingFilter], made: list[Versioned]
+    acls: Acls,
+    filters: Sequence[AclBindingFilter],
+    made: list[Versioned],
+    found_one: Callable[[AclBinding], None],
 ) -> Steps[list[list[AclBinding] | KafkaError]]:
     """
     Plan the removal of all entries that *filters* mean.
 
     Args:
         made: gets the records.
+        found_one: called with each entry for each filter that means it; what it raises ends the
+            plan.
 
     Returns:
         For each filter, the entries, also those that an earlier filter means; or its error.
 
     Raises:
         InvalidRequest: they mean too many.
+        PolicyViolation: there are too many filters.
     """
+    check_size(filters)
     outcomes: list[list[AclBinding] | KafkaError] = []
     there = acls.items()
     removed: set[UUID] = set()
@@ -112,6 +119,7 @@ def deletion(
             yield
             if not wanted.matches(entry):
                 continue
+            found_one(entry)
             found.append(entry)
             if acl_id not in removed:
                 removed.add(acl_id)

@@ -32,6 +32,7 @@ from barnabas.protocol.messages.describe_acls import (
 )
 from barnabas.server.cluster import acl_changes
 from barnabas.server.cluster.image import Versioned
+from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import CloseConnection
@@ -153,10 +154,14 @@ def delete_acls(
 
 async def _delete(filters: list[AclBindingFilter], context: RequestContext) -> DeleteAclsResponse:
     controller = context.broker.controller
+    room = AnswerRoom()
+
+    def take_room(entry: AclBinding) -> None:
+        room.take(1, len(entry.resource_name) + len(entry.principal) + len(entry.host))
 
     async def delete() -> list[list[AclBinding] | KafkaError]:
         made: list[Versioned] = []
-        plan = acl_changes.deletion(context.broker.image.acls, filters, made)
+        plan = acl_changes.deletion(context.broker.image.acls, filters, made, take_room)
         outcomes = await controller.in_turns(plan)
         await controller.write(made)
         return outcomes

@@ -29,6 +29,7 @@ from barnabas.server.cluster.scram_credentials import (
     salted_password,
 )
 from barnabas.server.config import load_settings
+from barnabas.server.security.files import read_file
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.fs.disk import DiskFiles
@@ -144,8 +145,8 @@ def _users(given: Sequence[str]) -> Iterator[str]:
             continue
         name = text.removeprefix(FROM_FILE)
         try:
-            lines = sys.stdin.read() if name == STANDARD_INPUT else Path(name).read_text()
-        except (OSError, UnicodeDecodeError) as error:
+            lines = sys.stdin.read() if name == STANDARD_INPUT else read_file(name).decode()
+        except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise InvalidScram(f"users cannot be read from {name}: {reason}") from None
         yield from filter(None, map(str.strip, lines.splitlines()))

@@ -1,0 +1,78 @@
+"""
+Which access control entries are added and removed.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import InvalidRequest, PolicyViolation
+from barnabas.server.cluster.acl_changes import creation, deletion
+from barnabas.server.cluster.image import Versioned
+from barnabas.server.requests.answer_room import AnswerRoom
+from barnabas.server.requests.errors import CloseConnection
+from barnabas.server.scheduling.turns import finished
+from barnabas.server.security.acl.acls import Acls
+from barnabas.server.security.acl.bindings import AclBinding, AclBindingFilter
+
+ANY = 1
+EVERY = AclBindingFilter(ANY, None, ANY, None, None, ANY, ANY)
+
+
+def entry(name: str = "t", principal: str = "User:a", operation: int = 3) -> AclBinding:
+    return AclBinding(2, name, 3, principal, "*", operation, 3)
+
+
+def acls_of(*entries: AclBinding) -> Acls:
+    acls = Acls()
+    for number, each in enumerate(entries):
+        acls.add(UUID(int=number), each)
+    return acls
+
+
+def ignore(_entry: AclBinding) -> None:
+    pass
+
+
+def test_an_entry_is_made_once_and_a_wrong_one_stops_no_other() -> None:
+    made: list[Versioned] = []
+    wanted = [entry("there"), entry("new"), entry("new"), entry(principal="a"), entry(operation=1)]
+
+    outcomes = finished(creation(acls_of(entry("there")), wanted, made))
+
+    assert [None, None, None, InvalidRequest, InvalidRequest] == [
+        None if each is None else type(each) for each in outcomes
+    ]
+    assert 1 == len(made)
+
+
+def test_overlapping_filters_each_tell_what_they_mean_and_remove_it_once() -> None:
+    made: list[Versioned] = []
+    acls = acls_of(entry("t"), entry("u"))
+    of_t = EVERY._replace(resource_name="t")
+    unknown = EVERY._replace(operation=99)
+
+    both, one, wrong = finished(deletion(acls, [EVERY, of_t, unknown], made, ignore))
+
+    assert [entry("t"), entry("u")] == both
+    assert [entry("t")] == one
+    assert isinstance(wrong, InvalidRequest)
+    assert 2 == len(made)
+
+
+def test_an_answer_that_would_be_too_large_is_not_made() -> None:
+    """
+    Each filter has a copy of each entry in it.
+    """
+    room = AnswerRoom(100_000)
+    acls = acls_of(*(entry(f"t{number}") for number in range(20)))
+
+    with pytest.raises(CloseConnection, match="would take more than"):
+        finished(deletion(acls, [EVERY] * 20, [], lambda _: room.take(1)))
+
+
+def test_there_is_a_limit_of_filters() -> None:
+    with pytest.raises(PolicyViolation):
+        finished(deletion(acls_of(entry()), [EVERY] * 10_001, [], ignore))

@@ -51,7 +51,7 @@ class Difference(NamedTuple):
 
 class Tour:
     """
-    Both brokers, and whoever guides through them.
+    Both brokers, and a guide through each of them.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -54,7 +54,7 @@ class AlterResource:
     def check(self) -> None:
         """
         Raises:
-            InvalidRequest: the changes are invalid for any resource, whoever makes them.
+            InvalidRequest: the changes are invalid for any resource and any client.
         """
         names = [change.name for change in self.changes]
         if len(set(names)) < len(names):

@@ -36,7 +36,8 @@ The user and the client id whose requests are counted together; an empty one sta
 
 DEFAULT: Final = ""
 """
-In the place of a name: the users or clients that have no quota by name. No user and no client of a quota is empty.
+In the place of a name: the users or clients that have no quota by name. No user and no client of a
+quota is empty.
 """
 
 _NONE: Final = 0

@@ -67,6 +67,8 @@ DESCRIBE_PRODUCERS: Final = Api(61, versions=range(1), flexible=0)
 UNREGISTER_BROKER: Final = Api(64, versions=range(1), flexible=0)
 DESCRIBE_TRANSACTIONS: Final = Api(65, versions=range(1), flexible=0)
 LIST_TRANSACTIONS: Final = Api(66, versions=range(3), flexible=0)
+CONSUMER_GROUP_HEARTBEAT: Final = Api(68, versions=range(2), flexible=0)
+CONSUMER_GROUP_DESCRIBE: Final = Api(69, versions=range(2), flexible=0)
 LIST_CONFIG_RESOURCES: Final = Api(74, versions=range(2), flexible=0)
 DESCRIBE_TOPIC_PARTITIONS: Final = Api(75, versions=range(1), flexible=0)
 

@@ -30,6 +30,7 @@ from barnabas.server.config.listeners import SECURITY_PROTOCOLS
 from barnabas.server.coordinators import Coordinators
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, watch_cleaner
+from barnabas.server.dynamic_config.groups import GroupConfigs
 from barnabas.server.dynamic_config.settings import configure_parts
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.fetch.delayed import FetchPurgatory
@@ -390,6 +391,7 @@ class Broker:
             topics=topics,
             partitions=self.partitions,
             producer_ids=producer_ids,
+            config_of=GroupConfigs(topics.configs.brokers, metadata_log.image).of,
             server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
         )
 

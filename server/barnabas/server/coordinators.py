@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.image import Topic
     from barnabas.server.config import BrokerConfig
+    from barnabas.server.config.groups import GroupConfig
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
@@ -52,10 +53,12 @@ class Coordinators:
         topics: Topics,
         partitions: Partitions,
         producer_ids: ProducerIds,
+        config_of: Callable[[str], GroupConfig],
         server_version: Callable[[], int],
     ) -> None:
         """
         Args:
+            config_of: returns the configuration of a group.
             server_version: returns the ``transaction.version`` of the cluster.
         """
         self._options = options
@@ -66,6 +69,7 @@ class Coordinators:
         self._topics = topics
         self._partitions = partitions
         self._producer_ids = producer_ids
+        self._config_of = config_of
         self._server_version = server_version
 
     @cached_property
@@ -78,6 +82,8 @@ class Coordinators:
             io=self._io,
             background=self._background,
             turns=self._turns,
+            topics=self._topics,
+            config_of=self._config_of,
         )
         made.follow(self._topics, self._partitions)
         made.start()

@@ -18,8 +18,8 @@ from barnabas.protocol.internal_topics import group_records as schemas
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from barnabas.server.groups.describing import describe, listed
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern_group import ModernGroup
-from barnabas.server.groups.modern_records import ModernRecord, Role
+from barnabas.server.groups.modern.archive import ModernGroup
+from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.groups.records import decode_record
 from barnabas.server.groups.shard_state import MODERN_SESSION_TIMEOUT_MS
@@ -27,7 +27,7 @@ from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, Coordination
 from tests.support.some import some
 
-TYPES = [GroupType.CONSUMER, GroupType.SHARE, GroupType.STREAMS]
+TYPES = [GroupType.SHARE, GroupType.STREAMS]
 
 
 def key(schema: type[Any], *strings: str) -> bytes:
@@ -405,7 +405,7 @@ def test_its_members_go_when_their_sessions_run_out(group_type: GroupType) -> No
     assert isinstance(again, ModernGroup)
     assert again.is_empty
     (epoch,) = [r for r in c.batches[-1] if isinstance(r, ModernRecord) and r.role is Role.EPOCH]
-    assert (4, 0) == (epoch.read().epoch, epoch.read().metadata_hash)
+    assert (4, 0) == (epoch.value.epoch, epoch.value.metadata_hash)
 
 
 def test_offsets_of_topics_in_use_do_not_expire() -> None:

@@ -14,7 +14,7 @@ from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.modern_records import ModernRecord, Role
+from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.persistence import (
     empty_group_record,
     group_record,

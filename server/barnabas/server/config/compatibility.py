@@ -71,29 +71,13 @@ _INERT: Final[Mapping[str, str]] = {
         remote.log.storage.manager.class.path remote.log.storage.manager.impl.prefix
         remote.log.storage.system.enable
     """,
-    "consumer groups of KIP-848 are not supported yet": """
-        group.consumer.assignment.interval.ms group.consumer.assignors
-        group.consumer.heartbeat.interval.ms group.consumer.max.assignment.interval.ms
-        group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms
-        group.consumer.max.size group.consumer.migration.policy
-        group.consumer.min.assignment.interval.ms
-        group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
-        group.consumer.regex.refresh.interval.ms group.consumer.session.timeout.ms
-        group.coordinator.rebalance.protocols
-    """,
     "share groups are not supported": """
-        group.share.assignment.interval.ms group.share.assignors
-        group.share.delivery.count.limit group.share.heartbeat.interval.ms
-        group.share.initialize.retry.interval.ms group.share.max.assignment.interval.ms
-        group.share.max.delivery.count.limit group.share.max.heartbeat.interval.ms
+        group.share.delivery.count.limit group.share.max.delivery.count.limit
         group.share.max.partition.max.record.locks
-        group.share.max.record.lock.duration.ms group.share.max.session.timeout.ms
-        group.share.max.share.sessions group.share.max.size
-        group.share.min.assignment.interval.ms group.share.min.delivery.count.limit
-        group.share.min.heartbeat.interval.ms group.share.min.partition.max.record.locks
-        group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms
-        group.share.partition.max.record.locks group.share.persister.class.name
-        group.share.record.lock.duration.ms group.share.session.timeout.ms
+        group.share.max.record.lock.duration.ms group.share.max.share.sessions
+        group.share.min.delivery.count.limit group.share.min.partition.max.record.locks
+        group.share.min.record.lock.duration.ms group.share.partition.max.record.locks
+        group.share.persister.class.name group.share.record.lock.duration.ms
         share.coordinator.append.linger.ms share.coordinator.cached.buffer.max.bytes
         share.coordinator.cold.partition.snapshot.interval.ms
         share.coordinator.load.buffer.size
@@ -105,15 +89,6 @@ _INERT: Final[Mapping[str, str]] = {
         share.coordinator.state.topic.replication.factor
         share.coordinator.state.topic.segment.bytes share.coordinator.threads
         share.coordinator.write.timeout.ms share.fetch.purgatory.purge.interval.requests
-    """,
-    "streams groups are not supported": """
-        group.streams.assignment.interval.ms group.streams.heartbeat.interval.ms
-        group.streams.initial.rebalance.delay.ms
-        group.streams.max.assignment.interval.ms group.streams.max.heartbeat.interval.ms
-        group.streams.max.session.timeout.ms group.streams.max.size
-        group.streams.max.standby.replicas group.streams.min.assignment.interval.ms
-        group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms
-        group.streams.num.standby.replicas group.streams.session.timeout.ms
     """,
     "replication is not throttled, for there is none": """
         alter.log.dirs.replication.quota.window.num

@@ -63,7 +63,11 @@ def _lines() -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for option in LogConfig.options().values():
         yield _row(option, ", ".join(f"`{name}`" for name in option.synonyms) + " | ")
-    yield from _table("Groups' own options", GroupConfig, "Stored, without an effect yet.")
+    yield from _table(
+        "Groups' own options",
+        GroupConfig,
+        "Set by kafka-configs, for a group of any name.",
+    )
     yield from _table(
         "Subscriptions to metrics of clients",
         ClientMetricsConfig,

@@ -5,13 +5,19 @@ Assignments beside the assignors of Apache Kafka, in groups that change.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from barnabas.server.groups.assignors import range_assignor, simple_assignor, uniform_assignor
+from barnabas.server.groups.assignors import (
+    range_assignor,
+    simple_assignor,
+    sticky_assignor,
+    uniform_assignor,
+)
 from barnabas.server.groups.assignors.java_order import hashing
 from barnabas.server.groups.assignors.members import member_order
 from barnabas.server.groups.assignors.spec import (
@@ -21,6 +27,13 @@ from barnabas.server.groups.assignors.spec import (
     SubscriptionType,
     TopicIds,
     is_same,
+)
+from barnabas.server.groups.assignors.tasks import (
+    NO_TASKS,
+    StreamsMemberSpec,
+    SubtopologySpec,
+    Tasks,
+    TasksTuple,
 )
 from tests.support.java_programs import run_program
 
@@ -233,20 +246,116 @@ class Script:
         self.model.leave(member_id)
 
 
+class StreamsScript:
+    """
+    A random life of a streams group: the same for tasks.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.choose = random.Random(seed)
+        choose = self.choose
+        self.replicas = choose.choice([0, 0, 1, 1, 2, 3])
+        self.lines = [f"group\tsticky\t{self.replicas}"]
+        self.answers: list[str] = []
+        self.processes: dict[str, str] = {}
+        self.targets: dict[str, TasksTuple] = {}
+        self.topology: dict[str, SubtopologySpec] = {}
+        self.largest = 0
+        self.member_limit = choose.choice([1, 3, 6, 12, 30])
+        self.process_limit = choose.choice([1, 2, 4, 20])
+        self.task_limit = choose.choice([1, 5, 20, 60])
+        for _ in range(choose.randrange(1, 7)):
+            self.set_subtopology(f"{choose.randrange(12)}")
+
+    def run(self, rounds: int) -> None:
+        for _ in range(rounds):
+            what = self.choose.random()
+            present = list(self.processes)
+            if what < 0.07:
+                self.set_subtopology(f"{self.choose.randrange(12)}")
+            elif what < 0.3 and present:
+                self.leave(self.choose.choice(present))
+            elif what < 0.45 and present:
+                self.heartbeat(self.choose.choice(present))
+            elif len(present) < self.member_limit:
+                for _ in range(self.choose.choice([1, 1, 2, 8])):
+                    self.heartbeat(f"{UUID(int=self.choose.getrandbits(128))}")
+
+    def set_subtopology(self, subtopology_id: str) -> None:
+        count = self.choose.randrange(1, self.task_limit + 1)
+        old = self.topology.get(subtopology_id, SubtopologySpec(0, self.choose.random() < 0.6))
+        spec = SubtopologySpec(old.task_count + count, old.is_stateful)
+        self.topology[subtopology_id] = spec
+        state = "stateful" if spec.is_stateful else "stateless"
+        self.lines.append(f"subtopology\t{subtopology_id}\t{spec.task_count}\t{state}")
+
+    def leave(self, member_id: str) -> None:
+        self.lines.append(f"leave\t{member_id}")
+        del self.processes[member_id], self.targets[member_id]
+
+    def heartbeat(self, member_id: str) -> None:
+        process_id = self.processes.get(member_id)
+        if process_id is None or self.choose.random() < 0.1:
+            process_id = f"process-{self.choose.randrange(self.process_limit)}"
+        self.lines.append(f"member\t{member_id}\t{process_id}\t-")
+        order = member_order(self.processes, largest=self.largest, updated=member_id)
+        self.processes[member_id] = process_id
+        self.largest = max(self.largest, len(self.processes))
+        members = {
+            m: StreamsMemberSpec(self.processes[m], self.targets.get(m, NO_TASKS)) for m in order
+        }
+        assignments = sticky_assignor.assign(members, self.topology, self.replicas)
+        answer = []
+        for changed in order:
+            new = assignments[changed]
+            if changed not in self.targets or new != self.targets[changed]:
+                self.targets[changed] = new
+                answer.append(f"{changed}={'|'.join(map(shown_tasks, new))}")
+        self.answers.append("\t".join(answer))
+
+
+def shown_tasks(tasks: Tasks) -> str:
+    return ";".join(
+        f"{subtopology}:{','.join(map(str, numbers))}" for subtopology, numbers in tasks.items()
+    )
+
+
+def answers_of(scripts: Sequence[Script | StreamsScript]) -> Iterator[str]:
+    lines = (f"{line}\n" for script in scripts for line in script.lines)
+    return iter(run_program(SOURCE, lines=lines).split("\n")[1:])
+
+
+@pytest.fixture(autouse=True)
+def _same_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hashing, "java_release", int(run_program(SOURCE)))
+
+
 @pytest.mark.parametrize("assignor", ASSIGN)
-def test_assignments_are_kafkas(assignor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_assignments_are_kafkas(assignor: str) -> None:
     """
     Groups whose members and topics come, go and change get the same partitions, in records of the
     same order.
     """
-    release = int(run_program(SOURCE).strip())
-    monkeypatch.setattr(hashing, "java_release", release)
     scripts = [Script(assignor, seed) for seed in range(GROUPS)]
     for script in scripts:
         script.run(script.choose.randrange(2, 25))
 
-    lines = (f"{line}\n" for script in scripts for line in script.lines)
-    answers = iter(run_program(SOURCE, lines=lines).split("\n")[1:])
+    answers = answers_of(scripts)
+
+    for seed, script in enumerate(scripts):
+        for number, ours in enumerate(script.answers):
+            assert next(answers) == ours, f"seed {seed}, heartbeat {number}"
+
+
+def test_assignments_of_tasks_are_kafkas() -> None:
+    """
+    Streams groups get the same active and standby tasks.
+    """
+    scripts = [StreamsScript(seed) for seed in range(GROUPS)]
+    for script in scripts:
+        script.run(script.choose.randrange(2, 40))
+
+    answers = answers_of(scripts)
 
     for seed, script in enumerate(scripts):
         for number, ours in enumerate(script.answers):

@@ -4,15 +4,17 @@ What an assignor of partitions is told of a group, and what it answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import copied, string_hash
+
+K = TypeVar("K")
 
 Assignment: TypeAlias = Mapping[UUID, Sequence[int]]
 """
@@ -109,7 +111,7 @@ class GroupSpec(NamedTuple):
     """The partitions that a share group may have; None for all of their topics."""
 
 
-def is_same(assignment: Assignment, other: Assignment) -> bool:
+def is_same(assignment: Mapping[K, Collection[int]], other: Mapping[K, Collection[int]]) -> bool:
     """
     Whether both have the same partitions, in whatever orders.
     """
@@ -118,6 +120,6 @@ def is_same(assignment: Assignment, other: Assignment) -> bool:
     if assignment.keys() != other.keys():
         return False
     return all(
-        len(numbers) == len(other[topic_id]) and set(numbers) == set(other[topic_id])
-        for topic_id, numbers in assignment.items()
+        len(numbers) == len(other[key]) and set(numbers) == set(other[key])
+        for key, numbers in assignment.items()
     )

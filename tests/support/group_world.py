@@ -17,8 +17,8 @@ from barnabas.server.partitions.partition import Partition
 from barnabas.server.scheduling.background import Background
 from barnabas.server.scheduling.turns import Turns
 from barnabas.testing.manual_clock import ManualClock
-from tests.support.topic_table import TopicTable
 from tests.support.fragile_log import FragileLog
+from tests.support.topic_table import TopicTable
 
 OFFSETS_TOPIC_ID = UUID(int=17)
 

@@ -290,8 +290,10 @@ class _Join:
         return Answer(answer, self.version)
 
     def _rename(self, session: Session, known: Membership, member_id: str) -> None:
+        if member_id != known.member_id or member_id not in session.side.aliases:
+            known.ids += 1
         known.member_id = member_id
-        session.side.aliases[member_id] = f"the id of {self.member.name}"
+        session.side.aliases[member_id] = f"id {known.ids} of {self.member.name}"
 
     def _request(self, session: Session, known: Membership) -> JoinGroupRequest:
         owned = [

@@ -111,9 +111,11 @@ class Membership:
 
     Args:
         member_id: as it names itself; a broker may have given it.
+        ids: how many it has had.
     """
 
     member_id: str = ""
+    ids: int = 0
     epoch: int = 0
     assigned: dict[UUID, list[int]] = field(default_factory=dict)
 

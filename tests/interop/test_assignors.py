@@ -61,7 +61,7 @@ class Model:
         self.assignor = assignor
         self.topics: dict[str, tuple[UUID, int]] = {}
         self.assignable: dict[UUID, frozenset[int]] = {}
-        self.names: dict[str, list[str]] = {}
+        self.names: dict[str, tuple[str, ...]] = {}
         self.instances: dict[str, str | None] = {}
         self.targets: dict[str, Assignment] = {}
         self.largest = 0
@@ -78,7 +78,7 @@ class Model:
         assert assignments.keys() == spec.members.keys()
         if replaced is not None:
             self.leave(replaced)
-        self.names[member_id] = sorted(set(names))
+        self.names[member_id] = tuple(sorted(set(names)))
         self.instances[member_id] = instance_id
         self.largest = max(self.largest, len(self.names))
         answer = []
@@ -95,7 +95,8 @@ class Model:
         self, updated: str, instance_id: str | None, names: list[str], replaced: str | None
     ) -> GroupSpec:
         topic_ids = {name: topic_id for name, (topic_id, _) in self.topics.items()}
-        subscriptions = {m: TopicIds.of_names(n, topic_ids) for m, n in self.names.items()}
+        shared = {names: TopicIds.of_names(names, topic_ids) for names in self.names.values()}
+        subscriptions = {m: shared[names] for m, names in self.names.items()}
         subscriptions[updated] = TopicIds.of_names(names, topic_ids)
         targets = self.targets
         if replaced is not None:

@@ -46,14 +46,16 @@ def assign(group: GroupSpec, partition_counts: Mapping[UUID, int]) -> dict[str, 
         orders = {id(first): _order(first, len(first))}
     else:
         subscriptions = [member.subscribed_topic_ids for _, member in members]
-        orders = {
-            id(topic_ids): _order(topic_ids, topic_ids.name_count) for topic_ids in subscriptions
-        }
+        unique = {id(topic_ids): topic_ids for topic_ids in subscriptions}
+        orders = {key: _order(topic_ids, topic_ids.name_count) for key, topic_ids in unique.items()}
     ranges = _ranges_by_topic(subscriptions, partition_counts)
+    sources = {key: [ranges[topic_id] for topic_id in order] for key, order in orders.items()}
     assignments: dict[str, Assignment] = {}
     for (member_id, member), topic_ids in zip(members, subscriptions, strict=True):
-        parts = [(topic_id, next(ranges[topic_id])) for topic_id in orders[id(topic_ids)]]
-        assignment = {topic_id: numbers for topic_id, numbers in parts if numbers}
+        numbers = list(map(next, sources[id(topic_ids)]))
+        assignment = dict(zip(orders[id(topic_ids)], numbers, strict=True))
+        if not all(numbers):
+            assignment = {topic_id: part for topic_id, part in assignment.items() if part}
         assignments[member_id] = kept(assignment, member)
     return assignments
 

@@ -63,6 +63,7 @@ class _Builder:
         self._members = members
         self._partition_counts = partition_counts
         self._topic_ids = next(iter(members.values())).subscribed_topic_ids
+        self._subscribed = self._topic_ids.as_set
         for topic_id in self._topic_ids:
             if topic_id not in partition_counts:
                 raise TopicWithoutMetadata(topic_id)
@@ -123,12 +124,13 @@ class _Builder:
         """
         Leave a member what fits its quota, and return how many partitions it lacks.
         """
-        kept = [len(numbers) for topic_id, numbers in target.items() if topic_id in self._topic_ids]
-        if len(kept) == len(target) and sum(kept) <= quota:
-            return quota - sum(kept)
+        subscribed = self._subscribed
+        kept = sum(map(len, target.values()))
+        if kept <= quota and target.keys() <= subscribed:
+            return quota - kept
         copy = self._copy(member_id)
         for topic_id in topic_order(target):
-            if topic_id not in self._topic_ids:
+            if topic_id not in subscribed:
                 copy.remove_topic(topic_id)
             elif len(target[topic_id]) <= quota:
                 quota -= len(target[topic_id])
@@ -142,18 +144,21 @@ class _Builder:
 
     def _fill(self, unfilled: list[_Unfilled]) -> None:
         runs = iter(self._unassigned)
-        topic_id, numbers = next(runs)
+        run = next(runs)
+        start = 0
         for member_id, quota in unfilled:
             copy = self._copy(member_id)
             lacking = quota
             while lacking > 0:
-                while not numbers and (run := next(runs, None)):
-                    topic_id, numbers = run
-                given, numbers = numbers[:lacking], numbers[lacking:]
-                if not given:
-                    break
-                for number in given:
-                    copy.add(topic_id, number)
-                lacking -= len(given)
-        if numbers or any(run.numbers for run in runs):
+                given = run.numbers[start : start + lacking]
+                if given:
+                    copy.add(run.topic_id, given)
+                    start += len(given)
+                    lacking -= len(given)
+                else:
+                    following = next(runs, None)
+                    if following is None:
+                        break
+                    run, start = following, 0
+        if start < len(run.numbers) or any(later.numbers for later in runs):
             raise PartitionAssignorError("Some partitions have no member.")

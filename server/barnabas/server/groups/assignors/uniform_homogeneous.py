@@ -21,7 +21,7 @@ from barnabas.server.groups.assignors.assignment_copy import (
 from barnabas.server.groups.assignors.errors import PartitionAssignorError, TopicWithoutMetadata
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import copied, uuid_hash
-from barnabas.server.groups.assignors.java_order.partition_set import copied_order
+from barnabas.server.groups.assignors.java_order.partition_set import added_order, copied_order
 from barnabas.server.groups.assignors.spec import Assignment, MemberSpec
 
 
@@ -69,6 +69,8 @@ class _Builder:
                 raise TopicWithoutMetadata(topic_id)
         self._unassigned: list[_Run] = []
         self._copies: dict[str, AssignmentCopy] = {}
+        self._first: dict[str, Assignment] = {}
+        """The assignments of members that had none, if they have one topic."""
 
     def build(self) -> dict[str, Assignment]:
         if not self._topic_ids:
@@ -76,9 +78,23 @@ class _Builder:
         self._unassigned += self._free()
         self._fill(self._revoke())
         return {
-            member_id: chosen(self._copies.get(member_id), spec)
+            member_id: self._first.get(member_id) or chosen(self._copies.get(member_id), spec)
             for member_id, spec in self._members.items()
         }
+
+    def _give(
+        self, member_id: str, topic_id: UUID, numbers: Sequence[int], *, is_all: bool
+    ) -> None:
+        """
+        Give partitions to a member.
+
+        Args:
+            is_all: whether it gets no others.
+        """
+        if is_all and not self._members[member_id].target:
+            self._first[member_id] = {topic_id: tuple(added_order(numbers))}
+        else:
+            self._copy(member_id).add(topic_id, numbers)
 
     def _copy(self, member_id: str) -> AssignmentCopy:
         copy = self._copies.get(member_id)
@@ -93,13 +109,16 @@ class _Builder:
         owned: dict[UUID, list[Sequence[int]]] = {topic_id: [] for topic_id in self._topic_ids}
         for spec in self._members.values():
             for topic_id, numbers in spec.target.items():
-                if topic_id in owned:
-                    owned[topic_id].append(numbers)
+                if (known := owned.get(topic_id)) is not None:
+                    known.append(numbers)
         size = copied(self._topic_ids.name_count)
         for topic_id in HashOrder(uuid_hash, size, self._topic_ids):
+            count = self._partition_counts[topic_id]
             taken = set[int]().union(*owned[topic_id])
-            everything = range(self._partition_counts[topic_id])
-            yield _Run(topic_id, [number for number in everything if number not in taken])
+            if not taken:
+                yield _Run(topic_id, range(count))
+            elif len(taken) < count:
+                yield _Run(topic_id, [number for number in range(count) if number not in taken])
 
     def _revoke(self) -> list[_Unfilled]:
         """
@@ -144,21 +163,16 @@ class _Builder:
 
     def _fill(self, unfilled: list[_Unfilled]) -> None:
         runs = iter(self._unassigned)
-        run = next(runs)
+        run = next(runs, None)
         start = 0
         for member_id, quota in unfilled:
-            copy = self._copy(member_id)
             lacking = quota
-            while lacking > 0:
+            while lacking > 0 and run is not None:
                 given = run.numbers[start : start + lacking]
-                if given:
-                    copy.add(run.topic_id, given)
-                    start += len(given)
-                    lacking -= len(given)
-                else:
-                    following = next(runs, None)
-                    if following is None:
-                        break
-                    run, start = following, 0
-        if start < len(run.numbers) or any(later.numbers for later in runs):
+                self._give(member_id, run.topic_id, given, is_all=len(given) == quota)
+                lacking -= len(given)
+                start += len(given)
+                if start == len(run.numbers):
+                    run, start = next(runs, None), 0
+        if run is not None:
             raise PartitionAssignorError("Some partitions have no member.")

@@ -37,6 +37,18 @@ def copied_order(numbers: Sequence[int]) -> Sequence[int]:
     return sorted(numbers, key=lambda number: number & mask)
 
 
+def added_order(numbers: Sequence[int]) -> Sequence[int]:
+    """
+    The order of a ``new HashSet<>()`` that numbers are added to.
+    """
+    if len(numbers) < 2:
+        return numbers
+    if len(numbers) > _NEVER_CROWDED:
+        return PartitionSet(numbers=numbers).ordered()
+    mask = DEFAULT_TABLE_SIZE - 1
+    return sorted(numbers, key=lambda number: (number ^ number >> 16) & mask)
+
+
 class PartitionSet:
     """
     The numbers of partitions in the order of a ``HashSet<Integer>``.
@@ -73,8 +85,9 @@ class PartitionSet:
             return
         count = len(self._numbers) + len(numbers)
         low, high = min(numbers), max(numbers)
+        is_run = not self._numbers and high < _SPREAD_CHANGES and _is_run(numbers, low, high)
         low, high = min(low, self._low), max(high, self._high)
-        if self._order is None and not _may_crowd(count, low, high, self._table_size):
+        if self._order is None and (is_run or not _may_crowd(count, low, high, self._table_size)):
             self._numbers.update(dict.fromkeys(numbers))
             self._low, self._high = low, high
             self._table_size = grown(self._table_size, count)
@@ -126,6 +139,14 @@ def _may_crowd(count: int, low: int, high: int, table_size: int) -> bool:
     and the highest number.
     """
     return count > _NEVER_CROWDED and (high - low >= table_size or high >= _SPREAD_CHANGES)
+
+
+def _is_run(numbers: Sequence[int], low: int, high: int) -> bool:
+    """
+    Whether each number is one more than the one before. Then they have bins of their own in a table
+    that grows with them.
+    """
+    return high - low + 1 == len(numbers) and list(numbers) == list(range(low, high + 1))
 
 
 def _identity(number: int) -> int:

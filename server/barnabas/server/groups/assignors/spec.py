@@ -115,11 +115,14 @@ def is_same(assignment: Mapping[K, Collection[int]], other: Mapping[K, Collectio
     """
     Whether both have the same partitions, in whatever orders.
     """
-    if assignment == other:
-        return True
+    if len(assignment) != len(other):
+        return False
+    if list(assignment) == list(other):
+        return all(map(_has_same, assignment.values(), other.values()))
     if assignment.keys() != other.keys():
         return False
-    return all(
-        len(numbers) == len(other[key]) and set(numbers) == set(other[key])
-        for key, numbers in assignment.items()
-    )
+    return all(_has_same(numbers, other[key]) for key, numbers in assignment.items())
+
+
+def _has_same(numbers: Collection[int], others: Collection[int]) -> bool:
+    return numbers == others or (len(numbers) == len(others) and set(numbers) == set(others))

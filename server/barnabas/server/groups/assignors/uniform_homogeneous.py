@@ -115,9 +115,7 @@ class _Builder:
         for topic_id in HashOrder(uuid_hash, size, self._topic_ids):
             count = self._partition_counts[topic_id]
             taken = set[int]().union(*owned[topic_id])
-            if not taken:
-                yield _Run(topic_id, range(count))
-            elif len(taken) < count:
+            if len(taken) < count:
                 yield _Run(topic_id, [number for number in range(count) if number not in taken])
 
     def _revoke(self) -> list[_Unfilled]:

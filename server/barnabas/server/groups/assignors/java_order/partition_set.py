@@ -4,7 +4,7 @@ The order of the numbers in a ``HashSet<Integer>``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
@@ -29,12 +29,9 @@ def copied_order(numbers: Sequence[int]) -> Sequence[int]:
         return numbers
     low, high = min(numbers), max(numbers)
     size = copied(len(numbers))
-    if high < min(size, _SPREAD_CHANGES):
-        return sorted(numbers)
     if _may_crowd(len(numbers), low, high, size):
         return list(HashOrder(_identity, size, numbers))
-    mask = size - 1
-    return sorted(numbers, key=lambda number: number & mask)
+    return _by_bin(numbers, high, size)
 
 
 def added_order(numbers: Sequence[int]) -> Sequence[int]:
@@ -45,8 +42,7 @@ def added_order(numbers: Sequence[int]) -> Sequence[int]:
         return numbers
     if len(numbers) > _NEVER_CROWDED:
         return PartitionSet(numbers=numbers).ordered()
-    mask = DEFAULT_TABLE_SIZE - 1
-    return sorted(numbers, key=lambda number: (number ^ number >> 16) & mask)
+    return _by_bin(numbers, max(numbers), DEFAULT_TABLE_SIZE)
 
 
 class PartitionSet:
@@ -125,10 +121,17 @@ class PartitionSet:
         """
         if self._order is not None:
             return list(self._order)
-        if self._high < min(self._table_size, _SPREAD_CHANGES):
-            return sorted(self._numbers)
-        mask = self._table_size - 1
-        return sorted(self._numbers, key=lambda number: (number ^ number >> 16) & mask)
+        return _by_bin(self._numbers, self._high, self._table_size)
+
+
+def _by_bin(numbers: Iterable[int], high: int, table_size: int) -> list[int]:
+    """
+    Numbers in the order of bins that are not crowded; those of one bin keep their order.
+    """
+    if high < min(table_size, _SPREAD_CHANGES):
+        return sorted(numbers)
+    mask = table_size - 1
+    return sorted(numbers, key=lambda number: (number ^ number >> 16) & mask)
 
 
 def _may_crowd(count: int, low: int, high: int, table_size: int) -> bool:

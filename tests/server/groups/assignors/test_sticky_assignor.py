@@ -62,7 +62,7 @@ class TestActiveTasks:
         """
         The first of two is full with two of three tasks, and one is left for the other.
         """
-        members = {"m0": member("p0", {"0": [0, 1]}), "m1": member("p1", {"0": [2, 3]})}
+        members = {"m0": member("p0", {"0": (0, 1)}), "m1": member("p1", {"0": (2, 3)})}
 
         assignments = assign(members, {"0": SubtopologySpec(3, is_stateful=False)})
 

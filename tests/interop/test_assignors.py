@@ -41,6 +41,7 @@ pytestmark = pytest.mark.interop
 
 SOURCE = Path(__file__).parent / "java" / "Assigns.java"
 GROUPS = 1200
+CROWDED_GROUPS = 40
 ASSIGN = {
     "range": range_assignor.assign,
     "uniform": uniform_assignor.assign,
@@ -247,6 +248,35 @@ class Script:
         self.model.leave(member_id)
 
 
+class CrowdedScript(Script):
+    """
+    A life of a group of 16 or 32 members with large topics.
+    """
+
+    def __init__(self, assignor: str, seed: int) -> None:
+        super().__init__(assignor, seed)
+        self.set_topic(
+            "large", UUID(int=self.choose.getrandbits(128)), 64 * self.choose.randrange(8, 17)
+        )
+        self.set_topic("small", UUID(int=self.choose.getrandbits(128)), 2)
+        self.is_static = self.is_mixed = False
+        self.shared = ["large"]
+        self.member_limit = self.choose.choice([16, 32, 34])
+        # Different topics: what all have in common is given in turn.
+        self.heartbeat("first", None, ["large", "small"])
+        while len(self.model.names) < self.member_limit - 1:
+            self.join()
+
+    def change_topics(self) -> None:
+        """
+        The topics stay.
+        """
+
+    def change(self, member_id: str) -> None:
+        both = ["large", "small"] if self.chance(0.3) else ["large"]
+        self.heartbeat(member_id, None, both)
+
+
 class StreamsScript:
     """
     A random life of a streams group: the same for tasks.
@@ -340,6 +370,23 @@ def test_assignments_are_kafkas(assignor: str) -> None:
     scripts = [Script(assignor, seed) for seed in range(GROUPS)]
     for script in scripts:
         script.run(script.choose.randrange(2, 25))
+
+    answers = answers_of(scripts)
+
+    for seed, script in enumerate(scripts):
+        for number, ours in enumerate(script.answers):
+            assert next(answers) == ours, f"seed {seed}, heartbeat {number}"
+
+
+@pytest.mark.parametrize("assignor", ["uniform", "simple"])
+def test_crowded_bins_change_assignments_as_in_kafka(assignor: str) -> None:
+    """
+    Where 16 or 32 members get partitions in turn, the numbers of each share few bins of its set, so
+    that Java makes trees of them. Their order decides what is taken away.
+    """
+    scripts = [CrowdedScript(assignor, seed) for seed in range(CROWDED_GROUPS)]
+    for script in scripts:
+        script.run(script.choose.randrange(4, 16))
 
     answers = answers_of(scripts)
 

@@ -168,6 +168,17 @@ class TestPartitionSets:
 
         assert PartitionSet(numbers=range(3, 400, 7)).ordered() == one_by_one.ordered()
 
+    def test_neighbours_that_come_in_leaps_are_in_order_in_the_end(self) -> None:
+        """
+        While the table is small, those with the same low bits crowd a bin.
+        """
+        leaps = [number for start in range(128) for number in range(start, 1024, 128)]
+        one_by_one = PartitionSet()
+        for number in leaps:
+            one_by_one.add(number)
+
+        assert sorted(leaps) == one_by_one.ordered() == PartitionSet(numbers=leaps).ordered()
+
     def test_large_numbers_have_other_bins(self) -> None:
         """
         The upper half of the bits counts, too.

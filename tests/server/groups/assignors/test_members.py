@@ -27,6 +27,17 @@ class TestMemberOrder:
     def test_a_replaced_member_is_left_out(self) -> None:
         assert ["BB", "C#"] == member_order(["Aa", "BB"], updated="C#", replaced="Aa")
 
+    def test_the_order_of_two_changes_decides_whether_the_table_grows(self) -> None:
+        """
+        Twelve fill a table of 16, and a member that comes before another one goes doubles it. In a
+        map of the two changes "0" and "p" are in bin 0, and "1" is in bin 1.
+        """
+        before_it_goes = member_order(["1", "A", *"bcdefghijk"], updated="0", replaced="1")
+        after_it_went = member_order(["p", "A", *"bcdefghijk"], updated="1", replaced="p")
+
+        assert ["A", *"bcdefghijk", "0"] == before_it_goes
+        assert ["A", "1", *"bcdefghijk"] == after_it_went
+
     def test_a_table_keeps_its_size(self) -> None:
         """
         What has once been a group of 200 has more slots, which order members of one bin otherwise.

@@ -66,6 +66,14 @@ def test_an_unchanged_target_is_the_answer() -> None:
     assert {A: [2], B: [2]} == plain(assignments)["m1"]
 
 
+def test_an_inherited_target_is_in_the_order_of_a_new_record() -> None:
+    spec = member(A, B, target={B: [1, 0], A: [0, 1]})._replace(inherits=True)
+
+    assignment = assign(group(m0=spec), {A: 2, B: 2})["m0"]
+
+    assert [(A, (0, 1)), (B, (0, 1))] == list(assignment.items())
+
+
 def test_members_without_topics_get_nothing() -> None:
     assert {"m0": {}} == assign(group(m0=member(target={A: [0]})), {A: 3})
     assert {} == assign(group(), {A: 3})

@@ -81,7 +81,8 @@ class PartitionSet:
             return
         count = len(self._numbers) + len(numbers)
         low, high = min(numbers), max(numbers)
-        is_run = not self._numbers and high < _SPREAD_CHANGES and _is_run(numbers, low, high)
+        # Without gaps each gets a bin of its own in the end, whatever happens on the way.
+        is_run = not self._numbers and high - low + 1 == len(numbers) and high < _SPREAD_CHANGES
         low, high = min(low, self._low), max(high, self._high)
         if self._order is None and (is_run or not _may_crowd(count, low, high, self._table_size)):
             self._numbers.update(dict.fromkeys(numbers))
@@ -142,14 +143,6 @@ def _may_crowd(count: int, low: int, high: int, table_size: int) -> bool:
     and the highest number.
     """
     return count > _NEVER_CROWDED and (high - low >= table_size or high >= _SPREAD_CHANGES)
-
-
-def _is_run(numbers: Sequence[int], low: int, high: int) -> bool:
-    """
-    Whether each number is one more than the one before. Then they have bins of their own in a table
-    that grows with them.
-    """
-    return high - low + 1 == len(numbers) and list(numbers) == list(range(low, high + 1))
 
 
 def _identity(number: int) -> int:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.server.groups.assignors.errors import PartitionAssignorError
+from barnabas.server.groups.assignors.java_order import hashing
 from barnabas.server.groups.assignors.spec import GroupSpec, MemberSpec
 from barnabas.server.groups.assignors.uniform_assignor import assign
 from tests.support.assignments import A, B, C, group, member, owners, plain, sizes
@@ -41,6 +42,21 @@ class TestHomogeneous:
 
         expected = {"m0": {seventeen: [0]}, "m1": {one: [0]}, "m2": {B: [0]}}
         assert expected == plain(assignments)
+
+    @pytest.mark.parametrize(("release", "first"), [(17, 2), (21, 17)])
+    def test_the_order_of_twelve_topics_depends_on_the_release(
+        self, release: int, first: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """
+        17 is in bin 17 of 32, or in bin 1 of 16.
+        """
+        monkeypatch.setattr(hashing, "java_release", release)
+        topics = [UUID(int=number) for number in (17, *range(2, 13))]
+        members = {f"m{at}": member(*topics) for at in range(12)}
+
+        assignments = assign(group(**members), dict.fromkeys(topics, 1))
+
+        assert {UUID(int=first): (0,)} == assignments["m0"]
 
     def test_a_member_that_has_one_more_keeps_it(self) -> None:
         members = group(m0=member(A, target={A: [0]}), m1=member(A, target={A: [1, 2]}))

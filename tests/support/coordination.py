@@ -30,15 +30,21 @@ from barnabas.protocol.messages.sync_group import (
 )
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
-from barnabas.server.coordinator_runtime.timers import TimerQueue
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.coordinator_runtime.timers import Operation, TimerQueue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.member_memory import MemberMemory
-from barnabas.server.groups.records import OffsetRecord, Record, decode_record, encode_record
-from barnabas.server.groups.result import CoordinatorResult
+from barnabas.server.groups.records import (
+    GroupResult,
+    OffsetRecord,
+    Record,
+    decode_record,
+    encode_record,
+)
 from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.timeouts import Operation, TimerKey
+from barnabas.server.groups.timeouts import TimerKey
 from barnabas.server.scheduling.turns import finished
 
 R = TypeVar("R")
@@ -107,11 +113,11 @@ class Coordination:
 
     # The log and the clock
 
-    def write_all(self, parts: Iterable[CoordinatorResult]) -> None:
+    def write_all(self, parts: Iterable[GroupResult]) -> None:
         for changes in parts:
             self.write(changes)
 
-    def write(self, changes: CoordinatorResult) -> None:
+    def write(self, changes: GroupResult) -> None:
         """
         What the shard does: append, apply, and tell, unless commits are slow.
         """
@@ -120,7 +126,7 @@ class Coordination:
 
         def settle(error: ErrorCode | None) -> None:
             if changes.on_append is not None:
-                changes.on_append(error, self.now_ms)
+                changes.on_append(None if error is None else coordinator_error(error), self.now_ms)
 
         if self.append_error is not None:
             settle(self.append_error)

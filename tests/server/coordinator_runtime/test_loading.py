@@ -8,7 +8,8 @@ from barnabas.protocol.records.batch import RecordBatch, batches, build_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.coordinator_runtime.loading import Loader
-from barnabas.server.transactions.records import TransactionPlayback, encode_key, encode_value
+from barnabas.server.transactions.records import encode_key, encode_value
+from barnabas.server.transactions.shard import TransactionalIds
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
 
@@ -75,7 +76,7 @@ def test_a_tombstone_removes_a_transactional_id_that_was_applied_before() -> Non
         state=TransactionState.EMPTY,
         updated_ms=0,
     )
-    playback = TransactionPlayback()
+    playback = TransactionalIds()
     loader = Loader(playback)
 
     loader.add(records((encode_key("t"), encode_value(transaction, 1))))

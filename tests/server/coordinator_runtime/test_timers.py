@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.server.coordinator_runtime.timers import TimerQueue
-from barnabas.server.groups.result import NOTHING, CoordinatorResult
-from barnabas.server.groups.timeouts import Operation, Timeout, TimerKey
+from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
+from barnabas.server.coordinator_runtime.timers import Operation, TimerQueue
+from barnabas.server.groups.timeouts import Timeout, TimerKey
 
 
 class Stopwatch:
@@ -23,7 +25,7 @@ class Stopwatch:
         self.alarms += 1
 
     def operation(self, name: str) -> Operation:
-        def run(_now_ms: int) -> CoordinatorResult:
+        def run(_now_ms: int) -> CoordinatorResult[Any]:
             self.ran.append((name, self.now))
             return NOTHING
 

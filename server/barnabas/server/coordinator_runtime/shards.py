@@ -7,11 +7,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from barnabas.protocol.errors import CoordinatorNotAvailable, NotCoordinator
-from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.partitioning import partition_of
+from barnabas.server.coordinator_runtime.shard import CoordinatorShard
 
 if TYPE_CHECKING:
     from barnabas.server.cluster.image import Topic
@@ -23,33 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Shard(Protocol):
-    """
-    The part of a coordinator that one partition of its topic has the records of.
-    """
-
-    log: PartitionLog
-
-    async def load(self) -> None:
-        """
-        Replay the log, then ``open``.
-
-        Raises:
-            Exception: the log cannot be read, or has records that no coordinator writes.
-        """
-
-    def open(self) -> None:
-        """
-        Take requests: the log is replayed. Without effect after ``close``.
-        """
-
-    def close(self) -> None:
-        """
-        Resign: answer the requests that wait, and take no more.
-        """
-
-
-S = TypeVar("S", bound=Shard)
+S = TypeVar("S", bound=CoordinatorShard[Any])
 
 
 class Shards(Generic[S]):

@@ -10,12 +10,35 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from barnabas.server.coordinator_runtime.result import CoordinatorResult
 
 K = TypeVar("K")
 T = TypeVar("T")
 
+Operation: TypeAlias = Callable[[int], CoordinatorResult[Any]]
+"""
+Called at the deadline, with the time in ms since the epoch.
+"""
+
 LEFT_OVERS: Final = 1000
+
+
+class Timers(Protocol):
+    """
+    The timers of a shard, as its state uses them.
+    """
+
+    def schedule(self, key: Any, delay_ms: int, operation: Operation) -> None:
+        """
+        Run *operation* after *delay_ms*, in place of the one that *key* had.
+        """
+
+    def cancel(self, key: Any) -> None:
+        """
+        Do not run the operation of *key*; without effect if there is none.
+        """
 
 
 class _Timer(Generic[T]):

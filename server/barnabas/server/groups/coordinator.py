@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
     ErrorCode,
@@ -45,8 +46,8 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
+from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
 from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error, sync_error
 from barnabas.server.groups.classic.joining import Caller, Offer
@@ -60,9 +61,8 @@ from barnabas.server.groups.offsets.answers import (
 )
 from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.groups.offsets.fetching import fetch_offsets
-from barnabas.server.groups.result import CoordinatorResult
-from barnabas.server.groups.shard import GroupShard
-from barnabas.server.groups.shard_state import ShardState
+from barnabas.server.groups.records import GroupResult
+from barnabas.server.groups.shard_state import GroupShard, ShardState
 from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import Steps, Turns, at_once, finished, map_in_steps
 from barnabas.storage.producers.entry import VerificationGuard
@@ -106,8 +106,15 @@ class GroupCoordinator:
         self.shards = Shards(
             GROUP_METADATA_TOPIC,
             options.offsets_topic_num_partitions,
-            make=lambda partition: GroupShard(
-                PartitionLog(partition, io), options=options, clock=clock, memory=memory
+            make=lambda partition: CoordinatorShard(
+                PartitionLog(partition, io),
+                log_format=LogFormat(
+                    base_sequence=0,
+                    load_buffer_bytes=options.offsets_load_buffer_size,
+                    compression=CompressionType.of(options.offsets_topic_compression_codec),
+                ),
+                clock=clock,
+                make_state=lambda timers: ShardState(timers, options, memory),
             ),
             background=background,
         )
@@ -153,14 +160,14 @@ class GroupCoordinator:
         return self._turns.finish(steps)
 
     def _write_everywhere(
-        self, operation: Callable[[ShardState], Iterator[CoordinatorResult]]
+        self, operation: Callable[[ShardState], Iterator[GroupResult]]
     ) -> Steps[None]:
         for shard in self.shards:
             try:
                 for changes in operation(shard.state):
                     shard.write(changes)
                     yield
-                    shard.log.check()
+                    shard.check()
             except CoordinatorLoadInProgress:
                 continue
             except KafkaError as error:
@@ -232,7 +239,7 @@ class GroupCoordinator:
             joining = shard.state.joining
             shard.write(joining.join(request, caller, reply_to(future), now_ms, offer))
         except KafkaError as error:
-            return join_error(NO_MEMBER_ID, coordinator_error(error.code))
+            return join_error(NO_MEMBER_ID, error.code)
         return await future
 
     async def sync(self, request: SyncGroupRequest) -> SyncGroupResponse:
@@ -245,7 +252,7 @@ class GroupCoordinator:
             now_ms = self._clock.now_ms()
             shard.write(shard.state.membership.sync(request, reply_to(future), now_ms))
         except KafkaError as error:
-            return sync_error(coordinator_error(error.code))
+            return sync_error(error.code)
         return await future
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
@@ -258,7 +265,7 @@ class GroupCoordinator:
             # No session ends while the partition is loaded.
             return ErrorCode.NONE
         except KafkaError as error:
-            return coordinator_error(error.code)
+            return error.code
         return ErrorCode.NONE
 
     def leave(
@@ -322,7 +329,7 @@ class GroupCoordinator:
                 )
             )
         except KafkaError as error:
-            code = coordinator_error(error.code)
+            code = error.code
         return (yield from fetch_error(request, code, version))
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> Steps[OffsetDeleteResponse | Delayed]:
@@ -338,7 +345,7 @@ class GroupCoordinator:
     def _change(
         self,
         find_shard: Callable[[], GroupShard],
-        work: Callable[[ShardState], Steps[tuple[CoordinatorResult, M]]],
+        work: Callable[[ShardState], Steps[tuple[GroupResult, M]]],
         refused: Callable[[ErrorCode], Steps[M]],
     ) -> Steps[M | Delayed]:
         """
@@ -352,7 +359,7 @@ class GroupCoordinator:
             result, response = yield from work(shard.state)
             shard.check_size(result)
         except KafkaError as error:
-            return (yield from refused(coordinator_error(error.code)))
+            return (yield from refused(error.code))
         if not result.records:
             return response
         delayed = Delayed()
@@ -361,7 +368,7 @@ class GroupCoordinator:
             if error is None:
                 delayed.answer(response)
             else:
-                delayed.answer(finished(refused(coordinator_error(error))))
+                delayed.answer(finished(refused(error)))
 
         shard.write(result, appended)
         return delayed
@@ -374,12 +381,12 @@ class GroupCoordinator:
 
         Raises:
             NotCoordinator: the partition is not coordinated here, or does not exist.
-            CoordinatorLoadInProgress, KafkaError: see ``PartitionLog.check``.
+            CoordinatorLoadInProgress, KafkaError: see ``CoordinatorShard.check``.
         """
         shard = self.shards.get(index)
         if shard is None:
             raise NotCoordinator
-        shard.log.check()
+        shard.check()
 
     def end_transaction(self, index: int, producer_id: int, *, committed: bool) -> None:
         """

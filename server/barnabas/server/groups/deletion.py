@@ -10,8 +10,7 @@ from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
-from barnabas.server.coordinator_runtime.errors import coordinator_error
-from barnabas.server.groups.shard import GroupShard
+from barnabas.server.groups.shard_state import GroupShard
 from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import Steps
 
@@ -47,9 +46,9 @@ class GroupDeletion(Delayed):
             self._put(group_id, ErrorCode.NONE)
             try:
                 shard = shard_of(group_id)
-                shard.log.check()
+                shard.check()
             except KafkaError as error:
-                self._put(group_id, coordinator_error(error.code))
+                self._put(group_id, error.code)
             else:
                 by_shard.setdefault(shard, []).append(group_id)
         # As in Kafka the deletions in a partition are one batch, unless they are too many.
@@ -75,7 +74,7 @@ class GroupDeletion(Delayed):
             if code is not ErrorCode.NONE:
                 self._put(group_id, code)
             elif error is not None:
-                self._put(group_id, coordinator_error(error))
+                self._put(group_id, error)
         self._missing -= 1
         if not self._missing:
             self._answer()

@@ -33,6 +33,7 @@ from barnabas.protocol.internal_topics.group_records import (
     OffsetCommitValue,
 )
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
 from barnabas.server.groups.modern_records import VERSION, ModernRecord, modern_record
 
 M = TypeVar("M", bound=Message)
@@ -66,11 +67,7 @@ class GroupRecord(NamedTuple):
 
 Record: TypeAlias = OffsetRecord | GroupRecord | ModernRecord
 
-
-EncodedRecord: TypeAlias = tuple[bytes, bytes | None]
-"""
-Key and value.
-"""
+GroupResult: TypeAlias = CoordinatorResult[Record]
 
 
 def encode_record(record: Record) -> EncodedRecord:

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import NO_PRODUCER_ID, RecordBatch
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.config.coordinators import GroupOptions
+from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult, EncodedRecord
+from barnabas.server.coordinator_runtime.shard import CoordinatorShard
+from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.answers import join_error, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.joining import Joining
@@ -27,12 +30,13 @@ from barnabas.server.groups.offsets.deleting import Deleting
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import (
     GroupRecord,
+    GroupResult,
     OffsetRecord,
     Record,
     decode_record,
+    encode_record,
 )
-from barnabas.server.groups.result import NOTHING, CoordinatorResult
-from barnabas.server.groups.timeouts import Timeout, Timers
+from barnabas.server.groups.timeouts import Timeout
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +51,7 @@ class ShardState:
     The groups and offsets of one partition, and the handlers of their requests.
 
     Loading a partition is the ``replay`` of all its batches, then ``loaded``. Afterwards ``apply``
-    follows each append, unless ``CoordinatorResult.replay_records`` is false.
+    follows each append, unless ``GroupResult.replay_records`` is false.
     """
 
     def __init__(
@@ -67,6 +71,13 @@ class ShardState:
         self.membership = Membership(self.groups, self.rebalance, memory)
         self.committing = Committing(self.groups, self.rebalance, options)
         self.deleting = Deleting(self.groups, self.offsets, options)
+
+    @staticmethod
+    def encode(record: Record) -> EncodedRecord:
+        """
+        The key and the value of a record.
+        """
+        return encode_record(record)
 
     def apply(self, record: Record, record_offset: int, producer_id: int) -> None:
         """
@@ -159,9 +170,15 @@ class ShardState:
                 partial(self._remove_modern_members, group.group_id),
             )
 
-    def _remove_modern_members(self, group_id: str, now_ms: int) -> CoordinatorResult:
+    def _remove_modern_members(self, group_id: str, now_ms: int) -> GroupResult:
         group = self.groups.get(group_id)
         if not isinstance(group, ModernGroup) or not group.members:
             return NOTHING
         log.info("Group %s: the sessions of %s have expired", group_id, list(group.members))
         return CoordinatorResult(records=group.without_members())
+
+
+GroupShard: TypeAlias = CoordinatorShard[ShardState]
+"""
+The groups of one partition (Kafka's ``GroupCoordinatorShard``).
+"""

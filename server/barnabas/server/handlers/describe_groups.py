@@ -11,7 +11,6 @@ from barnabas.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.groups.describing import described_error
 from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks, authorized_operations
@@ -53,7 +52,7 @@ def _describe(
     try:
         group = context.broker.groups.describe_group(group_id, context.version)
     except KafkaError as error:
-        return described_error(group_id, coordinator_error(error.code))
+        return described_error(group_id, error.code)
     if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
         operations = authorized_operations(context, ResourceType.GROUP, group_id)
         return replace(group, authorized_operations=operations)

@@ -107,7 +107,7 @@ class Completion:
             left = await self._markers.end(prepared, partitions, coordinator_epoch=shard.epoch)
             if left:
                 return left
-            await shard.write(transactional_id, complete(prepared, self._clock.now_ms()))
+            await shard.update(transactional_id, complete(prepared, self._clock.now_ms()))
         except (InvalidProducerEpoch, TransactionCoordinatorFenced) as error:
             # As in Kafka the id is claimed until the log is loaded again.
             logger.info("%s: another coordinator ends its transaction: %s", transactional_id, error)

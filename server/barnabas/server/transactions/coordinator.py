@@ -166,7 +166,7 @@ class TransactionCoordinator:
                     new_producer_id=await self._id_if(needs_producer_id(current, expected)),
                     now_ms=self._clock.now_ms(),
                 )
-            await shard.write(transactional_id, following)
+            await shard.update(transactional_id, following)
         if following.state is TransactionState.PREPARE_ABORT:
             # As in Kafka the producer asks again, and gets an epoch that was never used.
             await self._completion.complete(shard, transactional_id, following)
@@ -192,7 +192,7 @@ class TransactionCoordinator:
         Add partitions to a transaction, which begins if none is ongoing.
 
         Raises:
-            KafkaError: see ``adding.add_partitions`` and ``TransactionShard.write``.
+            KafkaError: see ``adding.add_partitions`` and ``TransactionShard.update``.
         """
         shard, current = self._find(transactional_id)
         shard.claim(transactional_id)
@@ -205,7 +205,7 @@ class TransactionCoordinator:
                 now_ms=self._clock.now_ms(),
             )
             if following is not current:
-                await shard.write(transactional_id, following)
+                await shard.update(transactional_id, following)
         finally:
             shard.release(transactional_id)
 
@@ -234,7 +234,7 @@ class TransactionCoordinator:
             The producer's identity from now on.
 
         Raises:
-            KafkaError: see ``ending.end``, ``end_raising_epoch`` and ``TransactionShard.write``.
+            KafkaError: see ``ending.end``, ``end_raising_epoch`` and ``TransactionShard.update``.
         """
         shard, current = self._find(transactional_id)
         if client_version < TV2:
@@ -242,7 +242,7 @@ class TransactionCoordinator:
         with _claimed(shard, transactional_id):
             following = await self._prepare(current, producer, commit, client_version)
             if following is not current:
-                await shard.write(transactional_id, following)
+                await shard.update(transactional_id, following)
         if following is current:
             shard.release(transactional_id)
             return Producer(current.producer_id, current.producer_epoch)
@@ -291,7 +291,7 @@ class TransactionCoordinator:
         )
         with _claimed(shard, transactional_id):
             following = await self._fence(current)
-            await shard.write(transactional_id, following)
+            await shard.update(transactional_id, following)
         await self._completion.complete(shard, transactional_id, following)
 
     async def _fence(self, current: Transaction) -> Transaction:

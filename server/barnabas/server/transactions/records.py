@@ -18,7 +18,6 @@ from barnabas.protocol.internal_topics.transaction_records import (
     TransactionLogKey,
     TransactionLogValue,
 )
-from barnabas.protocol.records.batch import RecordBatch
 from barnabas.server.transactions.state import BY_NUMBER, TransactionState
 from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -123,41 +122,3 @@ def _of_value(value: TransactionLogValue) -> Transaction:
         updated_ms=value.transaction_last_update_timestamp_ms,
         client_version=value.client_transaction_version,
     )
-
-
-class TransactionPlayback:
-    """
-    The transactional ids of a log that is replayed.
-    """
-
-    def __init__(self) -> None:
-        self.transactions: dict[str, Transaction] = {}
-
-    def replay(self, batch: RecordBatch) -> None:
-        """
-        Apply a batch; control batches mean nothing in this topic.
-
-        Raises:
-            DecodeError, ValueError: see ``replay_record``.
-        """
-        if not batch.is_control:
-            for record in batch.records():
-                self.replay_record(record.key, record.value, record.offset)
-
-    def replay_record(self, key: bytes | None, value: bytes | None, record_offset: int) -> None:
-        """
-        Apply a record, or a tombstone.
-
-        Raises:
-            DecodeError, ValueError: no coordinator writes this record.
-        """
-        if key is None:
-            raise ValueError("A record of __transaction_state without a key")
-        transactional_id = decode_key(key)
-        transaction = None if value is None else decode_value(value)
-        if transactional_id is None:
-            return
-        if transaction is None:
-            self.transactions.pop(transactional_id, None)
-        else:
-            self.transactions[transactional_id] = transaction

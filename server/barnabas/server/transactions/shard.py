@@ -7,27 +7,107 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.protocol.errors import ConcurrentTransactions, KafkaError, error_for
-from barnabas.protocol.records.batch import NO_SEQUENCE
-from barnabas.protocol.records.record import SimpleRecord
+from barnabas.protocol.errors import ConcurrentTransactions
+from barnabas.protocol.records.batch import NO_SEQUENCE, RecordBatch
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import TransactionOptions
-from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
-from barnabas.server.transactions.records import TransactionPlayback, encode_key, encode_value
+from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
+from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
+from barnabas.server.transactions.records import (
+    decode_key,
+    decode_value,
+    encode_key,
+    encode_value,
+)
 from barnabas.server.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
 
 
-class TransactionShard:
+class TransactionRecord(NamedTuple):
     """
-    The transactional ids of one partition.
+    The state of a transactional id, or its tombstone.
+    """
+
+    transactional_id: str
+    transaction: Transaction | None
+    version: int  # of the value
+
+
+class TransactionalIds:
+    """
+    The transactional ids of one partition, as its records say.
+    """
+
+    def __init__(self) -> None:
+        self.transactions: dict[str, Transaction] = {}
+
+    @staticmethod
+    def encode(record: TransactionRecord) -> EncodedRecord:
+        """
+        The key and the value of a record.
+        """
+        transactional_id, transaction, version = record
+        value = None if transaction is None else encode_value(transaction, version)
+        return encode_key(transactional_id), value
+
+    def apply(self, record: TransactionRecord, record_offset: int, producer_id: int) -> None:
+        """
+        Apply a record that is in the log.
+        """
+        self._put(record.transactional_id, record.transaction)
+
+    def replay(self, batch: RecordBatch) -> None:
+        """
+        Apply a batch; control batches mean nothing in this topic.
+
+        Raises:
+            DecodeError, ValueError: see ``replay_record``.
+        """
+        if not batch.is_control:
+            for record in batch.records():
+                self.replay_record(record.key, record.value, record.offset)
+
+    def replay_record(self, key: bytes | None, value: bytes | None, record_offset: int) -> None:
+        """
+        Apply a record, or a tombstone.
+
+        Raises:
+            DecodeError, ValueError: no coordinator writes this record.
+        """
+        if key is None:
+            raise ValueError("A record of __transaction_state without a key")
+        transactional_id = decode_key(key)
+        transaction = None if value is None else decode_value(value)
+        if transactional_id is not None:
+            self._put(transactional_id, transaction)
+
+    def loaded(self, now_ms: int) -> None:
+        """
+        Do nothing: the coordinator completes prepared transactions itself.
+        """
+
+    def unloaded(self, now_ms: int) -> None:
+        """
+        Do nothing: no request waits here.
+        """
+
+    def _put(self, transactional_id: str, transaction: Transaction | None) -> None:
+        if transaction is None:
+            self.transactions.pop(transactional_id, None)
+        else:
+            self.transactions[transactional_id] = transaction
+
+
+class TransactionShard(CoordinatorShard[TransactionalIds]):
+    """
+    The transactional ids of one partition, and who changes them.
 
     Invariants:
 
-    1. A transactional id is in the state of its last committed record.
-    2. Only the request that has claimed an id changes it.
+    1. Only the request that has claimed an id changes it.
 
     Used on the event loop's thread only; loading alone runs in the executor.
     """
@@ -44,11 +124,16 @@ class TransactionShard:
         Args:
             server_version: returns the ``transaction.version`` of the cluster.
         """
-        self.log = log
-        self._options = options
-        self._clock = clock
+        super().__init__(
+            log,
+            log_format=LogFormat(
+                base_sequence=NO_SEQUENCE,
+                load_buffer_bytes=options.transaction_state_log_load_buffer_size,
+            ),
+            clock=clock,
+            make_state=lambda timers: TransactionalIds(),
+        )
         self._server_version = server_version
-        self._transactions: dict[str, Transaction] = {}
         self._claimed: set[str] = set()
 
     @property
@@ -64,38 +149,9 @@ class TransactionShard:
         All transactional ids of this partition.
 
         Raises:
-            CoordinatorLoadInProgress, KafkaError: see ``PartitionLog.check``.
+            CoordinatorLoadInProgress, KafkaError: see ``check``.
         """
-        try:
-            self.log.check()
-        except KafkaError as error:
-            raise error_for(coordinator_error(error.code)) from None
-        return self._transactions
-
-    async def load(self) -> None:
-        """
-        Replay the log, then ``open``.
-
-        Raises:
-            Exception: the log cannot be read, or has records that no coordinator writes.
-        """
-        playback = TransactionPlayback()
-        await self.log.load(playback, self._options.transaction_state_log_load_buffer_size)
-        self._transactions = playback.transactions
-        self.open()
-
-    def open(self) -> None:
-        """
-        Take requests: the log is replayed. Without effect after ``close``.
-        """
-        self.log.open()
-
-    def close(self) -> None:
-        """
-        Resign: take no more requests.
-        """
-        self.log.close()
-        self._transactions = {}
+        return self.state.transactions
 
     # Claims
 
@@ -118,39 +174,24 @@ class TransactionShard:
 
     # Records
 
-    async def write(self, transactional_id: str, following: Transaction) -> None:
+    async def update(self, transactional_id: str, following: Transaction) -> None:
         """
-        Write the next state of a transactional id, and take it once it is committed.
+        Write the next state of a transactional id, and return once it is committed.
 
         Raises:
             KafkaError: the record was refused, or its commit failed, with the code for the client.
         """
         # Kafka: TransactionVersion.transactionLogValueVersion
-        value = encode_value(following, 1 if self._server_version() >= 1 else 0)
-        record = SimpleRecord(self._clock.now_ms(), encode_key(transactional_id), value)
-        await self._append([record])
-        self._transactions[transactional_id] = following
+        version = 1 if self._server_version() >= 1 else 0
+        record = TransactionRecord(transactional_id, following, version)
+        await self.commit(CoordinatorResult(records=[record]))
 
     async def forget(self, transactional_ids: Sequence[str]) -> None:
         """
         Remove transactional ids, which the caller has claimed.
 
         Raises:
-            KafkaError: see ``write``.
+            KafkaError: see ``update``.
         """
-        now_ms = self._clock.now_ms()
-        tombstones = [SimpleRecord(now_ms, encode_key(each), None) for each in transactional_ids]
-        for part in self.log.divided(tombstones):
-            await self._append(tombstones[part])
-            for transactional_id in transactional_ids[part]:
-                self._transactions.pop(transactional_id, None)
-
-    async def _append(self, records: Sequence[SimpleRecord]) -> None:
-        try:
-            info = self.log.append(records, base_sequence=NO_SEQUENCE)
-            await self.log.partition.committed(info.last_offset + 1)
-        except KafkaError as error:
-            raise error_for(coordinator_error(error.code))(str(error)) from error
-
-    def __repr__(self) -> str:
-        return f"<TransactionShard {self.log!r}>"
+        tombstones = [TransactionRecord(each, None, 0) for each in transactional_ids]
+        await self.commit(CoordinatorResult(records=tombstones, is_atomic=False))

@@ -15,8 +15,7 @@ from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.groups import Group as StoredGroup
 from barnabas.server.groups.offsets.offsets import CommittedOffset
-from barnabas.server.groups.shard import GroupShard
-from barnabas.server.groups.shard_state import ShardState
+from barnabas.server.groups.shard_state import GroupShard, ShardState
 from barnabas.testing.hosts.embedded import Embedded
 from barnabas.testing.views import Group, Member
 

@@ -22,7 +22,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.join_group import JoinGroupRequest
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import JoinReply, Member, MemberProtocol, Protocols
@@ -36,8 +36,7 @@ from barnabas.server.groups.persistence import (
     group_record,
     group_tombstones,
 )
-from barnabas.server.groups.records import Record
-from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.scheduling.turns import Steps, finished
 
 S = GroupState
@@ -157,7 +156,7 @@ class Joining:
         reply: JoinReply,
         now_ms: int,
         offer: Offer | None = None,
-    ) -> CoordinatorResult:
+    ) -> GroupResult:
         """
         Add a member, or refuse it. The reply is called at once, or at the end of the round.
 
@@ -188,9 +187,7 @@ class Joining:
         tombstones = [] if group is None else group_tombstones(group)
         return self._join_new_group(join, tombstones, now_ms)
 
-    def _join_new_group(
-        self, join: _Join, tombstones: list[Record], now_ms: int
-    ) -> CoordinatorResult:
+    def _join_new_group(self, join: _Join, tombstones: list[Record], now_ms: int) -> GroupResult:
         """
         Create the group; as in Kafka also if the join is refused.
         """
@@ -208,7 +205,7 @@ class Joining:
         def written(error: ErrorCode | None, now_ms: int) -> None:
             if error is not None and self._groups.get(group_id) is group:
                 self._groups.put(group_id, before)
-                join.refuse(coordinator_error(error), NO_MEMBER_ID)
+                join.refuse(error, NO_MEMBER_ID)
 
         return CoordinatorResult(
             records=[*tombstones, empty_group_record(group)],
@@ -216,7 +213,7 @@ class Joining:
             on_append=written,
         )
 
-    def _join(self, join: _Join, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
+    def _join(self, join: _Join, group: ClassicGroup, now_ms: int) -> GroupResult:
         member_id = join.request.member_id
         if not self._accepts(group, member_id):
             group.remove(member_id)
@@ -257,9 +254,7 @@ class Joining:
 
     # New members.
 
-    def _join_somebody_new(
-        self, join: _Join, group: ClassicGroup, now_ms: int
-    ) -> CoordinatorResult:
+    def _join_somebody_new(self, join: _Join, group: ClassicGroup, now_ms: int) -> GroupResult:
         instance_id = join.request.group_instance_id
         new_id = f"{join.caller.client_id if instance_id is None else instance_id}-{uuid4()}"
         if instance_id is not None:
@@ -275,9 +270,7 @@ class Joining:
             return NOTHING
         return self._add(join, group, new_id, now_ms)
 
-    def _add(
-        self, join: _Join, group: ClassicGroup, member_id: str, now_ms: int
-    ) -> CoordinatorResult:
+    def _add(self, join: _Join, group: ClassicGroup, member_id: str, now_ms: int) -> GroupResult:
         member = Member(
             member_id,
             instance_id=join.request.group_instance_id,
@@ -304,7 +297,7 @@ class Joining:
 
     def _replace(
         self, join: _Join, group: ClassicGroup, old_id: str, new_id: str, now_ms: int
-    ) -> CoordinatorResult:
+    ) -> GroupResult:
         instance_id = join.request.group_instance_id
         assert instance_id is not None
         old_leader = group.leader_id
@@ -328,7 +321,7 @@ class Joining:
 
     def _persist_replacement(
         self, join: _Join, group: ClassicGroup, replacement: _Replacement
-    ) -> CoordinatorResult:
+    ) -> GroupResult:
         """
         Tell the log of a new id, and the member of the generation that it has always been part of.
         """
@@ -366,7 +359,7 @@ class Joining:
         refused = replace(
             Rebalance.joined(group, member, tell_members=False, leader_id=old_leader),
             member_id=NO_MEMBER_ID,
-            error_code=coordinator_error(error),
+            error_code=error,
         )
         if group.members.get(member.member_id) is not member:
             join.reply(refused)
@@ -385,7 +378,7 @@ class Joining:
 
     # Members that join again.
 
-    def _rejoin(self, join: _Join, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
+    def _rejoin(self, join: _Join, group: ClassicGroup, now_ms: int) -> GroupResult:
         member_id = join.request.member_id
         try:
             group.validate_member(member_id, join.request.group_instance_id)

@@ -18,7 +18,7 @@ from barnabas.protocol.messages.leave_group import (
     MemberResponse,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest
-from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.answers import NO_MEMBER_ID, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import NO_ASSIGNMENT, SyncReply
@@ -27,7 +27,7 @@ from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.persistence import group_record
-from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.groups.records import GroupResult
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Membership:
 
     # SyncGroup
 
-    def sync(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> CoordinatorResult:
+    def sync(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> GroupResult:
         """
         Take the assignment from the leader, and answer each member with its own part. The reply is
         called at once, or when the leader's assignment is committed.
@@ -76,7 +76,7 @@ class Membership:
         assignment = {a.member_id: bytes(a.assignment) for a in request.assignments}
         return self._persist(group, assignment)
 
-    def _persist(self, group: ClassicGroup, assignment: dict[str, bytes]) -> CoordinatorResult:
+    def _persist(self, group: ClassicGroup, assignment: dict[str, bytes]) -> GroupResult:
         """
         Write the leader's assignment; a member that is missing in it gets an empty one.
         """
@@ -91,7 +91,6 @@ class Membership:
             if error is None:
                 self._rebalance.assign(group, assignment, now_ms)
                 return
-            error = coordinator_error(error)
             self._rebalance.withdraw_assignment(group, error)
             changes = self._rebalance.begin(group, f"the assignment: {error.name}", now_ms)
             assert changes is NOTHING, "a round of joins has just begun"
@@ -126,7 +125,7 @@ class Membership:
 
     def leave(
         self, group_id: str, leaving: Sequence[MemberIdentity], now_ms: int
-    ) -> Steps[tuple[CoordinatorResult, LeaveGroupResponse]]:
+    ) -> Steps[tuple[GroupResult, LeaveGroupResponse]]:
         """
         Remove members.
 

@@ -27,14 +27,16 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.server.config.coordinators import GroupOptions
+from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
+from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.answers import NO_LEADER, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import NO_ASSIGNMENT, Member
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.persistence import group_record
-from barnabas.server.groups.result import NOTHING, CoordinatorResult
-from barnabas.server.groups.timeouts import Timeout, Timers
+from barnabas.server.groups.records import GroupResult
+from barnabas.server.groups.timeouts import Timeout
 
 log = logging.getLogger(__name__)
 S = GroupState
@@ -91,7 +93,7 @@ class Rebalance:
         for member in group.members.values():
             self.prolong_session(group, member)
 
-    def _session_ran_out(self, group_id: str, member_id: str, now_ms: int) -> CoordinatorResult:
+    def _session_ran_out(self, group_id: str, member_id: str, now_ms: int) -> GroupResult:
         group = self._groups.get_classic(group_id)
         if group is None or group.state is S.DEAD:
             return NOTHING
@@ -107,7 +109,7 @@ class Rebalance:
 
     # The round of joins.
 
-    def begin_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
+    def begin_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupResult:
         """
         Begin a rebalance; if one has begun already, complete it once all members have joined.
         """
@@ -115,7 +117,7 @@ class Rebalance:
             return self.begin(group, reason, now_ms)
         return self.complete_if_possible(group, now_ms)
 
-    def after_departure(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
+    def after_departure(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupResult:
         """
         Continue without members that have been removed.
         """
@@ -123,7 +125,7 @@ class Rebalance:
             return self.begin_or_complete(group, reason, now_ms)
         return self._complete_if_all_joined(group, now_ms)
 
-    def begin(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
+    def begin(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupResult:
         """
         Begin a rebalance.
         """
@@ -150,7 +152,7 @@ class Rebalance:
         self._wait_for_joins(group)
         return NOTHING
 
-    def complete_if_possible(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
+    def complete_if_possible(self, group: ClassicGroup, now_ms: int) -> GroupResult:
         """
         Complete the round of joins if all members have joined, unless it is the group's first.
         """
@@ -158,12 +160,12 @@ class Rebalance:
             return NOTHING
         return self._complete_if_all_joined(group, now_ms)
 
-    def _complete_if_all_joined(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
+    def _complete_if_all_joined(self, group: ClassicGroup, now_ms: int) -> GroupResult:
         if group.state is S.PREPARING_REBALANCE and group.have_all_joined:
             return self.complete_join(group, now_ms)
         return NOTHING
 
-    def complete_join(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
+    def complete_join(self, group: ClassicGroup, now_ms: int) -> GroupResult:
         """
         End the round of joins with the members in it, and begin the next generation.
         """
@@ -226,7 +228,7 @@ class Rebalance:
             partial(self._joins_ran_out, group.group_id),
         )
 
-    def _joins_ran_out(self, group_id: str, now_ms: int) -> CoordinatorResult:
+    def _joins_ran_out(self, group_id: str, now_ms: int) -> GroupResult:
         group = self._groups.get_classic(group_id)
         return NOTHING if group is None else self.complete_join(group, now_ms)
 
@@ -239,7 +241,7 @@ class Rebalance:
 
     def _initial_delay_ran_out(
         self, group_id: str, delay_ms: int, remaining_ms: int, now_ms: int
-    ) -> CoordinatorResult:
+    ) -> GroupResult:
         group = self._groups.get_classic(group_id)
         if group is None:
             return NOTHING
@@ -300,7 +302,7 @@ class Rebalance:
             # Its session may have expired while the request was parked.
             self.prolong_session(group, member)
 
-    def _syncs_ran_out(self, group_id: str, generation_id: int, now_ms: int) -> CoordinatorResult:
+    def _syncs_ran_out(self, group_id: str, generation_id: int, now_ms: int) -> GroupResult:
         group = self._groups.get_classic(group_id)
         if group is None or group.generation_id != generation_id:
             return NOTHING

@@ -38,13 +38,19 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.offsets.answers import NO_METADATA
-from barnabas.server.groups.records import NO_EXPIRY, OffsetRecord, Record, encode_record
-from barnabas.server.groups.result import CoordinatorResult
+from barnabas.server.groups.records import (
+    NO_EXPIRY,
+    GroupResult,
+    OffsetRecord,
+    Record,
+    encode_record,
+)
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.storage.producers.entry import VerificationGuard
 
@@ -69,7 +75,7 @@ class Committing:
 
     def commit(
         self, request: OffsetCommitRequest, version: int, now_ms: int
-    ) -> Steps[tuple[CoordinatorResult, OffsetCommitResponse]]:
+    ) -> Steps[tuple[GroupResult, OffsetCommitResponse]]:
         """
         Commit offsets.
 
@@ -109,7 +115,7 @@ class Committing:
         guard: VerificationGuard,
         version: int,
         now_ms: int,
-    ) -> Steps[tuple[CoordinatorResult, TxnOffsetCommitResponse]]:
+    ) -> Steps[tuple[GroupResult, TxnOffsetCommitResponse]]:
         """
         Commit offsets that count once the transaction of their producer is committed.
 

@@ -20,13 +20,13 @@ from barnabas.protocol.messages.offset_delete import (
 )
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import GroupOptions
+from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.groups import Group, Groups
 from barnabas.server.groups.offsets.expiry import expired_offsets
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.persistence import group_tombstones
-from barnabas.server.groups.records import OffsetRecord, Record, encode_record
-from barnabas.server.groups.result import CoordinatorResult
+from barnabas.server.groups.records import GroupResult, OffsetRecord, Record, encode_record
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Deleting:
 
     def delete(
         self, request: OffsetDeleteRequest
-    ) -> Steps[tuple[CoordinatorResult, OffsetDeleteResponse]]:
+    ) -> Steps[tuple[GroupResult, OffsetDeleteResponse]]:
         """
         Delete offsets of topics that no member of the group subscribes to.
 
@@ -90,7 +90,7 @@ class Deleting:
 
     def delete_groups(
         self, group_ids: Iterable[str]
-    ) -> tuple[CoordinatorResult, list[tuple[str, ErrorCode]]]:
+    ) -> tuple[GroupResult, list[tuple[str, ErrorCode]]]:
         """
         Delete groups without members, and all their offsets.
 
@@ -120,7 +120,7 @@ class Deleting:
                 partitions.append((topic, index))
         return [OffsetRecord(group_id, topic, index, None) for topic, index in partitions]
 
-    def forget_topics(self, topics: Iterable[DeletedTopic]) -> Iterator[CoordinatorResult]:
+    def forget_topics(self, topics: Iterable[DeletedTopic]) -> Iterator[GroupResult]:
         """
         Delete the offsets of deleted topics, in results for ``GROUPS_AT_ONCE`` groups each.
 
@@ -140,7 +140,7 @@ class Deleting:
                 is_atomic=False,
             )
 
-    def expire(self, now_ms: int) -> Iterator[CoordinatorResult]:
+    def expire(self, now_ms: int) -> Iterator[GroupResult]:
         """
         Delete the offsets past their retention, and empty groups whose last offset is among them,
         in results for ``GROUPS_AT_ONCE`` groups each.

@@ -5,29 +5,34 @@ The result of a request or a timeout: records for the log of the shard.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.structs import struct
 from barnabas.server.coordinator_runtime.producer import NO_PRODUCER, Producer
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
-if TYPE_CHECKING:
-    from barnabas.server.groups.records import EncodedRecord, Record
+R = TypeVar("R")
+
+EncodedRecord: TypeAlias = tuple[bytes, bytes | None]
+"""
+Key and value.
+"""
 
 AppendListener: TypeAlias = Callable[[ErrorCode | None, int], None]
 """
-Called with the error that kept records out of the log, or None, and with the time in ms.
+Called with the error that kept records out of the log, or None, and with the time in ms. The error
+is one for a client of the coordinator, see ``coordinator_error``.
 """
 
 
 @struct(kw_only=True)
-class CoordinatorResult:
+class CoordinatorResult(Generic[R]):
     """
     Records to append, and how to append them (Kafka's class of this name).
     """
 
-    records: Sequence[Record] = ()
+    records: Sequence[R] = ()
     encoded: Sequence[EncodedRecord] = ()
     """The records as bytes, where the request has encoded them in steps."""
     producer: Producer = NO_PRODUCER
@@ -45,7 +50,7 @@ class CoordinatorResult:
     """Called once the records are committed, or refused."""
 
 
-NOTHING: Final = CoordinatorResult()
+NOTHING: Final[CoordinatorResult[Any]] = CoordinatorResult()
 """
 The result without records.
 """

@@ -1,30 +1,32 @@
 """
-The shard of the group coordinator for one partition of ``__consumer_offsets``.
+A shard of a coordinator: one partition of its internal topic, and the state that its records make.
 
 ::
 
     request, or timer --> state --> records --> one batch --> the partition's log
                             ^                                     |
                             +---------- apply --------------------+--> answers, once committed
+
+Groups, transactions and share-partitions differ in their state only (Kafka's
+``CoordinatorRuntime`` and ``CoordinatorShard``).
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.errors import ErrorCode, KafkaError, MessageTooLarge
+from barnabas.protocol.errors import ErrorCode, KafkaError, MessageTooLarge, error_for
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.config.coordinators import GroupOptions
+from barnabas.protocol.structs import struct
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.coordinator_runtime.loading import Playback
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
-from barnabas.server.coordinator_runtime.timers import TimerQueue
-from barnabas.server.groups.member_memory import MemberMemory
-from barnabas.server.groups.records import encode_record
-from barnabas.server.groups.result import CoordinatorResult
-from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.timeouts import Operation, TimerKey
+from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
+from barnabas.server.coordinator_runtime.timers import Operation, TimerQueue, Timers
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
@@ -34,14 +36,59 @@ logger = logging.getLogger(__name__)
 AppendCallback: TypeAlias = Callable[[ErrorCode | None], None]
 
 
-class GroupShard:
+class StateMachine(Playback, Protocol):
     """
-    The groups of one partition (Kafka's ``GroupCoordinatorShard``).
+    The state of a shard: requests read it and decide on records, and only records change it.
+    """
+
+    def encode(self, record: Any) -> EncodedRecord:
+        """
+        The key and the value of a record.
+        """
+
+    def apply(self, record: Any, record_offset: int, producer_id: int) -> None:
+        """
+        Apply a record that is in the log.
+
+        Args:
+            producer_id: of the transaction that the record belongs to, or -1.
+        """
+
+    def loaded(self, now_ms: int) -> None:
+        """
+        Begin to wait for what falls due: the log is replayed.
+        """
+
+    def unloaded(self, now_ms: int) -> None:
+        """
+        Answer the requests that wait: the shard resigns.
+        """
+
+
+S = TypeVar("S", bound=StateMachine)
+
+
+@struct
+class LogFormat:
+    """
+    How a coordinator reads and writes its log.
+    """
+
+    base_sequence: int
+    """The base sequence of its batches, by which those of Kafka's coordinators differ."""
+    load_buffer_bytes: int
+    compression: CompressionType = CompressionType.NONE
+
+
+class CoordinatorShard(Generic[S]):
+    """
+    The state of one partition, its log and its timers.
 
     Invariants:
 
-    1. What is applied to ``state`` was appended before, in the same order.
+    1. What is applied to the state was appended before, in the same order.
     2. While the queue has a deadline, an alarm of the clock is set for that time, or earlier.
+    3. Its errors are those of a client of the coordinator, see ``coordinator_error``.
 
     Used on the event loop's thread only; loading alone runs in the executor.
     """
@@ -50,27 +97,44 @@ class GroupShard:
         self,
         log: PartitionLog,
         *,
-        options: GroupOptions,
+        log_format: LogFormat,
         clock: ServerClock,
-        memory: MemberMemory,
+        make_state: Callable[[Timers], S],
     ) -> None:
+        """
+        Args:
+            make_state: makes the state of an empty log, which gets the timers of the shard.
+        """
         self.log = log
-        self._options = options
+        self._format = log_format
         self._clock = clock
-        self._queue: TimerQueue[TimerKey, Operation] = TimerQueue(clock.monotonic, self._set_alarm)
+        self._queue: TimerQueue[Any, Operation] = TimerQueue(clock.monotonic, self._set_alarm)
         self._alarm: Timer | None = None
-        self._state = ShardState(self._queue, options, memory)
+        self._state = make_state(self._queue)
         self._is_running_due = False
 
+    def check(self) -> None:
+        """
+        See whether requests can be taken.
+
+        Raises:
+            CoordinatorLoadInProgress: the log is not replayed yet.
+            KafkaError: the partition is not served any more.
+        """
+        try:
+            self.log.check()
+        except KafkaError as error:
+            raise error_for(coordinator_error(error.code)) from None
+
     @property
-    def state(self) -> ShardState:
+    def state(self) -> S:
         """
         The sum of the records, with every timeout that is due.
 
         Raises:
-            CoordinatorLoadInProgress, KafkaError: see ``PartitionLog.check``.
+            CoordinatorLoadInProgress, KafkaError: see ``check``.
         """
-        self.log.check()
+        self.check()
         # After a long turn of the loop, requests may run before the alarm that was due earlier.
         if self._queue.is_overdue and not self._is_running_due:
             self._run_due()
@@ -83,7 +147,7 @@ class GroupShard:
         Raises:
             Exception: the log cannot be read, or has records that no coordinator writes.
         """
-        await self.log.load(self._state, self._options.offsets_load_buffer_size)
+        await self.log.load(self._state, self._format.load_buffer_bytes)
         self.open()
 
     def open(self) -> None:
@@ -95,7 +159,7 @@ class GroupShard:
 
     def close(self) -> None:
         """
-        Resign: answer the requests that wait with ``NOT_COORDINATOR``, and take no more.
+        Resign: let the state answer the requests that wait, and take no more.
         """
         self._queue.clear()
         if self._alarm is not None:
@@ -106,9 +170,9 @@ class GroupShard:
 
     # Records
 
-    def write(self, result: CoordinatorResult, callback: AppendCallback | None = None) -> None:
+    def write(self, result: CoordinatorResult[Any], callback: AppendCallback | None = None) -> None:
         """
-        Append the records of *result*.
+        Append the records of *result*, and apply them.
 
         Args:
             callback: called once the records are committed, or with the error that refused them; at
@@ -120,7 +184,7 @@ class GroupShard:
             return
 
         def committed(error: KafkaError | None) -> None:
-            code = None if error is None else error.code
+            code = None if error is None else coordinator_error(error.code)
             if result.on_append is not None:
                 result.on_append(code, self._clock.now_ms())
             if callback is not None:
@@ -134,7 +198,20 @@ class GroupShard:
         else:
             self.log.partition.when_committed(next_offset, committed)
 
-    def check_size(self, result: CoordinatorResult) -> None:
+    async def commit(self, result: CoordinatorResult[Any]) -> None:
+        """
+        Append the records of *result*, apply them, and return once they are committed.
+
+        Raises:
+            KafkaError: the records were refused, or their commit failed.
+        """
+        future: asyncio.Future[ErrorCode | None] = asyncio.get_running_loop().create_future()
+        self.write(result, lambda code: None if future.done() else future.set_result(code))
+        code = await future
+        if code is not None:
+            raise error_for(code)
+
+    def check_size(self, result: CoordinatorResult[Any]) -> None:
         """
         See whether the records may fit into a batch before it is built: with 100,000 records that
         takes half a second. No other request runs between this and ``write``.
@@ -142,25 +219,25 @@ class GroupShard:
         Raises:
             MessageTooLarge: they do not.
         """
-        if self._options.offsets_topic_compression_codec or not result.is_atomic:
+        if self._format.compression or not result.is_atomic:
             return  # The size of the compressed batch is unknown; other records are divided.
         most = self.log.partition.log.config.max_message_bytes
         if sum(len(key) + len(value or b"") for key, value in result.encoded or ()) > most:
             raise MessageTooLarge(f"{len(result.records)} records do not fit into {most} bytes")
 
-    def _append(self, result: CoordinatorResult) -> int:
+    def _append(self, result: CoordinatorResult[Any]) -> int:
         """
         Append the records and apply them; return the offset after the last one.
         """
         now_ms = self._clock.now_ms()
-        pairs = result.encoded or map(encode_record, result.records)
+        pairs = result.encoded or map(self._state.encode, result.records)
         encoded = [SimpleRecord(now_ms, key, value) for key, value in pairs]
         next_offset = 0
         for part in self._batches(result, encoded):
             info = self.log.append(
                 encoded[part],
-                base_sequence=0,
-                compression=CompressionType.of(self._options.offsets_topic_compression_codec),
+                base_sequence=self._format.base_sequence,
+                compression=self._format.compression,
                 producer=result.producer,
                 guard=result.guard,
             )
@@ -171,7 +248,7 @@ class GroupShard:
         return next_offset
 
     def _batches(
-        self, result: CoordinatorResult, encoded: Sequence[SimpleRecord]
+        self, result: CoordinatorResult[Any], encoded: Sequence[SimpleRecord]
     ) -> Sequence[slice]:
         return [slice(None)] if result.is_atomic else [*self.log.divided(encoded)]
 
@@ -202,4 +279,4 @@ class GroupShard:
         self._set_alarm()
 
     def __repr__(self) -> str:
-        return f"<GroupShard {self.log!r}>"
+        return f"<Shard {self.log!r}>"

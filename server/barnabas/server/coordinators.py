@@ -12,7 +12,11 @@ from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.server.cluster.topic_names import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+)
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
+    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
     from barnabas.server.transactions.markers import MarkerWriter
@@ -31,7 +36,8 @@ if TYPE_CHECKING:
 
 class Coordinators:
     """
-    The group coordinator, the transaction coordinator, and its writer of markers.
+    The group coordinator, the share coordinator, the transaction coordinator, and its writer of
+    markers.
 
     Invariants:
 
@@ -84,6 +90,21 @@ class Coordinators:
         return made
 
     @cached_property
+    def shares(self) -> ShareCoordinator:
+        from barnabas.server.share.coordinator import coordinator as share_coordinator
+
+        made = share_coordinator.ShareCoordinator(
+            options=self._options,
+            clock=self._clock,
+            io=self._io,
+            background=self._background,
+            topics=self._topics,
+        )
+        made.follow(self._partitions)
+        made.start()
+        return made
+
+    @cached_property
     def markers(self) -> MarkerWriter:
         from barnabas.server.transactions import markers
 
@@ -117,6 +138,8 @@ class Coordinators:
     def _created(self, topic: Topic) -> None:
         if topic.name == GROUP_METADATA_TOPIC:
             _ = self.groups
+        elif topic.name == SHARE_GROUP_STATE_TOPIC:
+            _ = self.shares
         elif topic.name == TRANSACTION_STATE_TOPIC:
             _ = self.transactions
 
@@ -128,6 +151,8 @@ class Coordinators:
         for topic, index in partitions:
             if topic == GROUP_METADATA_TOPIC and "groups" in made:
                 self.groups.shards.resign(index)
+            elif topic == SHARE_GROUP_STATE_TOPIC and "shares" in made:
+                self.shares.shards.resign(index)
             elif topic == TRANSACTION_STATE_TOPIC and "transactions" in made:
                 self.transactions.shards.resign(index)
 
@@ -136,6 +161,6 @@ class Coordinators:
         Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
         """
         made = vars(self)
-        for name in ("transactions", "groups"):
+        for name in ("transactions", "shares", "groups"):
             if name in made:
                 made[name].stop()

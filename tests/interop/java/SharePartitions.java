@@ -27,6 +27,7 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.coordinator.group.GroupConfigManager;
+import org.apache.kafka.coordinator.share.PersisterStateBatchCombiner;
 import org.apache.kafka.server.share.acknowledge.ShareAcknowledgementBatch;
 import org.apache.kafka.server.share.fetch.InFlightBatch;
 import org.apache.kafka.server.share.fetch.InFlightState;
@@ -69,6 +70,10 @@ public final class SharePartitions {
                         Map.of(), config.groupCoordinatorConfig(), config.shareGroupConfig());
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
+            if (line.startsWith("combine ")) {
+                System.out.println(combined(line.split(" ")));
+                continue;
+            }
             log = new ArrayList<>();
             String answer;
             try {
@@ -132,12 +137,30 @@ public final class SharePartitions {
         }
     }
 
-    private static void create(String[] words, GroupConfigManager groups) throws Exception {
-        now = 0;
-        timers.clear();
-        writes.clear();
+    private static String combined(String[] words) {
+        int plus = List.of(words).indexOf("+");
+        StringJoiner joiner = new StringJoiner(" ");
+        for (PersisterStateBatch each :
+                new PersisterStateBatchCombiner(
+                                batches(words, 2, plus),
+                                batches(words, plus + 1, words.length),
+                                Long.parseLong(words[1]))
+                        .combineStateBatches()) {
+            joiner.add(
+                    each.firstOffset()
+                            + ":"
+                            + each.lastOffset()
+                            + ":"
+                            + each.deliveryState()
+                            + ":"
+                            + each.deliveryCount());
+        }
+        return joiner.toString();
+    }
+
+    private static List<PersisterStateBatch> batches(String[] words, int from, int to) {
         List<PersisterStateBatch> batches = new ArrayList<>();
-        for (int i = 4; i < words.length; i++) {
+        for (int i = from; i < to; i++) {
             String[] parts = words[i].split(":");
             batches.add(
                     new PersisterStateBatch(
@@ -146,6 +169,14 @@ public final class SharePartitions {
                             Byte.parseByte(parts[2]),
                             Short.parseShort(parts[3])));
         }
+        return batches;
+    }
+
+    private static void create(String[] words, GroupConfigManager groups) throws Exception {
+        now = 0;
+        timers.clear();
+        writes.clear();
+        List<PersisterStateBatch> batches = batches(words, 4, words.length);
         stored =
                 PartitionFactory.newPartitionAllData(
                         0, 1, Long.parseLong(words[1]), (short) 0, null, batches);

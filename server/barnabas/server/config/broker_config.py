@@ -20,6 +20,7 @@ from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.server.config.own import OwnOptions
 from barnabas.server.config.quotas import QuotaOptions
 from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
+from barnabas.server.config.share import ShareCoordinatorOptions, SharePartitionOptions
 from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.config.options import table
 from barnabas.storage.units import MiB
@@ -42,6 +43,8 @@ class BrokerConfig(
     TopicOptions,
     GroupOptions,
     TransactionOptions,
+    SharePartitionOptions,
+    ShareCoordinatorOptions,
     OwnOptions,
 ):
     """
@@ -93,6 +96,7 @@ class BrokerConfig(
                 "Value must be at least socket.request.max.bytes",
             )
         self.check_authorizer()
+        self.check_share_limits()
         # The first access parses and checks them.
         _ = self.client_listeners
 

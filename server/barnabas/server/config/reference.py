@@ -28,6 +28,8 @@ _TITLES = {
     "TopicOptions": "Topics",
     "GroupOptions": "Consumer groups",
     "TransactionOptions": "Transactions",
+    "SharePartitionOptions": "Share groups",
+    "ShareCoordinatorOptions": "The share coordinator",
     "OwnOptions": "Barnabas itself",
 }
 

@@ -68,6 +68,16 @@ _NAMED_OTHERWISE: Final = {
                 apis.DESCRIBE_DELEGATION_TOKEN,
             ),
         ),
+        (
+            "share_group_state",
+            (
+                apis.INITIALIZE_SHARE_GROUP_STATE,
+                apis.READ_SHARE_GROUP_STATE,
+                apis.WRITE_SHARE_GROUP_STATE,
+                apis.DELETE_SHARE_GROUP_STATE,
+                apis.READ_SHARE_GROUP_STATE_SUMMARY,
+            ),
+        ),
     )
     for api in those
 }
@@ -79,11 +89,6 @@ _WITHOUT_HANDLER: Final = frozenset(
         apis.SHARE_GROUP_DESCRIBE,
         apis.SHARE_FETCH,
         apis.SHARE_ACKNOWLEDGE,
-        apis.INITIALIZE_SHARE_GROUP_STATE,
-        apis.READ_SHARE_GROUP_STATE,
-        apis.WRITE_SHARE_GROUP_STATE,
-        apis.DELETE_SHARE_GROUP_STATE,
-        apis.READ_SHARE_GROUP_STATE_SUMMARY,
         apis.DESCRIBE_SHARE_GROUP_OFFSETS,
         apis.ALTER_SHARE_GROUP_OFFSETS,
         apis.DELETE_SHARE_GROUP_OFFSETS,

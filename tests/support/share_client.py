@@ -13,6 +13,8 @@ from barnabas.protocol.messages import (
     initialize_share_group_state,
     read_share_group_state,
     read_share_group_state_summary,
+    share_acknowledge,
+    share_fetch,
     write_share_group_state,
 )
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -28,10 +30,29 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.uuids import uuid_text
 from tests.support.wire_client import WireClient
 
+Acknowledged = tuple[int, int, Sequence[int]]
+"""
+The first and the last offset, and the types.
+"""
 Batch = tuple[int, int, int, int]
 """
 The first and the last offset, the state and the count of deliveries.
 """
+
+
+class Member:
+    """
+    A member of a group, and the epoch of its session.
+    """
+
+    def __init__(self, group_id: str, member_id: str = "m") -> None:
+        self.group_id = group_id
+        self.member_id = member_id
+        self.epoch = -1
+
+    def next_epoch(self) -> int:
+        self.epoch += 1
+        return self.epoch
 
 
 class ShareClient:
@@ -83,6 +104,114 @@ class ShareClient:
         )
         answer = await self.client.ask(request, 9)
         assert 0 == answer.responses[0].partition_responses[0].error_code
+
+    # Fetches and acknowledgements
+
+    async def share_fetch(
+        self,
+        member: Member,
+        acknowledged: Sequence[Acknowledged] = (),
+        *,
+        partitions: Sequence[int] = (0,),
+        forgotten: Sequence[int] = (),
+        epoch: int | None = None,
+        version: int = 2,
+        **values: Any,
+    ) -> Any:
+        """
+        One request in the session of a member, and its answer.
+        """
+        await self.send_share_fetch(
+            member,
+            acknowledged,
+            partitions=partitions,
+            forgotten=forgotten,
+            epoch=epoch,
+            version=version,
+            **values,
+        )
+        return await self.client.receive()
+
+    async def send_share_fetch(
+        self,
+        member: Member,
+        acknowledged: Sequence[Acknowledged] = (),
+        *,
+        partitions: Sequence[int] = (0,),
+        forgotten: Sequence[int] = (),
+        epoch: int | None = None,
+        version: int = 2,
+        **values: Any,
+    ) -> None:
+        given = {
+            "max_wait_ms": 0,
+            "min_bytes": 1,
+            "max_bytes": 1 << 20,
+            "max_records": 500,
+            "batch_size": 500,
+            **values,
+        }
+        topics = [
+            share_fetch.FetchTopic(
+                topic_id=self.topic_id,
+                partitions=[
+                    share_fetch.FetchPartition(
+                        partition_index=index,
+                        acknowledgement_batches=[
+                            share_fetch.AcknowledgementBatch(
+                                first_offset=first, last_offset=last, acknowledge_types=[*types]
+                            )
+                            for first, last, types in acknowledged
+                        ],
+                    )
+                    for index in partitions
+                ],
+            )
+        ]
+        request = share_fetch.ShareFetchRequest(
+            group_id=member.group_id,
+            member_id=member.member_id,
+            share_session_epoch=member.next_epoch() if epoch is None else epoch,
+            topics=topics if partitions else [],
+            forgotten_topics_data=[
+                share_fetch.ForgottenTopic(topic_id=self.topic_id, partitions=[*forgotten])
+            ]
+            if forgotten
+            else [],
+            **given,
+        )
+        self.client.send(request, version=version)
+
+    async def share_acknowledge(
+        self,
+        member: Member,
+        acknowledged: Sequence[Acknowledged],
+        *,
+        partition: int = 0,
+        epoch: int | None = None,
+        is_renew_ack: bool = False,
+        version: int = 2,
+    ) -> Any:
+        """
+        One request in the session of a member, and its answer.
+        """
+        batches = [
+            share_acknowledge.AcknowledgementBatch(
+                first_offset=first, last_offset=last, acknowledge_types=[*types]
+            )
+            for first, last, types in acknowledged
+        ]
+        data = share_acknowledge.AcknowledgePartition(
+            partition_index=partition, acknowledgement_batches=batches
+        )
+        request = share_acknowledge.ShareAcknowledgeRequest(
+            group_id=member.group_id,
+            member_id=member.member_id,
+            share_session_epoch=member.next_epoch() if epoch is None else epoch,
+            is_renew_ack=is_renew_ack,
+            topics=[share_acknowledge.AcknowledgeTopic(topic_id=self.topic_id, partitions=[data])],
+        )
+        return await self.client.ask(request, version)
 
     # The share coordinator
 

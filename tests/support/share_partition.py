@@ -14,10 +14,11 @@ from barnabas.protocol.records.batch import build_batch_with_offsets
 from barnabas.protocol.records.record import Record
 from barnabas.server.share.aborted import aborted_batches, without_aborted
 from barnabas.server.share.acknowledging import Acknowledgement, Acknowledging, StateChange
-from barnabas.server.share.acquiring import AcquireRequest, FetchedBatch, acquire
+from barnabas.server.share.acquiring import AcquireRequest, acquire
 from barnabas.server.share.in_flight import InFlightBatch
 from barnabas.server.share.window import ShareWindow
 from barnabas.storage.segment.fetch_data import AbortedTransaction
+from barnabas.storage.segment.fetched_batches import FetchedBatch
 
 LOCK_MS = 10_000
 

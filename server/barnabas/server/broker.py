@@ -22,7 +22,7 @@ from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
 from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
-from barnabas.server.cluster.image import MetadataImage
+from barnabas.server.cluster.image import MetadataImage, ResourceType
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
@@ -385,12 +385,15 @@ class Broker:
             options=self.config,
             clock=self.clock,
             io=self._workers.upkeep,
+            reads=self._workers.reads,
             background=self.background,
             turns=self.turns,
+            metrics=self.metrics,
             topics=topics,
             partitions=self.partitions,
             producer_ids=producer_ids,
             server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
+            group_texts=partial(metadata_log.image.config, ResourceType.GROUP),
         )
 
     def _secure_as_stored(self, brokers: BrokerConfigs) -> None:

@@ -7,7 +7,7 @@ A coordinator whose topic exists is created at the start, another one by its fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from barnabas.server.cluster.image import Topic
     from barnabas.server.config import BrokerConfig
     from barnabas.server.groups.coordinator import GroupCoordinator
+    from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.manager import SharePartitionManager
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
     from barnabas.server.transactions.markers import MarkerWriter
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 
 class Coordinators:
     """
-    The group coordinator, the share coordinator, the transaction coordinator, and its writer of
-    markers.
+    The group coordinator, the share coordinator, those who ask it, the transaction coordinator, and
+    its writer of markers.
 
     Invariants:
 
@@ -53,20 +55,28 @@ class Coordinators:
         options: BrokerConfig,
         clock: ServerClock,
         io: Executor,
+        reads: Executor,
         background: Background,
         turns: Turns,
+        metrics: Metrics,
         topics: Topics,
         partitions: Partitions,
         producer_ids: ProducerIds,
         server_version: Callable[[], int],
+        group_texts: Callable[[str], Mapping[str, str]],
     ) -> None:
         """
         Args:
+            reads: threads that read what the page cache lacks.
+            group_texts: returns the configs that are stored for a group.
             server_version: returns the ``transaction.version`` of the cluster.
         """
         self._options = options
         self._clock = clock
         self._io = io
+        self._reads = reads
+        self._metrics = metrics
+        self._group_texts = group_texts
         self._background = background
         self._turns = turns
         self._topics = topics
@@ -102,6 +112,23 @@ class Coordinators:
         )
         made.follow(self._partitions)
         made.start()
+        return made
+
+    @cached_property
+    def share_partitions(self) -> SharePartitionManager:
+        from barnabas.server.share import manager
+
+        made = manager.SharePartitionManager(
+            options=self._options,
+            group_texts=self._group_texts,
+            coordinator=self.shares,
+            clock=self._clock,
+            reads=self._reads,
+            background=self._background,
+            turns=self._turns,
+            metrics=self._metrics,
+        )
+        made.follow(self._topics)
         return made
 
     @cached_property
@@ -161,6 +188,6 @@ class Coordinators:
         Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
         """
         made = vars(self)
-        for name in ("transactions", "shares", "groups"):
+        for name in ("share_partitions", "transactions", "shares", "groups"):
             if name in made:
                 made[name].stop()

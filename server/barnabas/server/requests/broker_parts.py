@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.security import Security
     from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.manager import SharePartitionManager
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
     from barnabas.server.transactions.markers import MarkerWriter
@@ -74,6 +75,10 @@ class BrokerParts:
     @property
     def shares(self) -> ShareCoordinator:
         return self.coordinators.shares
+
+    @property
+    def share_partitions(self) -> SharePartitionManager:
+        return self.coordinators.share_partitions
 
     @property
     def transactions(self) -> TransactionCoordinator:

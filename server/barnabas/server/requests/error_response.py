@@ -152,6 +152,8 @@ _RULES: Final = {
         (apis.DESCRIBE_QUORUM, _Rule(message=_any_sentence)),
         (apis.DESCRIBE_PRODUCERS, _Rule(message=_no_sentence)),
         (apis.UNREGISTER_BROKER, _Rule(message=_any_sentence)),
+        (apis.SHARE_FETCH, _Rule(message=_no_sentence)),
+        (apis.SHARE_ACKNOWLEDGE, _Rule(message=_no_sentence)),
     )
 }
 _AS_MOST: Final = _Rule()

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from barnabas.protocol.messages.share_fetch import AcquiredRecords
-from barnabas.server.share.acquiring import FetchedBatch
 from barnabas.server.share.record_state import RecordState
 from barnabas.server.share.window import ShareWindow
 from barnabas.storage.segment.fetch_data import AbortedTransaction
+from barnabas.storage.segment.fetched_batches import FetchedBatch
 
 
 def aborted_batches(

@@ -10,14 +10,14 @@ its neighbours (KIP-932; Kafka ``SharePartition.acquire``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from barnabas.protocol.messages.share_fetch import AcquiredRecords
-from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.protocol.structs import struct
 from barnabas.server.share.in_flight import InFlightBatch, InFlightState
 from barnabas.server.share.record_state import RecordState
 from barnabas.server.share.window import ShareWindow
+from barnabas.storage.segment.fetched_batches import FetchedBatch
 
 BATCH_OPTIMIZED: Final = 0
 RECORD_LIMIT: Final = 1
@@ -26,21 +26,6 @@ The modes in which a member acquires (Kafka ``ShareAcquireMode``): whole batches
 the records asked for; or exactly so many records (KIP-1206).
 """
 _LEAST_THROTTLED: Final = 2
-
-
-class FetchedBatch(NamedTuple):
-    """
-    A batch that was read from the log.
-    """
-
-    base_offset: int
-    last_offset: int
-    position: int = 0
-    """In the file."""
-    size: int = 0
-    producer_id: int = NO_PRODUCER_ID
-    is_transactional: bool = False
-    is_abort_marker: bool = False
 
 
 @struct(kw_only=True)
@@ -73,6 +58,9 @@ def acquire(
 ) -> list[AcquiredRecords]:
     """
     Acquire some of the *batches* that were read from *fetch_offset* on.
+
+    Args:
+        batches: those that follow the end of the window by ``max_records`` need not be among them.
     """
     if request.max_records <= 0 or not batches or batches[-1].last_offset < window.start_offset:
         return []

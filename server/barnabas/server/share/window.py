@@ -170,13 +170,14 @@ class ShareWindow:
 
     def next_lock_end(self) -> int | None:
         """
-        The time in ms when the first lock ends, None if there is none.
+        The time in ms when the first lock ends, None if there is none. Those are left out that end
+        with the write of a new state.
         """
         ends = (
             run.lock_until
             for batch in self.batches
             for run in batch.runs
-            if run.lock_until != NO_LOCK
+            if run.lock_until != NO_LOCK and run.rollback is None
         )
         return min(ends, default=None)
 

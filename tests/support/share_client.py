@@ -28,6 +28,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.uuids import uuid_text
+from tests.support.server import START_MS
 from tests.support.wire_client import WireClient
 
 Acknowledged = tuple[int, int, Sequence[int]]
@@ -92,7 +93,7 @@ class ShareClient:
         Append batches, each of these values.
         """
         for values in batches:
-            records = build_batch([SimpleRecord(1, None, value) for value in values])
+            records = build_batch([SimpleRecord(START_MS, None, value) for value in values])
             await self.produce_bytes(records, partition)
 
     async def produce_bytes(self, records: bytes | bytearray, partition: int = 0) -> None:

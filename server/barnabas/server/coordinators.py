@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.groups import ShareGroups
     from barnabas.server.share.manager import SharePartitionManager
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
@@ -113,6 +114,12 @@ class Coordinators:
         made.follow(self._partitions)
         made.start()
         return made
+
+    @cached_property
+    def share_groups(self) -> ShareGroups:
+        from barnabas.server.share.groups import NoShareGroups
+
+        return NoShareGroups()
 
     @cached_property
     def share_partitions(self) -> SharePartitionManager:

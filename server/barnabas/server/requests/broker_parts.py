@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.security import Security
     from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.groups import ShareGroups
     from barnabas.server.share.manager import SharePartitionManager
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
@@ -75,6 +76,10 @@ class BrokerParts:
     @property
     def shares(self) -> ShareCoordinator:
         return self.coordinators.shares
+
+    @property
+    def share_groups(self) -> ShareGroups:
+        return self.coordinators.share_groups
 
     @property
     def share_partitions(self) -> SharePartitionManager:

@@ -154,6 +154,12 @@ _RULES: Final = {
         (apis.UNREGISTER_BROKER, _Rule(message=_any_sentence)),
         (apis.SHARE_FETCH, _Rule(message=_no_sentence)),
         (apis.SHARE_ACKNOWLEDGE, _Rule(message=_no_sentence)),
+        (apis.INITIALIZE_SHARE_GROUP_STATE, _Rule(message=_no_sentence)),
+        (apis.READ_SHARE_GROUP_STATE, _Rule(message=_any_sentence)),
+        (apis.WRITE_SHARE_GROUP_STATE, _Rule(message=_any_sentence)),
+        (apis.DELETE_SHARE_GROUP_STATE, _Rule(message=_no_sentence)),
+        (apis.READ_SHARE_GROUP_STATE_SUMMARY, _Rule(message=_any_sentence)),
+        (apis.DESCRIBE_SHARE_GROUP_OFFSETS, _Rule(message=_any_sentence)),
     )
 }
 _AS_MOST: Final = _Rule()

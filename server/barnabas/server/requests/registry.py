@@ -87,7 +87,6 @@ _WITHOUT_HANDLER: Final = frozenset(
     for api in (
         apis.SHARE_GROUP_HEARTBEAT,
         apis.SHARE_GROUP_DESCRIBE,
-        apis.DESCRIBE_SHARE_GROUP_OFFSETS,
         apis.ALTER_SHARE_GROUP_OFFSETS,
         apis.DELETE_SHARE_GROUP_OFFSETS,
     )

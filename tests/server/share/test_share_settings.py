@@ -1,0 +1,84 @@
+"""
+What the configs of a group say about its records.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.server.share.offset_reset import duration_ms
+from barnabas.server.share.settings import ShareSettings
+from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from tests.support.server import broker_config
+
+
+def test_a_group_has_the_brokers_options_unless_it_has_its_own() -> None:
+    """
+    Within what the broker allows.
+    """
+    own = {
+        "share.record.lock.duration.ms": "20000",
+        "share.delivery.count.limit": "99",
+        "share.partition.max.record.locks": "1",
+        "share.isolation.level": "READ_COMMITTED",
+        "share.renew.acknowledge.enable": "false",
+        "share.auto.offset.reset": "EARLIEST",
+    }
+    texts = {"own": own, "other": {}}
+    settings = ShareSettings(broker_config(group_share_delivery_count_limit="3"), texts.__getitem__)
+
+    found, other = settings.of("own"), settings.of("other")
+
+    assert (20_000, 10, 100) == (
+        found.record_lock_duration_ms,
+        found.delivery_count_limit,
+        found.max_record_locks,
+    )
+    assert (FetchIsolation.TXN_COMMITTED, False, "earliest") == (
+        found.isolation,
+        found.may_renew,
+        found.auto_offset_reset,
+    )
+    assert (30_000, 3, 2000, True) == (
+        other.record_lock_duration_ms,
+        other.delivery_count_limit,
+        other.max_record_locks,
+        other.may_renew,
+    )
+
+
+def test_a_changed_config_counts_at_once() -> None:
+    texts: dict[str, str] = {}
+    settings = ShareSettings(broker_config(), lambda _: texts)
+    assert 5 == settings.of("g").delivery_count_limit
+
+    texts["share.delivery.count.limit"] = "7"
+
+    assert 7 == settings.of("g").delivery_count_limit
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("by_duration:p1d", 86_400_000),
+        ("by_duration:pt1h30m", 5_400_000),
+        ("by_duration:+p1dt0.25s", 86_400_250),
+    ],
+)
+def test_durations_are_read(text: str, expected: int) -> None:
+    assert expected == duration_ms(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("group.share.record.lock.duration.ms", "14999"),
+        ("group.share.record.lock.duration.ms", "60001"),
+        ("group.share.delivery.count.limit", "11"),
+        ("group.share.partition.max.record.locks", "4001"),
+    ],
+)
+def test_an_option_is_within_what_groups_may_set(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        broker_config(**{name.replace(".", "_"): value})

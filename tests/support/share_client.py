@@ -46,7 +46,7 @@ class Member:
     A member of a group, and the epoch of its session.
     """
 
-    def __init__(self, group_id: str, member_id: str = "m") -> None:
+    def __init__(self, group_id: str | None, member_id: str | None = "m") -> None:
         self.group_id = group_id
         self.member_id = member_id
         self.epoch = -1

@@ -21,6 +21,7 @@ from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.server import START_MS, TestBroker, running, until
 from tests.support.share_client import Member, ShareClient
+from tests.support.transactional_client import SECOND, TOPIC, Client, prepare
 
 pytestmark = pytest.mark.broker(share_coordinator_state_topic_num_partitions="1")
 
@@ -384,3 +385,147 @@ async def test_states_are_written_anew_and_older_records_deleted(
     shards = broker.parts.shares.shards
     await until(lambda: all(each.log.is_open for each in shards))
     assert before == await share.read(GROUP, -1)
+
+
+async def test_a_deleted_topic_leaves_nothing(broker: TestBroker, share: ShareClient) -> None:
+    await share.share_fetch(Member(GROUP), max_wait_ms=0)
+    assert 1 == broker.metrics.value("share_partitions")
+
+    await share.client.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
+
+    assert 0 == broker.metrics.value("share_partitions")
+
+
+async def test_cold_pages_are_read_in_a_thread(broker: TestBroker, share: ShareClient) -> None:
+    """
+    A fetch that comes meanwhile has its turn after that.
+    """
+    await share.produce([b"a"], [b"b"])
+    one, other = Member(GROUP, "one"), Member(GROUP, "other")
+    await share.share_fetch(one, max_records=0)
+    second = await share.another()
+    await second.share_fetch(other, max_records=0)
+    assert isinstance(broker.files, MemoryFiles)
+    broker.files.is_cold = True
+
+    await share.send_share_fetch(one, max_records=1, max_wait_ms=LONG_MS)
+    await second.send_share_fetch(other, max_records=1, max_wait_ms=LONG_MS)
+    answers = [acquired(await each.client.receive()) for each in (share, second)]
+
+    assert [[(0, 0, 1)], [(1, 1, 1)]] == sorted(answers)
+    await second.close()
+
+
+async def test_partitions_are_first_by_turns(broker: TestBroker) -> None:
+    share = await ShareClient.of(broker.port, "two", 2)
+    for partition in range(2):
+        await share.initialize(GROUP, 0, partition=partition)
+        await share.produce(*[[b"v"]] * 4, partition=partition)
+    member = Member(GROUP)
+    await share.share_fetch(member, partitions=[0, 1], max_wait_ms=LONG_MS, max_records=1)
+    seen = set()
+
+    for _ in range(4):
+        answer = await share.share_fetch(member, partitions=[], max_records=1)
+        ((partition,),) = (topic.partitions for topic in answer.responses)
+        seen.add(partition.partition_index)
+    await share.close()
+
+    assert {0, 1} == seen
+
+
+async def test_a_request_that_renews_fetches_nothing(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    And may not ask for anything.
+    """
+    await share.produce([b"a"], [b"b"])
+    member = Member(GROUP)
+    await share.share_fetch(member, max_records=1, max_wait_ms=LONG_MS)
+    nothing: dict[str, Any] = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait_ms": 0}
+
+    answer = await share.share_fetch(member, [(0, 0, [4])], is_renew_ack=True, **nothing)
+    assert [] == acquired(answer)
+    assert 0 == answer.responses[0].partitions[0].acknowledge_error_code
+    for name in nothing:
+        wrong = {**nothing, name: 1}
+        refused = await share.share_fetch(member, [(0, 0, [4])], is_renew_ack=True, **wrong)
+        assert ErrorCode.INVALID_REQUEST == refused.error_code
+        member.epoch -= 1
+
+
+async def test_a_member_needs_an_id_and_a_group(broker: TestBroker, share: ShareClient) -> None:
+    for member in (Member(GROUP, ""), Member(GROUP, "m" * 37), Member(GROUP, None), Member(None)):
+        assert ErrorCode.INVALID_REQUEST == (await share.share_fetch(member)).error_code
+        answer = await share.share_acknowledge(member, [(0, 0, [1])])
+        assert ErrorCode.INVALID_REQUEST == answer.error_code
+
+
+async def test_a_session_is_begun_by_a_fetch_without_acknowledgements(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    answer = await share.share_acknowledge(Member(GROUP), [(0, 0, [1])])
+    assert ErrorCode.INVALID_SHARE_SESSION_EPOCH == answer.error_code
+    answer = await share.share_fetch(Member(GROUP), [(0, 0, [1])])
+    assert ErrorCode.INVALID_REQUEST == answer.error_code
+    answer = await share.share_acknowledge(Member(GROUP), [(0, 0, [1])], epoch=1)
+    assert ErrorCode.SHARE_SESSION_NOT_FOUND == answer.error_code
+
+
+@pytest.mark.parametrize(
+    "acknowledged",
+    [
+        [(1, 0, [1])],
+        [(0, 0, [])],
+        [(0, 1, [1, 1, 1])],
+        [(0, 0, [5])],
+        [(0, 0, [-1])],
+        [(0, 0, [4])],
+        [(1, 1, [1]), (0, 0, [1])],
+    ],
+)
+async def test_acknowledgements_that_say_nothing_are_refused(
+    broker: TestBroker, share: ShareClient, acknowledged: list[Any]
+) -> None:
+    await share.produce([b"a", b"b"])
+    member = Member(GROUP)
+    await share.share_fetch(member, max_wait_ms=LONG_MS)
+
+    answer = await share.share_acknowledge(member, acknowledged)
+
+    assert ErrorCode.INVALID_REQUEST == code_of(answer)
+    assert answer.responses[0].partitions[0].error_message is None
+    assert 0 == code_of(await share.share_acknowledge(member, [(0, 1, [1])]))
+
+
+async def test_a_group_that_reads_committed_records_gets_no_aborted_ones(
+    broker: TestBroker,
+) -> None:
+    """
+    They are done, and the records that are sent begin behind them.
+    """
+    await prepare(broker, 1)
+    assert broker.parts is not None
+    committed = {"share.isolation.level": "read_committed"}
+    broker.parts.image.configs[ResourceType.GROUP, GROUP] = committed
+    share = await ShareClient.of(broker.port, TOPIC)
+    await share.initialize(GROUP, 0)
+    async with await broker.client() as wire:
+        producer = Client(wire, SECOND)
+        await producer.init()
+        for value, is_committed in [("a", False), ("b", True), ("c", False), ("d", True)]:
+            await producer.produce(value)
+            await producer.end(commit=is_committed)
+        await producer.produce("open")
+    member = Member(GROUP)
+
+    answer = await share.share_fetch(member, max_wait_ms=LONG_MS)
+    again = await share.share_fetch(member)
+    await share.close()
+
+    # Each value is followed by a marker; the first one of the answer is behind an aborted batch.
+    assert [(1, 3, 1), (5, 7, 1)] == acquired(answer)
+    assert b"a" not in values(answer)
+    assert b"b" in values(answer)
+    assert [] == acquired(again)

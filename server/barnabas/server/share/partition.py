@@ -221,7 +221,6 @@ class SharePartition:
             self.notify()
             callback(error.with_traceback(None))
             return
-        self._arm(lock_until)
         self._write(change, callback)
 
     def release(self, member_id: str) -> None:

@@ -30,12 +30,14 @@ from barnabas.protocol.messages.sync_group import (
 )
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfig
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.timers import Operation, TimerQueue
+from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.member_memory import MemberMemory
+from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import (
     GroupResult,
     OffsetRecord,
@@ -45,7 +47,8 @@ from barnabas.server.groups.records import (
 )
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.timeouts import TimerKey
-from barnabas.server.scheduling.turns import finished
+from barnabas.server.scheduling.turns import Steps, finished
+from tests.support.topic_table import TopicTable
 
 R = TypeVar("R")
 
@@ -91,6 +94,35 @@ class Answer(Generic[R]):
         return self.response
 
 
+class Work:
+    """
+    The work of a shard beside its requests: done when it is asked for.
+    """
+
+    def __init__(self, write: Callable[[GroupResult], None]) -> None:
+        self._write = write
+        self._scheduled: dict[str, Callable[[], Steps[GroupResult]]] = {}
+
+    def schedule(self, key: str, work: Callable[[], Steps[GroupResult]]) -> None:
+        assert key not in self._scheduled
+        self._scheduled[key] = work
+
+    def is_scheduled(self, key: str) -> bool:
+        return key in self._scheduled
+
+    def cancel_all(self) -> None:
+        self._scheduled.clear()
+
+    def do(self) -> int:
+        """
+        Do what is scheduled; return how many works that were.
+        """
+        scheduled, self._scheduled = self._scheduled, {}
+        for work in scheduled.values():
+            self._write(finished(work()))
+        return len(scheduled)
+
+
 class Coordination:
     """
     One partition of the coordinator.
@@ -104,12 +136,28 @@ class Coordination:
         self.now_ms = START_MS
         self.queue: TimerQueue[TimerKey, Operation] = TimerQueue(lambda: self.now_ms / 1000)
         self.memory = MemberMemory()
-        self.state = ShardState(self.queue, self.options, self.memory)
+        self.topics = TopicTable()
+        self.group_configs: dict[str, GroupConfig] = {}
+        self.executor = Work(self.write)
+        self.state = self.new_state(self.queue)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.batches: list[list[Record]] = []
         self.append_error: ErrorCode | None = None
         self.is_slow = False
         self._uncommitted: list[Callable[[ErrorCode | None], None]] = []
+
+    def new_state(self, queue: TimerQueue[TimerKey, Operation]) -> ShardState:
+        """
+        The state of an empty log.
+        """
+        return ShardState(
+            queue,
+            self.options,
+            executor=self.executor,
+            topics=SubscribedTopics(self.topics),
+            config_of=lambda group_id: self.group_configs.get(group_id, GroupConfig()),
+            memory=self.memory,
+        )
 
     # The log and the clock
 
@@ -171,7 +219,7 @@ class Coordination:
         """
         What a coordinator would know that only has the log.
         """
-        state = ShardState(TimerQueue(lambda: self.now_ms / 1000), self.options)
+        state = self.new_state(TimerQueue(lambda: self.now_ms / 1000))
         for offset, (key, value) in enumerate(self.log):
             record = decode_record(key, value)
             assert record is not None
@@ -180,7 +228,7 @@ class Coordination:
 
     def restart(self) -> None:
         self.queue.clear()
-        self.state = ShardState(self.queue, self.options, self.memory)
+        self.state = self.new_state(self.queue)
         for offset, (key, value) in enumerate(self.log):
             record = decode_record(key, value)
             assert record is not None
@@ -213,7 +261,7 @@ class Coordination:
             protocols=[JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols],
         )
         caller = Caller(version, client_id, "/127.0.0.1")
-        self.write(self.state.joining.join(request, caller, answer, self.now_ms))
+        self.write(self.state.classic.join(request, caller, answer, self.now_ms))
         return answer
 
     def sync(
@@ -240,7 +288,7 @@ class Coordination:
                 for m, a in (assignment or {}).items()
             ],
         )
-        self.write(self.state.membership.sync(request, answer, self.now_ms))
+        self.write(self.state.classic.sync(request, answer, self.now_ms))
         return answer
 
     def heartbeat(
@@ -251,7 +299,7 @@ class Coordination:
         group_id: str = GROUP,
         instance_id: str | None = None,
     ) -> None:
-        self.state.membership.heartbeat(
+        self.state.classic.heartbeat(
             HeartbeatRequest(
                 group_id=group_id,
                 generation_id=generation_id,
@@ -269,7 +317,7 @@ class Coordination:
             else MemberIdentity(member_id=m[0], group_instance_id=m[1])
             for m in members
         ]
-        steps = self.state.membership.leave(group_id, identities, self.now_ms)
+        steps = self.state.classic.leave(group_id, identities, self.now_ms)
         changes, response = finished(steps)
         self.write(changes)
         return response

@@ -11,12 +11,14 @@ from uuid import UUID
 
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfig
 from barnabas.server.groups.coordinator import GroupCoordinator
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.scheduling.background import Background
 from barnabas.server.scheduling.turns import Turns
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.fragile_log import FragileLog
+from tests.support.topic_table import TopicTable
 
 OFFSETS_TOPIC_ID = UUID(int=17)
 
@@ -33,6 +35,7 @@ class World:
         self.io = ThreadPoolExecutor(1)
         self.background = Background(self.clock)
         self.turns = turns or Turns()
+        self.topics = TopicTable()
         self.config = BrokerConfig(offsets_topic_num_partitions=partition_count, **options)
         self.logs = [
             FragileLog(f"{GROUP_METADATA_TOPIC}-{index}", self.clock)
@@ -47,6 +50,8 @@ class World:
             io=self.io,
             background=self.background,
             turns=self.turns,
+            topics=self.topics,
+            config_of=lambda group_id: GroupConfig(),
         )
 
     def partitions(self) -> list[Partition]:

@@ -22,7 +22,7 @@ from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
 from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
-from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
@@ -30,6 +30,7 @@ from barnabas.server.config.listeners import SECURITY_PROTOCOLS
 from barnabas.server.coordinators import Coordinators
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, watch_cleaner
+from barnabas.server.dynamic_config.groups import GroupConfigs
 from barnabas.server.dynamic_config.settings import configure_parts
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.fetch.delayed import FetchPurgatory
@@ -392,8 +393,8 @@ class Broker:
             topics=topics,
             partitions=self.partitions,
             producer_ids=producer_ids,
+            config_of=GroupConfigs(topics.configs.brokers, metadata_log.image).of,
             server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
-            group_texts=partial(metadata_log.image.config, ResourceType.GROUP),
         )
 
     def _secure_as_stored(self, brokers: BrokerConfigs) -> None:

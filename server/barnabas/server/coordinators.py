@@ -7,7 +7,7 @@ A coordinator whose topic exists is created at the start, another one by its fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.image import Topic
     from barnabas.server.config import BrokerConfig
+    from barnabas.server.config.groups import GroupConfig
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
@@ -63,13 +64,13 @@ class Coordinators:
         topics: Topics,
         partitions: Partitions,
         producer_ids: ProducerIds,
+        config_of: Callable[[str], GroupConfig],
         server_version: Callable[[], int],
-        group_texts: Callable[[str], Mapping[str, str]],
     ) -> None:
         """
         Args:
             reads: threads that read what the page cache lacks.
-            group_texts: returns the configs that are stored for a group.
+            config_of: returns the configuration of a group.
             server_version: returns the ``transaction.version`` of the cluster.
         """
         self._options = options
@@ -77,12 +78,12 @@ class Coordinators:
         self._io = io
         self._reads = reads
         self._metrics = metrics
-        self._group_texts = group_texts
         self._background = background
         self._turns = turns
         self._topics = topics
         self._partitions = partitions
         self._producer_ids = producer_ids
+        self._config_of = config_of
         self._server_version = server_version
 
     @cached_property
@@ -95,6 +96,8 @@ class Coordinators:
             io=self._io,
             background=self._background,
             turns=self._turns,
+            topics=self._topics,
+            config_of=self._config_of,
         )
         made.follow(self._topics, self._partitions)
         made.start()
@@ -127,7 +130,7 @@ class Coordinators:
 
         made = manager.SharePartitionManager(
             options=self._options,
-            group_texts=self._group_texts,
+            config_of=self._config_of,
             coordinator=self.shares,
             clock=self._clock,
             reads=self._reads,

@@ -40,7 +40,7 @@ from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupReq
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.coordinator_runtime.partitioning import partition_of
-from barnabas.server.groups.classic.joining import Caller
+from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.offsets import deleting
 from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.purgatory import Delayed

@@ -14,7 +14,8 @@ from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.modern_records import ModernRecord, Role
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.persistence import (
     empty_group_record,
     group_record,
@@ -196,18 +197,22 @@ def test_groups_of_every_version_are_understood(
     )
 
 
-def test_records_of_other_protocols_are_kept_as_they_are() -> None:
-    """
-    With as much understood as says whose they are.
-    """
-    key = bytes.fromhex("0005 0001 67 0001 6d")
-    value = b"\0\0whatever"
+def test_records_of_other_protocols_are_written_as_they_were_read() -> None:
+    key = bytes.fromhex("0006 0001 67")
+    value = bytes.fromhex("0000 00000007 01 00 08 0000000000000009")
 
     record = decode_record(key, value)
 
-    assert ModernRecord(5, "g", "m", key, value) == record
-    assert Role.MEMBER is record.role
+    assert isinstance(record, ModernRecord)
+    assert (Role.TARGET_EPOCH, GroupType.CONSUMER) == (record.role, record.group_type)
+    assert ("g", "") == (record.group_id, record.member_id)
+    assert (7, 9) == (record.value.assignment_epoch, record.value.assignment_timestamp)
     assert (key, value) == encode_record(record)
+
+
+def test_values_of_other_protocols_in_unknown_versions_are_refused() -> None:
+    with pytest.raises(DecodeError, match="v1 is not known"):
+        decode_record(bytes.fromhex("0003 0001 67"), bytes.fromhex("0001 00000007 00"))
 
 
 @pytest.mark.parametrize("record_type", [9, 18, 24, 99, 32767])

@@ -20,12 +20,10 @@ from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.loading import Loader
-from barnabas.server.coordinator_runtime.timers import TimerQueue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.modern_group import ModernGroup
+from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.groups.records import decode_record, encode_record
 from barnabas.server.groups.shard_state import ShardState
@@ -113,7 +111,7 @@ def test_loading_leaves_out_what_does_not_count(golden: Path, name: str) -> None
 
 
 def new_state() -> ShardState:
-    return ShardState(TimerQueue(lambda: 0.0), BrokerConfig())
+    return Coordination().state
 
 
 def segments(golden: Path, name: str) -> list[Path]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.server.config.groups import GroupConfig
 from barnabas.server.share.offset_reset import duration_ms
 from barnabas.server.share.settings import ShareSettings
 from barnabas.storage.config.option_values import ConfigError
@@ -13,49 +14,44 @@ from barnabas.storage.log.fetch_isolation import FetchIsolation
 from tests.support.server import broker_config
 
 
-def test_a_group_has_the_brokers_options_unless_it_has_its_own() -> None:
+def test_a_group_has_its_own_settings() -> None:
     """
-    Within what the broker allows.
+    Made again when its configuration is another one.
     """
-    own = {
-        "share.record.lock.duration.ms": "20000",
-        "share.delivery.count.limit": "99",
-        "share.partition.max.record.locks": "1",
-        "share.isolation.level": "READ_COMMITTED",
-        "share.renew.acknowledge.enable": "false",
-        "share.auto.offset.reset": "EARLIEST",
-    }
-    texts = {"own": own, "other": {}}
-    settings = ShareSettings(broker_config(group_share_delivery_count_limit="3"), texts.__getitem__)
+    own = GroupConfig.parse(
+        {
+            "share.record.lock.duration.ms": "20000",
+            "share.delivery.count.limit": "7",
+            "share.partition.max.record.locks": "300",
+            "share.isolation.level": "read_committed",
+            "share.renew.acknowledge.enable": "false",
+            "share.auto.offset.reset": "EARLIEST",
+        }
+    )
+    configs = {"own": own, "other": GroupConfig()}
+    settings = ShareSettings(configs.__getitem__)
 
     found, other = settings.of("own"), settings.of("other")
 
-    assert (20_000, 10, 100) == (
+    assert (20_000, 7, 300, "earliest", FetchIsolation.TXN_COMMITTED, False) == (
         found.record_lock_duration_ms,
         found.delivery_count_limit,
         found.max_record_locks,
-    )
-    assert (FetchIsolation.TXN_COMMITTED, False, "earliest") == (
+        found.auto_offset_reset,
         found.isolation,
         found.may_renew,
-        found.auto_offset_reset,
     )
-    assert (30_000, 3, 2000, True) == (
+    assert (30_000, 5, 2000, "latest", FetchIsolation.HIGH_WATERMARK, True) == (
         other.record_lock_duration_ms,
         other.delivery_count_limit,
         other.max_record_locks,
+        other.auto_offset_reset,
+        other.isolation,
         other.may_renew,
     )
-
-
-def test_a_changed_config_counts_at_once() -> None:
-    texts: dict[str, str] = {}
-    settings = ShareSettings(broker_config(), lambda _: texts)
-    assert 5 == settings.of("g").delivery_count_limit
-
-    texts["share.delivery.count.limit"] = "7"
-
-    assert 7 == settings.of("g").delivery_count_limit
+    assert found is settings.of("own")
+    configs["own"] = GroupConfig()
+    assert 5 == settings.of("own").delivery_count_limit
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,13 @@ class Controller:
     def image(self) -> MetadataImage:
         return self.log.image
 
+    @property
+    def end_offset(self) -> int:
+        """
+        The offset of the next metadata record.
+        """
+        return self.log.end_offset
+
     async def change(self, work: Callable[[], Awaitable[T]]) -> T:
         """
         Run *work* while no other change is in progress, and return its result.

@@ -21,14 +21,17 @@ METADATA_VERSION: Final = "metadata.version"
 ELIGIBLE_LEADER_REPLICAS: Final = "eligible.leader.replicas.version"
 TRANSACTION_VERSION: Final = "transaction.version"
 KRAFT_VERSION: Final = "kraft.version"
+GROUP_VERSION: Final = "group.version"
+SHARE_VERSION: Final = "share.version"
+STREAMS_VERSION: Final = "streams.version"
 
 SUPPORTED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
     ELIGIBLE_LEADER_REPLICAS: (0, 1),
-    "group.version": (0, 1),
+    GROUP_VERSION: (0, 1),
     KRAFT_VERSION: (0, 1),
     METADATA_VERSION: (7, 30),
-    "share.version": (0, 1),
-    "streams.version": (0, 1),
+    SHARE_VERSION: (0, 1),
+    STREAMS_VERSION: (0, 1),
     TRANSACTION_VERSION: (0, 2),
 }
 """
@@ -38,9 +41,9 @@ The lowest and the highest level of each feature that Apache Kafka 4.3 registers
 BOOTSTRAP_LEVELS: Final[Mapping[str, int]] = {
     METADATA_VERSION: 30,
     ELIGIBLE_LEADER_REPLICAS: 1,
-    "group.version": 1,
-    "share.version": 1,
-    "streams.version": 1,
+    GROUP_VERSION: 1,
+    SHARE_VERSION: 1,
+    STREAMS_VERSION: 1,
     TRANSACTION_VERSION: 2,
 }
 """

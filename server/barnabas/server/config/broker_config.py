@@ -14,6 +14,12 @@ from barnabas.server.config.authorization import AuthorizerOptions
 from barnabas.server.config.connection_limits import listener_rate, parse_limits
 from barnabas.server.config.coordinators import GroupOptions, TransactionOptions
 from barnabas.server.config.delegation_tokens import DelegationTokenOptions
+from barnabas.server.config.group_protocols import (
+    ConsumerProtocolOptions,
+    ShareProtocolOptions,
+    StreamsProtocolOptions,
+    check_limits,
+)
 from barnabas.server.config.listeners import Listener, parse_listeners
 from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions, TopicOptions
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
@@ -42,6 +48,9 @@ class BrokerConfig(
     CleanerOptions,
     TopicOptions,
     GroupOptions,
+    ConsumerProtocolOptions,
+    ShareProtocolOptions,
+    StreamsProtocolOptions,
     TransactionOptions,
     SharePartitionOptions,
     ShareCoordinatorOptions,
@@ -96,6 +105,7 @@ class BrokerConfig(
                 "Value must be at least socket.request.max.bytes",
             )
         self.check_authorizer()
+        check_limits(self)
         self.check_share_limits()
         # The first access parses and checks them.
         _ = self.client_listeners

@@ -71,35 +71,10 @@ _INERT: Final[Mapping[str, str]] = {
         remote.log.storage.manager.class.path remote.log.storage.manager.impl.prefix
         remote.log.storage.system.enable
     """,
-    "consumer groups of KIP-848 are not supported yet": """
-        group.consumer.assignment.interval.ms group.consumer.assignors
-        group.consumer.heartbeat.interval.ms group.consumer.max.assignment.interval.ms
-        group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms
-        group.consumer.max.size group.consumer.migration.policy
-        group.consumer.min.assignment.interval.ms
-        group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
-        group.consumer.regex.refresh.interval.ms group.consumer.session.timeout.ms
-        group.coordinator.rebalance.protocols
-    """,
     "share groups are not supported": """
-        group.share.assignment.interval.ms group.share.assignors
-        group.share.heartbeat.interval.ms group.share.initialize.retry.interval.ms
-        group.share.max.assignment.interval.ms group.share.max.heartbeat.interval.ms
-        group.share.max.session.timeout.ms group.share.max.size
-        group.share.min.assignment.interval.ms group.share.min.heartbeat.interval.ms
-        group.share.min.session.timeout.ms group.share.persister.class.name
-        group.share.session.timeout.ms share.coordinator.append.linger.ms
+        group.share.persister.class.name share.coordinator.append.linger.ms
         share.coordinator.cached.buffer.max.bytes share.coordinator.threads
         share.coordinator.write.timeout.ms share.fetch.purgatory.purge.interval.requests
-    """,
-    "streams groups are not supported": """
-        group.streams.assignment.interval.ms group.streams.heartbeat.interval.ms
-        group.streams.initial.rebalance.delay.ms
-        group.streams.max.assignment.interval.ms group.streams.max.heartbeat.interval.ms
-        group.streams.max.session.timeout.ms group.streams.max.size
-        group.streams.max.standby.replicas group.streams.min.assignment.interval.ms
-        group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms
-        group.streams.num.standby.replicas group.streams.session.timeout.ms
     """,
     "replication is not throttled, for there is none": """
         alter.log.dirs.replication.quota.window.num

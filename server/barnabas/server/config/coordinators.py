@@ -9,6 +9,7 @@ from barnabas.storage.config.options import (
     Bool,
     Int,
     Long,
+    Names,
     Options,
     Short,
     option,
@@ -63,6 +64,12 @@ class GroupOptions(Options):
     )
     offsets_topic_compression_codec: Int = option(
         0, "The codec of batches in __consumer_offsets, by its number."
+    )
+
+    group_coordinator_rebalance_protocols: Names = option(
+        ("classic", "consumer", "share", "streams"),
+        "The protocols that members of groups may use; classic always is.",
+        one_of=("classic", "consumer", "share", "streams"),
     )
 
 

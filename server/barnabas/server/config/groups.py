@@ -1,7 +1,7 @@
 """
 Options of consumer, share and streams groups (Kafka's ``GroupConfig``).
 
-They are checked, stored and described, but have no effect yet.
+A group has its own value of an option, or that of the broker's option of the same meaning.
 """
 
 from __future__ import annotations
@@ -27,60 +27,24 @@ _DURATION: Final = re.compile(
 )
 _RESETS: Final = ("earliest", "latest")
 
-_BOUNDS: Final = {
-    # option: (the broker's option for the least, the least, likewise for the most)
-    "consumer.heartbeat.interval.ms": (
-        "group.consumer.min.heartbeat.interval.ms", 5 * SECONDS,
-        "group.consumer.max.heartbeat.interval.ms", 15 * SECONDS,
-    ),
-    "consumer.session.timeout.ms": (
-        "group.consumer.min.session.timeout.ms", 45 * SECONDS,
-        "group.consumer.max.session.timeout.ms", 60 * SECONDS,
-    ),
-    "consumer.assignment.interval.ms": (
-        "group.consumer.min.assignment.interval.ms", 0,
-        "group.consumer.max.assignment.interval.ms", 15 * SECONDS,
-    ),
-    "share.heartbeat.interval.ms": (
-        "group.share.min.heartbeat.interval.ms", 5 * SECONDS,
-        "group.share.max.heartbeat.interval.ms", 15 * SECONDS,
-    ),
-    "share.session.timeout.ms": (
-        "group.share.min.session.timeout.ms", 45 * SECONDS,
-        "group.share.max.session.timeout.ms", 60 * SECONDS,
-    ),
-    "share.record.lock.duration.ms": (
-        "group.share.min.record.lock.duration.ms", 15 * SECONDS,
-        "group.share.max.record.lock.duration.ms", 60 * SECONDS,
-    ),
-    "share.delivery.count.limit": (
-        "group.share.min.delivery.count.limit", 2,
-        "group.share.max.delivery.count.limit", 10,
-    ),
-    "share.partition.max.record.locks": (
-        "group.share.min.partition.max.record.locks", 100,
-        "group.share.max.partition.max.record.locks", 4000,
-    ),
-    "share.assignment.interval.ms": (
-        "group.share.min.assignment.interval.ms", 0,
-        "group.share.max.assignment.interval.ms", 15 * SECONDS,
-    ),
-    "streams.heartbeat.interval.ms": (
-        "group.streams.min.heartbeat.interval.ms", 5 * SECONDS,
-        "group.streams.max.heartbeat.interval.ms", 15 * SECONDS,
-    ),
-    "streams.session.timeout.ms": (
-        "group.streams.min.session.timeout.ms", 45 * SECONDS,
-        "group.streams.max.session.timeout.ms", 60 * SECONDS,
-    ),
-    "streams.num.standby.replicas": (
-        "", 0, "group.streams.max.standby.replicas", 2
-    ),
-    "streams.assignment.interval.ms": (
-        "group.streams.min.assignment.interval.ms", 0,
-        "group.streams.max.assignment.interval.ms", 15 * SECONDS,
-    ),
-}  # fmt: skip
+_MOST_STANDBYS: Final = "group.streams.max.standby.replicas"
+_BOUNDED: Final = (
+    "consumer.heartbeat.interval.ms",
+    "consumer.session.timeout.ms",
+    "consumer.assignment.interval.ms",
+    "share.heartbeat.interval.ms",
+    "share.session.timeout.ms",
+    "share.record.lock.duration.ms",
+    "share.delivery.count.limit",
+    "share.partition.max.record.locks",
+    "share.assignment.interval.ms",
+    "streams.heartbeat.interval.ms",
+    "streams.session.timeout.ms",
+    "streams.assignment.interval.ms",
+)
+"""
+Options for which the broker has a least and a largest value.
+"""
 
 
 def _is_reset(text: str) -> bool:
@@ -220,21 +184,38 @@ class GroupConfig(ConsumerGroupOptions, ShareGroupOptions, StreamsGroupOptions):
 
     Invariants:
 
-    1. Every value is in its option's range, and within what the broker allows to any group.
+    1. Every value is in its option's range.
     """
 
     kind: ClassVar[str] = "group config name:"
 
     def check(self) -> None:
-        for name, (least_name, least, most_name, most) in _BOUNDS.items():
-            value = getattr(self, name.replace(".", "_"))
-            if value < least:
-                raise ConfigError(f"{name} must be greater than or equal to {least_name}")
-            if value > most:
-                raise ConfigError(f"{name} must be less than or equal to {most_name}")
         for kind in ("consumer", "share", "streams"):
             timeout = getattr(self, f"{kind}_session_timeout_ms")
             if timeout <= getattr(self, f"{kind}_heartbeat_interval_ms"):
                 raise ConfigError(
                     f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms"
                 )
+
+    def check_limits(self, broker: Options) -> None:
+        """
+        See whether the values are within what the broker allows to any group.
+
+        Args:
+            broker: has options named like those here, for the least and the largest values.
+
+        Raises:
+            ConfigError: they are not.
+        """
+        for name in _BOUNDED:
+            kind, _, what = name.partition(".")
+            value = getattr(self, name.replace(".", "_"))
+            least, most = f"group.{kind}.min.{what}", f"group.{kind}.max.{what}"
+            if value < getattr(broker, least.replace(".", "_"), value):
+                raise ConfigError(f"{name} must be greater than or equal to {least}")
+            if value > getattr(broker, most.replace(".", "_"), value):
+                raise ConfigError(f"{name} must be less than or equal to {most}")
+        if self.streams_num_standby_replicas > getattr(broker, _MOST_STANDBYS.replace(".", "_")):
+            raise ConfigError(
+                f"streams.num.standby.replicas must be less than or equal to {_MOST_STANDBYS}"
+            )

@@ -27,8 +27,11 @@ _TITLES = {
     "CleanerOptions": "Compaction",
     "TopicOptions": "Topics",
     "GroupOptions": "Consumer groups",
+    "ConsumerProtocolOptions": "Members of consumer groups",
+    "ShareProtocolOptions": "Members of share groups",
+    "StreamsProtocolOptions": "Members of streams groups",
     "TransactionOptions": "Transactions",
-    "SharePartitionOptions": "Share groups",
+    "SharePartitionOptions": "Records of share groups",
     "ShareCoordinatorOptions": "The share coordinator",
     "OwnOptions": "Barnabas itself",
 }
@@ -65,7 +68,11 @@ def _lines() -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for option in LogConfig.options().values():
         yield _row(option, ", ".join(f"`{name}`" for name in option.synonyms) + " | ")
-    yield from _table("Groups' own options", GroupConfig, "Stored, without an effect yet.")
+    yield from _table(
+        "Groups' own options",
+        GroupConfig,
+        "Set by kafka-configs, for a group of any name.",
+    )
     yield from _table(
         "Subscriptions to metrics of clients",
         ClientMetricsConfig,

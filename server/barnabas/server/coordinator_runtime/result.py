@@ -12,7 +12,7 @@ from barnabas.protocol.structs import struct
 from barnabas.server.coordinator_runtime.producer import NO_PRODUCER, Producer
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 EncodedRecord: TypeAlias = tuple[bytes, bytes | None]
 """
@@ -27,12 +27,12 @@ is one for a client of the coordinator, see ``coordinator_error``.
 
 
 @struct(kw_only=True)
-class CoordinatorResult(Generic[R]):
+class CoordinatorResult(Generic[R_co]):
     """
     Records to append, and how to append them (Kafka's class of this name).
     """
 
-    records: Sequence[R] = ()
+    records: Sequence[R_co] = ()
     encoded: Sequence[EncodedRecord] = ()
     """The records as bytes, where the request has encoded them in steps."""
     producer: Producer = NO_PRODUCER

@@ -30,6 +30,11 @@ class Timers(Protocol):
     The timers of a shard, as its state uses them.
     """
 
+    def __contains__(self, key: Any) -> bool:
+        """
+        Whether *key* has an operation.
+        """
+
     def schedule(self, key: Any, delay_ms: int, operation: Operation) -> None:
         """
         Run *operation* after *delay_ms*, in place of the one that *key* had.

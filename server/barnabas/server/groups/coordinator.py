@@ -24,6 +24,13 @@ from barnabas.protocol.errors import (
     KafkaError,
     NotCoordinator,
 )
+from barnabas.protocol.messages.consumer_group_describe import (
+    DescribedGroup as DescribedConsumerGroup,
+)
+from barnabas.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from barnabas.protocol.messages.describe_groups import DescribedGroup
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -45,15 +52,21 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.config.coordinators import GroupOptions
+from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinator_runtime.executor import TurnsExecutor
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
 from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error, sync_error
-from barnabas.server.groups.classic.joining import Caller, Offer
+from barnabas.server.groups.caller import Caller
+from barnabas.server.groups.classic.joining import Offer
+from barnabas.server.groups.consumer import describing
+from barnabas.server.groups.consumer.heartbeats import check_heartbeat
+from barnabas.server.groups.consumer.sessions import ConfigOf
 from barnabas.server.groups.deletion import GroupDeletion
 from barnabas.server.groups.describing import describe, is_listed, listed
 from barnabas.server.groups.member_memory import MemberMemory
+from barnabas.server.groups.modern.topics import SubscribedTopics, TopicsView
 from barnabas.server.groups.offsets.answers import (
     commit_error,
     fetch_error,
@@ -69,6 +82,7 @@ from barnabas.storage.producers.entry import VerificationGuard
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
+    from barnabas.server.partitions.partition import Partition
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
     from barnabas.server.topics.topics import Topics
@@ -92,32 +106,58 @@ class GroupCoordinator:
     def __init__(
         self,
         *,
-        options: GroupOptions,
+        options: BrokerConfig,
         clock: ServerClock,
         io: Executor,
         background: Background,
         turns: Turns,
+        topics: TopicsView,
+        config_of: ConfigOf,
     ) -> None:
+        """
+        Args:
+            config_of: returns the configuration of a group.
+        """
         self._options = options
         self._clock = clock
         self._background = background
         self._turns = turns
-        memory = MemberMemory()
+        self._io = io
+        self._memory = MemberMemory()
+        self._config_of = config_of
+        self._subscribed = SubscribedTopics(topics)
         self.shards = Shards(
             GROUP_METADATA_TOPIC,
             options.offsets_topic_num_partitions,
-            make=lambda partition: CoordinatorShard(
-                PartitionLog(partition, io),
-                log_format=LogFormat(
-                    base_sequence=0,
-                    load_buffer_bytes=options.offsets_load_buffer_size,
-                    compression=CompressionType.of(options.offsets_topic_compression_codec),
-                ),
-                clock=clock,
-                make_state=lambda timers: ShardState(timers, options, memory),
-            ),
+            make=self._make_shard,
             background=background,
         )
+
+    def _make_shard(self, partition: Partition) -> GroupShard:
+        options = self._options
+
+        def write(result: GroupResult) -> None:
+            shard.write(result)
+
+        executor = TurnsExecutor(self._turns, write)
+        shard = CoordinatorShard(
+            PartitionLog(partition, self._io),
+            log_format=LogFormat(
+                base_sequence=0,
+                load_buffer_bytes=options.offsets_load_buffer_size,
+                compression=CompressionType.of(options.offsets_topic_compression_codec),
+            ),
+            clock=self._clock,
+            make_state=lambda timers: ShardState(
+                timers,
+                options,
+                executor=executor,
+                topics=self._subscribed,
+                config_of=self._config_of,
+                memory=self._memory,
+            ),
+        )
+        return shard
 
     def start(self) -> None:
         """
@@ -132,6 +172,8 @@ class GroupCoordinator:
         Lead the partitions of the offsets topic, and delete the offsets of deleted topics.
         """
         self.shards.follow(topics, partitions)
+        topics.on_topic_created.append(lambda topic: self._subscribed.created(topic.name))
+        topics.on_partitions_added.append(lambda topic: self._subscribed.changed(topic.name))
         topics.on_topics_deleted.append(
             lambda deleted: self.on_topics_deleted(
                 [DeletedTopic(topic.name, topic.id) for topic in deleted]
@@ -148,6 +190,8 @@ class GroupCoordinator:
         """
         Delete the offsets that are committed for deleted topics.
         """
+        for topic in topics:
+            self._subscribed.changed(topic.name)
         steps = self._write_everywhere(lambda state: state.deleting.forget_topics(topics))
         return self._turns.finish(steps)
 
@@ -236,8 +280,8 @@ class GroupCoordinator:
         try:
             shard = self.shards.of(request.group_id)
             now_ms = self._clock.now_ms()
-            joining = shard.state.joining
-            shard.write(joining.join(request, caller, reply_to(future), now_ms, offer))
+            classic = shard.state.classic
+            shard.write(classic.join(request, caller, reply_to(future), now_ms, offer))
         except KafkaError as error:
             return join_error(NO_MEMBER_ID, error.code)
         return await future
@@ -250,7 +294,7 @@ class GroupCoordinator:
         try:
             shard = self._shard_of_members(request.group_id)
             now_ms = self._clock.now_ms()
-            shard.write(shard.state.membership.sync(request, reply_to(future), now_ms))
+            shard.write(shard.state.classic.sync(request, reply_to(future), now_ms))
         except KafkaError as error:
             return sync_error(error.code)
         return await future
@@ -260,7 +304,7 @@ class GroupCoordinator:
         Prolong the session of a member; the code is the whole answer.
         """
         try:
-            self._shard_of_members(request.group_id).state.membership.heartbeat(request)
+            self._shard_of_members(request.group_id).state.classic.heartbeat(request)
         except CoordinatorLoadInProgress:
             # No session ends while the partition is loaded.
             return ErrorCode.NONE
@@ -283,9 +327,37 @@ class GroupCoordinator:
 
         return self._change(
             lambda: self._shard_of_members(group_id),
-            lambda state: state.membership.leave(group_id, members, self._clock.now_ms()),
+            lambda state: state.classic.leave(group_id, members, self._clock.now_ms()),
             refused,
         )
+
+    def consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, caller: Caller
+    ) -> ConsumerGroupHeartbeatResponse | Delayed:
+        """
+        Let a member of a consumer group join, stay or leave.
+
+        Raises:
+            KafkaError: the request is refused.
+        """
+        self.shards.check_active()
+        check_heartbeat(request, caller.version, self._options.group_consumer_assignors)
+        shard = self.shards.of(request.group_id)
+        heartbeats = shard.state.consumers.heartbeats
+        result, response = heartbeats.heartbeat(request, caller, self._clock.now_ms())
+        if not result.records:
+            return response
+        delayed = Delayed()
+
+        def appended(error: ErrorCode | None) -> None:
+            if error is not None:
+                refused = ConsumerGroupHeartbeatResponse(error_code=error)
+                delayed.answer(refused)
+            else:
+                delayed.answer(response)
+
+        shard.write(result, appended)
+        return delayed
 
     # Offsets
 
@@ -426,6 +498,20 @@ class GroupCoordinator:
             KafkaError: the group is not coordinated here, or not loaded yet.
         """
         return describe(self.state_of(group_id).groups, group_id, version)
+
+    def describe_consumer_group(self, group_id: str) -> Steps[DescribedConsumerGroup]:
+        """
+        A consumer group with its members.
+
+        Raises:
+            InvalidGroupId: the group id is empty.
+            GroupIdNotFound: the group does not exist, or is of another type.
+            KafkaError: the group is not coordinated here, or not loaded yet.
+        """
+        self._check_name(group_id)
+        group = self.state_of(group_id).groups.find_consumer(group_id)
+        assignor = self._options.group_consumer_assignors[0]
+        return (yield from describing.describe(group, self._subscribed.topics, assignor))
 
     def delete_groups(self, group_ids: Sequence[str]) -> Steps[Delayed]:
         """

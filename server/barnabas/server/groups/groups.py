@@ -9,12 +9,14 @@ from typing import TypeAlias
 
 from barnabas.protocol.errors import GroupIdNotFound
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.modern_group import ModernGroup
-from barnabas.server.groups.modern_records import ModernRecord
+from barnabas.server.groups.consumer.group import ConsumerGroup
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.modern.archive import ModernGroup
+from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.persistence import restored_group
 from barnabas.server.groups.records import GroupRecord
 
-Group: TypeAlias = ClassicGroup | ModernGroup
+Group: TypeAlias = ClassicGroup | ConsumerGroup | ModernGroup
 
 
 class Groups:
@@ -68,6 +70,32 @@ class Groups:
             raise GroupIdNotFound(f"Group {group_id} is not a classic group.")
         return group
 
+    def expect_consumer(self, group_id: str) -> ConsumerGroup:
+        """
+        The group, which must be of the consumer protocol.
+
+        Raises:
+            GroupIdNotFound: it does not exist, or is of another type.
+        """
+        group = self._groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFound(f"Consumer group {group_id} not found.")
+        if not isinstance(group, ConsumerGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
+        return group
+
+    def find_consumer(self, group_id: str) -> ConsumerGroup:
+        """
+        The group, of the consumer protocol, for those that look at it.
+
+        Raises:
+            GroupIdNotFound: it does not exist, or is of another type.
+        """
+        group = self.expect(group_id)
+        if not isinstance(group, ConsumerGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
+        return group
+
     def create_classic(self, group_id: str, now_ms: int) -> ClassicGroup:
         """
         Create an empty group, in place of the one that had the id.
@@ -102,12 +130,12 @@ class Groups:
         if isinstance(group, ClassicGroup) and group.is_simple:
             # It was created for offsets that compaction has moved before this record.
             group = None
-        is_ours = isinstance(group, ModernGroup) and group.type is record.group_type
+        is_ours = group is not None and group.type is record.group_type
         if record.value is None and not is_ours:
             return
         if group is None:
-            group = ModernGroup(record.group_id, record.group_type)
-        if not isinstance(group, ModernGroup) or group.type is not record.group_type:
+            group = _new_group(record)
+        if isinstance(group, ClassicGroup) or group.type is not record.group_type:
             raise ValueError(f"{record} for {group}")
         group.apply(record)
         self.put(record.group_id, None if group.is_deleted else group)
@@ -118,3 +146,9 @@ class Groups:
         """
         if group_id not in self._groups:
             self.create_classic(group_id, now_ms)
+
+
+def _new_group(record: ModernRecord) -> ConsumerGroup | ModernGroup:
+    if record.group_type is GroupType.CONSUMER:
+        return ConsumerGroup(record.group_id)
+    return ModernGroup(record.group_id, record.group_type)

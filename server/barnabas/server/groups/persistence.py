@@ -16,7 +16,8 @@ from barnabas.protocol.records.batch import NO_TIMESTAMP
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.modern_group import ModernGroup
+from barnabas.server.groups.consumer.group import ConsumerGroup
+from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.records import GroupRecord, Record
 
 NO_TIMEOUT: Final = -1
@@ -105,13 +106,13 @@ def restored_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
     return group
 
 
-def group_tombstones(group: ClassicGroup | ModernGroup) -> list[Record]:
+def group_tombstones(group: ClassicGroup | ConsumerGroup | ModernGroup) -> list[Record]:
     """
     The records that delete a group, of any type.
     """
-    if isinstance(group, ModernGroup):
-        return [*group.tombstones()]
-    return [GroupRecord(group.group_id, None)]
+    if isinstance(group, ClassicGroup):
+        return [GroupRecord(group.group_id, None)]
+    return [*group.tombstones()]
 
 
 def _timestamp(group: ClassicGroup) -> int:

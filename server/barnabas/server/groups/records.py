@@ -12,7 +12,7 @@ type         what                                                        key
 0, 1         a committed offset; a group without records of its own      group, topic, partition
              exists as long as it has any
 2            a classic group and its members, as of its last generation  group
-3 to 23      groups of other protocols (``modern_records.py``)           group, mostly a member
+3 to 23      groups of other protocols (``modern/records.py``)           group, mostly a member
 ===========  ==========================================================  =======================
 
 As Apache Kafka 4.3.1, this coordinator writes offsets as type 1 in version 4, or version 1 if they
@@ -34,7 +34,7 @@ from barnabas.protocol.internal_topics.group_records import (
 )
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
-from barnabas.server.groups.modern_records import VERSION, ModernRecord, modern_record
+from barnabas.server.groups.modern.records import VERSION, ModernRecord, modern_record
 
 M = TypeVar("M", bound=Message)
 
@@ -86,7 +86,7 @@ def encode_record(record: Record) -> EncodedRecord:
             key = _encode_key(GroupMetadataKey(group=group_id))
             return key, None if group is None else _encode_value(group, GROUP_METADATA_VERSION)
         case ModernRecord():
-            return record.key, record.value
+            return record.encode()
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> Record | None:

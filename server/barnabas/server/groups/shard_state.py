@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import NO_PRODUCER_ID, RecordBatch
 from barnabas.protocol.records.control import ControlRecordType
-from barnabas.server.config.coordinators import GroupOptions
+from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinator_runtime.executor import Executor
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult, EncodedRecord
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard
 from barnabas.server.coordinator_runtime.timers import Timers
@@ -21,10 +22,15 @@ from barnabas.server.groups.classic.joining import Joining
 from barnabas.server.groups.classic.membership import Membership
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.classic_protocol import ClassicProtocol
+from barnabas.server.groups.consumer.group import ConsumerGroup
+from barnabas.server.groups.consumer.protocol import ConsumerProtocol
+from barnabas.server.groups.consumer.sessions import ConfigOf
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.member_memory import MemberMemory
-from barnabas.server.groups.modern_group import ModernGroup
-from barnabas.server.groups.modern_records import ModernRecord
+from barnabas.server.groups.modern.archive import ModernGroup
+from barnabas.server.groups.modern.records import ModernRecord, Role
+from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.offsets.committing import Committing
 from barnabas.server.groups.offsets.deleting import Deleting
 from barnabas.server.groups.offsets.offsets import OffsetStore
@@ -46,6 +52,12 @@ The default of group.consumer.session.timeout.ms, and of its like for share and 
 """
 
 
+_ROLES_OF_SUBSCRIPTIONS: Final = frozenset({Role.EPOCH, Role.MEMBER, Role.REGEX})
+"""
+The records after which a group may subscribe to other topics, or not exist.
+"""
+
+
 class ShardState:
     """
     The groups and offsets of one partition, and the handlers of their requests.
@@ -55,21 +67,46 @@ class ShardState:
     """
 
     def __init__(
-        self, timers: Timers, options: GroupOptions, memory: MemberMemory | None = None
+        self,
+        timers: Timers,
+        options: BrokerConfig,
+        *,
+        executor: Executor,
+        topics: SubscribedTopics,
+        config_of: ConfigOf,
+        memory: MemberMemory | None = None,
     ) -> None:
         """
         Args:
+            topics: those of the cluster, common to all partitions.
+            config_of: returns the configuration of a group.
             memory: the budget of all members of the broker; by default one of this partition.
         """
         memory = MemberMemory() if memory is None else memory
         self._timers = timers
         self._options = options
+        self._executor = executor
+        self._topics = topics
+        self._is_loaded = False
         self.groups = Groups()
         self.offsets = OffsetStore()
         self.rebalance = Rebalance(self.groups, timers, options)
-        self.joining = Joining(self.groups, self.rebalance, options, memory)
-        self.membership = Membership(self.groups, self.rebalance, memory)
-        self.committing = Committing(self.groups, self.rebalance, options)
+        self.consumers = ConsumerProtocol(
+            self.groups,
+            timers=timers,
+            executor=executor,
+            topics=topics,
+            config_of=config_of,
+            rebalance=self.rebalance,
+            options=options,
+        )
+        self.classic = ClassicProtocol(
+            self.groups,
+            Joining(self.groups, self.rebalance, options, memory),
+            Membership(self.groups, self.rebalance, memory),
+            self.consumers.classic_members,
+        )
+        self.committing = Committing(self.groups, self.rebalance, topics.topics, options)
         self.deleting = Deleting(self.groups, self.offsets, options)
 
     @staticmethod
@@ -95,6 +132,8 @@ class ShardState:
                 self.groups.apply_classic(record)
             case ModernRecord():
                 self.groups.apply_modern(record)
+                if self._is_loaded and record.role in _ROLES_OF_SUBSCRIPTIONS:
+                    self._follow_topics(record.group_id)
 
     def replay(self, batch: RecordBatch) -> None:
         """
@@ -140,9 +179,14 @@ class ShardState:
         """
         Begin the sessions of all members: the log is replayed.
         """
+        self._is_loaded = True
         for group in self.groups:
             if isinstance(group, ModernGroup):
                 self._expect_departure(group)
+                continue
+            if isinstance(group, ConsumerGroup):
+                self._topics.follow(group)
+                self.consumers.sessions.loaded(group)
                 continue
             self.rebalance.watch_all(group)
             if len(group.members) > self._options.group_max_size:
@@ -155,12 +199,21 @@ class ShardState:
         Answer all parked requests with ``NOT_COORDINATOR``: the shard resigns.
         """
         error = ErrorCode.NOT_COORDINATOR
+        self._executor.cancel_all()
         for group in self.groups:
+            self._topics.unfollow(group.group_id)
             if isinstance(group, ClassicGroup):
                 group.become(GroupState.DEAD, now_ms)
                 for member in group.members.values():
                     group.answer_join(member, join_error(member.member_id, error))
                     group.answer_sync(member, sync_error(error))
+
+    def _follow_topics(self, group_id: str) -> None:
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            self._topics.follow(group)
+        else:
+            self._topics.unfollow(group_id)
 
     def _expect_departure(self, group: ModernGroup) -> None:
         if group.members:

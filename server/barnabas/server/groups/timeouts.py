@@ -16,6 +16,7 @@ class Timeout(Enum):
     SESSION = "session"  # the next heartbeat of a member
     JOIN = "join"  # the JoinGroups of the members
     SYNC = "sync"  # the SyncGroups of the members
+    REBALANCE = "rebalance"  # the revocation of partitions by a member
 
 
 TimerKey: TypeAlias = tuple[Timeout, str, str]

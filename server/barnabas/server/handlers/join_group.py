@@ -8,7 +8,8 @@ from typing import Final
 
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from barnabas.server.groups.classic.joining import Caller, offer_of
+from barnabas.server.groups.caller import Caller
+from barnabas.server.groups.classic.joining import offer_of
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles

@@ -19,7 +19,7 @@ from barnabas.server.share.keys import SharePartitionKey
 from barnabas.server.share.offset_reset import first_offset, reads_files
 from barnabas.server.share.partition import SharePartition, persister_error
 from barnabas.server.share.sessions import ShareSession, ShareSessionKey, ShareSessions
-from barnabas.server.share.settings import GroupTexts, ShareGroupSettings, ShareSettings
+from barnabas.server.share.settings import ConfigOf, ShareGroupSettings, ShareSettings
 from barnabas.server.share.window import NO_OFFSET, ShareWindow
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class SharePartitionManager:
         self,
         *,
         options: SharePartitionOptions,
-        group_texts: GroupTexts,
+        config_of: ConfigOf,
         coordinator: ShareCoordinator,
         clock: ServerClock,
         reads: Executor,
@@ -61,11 +61,11 @@ class SharePartitionManager:
     ) -> None:
         """
         Args:
-            group_texts: see ``GroupTexts``.
+            config_of: returns the configuration of a group.
             reads: threads that read what the page cache lacks.
         """
         self._coordinator = coordinator
-        self._settings = ShareSettings(options, group_texts)
+        self._settings = ShareSettings(config_of)
         self._clock = clock
         self._reads = reads
         self._background = background

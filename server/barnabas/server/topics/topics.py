@@ -78,7 +78,7 @@ class Topics:
     1. The records of every topic are on the disk.
     2. A partition of a topic is open in ``partitions`` as long as the topic exists, unless its log
        could not be opened; it is closed before its log is deleted.
-    3. Listeners are called after a topic is created, and after it is deleted.
+    3. Listeners are called after a topic is created, gets partitions, and is deleted.
 
     Used on the event loop's thread only.
     """
@@ -95,6 +95,7 @@ class Topics:
     ) -> None:
         self.configs = configs
         self.on_topic_created: list[TopicListener[Topic]] = []
+        self.on_partitions_added: list[TopicListener[Topic]] = []
         self.on_topics_deleted: list[TopicListener[Sequence[Topic]]] = []
         self._node_id = node_id
         self._controller = controller
@@ -117,6 +118,22 @@ class Topics:
         The topic with that id.
         """
         return self._image.topics_by_id.get(topic_id)
+
+    @property
+    def version(self) -> int:
+        """
+        The end of the metadata log, which grows with each change of a topic.
+        """
+        return self._controller.end_offset
+
+    def racks(self, name: str, partition: int) -> list[str]:
+        """
+        The racks of the nodes that have a replica of a partition, of those that have one.
+        """
+        brokers = self._image.brokers
+        replicas = self._image.topics_by_name[name].partitions[partition].replicas
+        nodes = (brokers.get(replica) for replica in replicas)
+        return [node.rack for node in nodes if node is not None and node.rack is not None]
 
     def offline_replicas(self, partition: PartitionRegistration) -> list[int]:
         """
@@ -304,6 +321,7 @@ class Topics:
         ]
         await self._open(added, is_new=True)
         for name, indexes in plan.added.items():
+            await _tell(self.on_partitions_added, self._image.topics_by_name[name], name)
             logger.info("Added %d partitions to topic %s", len(indexes), name)
         return plan
 

@@ -1,5 +1,5 @@
 """
-Configs that are stored without an effect: of groups, and of subscriptions to metrics of clients.
+Configs of groups, and of subscriptions to metrics of clients. The latter have no effect.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from barnabas.server.dynamic_config.brokers import (
     ConfigValue,
     known_option,
 )
+from barnabas.server.dynamic_config.groups import inherited
 from barnabas.storage.config.option_values import ConfigError, Option
 from barnabas.storage.config.options import Options
 
@@ -68,8 +69,9 @@ class GroupConfigKind(_Kept):
     def check(self, name: str, configs: Mapping[str, str]) -> None:
         if not name:
             raise InvalidRequest("Default group resources are not allowed.")
+        broker = self._configs.current()
         try:
-            GroupConfig.parse(configs)
+            GroupConfig.parse(inherited(broker) | dict(configs)).check_limits(broker)
         except ConfigError as error:
             raise InvalidConfig(str(error)) from error
 

@@ -24,13 +24,13 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error
+from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import JoinReply, Member, MemberProtocol, Protocols
 from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.member_memory import MemberMemory
-from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.persistence import (
     empty_group_record,
     group_record,
@@ -52,16 +52,6 @@ PROTOCOL_BYTES: Final = 200
 """
 The memory of a protocol that a member offers, without its name and metadata.
 """
-
-
-class Caller(NamedTuple):
-    """
-    The sender of a request.
-    """
-
-    version: int
-    client_id: str
-    client_host: str
 
 
 class Offer(NamedTuple):
@@ -177,7 +167,7 @@ class Joining:
         group = self._groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
             return self._join(join, group, now_ms)
-        if isinstance(group, ModernGroup) and not group.can_become_classic:
+        if group is not None and not group.can_become_classic:
             join.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, NO_MEMBER_ID)
             return NOTHING
         if request.member_id != NO_MEMBER_ID:

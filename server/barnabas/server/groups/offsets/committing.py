@@ -7,7 +7,7 @@ the id of each topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sized
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
@@ -42,13 +42,14 @@ from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.consumer.group import PartitionCheck
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.topics import TopicsView
 from barnabas.server.groups.offsets.answers import NO_METADATA
 from barnabas.server.groups.records import (
     NO_EXPIRY,
     GroupResult,
     OffsetRecord,
-    Record,
     encode_record,
 )
 from barnabas.server.scheduling.turns import Steps, map_in_steps
@@ -68,9 +69,16 @@ class Committing:
     Commits offsets of the groups of one partition.
     """
 
-    def __init__(self, groups: Groups, rebalance: Rebalance, options: GroupOptions) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        rebalance: Rebalance,
+        topics: TopicsView,
+        options: GroupOptions,
+    ) -> None:
         self._groups = groups
         self._rebalance = rebalance
+        self._topics = topics
         self._options = options
 
     def commit(
@@ -89,7 +97,7 @@ class Committing:
             now_ms=now_ms,
             expire_timestamp=_sum(now_ms, request.retention_time_ms) if expires else NO_EXPIRY,
         )
-        records: list[Record] = []
+        records: list[OffsetRecord] = []
         topics = []
         for topic in request.topics:
             # A record with an expiry has no field for the topic id.
@@ -104,7 +112,10 @@ class Committing:
             )
         encoded = yield from map_in_steps(encode_record, records)
         # Requests that ran between the steps may have changed the members of the group.
-        self._validate(request, version)
+        check = self._validate(request, version)
+        if check is not None:
+            ids = {topic.name: topic.topic_id for topic in request.topics}
+            check.check_all((ids[each.topic], each.partition) for each in records)
         self._create_without_records(request.group_id, records, now_ms)
         result = CoordinatorResult(records=records, encoded=encoded)
         return result, OffsetCommitResponse(topics=topics)
@@ -128,7 +139,7 @@ class Committing:
         self._validate_in_transaction(request, version)
         # Neither Kafka's request nor its record has topic ids.
         value = partial(_value, now_ms=now_ms, expire_timestamp=NO_EXPIRY, topic_id=ZERO_UUID)
-        records: list[Record] = []
+        records: list[OffsetRecord] = []
         topics = []
         for topic in request.topics:
             partitions = yield from self._examine(
@@ -136,7 +147,9 @@ class Committing:
             )
             topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
         encoded = yield from map_in_steps(encode_record, records)
-        self._validate_in_transaction(request, version)
+        check = self._validate_in_transaction(request, version)
+        if check is not None:
+            self._check_in_transaction(check, records)
         self._create_without_records(request.group_id, records, now_ms)
         producer = Producer(request.producer_id, request.producer_epoch)
         result = CoordinatorResult(records=records, encoded=encoded, producer=producer, guard=guard)
@@ -148,7 +161,7 @@ class Committing:
         topic: CommittedTopic,
         value: Callable[[CommittedPartition], OffsetCommitValue],
         answer: Callable[..., P],
-        records: list[Record],
+        records: list[OffsetRecord],
     ) -> Steps[list[P]]:
         """
         The answers for the partitions of a topic; the records of accepted offsets go to *records*.
@@ -163,21 +176,23 @@ class Committing:
             answers.append(answer(partition_index=index, error_code=error))
         return answers
 
-    def _create_without_records(self, group_id: str, records: list[Record], now_ms: int) -> None:
+    def _create_without_records(self, group_id: str, records: Sized, now_ms: int) -> None:
         """
         Create the group also where all its offsets are refused, as in Kafka.
         """
         if not records:
             self._groups.hold_offsets(group_id, now_ms)
 
-    def _validate_in_transaction(self, request: TxnOffsetCommitRequest, version: int) -> None:
+    def _validate_in_transaction(
+        self, request: TxnOffsetCommitRequest, version: int
+    ) -> PartitionCheck | None:
         group = self._groups.get(request.group_id)
         if group is None:
             if request.generation_id < 0:
-                return
+                return None
             raise IllegalGeneration
         try:
-            group.validate_commit(
+            return group.validate_commit(
                 request.member_id,
                 request.group_instance_id,
                 request.generation_id,
@@ -187,18 +202,34 @@ class Committing:
         except StaleMemberEpoch as error:
             raise IllegalGeneration from error
 
-    def _validate(self, request: OffsetCommitRequest, version: int) -> None:
+    def _check_in_transaction(self, check: PartitionCheck, records: Iterable[OffsetRecord]) -> None:
+        """
+        Raises:
+            IllegalGeneration: the member did not have some partition at its epoch.
+        """
+        wanted = []
+        for record in records:
+            topic = self._topics.get(record.topic)
+            if topic is None:
+                raise IllegalGeneration
+            wanted.append((topic.id, record.partition))
+        try:
+            check.check_all(wanted)
+        except StaleMemberEpoch as error:
+            raise IllegalGeneration from error
+
+    def _validate(self, request: OffsetCommitRequest, version: int) -> PartitionCheck | None:
         generation_id = request.generation_id_or_member_epoch
         group = self._groups.get(request.group_id)
         if group is None:
             if generation_id < 0:
                 # The admin client, or a consumer that assigns partitions to itself: the first
                 # offset creates the group.
-                return
+                return None
             if version >= GROUP_ID_NOT_FOUND_SINCE:
                 raise GroupIdNotFound(f"Group {request.group_id} not found.")
             raise IllegalGeneration
-        group.validate_commit(
+        check = group.validate_commit(
             request.member_id, request.group_instance_id, generation_id, version=version
         )
         if isinstance(group, ClassicGroup) and group.state in {
@@ -206,6 +237,7 @@ class Committing:
             GroupState.PREPARING_REBALANCE,
         }:
             self._rebalance.prolong_session(group, group.members[request.member_id])
+        return check
 
     def _metadata_error(self, partition: CommittedPartition) -> ErrorCode:
         metadata = partition.committed_metadata

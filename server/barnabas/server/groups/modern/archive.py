@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import (
     GroupIdNotFound,
@@ -24,7 +23,7 @@ from barnabas.protocol.errors import (
     UnsupportedVersion,
 )
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern_records import VERSION, ModernRecord, Role
+from barnabas.server.groups.modern.records import ModernRecord, Role, encode_key
 
 OFFSETS_OF_MEMBERS_SINCE: Final = 9
 """
@@ -87,10 +86,11 @@ class ModernGroup:
         """
         Apply a record, or a tombstone.
         """
+        key = encode_key(record.key)
         if record.value is not None:
-            self._records[record.key] = record
+            self._records[key] = record
         else:
-            self._records.pop(record.key, None)
+            self._records.pop(key, None)
             self.is_deleted |= record.role is Role.EPOCH
 
     # State
@@ -259,12 +259,12 @@ class ModernGroup:
         return records
 
     def _values(self, role: Role) -> Iterator[Any]:
-        return (record.read() for record in self._records.values() if record.role is role)
+        return (record.value for record in self._records.values() if record.role is role)
 
     def _validate_epoch(self, member_id: str, epoch: int) -> None:
         for record in self._records.values():
             if record.role is Role.CURRENT and record.member_id == member_id:
-                current = record.read().member_epoch
+                current = record.value.member_epoch
                 if current != epoch:
                     raise StaleMemberEpoch(
                         f"The received member epoch {epoch} does not match the expected member"
@@ -283,11 +283,8 @@ def _next_epoch(record: ModernRecord) -> ModernRecord:
     """
     The record of the next epoch, without subscriptions: the hash of no topics is 0.
     """
-    assert record.value is not None, record
-    (version,) = VERSION.unpack_from(record.value)
-    value = record.read()
-    value = replace(value, epoch=value.epoch + 1, metadata_hash=0)
-    return record._replace(value=VERSION.pack(version) + encode(value, version))
+    value = replace(record.value, epoch=record.value.epoch + 1, metadata_hash=0)
+    return record._replace(value=value)
 
 
 def _is_nobody(member_id: str, instance_id: str | None) -> bool:

@@ -1,5 +1,7 @@
 """
 Records of groups of the protocols that came after the classic one.
+
+A key or value is its message, after its type or its version. All values are of version 0.
 """
 
 from __future__ import annotations
@@ -9,15 +11,18 @@ from enum import Enum
 from struct import Struct
 from typing import Any, Final
 
-from barnabas.protocol.codec.codec import decode
+from barnabas.protocol.codec.codec import decode_from, encode
+from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.internal_topics import group_records as schemas
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.coordinator_runtime.result import EncodedRecord
 from barnabas.server.groups.group_type import GroupType
 
 VERSION: Final = Struct(">h")
 """
 The start of every key and value: the version, and in a key the type of the record.
 """
+WRITTEN_VERSION: Final = 0
 
 
 class Role(Enum):
@@ -57,45 +62,59 @@ _KEYS: Final[Mapping[Any, tuple[GroupType, Role]]] = {
     schemas.StreamsGroupCurrentMemberAssignmentKey: (_STREAMS, Role.CURRENT),
     schemas.StreamsGroupTopologyKey: (_STREAMS, Role.TOPOLOGY),
 }
-_TYPES: Final = {key.api.key: meaning for key, meaning in _KEYS.items()}
+_TYPES: Final = {key.api.key for key in _KEYS}
 
 
 class ModernRecord(NamedTuple):
     """
-    A record as bytes, with the ids of its group and member.
+    A record of a group of a later protocol; without a value it is a tombstone.
     """
 
-    type: int
-    group_id: str
-    member_id: str  # "" where it is not about a member
-    key: bytes
-    value: bytes | None
+    key: Any
+    value: Any
+
+    @property
+    def group_id(self) -> str:
+        group_id: str = self.key.group_id
+        return group_id
+
+    @property
+    def member_id(self) -> str:
+        """
+        The member that the record is about; "" where it is about none.
+        """
+        member_id: str = getattr(self.key, "member_id", "")
+        return member_id
 
     @property
     def group_type(self) -> GroupType:
-        return _TYPES[self.type][0]
+        return _KEYS[type(self.key)][0]
 
     @property
     def role(self) -> Role:
-        return _TYPES[self.type][1]
-
-    def read(self) -> Any:
-        """
-        The value.
-
-        Raises:
-            DecodeError: the value does not fit the type.
-        """
-        assert self.value is not None, self
-        (version,) = VERSION.unpack_from(self.value)
-        _, schema = schemas.RECORDS[self.type]
-        return decode(schema, version, self.value[VERSION.size :])
+        return _KEYS[type(self.key)][1]
 
     def tombstone(self) -> ModernRecord:
         """
         The record that deletes this one.
         """
-        return self._replace(value=None)
+        return ModernRecord(self.key, None)
+
+    def encode(self) -> EncodedRecord:
+        """
+        The key and the value as bytes.
+        """
+        key = encode_key(self.key)
+        if self.value is None:
+            return key, None
+        return key, VERSION.pack(WRITTEN_VERSION) + encode(self.value, WRITTEN_VERSION)
+
+
+def encode_key(key: Any) -> bytes:
+    """
+    The bytes of a key.
+    """
+    return VERSION.pack(key.api.key) + encode(key, WRITTEN_VERSION)
 
 
 def modern_record(record_type: int, key: bytes, value: bytes | None) -> ModernRecord | None:
@@ -103,10 +122,19 @@ def modern_record(record_type: int, key: bytes, value: bytes | None) -> ModernRe
     The record with that key and value; None if no group of these protocols has that type.
 
     Raises:
-        DecodeError: the key does not fit the type.
+        DecodeError: key or value do not fit the type, or the version of the value is not known.
     """
     if record_type not in _TYPES:
         return None
-    schema: Any = schemas.RECORDS[record_type][0]
-    whose = decode(schema, 0, key[VERSION.size :])
-    return ModernRecord(record_type, whose.group_id, getattr(whose, "member_id", ""), key, value)
+    of_key: Any
+    of_value: Any
+    of_key, of_value = schemas.RECORDS[record_type]
+    decoded_key = decode_from(of_key, 0, key, VERSION.size)[0]
+    if value is None:
+        return ModernRecord(decoded_key, None)
+    if len(value) < VERSION.size:
+        raise DecodeError("a record without a version")
+    (version,) = VERSION.unpack_from(value)
+    if version not in of_value.api.versions:
+        raise DecodeError(f"{of_value.__name__} v{version} is not known")
+    return ModernRecord(decoded_key, decode_from(of_value, version, value, VERSION.size)[0])

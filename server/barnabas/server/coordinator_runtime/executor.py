@@ -1,0 +1,86 @@
+"""
+Long work of a shard, beside its requests (Kafka's ``CoordinatorExecutor``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from barnabas.server.coordinator_runtime.result import CoordinatorResult
+from barnabas.server.scheduling.turns import Steps, Turns
+
+logger = logging.getLogger(__name__)
+
+
+class Executor(Protocol):
+    """
+    The executor of a shard, as its state uses it.
+    """
+
+    def schedule(self, key: str, work: Callable[[], Steps[CoordinatorResult[Any]]]) -> None:
+        """
+        Begin *work* after this request, and write its result.
+        """
+
+    def is_scheduled(self, key: str) -> bool:
+        """
+        Whether work with that key has not ended.
+        """
+
+    def cancel_all(self) -> None:
+        """
+        End all work: the shard resigns.
+        """
+
+
+class TurnsExecutor:
+    """
+    Does work in turns of the event loop.
+
+    Invariants:
+
+    1. Of the works with one key at most one is in progress.
+    """
+
+    def __init__(self, turns: Turns, write: Callable[[CoordinatorResult[Any]], None]) -> None:
+        """
+        Args:
+            write: writes the records of a result.
+        """
+        self._turns = turns
+        self._write = write
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def schedule(self, key: str, work: Callable[[], Steps[CoordinatorResult[Any]]]) -> None:
+        """
+        Begin *work* after this request, and write its result.
+        """
+        assert key not in self._tasks, key
+        self._tasks[key] = asyncio.get_running_loop().create_task(self._run(key, work))
+
+    def is_scheduled(self, key: str) -> bool:
+        """
+        Whether work with that key has not ended.
+        """
+        return key in self._tasks
+
+    def cancel_all(self) -> None:
+        """
+        End all work: the shard resigns.
+        """
+        for task in self._tasks.values():
+            task.cancel()
+        self._tasks.clear()
+
+    async def _run(self, key: str, work: Callable[[], Steps[CoordinatorResult[Any]]]) -> None:
+        try:
+            result = await self._turns.finish(work())
+        except Exception:
+            logger.exception("The work %s of a coordinator failed", key)
+            return
+        finally:
+            self._tasks.pop(key, None)
+        self._write(result)

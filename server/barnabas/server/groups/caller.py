@@ -1,0 +1,24 @@
+"""
+The sender of a request, as groups know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from barnabas.protocol.structs import NamedTuple
+
+
+def _sees_all(topic: str) -> bool:
+    return True
+
+
+class Caller(NamedTuple):
+    """
+    The sender of a request.
+    """
+
+    version: int
+    client_id: str
+    client_host: str
+    sees_topic: Callable[[str], bool] = _sees_all  # whether it may describe a topic

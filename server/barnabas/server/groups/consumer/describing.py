@@ -1,0 +1,95 @@
+"""
+A consumer group as ConsumerGroupDescribe shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+from uuid import UUID
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_describe import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+from barnabas.server.groups.consumer.group import ConsumerGroup
+from barnabas.server.groups.consumer.member import ConsumerGroupMember
+from barnabas.server.groups.modern.topics import TopicsView
+from barnabas.server.scheduling.turns import Steps, map_in_steps
+
+CLASSIC_MEMBER: Final = 0
+CONSUMER_MEMBER: Final = 1
+
+
+def describe(
+    group: ConsumerGroup, topics: TopicsView, default_assignor: str
+) -> Steps[DescribedGroup]:
+    """
+    A group with its members. Topics that do not exist any more are left out.
+
+    Args:
+        default_assignor: of a group whose members do not ask for any.
+    """
+    members = yield from map_in_steps(
+        lambda member: _described(group, member, topics), tuple(group.members.values())
+    )
+    return DescribedGroup(
+        error_code=ErrorCode.NONE,
+        group_id=group.group_id,
+        group_state=group.state_name,
+        group_epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.preferred_assignor or default_assignor,
+        members=members,
+    )
+
+
+def described_error(group_id: str, error: ErrorCode, sentence: str | None = None) -> DescribedGroup:
+    """
+    A group that cannot be described.
+    """
+    return DescribedGroup(
+        error_code=error,
+        error_message=sentence,
+        group_id=group_id,
+        group_state="",
+        group_epoch=0,
+        assignment_epoch=0,
+        assignor_name="",
+        members=[],
+    )
+
+
+def _described(group: ConsumerGroup, member: ConsumerGroupMember, topics: TopicsView) -> Member:
+    # The member has what it is to give up, until it has given it up.
+    has: dict[UUID, list[int]] = {}
+    for assigned in (member.assigned, member.pending_revocation):
+        for topic_id, partitions in assigned.items():
+            has.setdefault(topic_id, []).extend(partitions)
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topic_names),
+        subscribed_topic_regex=member.topic_regex,
+        assignment=_named(has, topics),
+        target_assignment=_named(group.target_of(member.member_id), topics),
+        member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER,
+    )
+
+
+def _named(assigned: Mapping[UUID, Iterable[int]], topics: TopicsView) -> Assignment:
+    found = ((topics.get_by_id(topic_id), parts) for topic_id, parts in assigned.items())
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=list(partitions))
+            for topic, partitions in found
+            if topic is not None
+        ]
+    )

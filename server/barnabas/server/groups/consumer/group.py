@@ -1,0 +1,512 @@
+"""
+A consumer group: the sum of its records (KIP-848).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from barnabas.protocol.errors import (
+    IllegalGeneration,
+    KafkaError,
+    NonEmptyGroup,
+    StaleMemberEpoch,
+    UnknownMemberId,
+    UnsupportedVersion,
+)
+from barnabas.protocol.internal_topics.group_records import consumer as schemas
+from barnabas.protocol.structs import replace
+from barnabas.server.groups.classic.subscriptions import CONSUMER
+from barnabas.server.groups.consumer.member import (
+    LEAVING,
+    NOTHING_ASSIGNED,
+    Assigned,
+    ConsumerGroupMember,
+)
+from barnabas.server.groups.consumer.records import (
+    ResolvedRegex,
+    Target,
+    group_tombstones,
+    target_of,
+    with_assignment,
+    with_subscription,
+)
+from barnabas.server.groups.consumer.subscriptions import Subscriptions
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.modern.records import ModernRecord, Role
+
+OFFSETS_OF_MEMBERS_SINCE: Final = 9
+"""
+The first version of OffsetCommit that members of the consumer protocol may use.
+"""
+FIRST_EPOCH: Final = 1
+"""
+The epoch of a group without records: its first member makes it 2.
+"""
+NO_ASSIGNMENT_EPOCH: Final = 0
+DELETED_ASSIGNMENT_EPOCH: Final = -1
+
+
+class ConsumerGroup:
+    """
+    A consumer group (Kafka's class of this name).
+
+    Invariants:
+
+    1. Only ``apply`` changes what its records say.
+    2. ``owners`` has the member that has a partition, or has to give it up, of every such
+       partition.
+    3. ``static_members`` maps the instance id of every static member to its member id.
+
+    Used on the event loop's thread only.
+    """
+
+    type: Final = GroupType.CONSUMER
+    listed_protocol_type: Final = CONSUMER
+
+    __slots__ = (
+        "assignment_epoch",
+        "assignment_timestamp_ms",
+        "assignor_votes",
+        "classic_protocols",
+        "group_epoch",
+        "group_id",
+        "has_partition_metadata",
+        "is_deleted",
+        "largest_size",
+        "members",
+        "metadata_hash",
+        "owners",
+        "refreshed_epoch",
+        "static_members",
+        "subscriptions",
+        "targets",
+    )
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.group_epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = NO_ASSIGNMENT_EPOCH
+        self.assignment_timestamp_ms = 0
+        self.members: dict[str, ConsumerGroupMember] = {}
+        self.largest_size = 0
+        self.static_members: dict[str, str] = {}
+        self.targets: dict[str, Target] = {}
+        self.subscriptions = Subscriptions()
+        self.owners: dict[UUID, dict[int, str]] = {}
+        self.assignor_votes: Counter[str] = Counter()
+        self.classic_protocols: Counter[str] = Counter()  # offered by how many members
+        self.has_partition_metadata = False
+        self.is_deleted = False
+        self.refreshed_epoch: int | None = None
+
+    # State
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def state_name(self) -> str:
+        """
+        The state, as ``maybeUpdateGroupState`` of Kafka's class computes it.
+        """
+        if not self.members:
+            return "Empty"
+        if self.group_epoch > self.assignment_epoch:
+            return "Assigning"
+        if all(each.is_reconciled_to(self.assignment_epoch) for each in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    @property
+    def is_metadata_stale(self) -> bool:
+        """
+        Whether topics may have changed since the group looked at them last.
+        """
+        return self.refreshed_epoch is None or self.group_epoch < self.refreshed_epoch
+
+    def request_metadata_refresh(self) -> None:
+        """
+        Let the next heartbeat look at the topics: one of them has changed.
+        """
+        self.refreshed_epoch = None
+
+    @property
+    def preferred_assignor(self) -> str | None:
+        """
+        The assignor that most members ask for; None if no member asks for any.
+        """
+        return most_voted(self.assignor_votes)
+
+    @property
+    def classic_member_count(self) -> int:
+        """
+        The number of members that use the classic protocol.
+        """
+        return sum(member.is_classic for member in self.members.values())
+
+    @property
+    def can_become_classic(self) -> bool:
+        """
+        Whether a member of the classic protocol may join, and make this a classic group.
+        """
+        return self.is_empty
+
+    def target_of(self, member_id: str) -> Target:
+        """
+        The target assignment of a member.
+        """
+        return self.targets.get(member_id, {})
+
+    def static_member(self, instance_id: str | None) -> ConsumerGroupMember | None:
+        """
+        The member with that instance id.
+        """
+        if instance_id is None:
+            return None
+        member_id = self.static_members.get(instance_id)
+        return None if member_id is None else self.members[member_id]
+
+    def expect_member(self, member_id: str) -> ConsumerGroupMember:
+        """
+        The member with that id.
+
+        Raises:
+            UnknownMemberId: there is none.
+        """
+        member = self.members.get(member_id)
+        if member is None:
+            raise UnknownMemberId(f"Member {member_id} is not a member of group {self.group_id}.")
+        return member
+
+    def is_taken(self, topic_id: UUID, partition: int) -> bool:
+        """
+        Whether a member has a partition, or has not given it up yet.
+        """
+        owned = self.owners.get(topic_id)
+        return owned is not None and partition in owned
+
+    def waits_for_others(self, member: ConsumerGroupMember) -> bool:
+        """
+        Whether some partition of the member's target still belongs to another member.
+        """
+        return any(
+            partition not in member.assigned.get(topic_id, {})
+            and self.is_taken(topic_id, partition)
+            for topic_id, partitions in self.target_of(member.member_id).items()
+            for partition in partitions
+        )
+
+    @property
+    def subscribed_topics(self) -> set[str]:
+        """
+        The names of the topics that members subscribe to, by name or by regular expression.
+        """
+        return self.subscriptions.topics
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """
+        Whether a member subscribes to the topic.
+        """
+        return topic in self.subscriptions
+
+    def supports_classic(self, protocol_type: str, protocols: Iterable[str]) -> bool:
+        """
+        Whether a member of the classic protocol may join, with one of the protocols that all
+        classic members offer.
+        """
+        protocols = list(protocols)
+        if protocol_type != CONSUMER or not protocols:
+            return False
+        if self.is_empty:
+            return True
+        count = self.classic_member_count
+        return any(self.classic_protocols[name] == count for name in protocols)
+
+    # Validation of requests
+
+    def validate_commit(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        *,
+        version: int,
+        is_transactional: bool = False,
+    ) -> PartitionCheck | None:
+        """
+        See whether the sender may commit offsets.
+
+        Returns:
+            What each partition has to pass; None if that is nothing.
+
+        Raises:
+            UnknownMemberId: the group has members, and the sender is not one of them.
+            UnsupportedVersion: a member sends a version that is older than its protocol.
+            StaleMemberEpoch, IllegalGeneration: the member has not reached that epoch.
+        """
+        if epoch < 0 and self.is_empty:
+            return None
+        if is_transactional and epoch == -1 and not member_id and instance_id is None:
+            return None
+        member = self.expect_member(member_id)
+        if not (is_transactional or member.is_classic) and version < OFFSETS_OF_MEMBERS_SINCE:
+            raise UnsupportedVersion(
+                "OffsetCommit version 9 or above must be used by members using the consumer group"
+                " protocol"
+            )
+        if epoch == member.member_epoch:
+            return None
+        if epoch > member.member_epoch:
+            raise _stale(
+                member,
+                f"Received {_epoch_name(member)} {epoch} is newer than current member epoch"
+                f" {member.member_epoch}.",
+            )
+        return PartitionCheck(member, epoch)
+
+    def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """
+        See whether the sender may read committed offsets.
+
+        Raises:
+            UnknownMemberId: the sender names a member that the group does not have.
+            StaleMemberEpoch, IllegalGeneration: the member's epoch is another one.
+        """
+        if member_id is None and member_epoch < 0:
+            return
+        member = self.expect_member(member_id or "")
+        if member_epoch != member.member_epoch:
+            raise _stale(
+                member,
+                f"The received {_epoch_name(member)} {member_epoch} does not match the expected"
+                f" member epoch {member.member_epoch}.",
+            )
+
+    def validate_offset_delete(self) -> None:
+        """
+        Do nothing: single offsets may always be deleted.
+        """
+
+    def validate_delete(self) -> None:
+        """
+        See whether the group may be deleted.
+
+        Raises:
+            NonEmptyGroup: it has members.
+        """
+        if not self.is_empty:
+            raise NonEmptyGroup
+
+    # Records
+
+    def tombstones(self) -> list[ModernRecord]:
+        """
+        The records that delete the group, in Kafka's order.
+        """
+        return group_tombstones(self.group_id, self.members, self.subscriptions.resolved)
+
+    def apply(self, record: ModernRecord) -> None:
+        """
+        Apply a record, or a tombstone. A tombstone of what does not exist has no effect.
+        """
+        _APPLY[record.role](self, record.key, record.value)
+
+    def _apply_epoch(self, _key: Any, value: schemas.ConsumerGroupMetadataValue | None) -> None:
+        if value is None:
+            self.is_deleted = True
+        else:
+            self.group_epoch = value.epoch
+            self.metadata_hash = value.metadata_hash
+
+    def _apply_target(
+        self,
+        key: schemas.ConsumerGroupTargetAssignmentMemberKey,
+        value: schemas.ConsumerGroupTargetAssignmentMemberValue | None,
+    ) -> None:
+        if value is None:
+            self.targets.pop(key.member_id, None)
+        else:
+            self.targets[key.member_id] = target_of(value)
+
+    def _apply_target_epoch(
+        self, _key: Any, value: schemas.ConsumerGroupTargetAssignmentMetadataValue | None
+    ) -> None:
+        if value is None:
+            self.assignment_epoch, self.assignment_timestamp_ms = DELETED_ASSIGNMENT_EPOCH, 0
+        else:
+            self.assignment_epoch = value.assignment_epoch
+            self.assignment_timestamp_ms = value.assignment_timestamp
+
+    def _apply_regex(
+        self,
+        key: schemas.ConsumerGroupRegularExpressionKey,
+        value: schemas.ConsumerGroupRegularExpressionValue | None,
+    ) -> None:
+        resolved = self.subscriptions.resolved
+        if value is None:
+            resolved.pop(key.regular_expression, None)
+        else:
+            resolved[key.regular_expression] = ResolvedRegex(
+                frozenset(value.topics), value.version, value.timestamp
+            )
+
+    def _apply_partition_metadata(self, _key: Any, value: Any) -> None:
+        self.has_partition_metadata = value is not None
+
+    def _apply_member(
+        self,
+        key: schemas.ConsumerGroupMemberMetadataKey,
+        value: schemas.ConsumerGroupMemberMetadataValue | None,
+    ) -> None:
+        member_id = key.member_id
+        before = self.members.get(member_id)
+        if value is not None:
+            self._put(with_subscription(before or ConsumerGroupMember(member_id=member_id), value))
+        elif before is not None:
+            self._remove(before)
+
+    def _apply_current(
+        self,
+        key: schemas.ConsumerGroupCurrentMemberAssignmentKey,
+        value: schemas.ConsumerGroupCurrentMemberAssignmentValue | None,
+    ) -> None:
+        member_id = key.member_id
+        before = self.members.get(member_id)
+        if value is not None:
+            self._put(with_assignment(before or ConsumerGroupMember(member_id=member_id), value))
+        elif before is not None:
+            self._put(
+                replace(
+                    before,
+                    member_epoch=LEAVING,
+                    previous_member_epoch=LEAVING,
+                    assigned=NOTHING_ASSIGNED,
+                    pending_revocation=NOTHING_ASSIGNED,
+                )
+            )
+
+    def _put(self, member: ConsumerGroupMember) -> None:
+        before = self.members.get(member.member_id)
+        if before is not None:
+            self._uncount(before)
+        self.members[member.member_id] = member
+        self.largest_size = max(self.largest_size, len(self.members))
+        self.subscriptions.add(member)
+        if member.server_assignor is not None:
+            self.assignor_votes[member.server_assignor] += 1
+        if member.classic is not None:
+            self.classic_protocols.update(name for name, _ in member.classic.protocols)
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        for assigned in (member.assigned, member.pending_revocation):
+            for topic_id, partitions in assigned.items():
+                owners = self.owners.setdefault(topic_id, {})
+                owners.update(dict.fromkeys(partitions, member.member_id))
+
+    def _remove(self, member: ConsumerGroupMember) -> None:
+        self._uncount(member)
+        del self.members[member.member_id]
+        instance_id = member.instance_id
+        if instance_id is not None and self.static_members.get(instance_id) == member.member_id:
+            del self.static_members[instance_id]
+
+    def _uncount(self, member: ConsumerGroupMember) -> None:
+        self.subscriptions.remove(member)
+        if member.server_assignor is not None:
+            _subtract(self.assignor_votes, member.server_assignor)
+        if member.classic is not None:
+            for name, _ in member.classic.protocols:
+                _subtract(self.classic_protocols, name)
+        self._disown(member.member_id, member.assigned)
+        self._disown(member.member_id, member.pending_revocation)
+
+    def _disown(self, member_id: str, assigned: Assigned) -> None:
+        for topic_id, partitions in assigned.items():
+            owners = self.owners.get(topic_id, {})
+            for partition in partitions:
+                if owners.get(partition) == member_id:
+                    del owners[partition]
+            if not owners:
+                self.owners.pop(topic_id, None)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ConsumerGroup {self.group_id} {self.state_name} epoch {self.group_epoch}"
+            f" members {list(self.members)}>"
+        )
+
+
+_APPLY: Final[Mapping[Role, Callable[[ConsumerGroup, Any, Any], None]]] = {
+    Role.EPOCH: ConsumerGroup._apply_epoch,
+    Role.MEMBER: ConsumerGroup._apply_member,
+    Role.TARGET_EPOCH: ConsumerGroup._apply_target_epoch,
+    Role.TARGET: ConsumerGroup._apply_target,
+    Role.CURRENT: ConsumerGroup._apply_current,
+    Role.REGEX: ConsumerGroup._apply_regex,
+    Role.OTHER: ConsumerGroup._apply_partition_metadata,
+}
+
+
+class PartitionCheck:
+    """
+    Decides which offsets a member may commit with an epoch that it has left (KIP-1251).
+
+    Its request may have been on its way while the epoch changed. What it already had at that epoch
+    is still its own.
+    """
+
+    __slots__ = ("_epoch", "_member")
+
+    def __init__(self, member: ConsumerGroupMember, epoch: int) -> None:
+        self._member = member
+        self._epoch = epoch
+
+    def check_all(self, partitions: Iterable[tuple[UUID, int]]) -> None:
+        """
+        See whether the member had all these partitions at its epoch, and has them still.
+
+        Raises:
+            StaleMemberEpoch, IllegalGeneration: it has not.
+        """
+        for topic_id, partition in partitions:
+            since = self._member.epoch_of(topic_id, partition)
+            if since is None:
+                raise _stale(
+                    self._member,
+                    f"Partition {topic_id}-{partition} is not assigned or pending revocation for"
+                    " member.",
+                )
+            if self._epoch < since:
+                raise _stale(
+                    self._member,
+                    f"Received {_epoch_name(self._member)} {self._epoch} is older than assignment"
+                    f" epoch {since} for partition {topic_id}-{partition}.",
+                )
+
+
+def _stale(member: ConsumerGroupMember, sentence: str) -> KafkaError:
+    return IllegalGeneration(sentence) if member.is_classic else StaleMemberEpoch(sentence)
+
+
+def _epoch_name(member: ConsumerGroupMember) -> str:
+    return "generation id" if member.is_classic else "member epoch"
+
+
+def most_voted(votes: Mapping[str, int]) -> str | None:
+    """
+    The assignor with most votes; None if there are none.
+    """
+    most = max(votes.values(), default=0)
+    return next((name for name, count in votes.items() if count == most), None) if most else None
+
+
+def _subtract(counts: Counter[str], name: str) -> None:
+    counts[name] -= 1
+    if counts[name] <= 0:
+        del counts[name]

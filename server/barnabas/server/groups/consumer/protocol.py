@@ -1,0 +1,77 @@
+"""
+The consumer protocol of the groups of one partition, put together (KIP-848).
+
+::
+
+    Heartbeats ------+--> Regexes       the topics of patterns
+    ClassicMembers --+--> Rebalancing   epochs, target assignments, reconciliation
+                     +--> Fencing ----> Migration   to a classic group and back
+                     +--> Sessions      the timeouts of members
+"""
+
+from __future__ import annotations
+
+from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinator_runtime.executor import Executor
+from barnabas.server.coordinator_runtime.timers import Timers
+from barnabas.server.groups.classic.rebalance import Rebalance
+from barnabas.server.groups.consumer.classic_members import ClassicMembers
+from barnabas.server.groups.consumer.fencing import Fencing
+from barnabas.server.groups.consumer.heartbeats import Heartbeats
+from barnabas.server.groups.consumer.migration import Migration
+from barnabas.server.groups.consumer.rebalancing import Rebalancing
+from barnabas.server.groups.consumer.regexes import Regexes
+from barnabas.server.groups.consumer.sessions import ConfigOf, Sessions
+from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.topics import SubscribedTopics
+
+
+class ConsumerProtocol:
+    """
+    What handles the requests of the members of consumer groups.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        *,
+        timers: Timers,
+        executor: Executor,
+        topics: SubscribedTopics,
+        config_of: ConfigOf,
+        rebalance: Rebalance,
+        options: BrokerConfig,
+    ) -> None:
+        """
+        Args:
+            rebalance: that of the classic groups.
+        """
+        migration = Migration(groups, topics, rebalance, options)
+        self.sessions = Sessions(groups, timers, config_of)
+        fencing = Fencing(topics, self.sessions, migration)
+        self.sessions.fence = fencing.fence
+        regexes = Regexes(
+            groups, topics, executor, options.group_consumer_regex_refresh_interval_ms
+        )
+        rebalancing = Rebalancing(
+            topics, self.sessions, config_of, options.group_consumer_assignors[0]
+        )
+        self.heartbeats = Heartbeats(
+            groups,
+            sessions=self.sessions,
+            regexes=regexes,
+            rebalancing=rebalancing,
+            fencing=fencing,
+            migration=migration,
+            config_of=config_of,
+            options=options,
+        )
+        self.classic_members = ClassicMembers(
+            topics,
+            sessions=self.sessions,
+            regexes=regexes,
+            rebalancing=rebalancing,
+            fencing=fencing,
+            migration=migration,
+            options=options,
+        )

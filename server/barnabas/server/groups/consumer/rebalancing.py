@@ -1,0 +1,184 @@
+"""
+The rebalance of a consumer group, one heartbeat at a time.
+
+A change of a member's subscription, or of the topics, begins a new group epoch. Its target
+assignment is made by the first heartbeat that may make one, and each member moves towards it with
+its own heartbeats (Kafka's ``updateSubscriptionMetadata``, ``maybeUpdateTargetAssignment`` and
+``maybeReconcile``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
+from barnabas.protocol.structs import NamedTuple
+from barnabas.server.groups.consumer.assignment import Change, new_target
+from barnabas.server.groups.consumer.group import ConsumerGroup, most_voted
+from barnabas.server.groups.consumer.member import ConsumerGroupMember
+from barnabas.server.groups.consumer.reconciliation import Goal, reconciled
+from barnabas.server.groups.consumer.records import (
+    Target,
+    current_record,
+    epoch_record,
+    partition_metadata_tombstone,
+)
+from barnabas.server.groups.consumer.sessions import ConfigOf, Sessions
+from barnabas.server.groups.modern.topics import SubscribedTopics
+from barnabas.server.groups.records import Record
+
+log = logging.getLogger(__name__)
+
+UNKNOWN_TIME: Final = 0
+
+
+class TargetOfMember(NamedTuple):
+    """
+    The target assignment of a member, and the epoch that it is for.
+    """
+
+    epoch: int
+    target: Target
+
+
+class Rebalancing:
+    """
+    Moves the consumer groups of one partition through their epochs.
+    """
+
+    def __init__(
+        self,
+        topics: SubscribedTopics,
+        sessions: Sessions,
+        config_of: ConfigOf,
+        default_assignor: str,
+    ) -> None:
+        self._topics = topics
+        self._sessions = sessions
+        self._config_of = config_of
+        self._default_assignor = default_assignor
+
+    def change_of(
+        self, group: ConsumerGroup, before: ConsumerGroupMember, after: ConsumerGroupMember
+    ) -> Change:
+        """
+        The change from one state of a member to the next.
+
+        Args:
+            before: without subscription if the member is new.
+        """
+        subscriptions = group.subscriptions
+        if (before.topic_names, before.topic_regex) != (after.topic_names, after.topic_regex):
+            subscriptions = subscriptions.copy()
+            subscriptions.remove(before)
+            subscriptions.add(after)
+            if before.topic_regex and not subscriptions.regexes[before.topic_regex]:
+                subscriptions.resolved.pop(before.topic_regex, None)
+        return Change(after, before, group.static_member(after.instance_id), subscriptions)
+
+    def next_epoch(
+        self, group: ConsumerGroup, change: Change, records: list[Record], *, must_bump: bool
+    ) -> int:
+        """
+        The group epoch with the change: a new one if topics have changed, too.
+        """
+        if not (must_bump or group.is_metadata_stale):
+            return group.group_epoch
+        epoch = group.group_epoch
+        metadata_hash = self._topics.hash(change.subscriptions.topics)
+        if must_bump or metadata_hash != group.metadata_hash:
+            epoch += 1
+            records.append(epoch_record(group.group_id, epoch, metadata_hash))
+            log.info("Group %s: epoch %d begins", group.group_id, epoch)
+        group.refreshed_epoch = epoch
+        if group.has_partition_metadata:
+            records.append(partition_metadata_tombstone(group.group_id))
+        return epoch
+
+    def target_of(
+        self,
+        group: ConsumerGroup,
+        change: Change,
+        epoch: int,
+        records: list[Record],
+        *,
+        now_ms: int,
+    ) -> TargetOfMember:
+        """
+        The target of the changed member: of a new assignment, if there has to be one and may be.
+
+        Raises:
+            UnknownServerError: the assignor failed.
+        """
+        if group.assignment_epoch >= epoch or not self._may_assign(group, now_ms):
+            return self.last_target_of(group, change.member)
+        made = new_target(
+            group,
+            change,
+            epoch=epoch,
+            assignor=self._assignor_of(group, change),
+            topics=self._topics,
+            now_ms=now_ms,
+        )
+        records += made.records
+        return TargetOfMember(epoch, made.of_member)
+
+    def last_target_of(self, group: ConsumerGroup, member: ConsumerGroupMember) -> TargetOfMember:
+        """
+        The target that a member has, or inherits from the static member that it replaces.
+        """
+        member_id: str | None = member.member_id
+        if member.instance_id is not None:
+            member_id = group.static_members.get(member.instance_id)
+        target = {} if member_id is None else group.target_of(member_id)
+        return TargetOfMember(group.assignment_epoch, target)
+
+    def reconcile(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerGroupMember,
+        target: TargetOfMember,
+        records: list[Record],
+        *,
+        owned: Sequence[TopicPartitions] | None,
+        has_new_subscription: bool,
+    ) -> ConsumerGroupMember:
+        """
+        The member after its next step towards its target.
+
+        Args:
+            owned: the partitions that the member says it has; None if it does not say.
+
+        Raises:
+            FencedMemberEpoch: see ``reconciled``.
+        """
+        if not has_new_subscription and member.is_reconciled_to(target.epoch):
+            return member
+        names = member.topic_names
+        resolved = group.subscriptions.resolved.get(member.topic_regex)
+        if resolved is not None:
+            names |= resolved.topics
+        goal = Goal(target.epoch, target.target, self._topics.ids(names), group.is_taken, owned)
+        after = reconciled(member, goal, has_new_subscription=has_new_subscription)
+        if after != member:
+            records.append(current_record(group.group_id, after))
+            if not after.is_classic:
+                self._sessions.expect_revocation(group.group_id, after)
+        return after
+
+    def _may_assign(self, group: ConsumerGroup, now_ms: int) -> bool:
+        """
+        Whether enough time has passed since the last assignment (KIP-1263).
+        """
+        last_ms = group.assignment_timestamp_ms
+        interval_ms = self._config_of(group.group_id).consumer_assignment_interval_ms
+        return last_ms == UNKNOWN_TIME or not interval_ms or now_ms >= last_ms + interval_ms
+
+    def _assignor_of(self, group: ConsumerGroup, change: Change) -> str:
+        votes = group.assignor_votes.copy()
+        for member, vote in ((change.before, -1), (change.member, 1)):
+            if member.server_assignor is not None:
+                votes[member.server_assignor] += vote
+        return most_voted(votes) or self._default_assignor

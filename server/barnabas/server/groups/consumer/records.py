@@ -1,0 +1,274 @@
+"""
+The records of consumer groups, as Kafka's ``GroupCoordinatorRecordHelpers`` makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from barnabas.protocol.internal_topics.group_records.consumer import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    TopicPartition,
+    TopicPartitions,
+)
+from barnabas.protocol.structs import NamedTuple, replace
+from barnabas.server.groups.consumer.member import (
+    Assigned,
+    ClassicMember,
+    ConsumerGroupMember,
+    MemberState,
+)
+from barnabas.server.groups.modern.records import ModernRecord
+
+Target: TypeAlias = Mapping[UUID, Sequence[int]]
+"""
+The partitions that a member should have, in the order of the record. No topic is empty.
+"""
+
+
+class ResolvedRegex(NamedTuple):
+    """
+    The topics that a regular expression matched.
+    """
+
+    topics: frozenset[str]
+    version: int  # of the metadata of the cluster
+    timestamp_ms: int
+
+
+# From members to records.
+
+
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> ModernRecord:
+    """
+    The record of the group itself.
+    """
+    value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+    return ModernRecord(ConsumerGroupMetadataKey(group_id=group_id), value)
+
+
+def member_record(group_id: str, member: ConsumerGroupMember) -> ModernRecord:
+    """
+    The record of a member and its subscription.
+    """
+    classic = member.classic
+    value = ConsumerGroupMemberMetadataValue(
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topic_names),
+        subscribed_topic_regex=member.topic_regex,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        server_assignor=member.server_assignor,
+        classic_member_metadata=None
+        if classic is None
+        else ClassicMemberMetadata(
+            session_timeout_ms=classic.session_timeout_ms,
+            supported_protocols=[
+                ClassicProtocol(name=name, metadata=metadata)
+                for name, metadata in classic.protocols
+            ],
+        ),
+    )
+    return ModernRecord(_member_key(group_id, member.member_id), value)
+
+
+def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> ModernRecord:
+    """
+    The record that the target assignment is complete.
+    """
+    value = ConsumerGroupTargetAssignmentMetadataValue(
+        assignment_epoch=epoch, assignment_timestamp=timestamp_ms
+    )
+    return ModernRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+
+
+def target_record(group_id: str, member_id: str, target: Target) -> ModernRecord:
+    """
+    The record of a member's target assignment.
+    """
+    value = ConsumerGroupTargetAssignmentMemberValue(
+        topic_partitions=[
+            TopicPartition(topic_id=topic_id, partitions=list(partitions))
+            for topic_id, partitions in target.items()
+        ]
+    )
+    return ModernRecord(_target_key(group_id, member_id), value)
+
+
+def current_record(group_id: str, member: ConsumerGroupMember) -> ModernRecord:
+    """
+    The record of what a member has, and its epoch.
+    """
+    value = ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=member.member_epoch,
+        previous_member_epoch=member.previous_member_epoch,
+        state=member.state,
+        assigned_partitions=_with_epochs(member.assigned),
+        partitions_pending_revocation=_with_epochs(member.pending_revocation),
+    )
+    return ModernRecord(_current_key(group_id, member.member_id), value)
+
+
+def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> ModernRecord:
+    """
+    The record of the topics that a regular expression matches.
+    """
+    value = ConsumerGroupRegularExpressionValue(
+        topics=sorted(resolved.topics), version=resolved.version, timestamp=resolved.timestamp_ms
+    )
+    return ModernRecord(_regex_key(group_id, regex), value)
+
+
+def regex_tombstone(group_id: str, regex: str) -> ModernRecord:
+    """
+    The record that no member subscribes to a regular expression any more.
+    """
+    return ModernRecord(_regex_key(group_id, regex), None)
+
+
+def partition_metadata_tombstone(group_id: str) -> ModernRecord:
+    """
+    The record that deletes what brokers before Kafka 4.1 wrote in place of the metadata hash.
+    """
+    return ModernRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
+
+
+def member_tombstones(group_id: str, member_id: str) -> list[ModernRecord]:
+    """
+    The records that remove a member, in Kafka's order.
+    """
+    keys: tuple[Any, ...] = (
+        _current_key(group_id, member_id),
+        _target_key(group_id, member_id),
+        _member_key(group_id, member_id),
+    )
+    return [ModernRecord(key, None) for key in keys]
+
+
+def group_tombstones(
+    group_id: str, members: Iterable[str], regexes: Iterable[str]
+) -> list[ModernRecord]:
+    """
+    The records that delete a group with its members, in Kafka's order.
+    """
+    members = list(members)
+    keys: list[Any] = [_current_key(group_id, member) for member in members]
+    keys += [_target_key(group_id, member) for member in members]
+    keys.append(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id))
+    keys += [_member_key(group_id, member) for member in members]
+    keys += [_regex_key(group_id, regex) for regex in regexes]
+    keys.append(ConsumerGroupPartitionMetadataKey(group_id=group_id))
+    keys.append(ConsumerGroupMetadataKey(group_id=group_id))
+    return [ModernRecord(key, None) for key in keys]
+
+
+# From records to members.
+
+
+def with_subscription(
+    member: ConsumerGroupMember, value: ConsumerGroupMemberMetadataValue
+) -> ConsumerGroupMember:
+    """
+    The member, with the subscription of a record.
+    """
+    classic = value.classic_member_metadata
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        topic_names=frozenset(value.subscribed_topic_names),
+        topic_regex=value.subscribed_topic_regex or "",
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        server_assignor=value.server_assignor,
+        classic=None
+        if classic is None
+        else ClassicMember(
+            session_timeout_ms=classic.session_timeout_ms,
+            protocols=tuple(
+                (protocol.name, bytes(protocol.metadata))
+                for protocol in classic.supported_protocols
+            ),
+        ),
+    )
+
+
+def with_assignment(
+    member: ConsumerGroupMember, value: ConsumerGroupCurrentMemberAssignmentValue
+) -> ConsumerGroupMember:
+    """
+    The member, with the epoch and the partitions of a record.
+    """
+    # Records before Kafka 4.3 have no epochs of partitions.
+    epoch = max(value.member_epoch, 0)
+    return replace(
+        member,
+        member_epoch=value.member_epoch,
+        previous_member_epoch=value.previous_member_epoch,
+        state=MemberState.of(value.state),
+        assigned=_assigned(value.assigned_partitions, epoch),
+        pending_revocation=_assigned(value.partitions_pending_revocation, epoch),
+    )
+
+
+def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> Target:
+    """
+    The target assignment of a record.
+    """
+    return {each.topic_id: tuple(each.partitions) for each in value.topic_partitions}
+
+
+def _with_epochs(assigned: Assigned) -> list[TopicPartitions]:
+    return [
+        TopicPartitions(
+            topic_id=topic_id,
+            partitions=list(epochs),
+            assignment_epochs=list(epochs.values()),
+        )
+        for topic_id, epochs in assigned.items()
+    ]
+
+
+def _assigned(topics: Iterable[TopicPartitions], default_epoch: int) -> Assigned:
+    assigned = {}
+    for topic in topics:
+        epochs = topic.assignment_epochs
+        if epochs is None or len(epochs) != len(topic.partitions):
+            epochs = [default_epoch] * len(topic.partitions)
+        assigned[topic.topic_id] = dict(zip(topic.partitions, epochs, strict=True))
+    return assigned
+
+
+def _member_key(group_id: str, member_id: str) -> ConsumerGroupMemberMetadataKey:
+    return ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
+
+
+def _target_key(group_id: str, member_id: str) -> ConsumerGroupTargetAssignmentMemberKey:
+    return ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
+
+
+def _current_key(group_id: str, member_id: str) -> ConsumerGroupCurrentMemberAssignmentKey:
+    return ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)
+
+
+def _regex_key(group_id: str, regex: str) -> ConsumerGroupRegularExpressionKey:
+    return ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)

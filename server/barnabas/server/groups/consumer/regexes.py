@@ -1,0 +1,204 @@
+"""
+Regular expressions that members of consumer groups subscribe to.
+
+The broker matches them with the names of all topics. That takes a while, and is done beside the
+requests; its result is written as records, and begins a new group epoch if it differs::
+
+    heartbeat --> a pattern is new, or topics are --> resolve, in steps --> records 16, 3
+
+Follows Kafka's ``maybeUpdateRegularExpressions`` and ``TopicRegexResolver``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final
+
+from barnabas.protocol.errors import InvalidRegularExpression
+from barnabas.server.coordinator_runtime.executor import Executor
+from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
+from barnabas.server.groups.caller import Caller
+from barnabas.server.groups.consumer.group import ConsumerGroup
+from barnabas.server.groups.consumer.member import ConsumerGroupMember
+from barnabas.server.groups.consumer.records import (
+    ResolvedRegex,
+    epoch_record,
+    regex_record,
+    regex_tombstone,
+)
+from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.topics import SubscribedTopics
+from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
+from barnabas.server.scheduling.turns import Steps
+
+log = logging.getLogger(__name__)
+
+LEAST_REFRESH_INTERVAL_MS: Final = 10_000
+"""
+The time between two refreshes of a group, at the least (Kafka:
+``REGEX_BATCH_REFRESH_MIN_INTERVAL_MS``).
+"""
+NO_VERSION: Final = 0
+
+
+class RegexUpdate(Enum):
+    """
+    What a heartbeat has changed in the regular expression of its member.
+    """
+
+    NONE = "none"
+    UPDATED = "updated"
+    UPDATED_AND_RESOLVED = "updated and resolved"  # its topics are known
+
+
+class Regexes:
+    """
+    Keeps the topics of regular expressions up to date, for the groups of one partition.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        topics: SubscribedTopics,
+        executor: Executor,
+        refresh_interval_ms: int,
+    ) -> None:
+        """
+        Args:
+            refresh_interval_ms: ``group.consumer.regex.refresh.interval.ms``.
+        """
+        self._groups = groups
+        self._topics = topics
+        self._executor = executor
+        self._refresh_interval_ms = refresh_interval_ms
+
+    def update(
+        self,
+        group: ConsumerGroup,
+        before: ConsumerGroupMember,
+        after: ConsumerGroupMember,
+        *,
+        caller: Caller,
+        now_ms: int,
+        records: list[Record],
+    ) -> RegexUpdate:
+        """
+        Take the change of a member, and begin a refresh if it is time for one.
+
+        Args:
+            records: gets those of the change.
+
+        Raises:
+            InvalidRegularExpression: the member's new pattern is none.
+        """
+        counts = group.subscriptions.regexes
+        update = RegexUpdate.NONE
+        is_unknown = False
+        if before.topic_regex != after.topic_regex:
+            update = RegexUpdate.UPDATED
+            if before.topic_regex and counts[before.topic_regex] == 1:
+                records.append(regex_tombstone(group.group_id, before.topic_regex))
+            if after.topic_regex and not counts[after.topic_regex]:
+                compiled(after.topic_regex)
+                is_unknown = True
+            elif not after.topic_regex or after.topic_regex in group.subscriptions.resolved:
+                update = RegexUpdate.UPDATED_AND_RESOLVED
+        if is_unknown or counts:
+            self._refresh_if_due(
+                group, before, after, caller=caller, now_ms=now_ms, is_unknown=is_unknown
+            )
+        return update
+
+    def _refresh_if_due(
+        self,
+        group: ConsumerGroup,
+        before: ConsumerGroupMember,
+        after: ConsumerGroupMember,
+        *,
+        caller: Caller,
+        now_ms: int,
+        is_unknown: bool,
+    ) -> None:
+        key = f"{group.group_id}-regex"
+        if self._executor.is_scheduled(key):
+            return
+        last = next(iter(group.subscriptions.resolved.values()), None)
+        if last is not None and now_ms <= last.timestamp_ms + LEAST_REFRESH_INTERVAL_MS:
+            return
+        counts = group.subscriptions.regexes.copy()
+        counts[before.topic_regex] -= 1
+        counts[after.topic_regex] += 1
+        regexes = sorted(regex for regex, count in counts.items() if regex and count > 0)
+        is_due = (
+            is_unknown
+            or len(regexes) != len(group.subscriptions.resolved)
+            or last is None
+            or last.version < self._topics.version_with_new_topics
+            or now_ms > last.timestamp_ms + self._refresh_interval_ms
+        )
+        if is_due and regexes:
+            self._executor.schedule(
+                key, lambda: self._refresh(group.group_id, regexes, caller, now_ms)
+            )
+
+    def _refresh(
+        self, group_id: str, regexes: Iterable[str], caller: Caller, now_ms: int
+    ) -> Steps[GroupResult]:
+        """
+        Match the patterns with all topics.
+
+        Args:
+            caller: sees only the topics that it may describe.
+        """
+        version = self._topics.topics.version
+        patterns = {regex: compiled(regex) for regex in regexes}
+        matches: dict[str, set[str]] = {regex: set() for regex in patterns}
+        for topic in tuple(self._topics.topics):
+            for regex, pattern in patterns.items():
+                yield
+                if pattern.fullmatch(topic.name) and caller.sees_topic(topic.name):
+                    matches[regex].add(topic.name)
+        group = self._groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            return NOTHING
+        resolved = {
+            regex: ResolvedRegex(frozenset(topics), version, now_ms)
+            for regex, topics in matches.items()
+            if group.subscriptions.regexes[regex]
+        }
+        return self._resolved(group, resolved)
+
+    def _resolved(self, group: ConsumerGroup, resolved: dict[str, ResolvedRegex]) -> GroupResult:
+        records: list[Record] = []
+        subscriptions = group.subscriptions.copy()
+        has_changed = False
+        for regex, new in resolved.items():
+            old = subscriptions.resolved.get(regex)
+            has_changed |= new.topics != (frozenset() if old is None else old.topics)
+            subscriptions.resolved[regex] = new
+            records.append(regex_record(group.group_id, regex, new))
+        metadata_hash = self._topics.hash(subscriptions.topics)
+        if has_changed or metadata_hash != group.metadata_hash:
+            epoch = group.group_epoch + 1
+            records.append(epoch_record(group.group_id, epoch, metadata_hash))
+            group.refreshed_epoch = epoch
+            log.info("Group %s: epoch %d, for its patterns", group.group_id, epoch)
+        return CoordinatorResult(records=records)
+
+
+def compiled(regex: str) -> LinearPattern:
+    """
+    A pattern, ready to be matched with whole names.
+
+    Raises:
+        InvalidRegularExpression: it is none of the dialect of RE2.
+    """
+    try:
+        return LinearPattern(regex)
+    except InvalidPattern as error:
+        raise InvalidRegularExpression(
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error}."
+        ) from None

@@ -1,0 +1,97 @@
+"""
+The topics that the members of a group subscribe to, by name and by regular expression.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from barnabas.server.groups.consumer.member import ConsumerGroupMember
+from barnabas.server.groups.consumer.records import ResolvedRegex
+
+
+class Subscriptions:
+    """
+    Counts of what members subscribe to, and what their regular expressions match.
+
+    Invariants:
+
+    1. No count is 0.
+
+    Args:
+        members: those that subscribe.
+        resolved: the topics of regular expressions, as far as they are known.
+    """
+
+    __slots__ = ("names", "regexes", "resolved")
+
+    def __init__(
+        self,
+        members: Iterable[ConsumerGroupMember] = (),
+        resolved: Mapping[str, ResolvedRegex] | None = None,
+    ) -> None:
+        self.names: Counter[str] = Counter()
+        self.regexes: Counter[str] = Counter()
+        self.resolved: dict[str, ResolvedRegex] = dict(resolved or {})
+        for member in members:
+            self.add(member)
+
+    def copy(self) -> Subscriptions:
+        """
+        The same subscriptions, to be changed on their own.
+        """
+        copy = Subscriptions(resolved=self.resolved)
+        copy.names = self.names.copy()
+        copy.regexes = self.regexes.copy()
+        return copy
+
+    def add(self, member: ConsumerGroupMember) -> None:
+        """
+        Count the subscriptions of a member.
+        """
+        for name in member.topic_names:
+            self.names[name] += 1
+        if member.topic_regex:
+            self.regexes[member.topic_regex] += 1
+
+    def remove(self, member: ConsumerGroupMember) -> None:
+        """
+        Count the subscriptions of a member no longer.
+        """
+        for name in member.topic_names:
+            _count_down(self.names, name)
+        if member.topic_regex:
+            _count_down(self.regexes, member.topic_regex)
+
+    @property
+    def topics(self) -> set[str]:
+        """
+        The names of all topics that a member names, or that a regular expression matches.
+        """
+        topics = set(self.names)
+        for resolved in self.resolved.values():
+            topics |= resolved.topics
+        return topics
+
+    def __contains__(self, topic: str) -> bool:
+        return topic in self.names or any(topic in each.topics for each in self.resolved.values())
+
+    def are_homogeneous(self, member_count: int) -> bool:
+        """
+        Whether all members subscribe to the same topics in the same way (Kafka's
+        ``ConsumerGroup.subscriptionType``).
+        """
+        if not self.regexes:
+            return all(count == member_count for count in self.names.values())
+        if next(iter(self.regexes.values())) != member_count or self.names:
+            return False
+        matches = Counter(name for each in self.resolved.values() for name in each.topics)
+        return all(count == 1 for count in matches.values())
+
+
+def _count_down(counts: Counter[str], name: str) -> None:
+    if counts[name] > 1:
+        counts[name] -= 1
+    else:
+        del counts[name]

@@ -1,0 +1,211 @@
+"""
+The topics of the cluster, as coordinators of groups see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from struct import Struct
+from typing import Final, Protocol
+from uuid import UUID
+
+from xxhash import xxh3_64_intdigest
+
+_TOPIC_HEAD: Final = Struct("<BQQ")
+_INT: Final = Struct("<i")
+_LONG: Final = Struct("<q")
+_LOW: Final = (1 << 64) - 1
+_MAGIC: Final = 0
+
+NO_TOPICS_HASH: Final = 0
+
+
+class TopicView(Protocol):
+    """
+    A topic.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def partitions(self) -> Mapping[int, object]: ...
+
+
+class TopicsView(Protocol):
+    """
+    All topics of the cluster, at this moment.
+    """
+
+    @property
+    def version(self) -> int:
+        """
+        A number that grows with each change of the cluster's metadata, across restarts too.
+        """
+
+    def get(self, name: str) -> TopicView | None:
+        """
+        The topic with that name.
+        """
+
+    def get_by_id(self, topic_id: UUID) -> TopicView | None:
+        """
+        The topic with that id.
+        """
+
+    def __iter__(self) -> Iterator[TopicView]: ...
+
+    def racks(self, name: str, partition: int) -> Sequence[str]:
+        """
+        The racks of the nodes that have a replica of a partition, of those that have one.
+        """
+
+
+class Subscriber(Protocol):
+    """
+    A group that subscribes to topics.
+    """
+
+    group_id: str
+
+    @property
+    def subscribed_topics(self) -> Set[str]:
+        """
+        The names of the topics that it subscribes to, whether they exist or not.
+        """
+
+    def request_metadata_refresh(self) -> None:
+        """
+        Let its next heartbeat look at the topics: one of them has changed.
+        """
+
+
+class SubscribedTopics:
+    """
+    The topics that groups subscribe to, with hashes that say whether they have changed.
+
+    A group keeps the hash of its topics in its epoch record: another broker that leads it finds out
+    from the hash whether topics were created, deleted or enlarged meanwhile (Kafka's
+    ``Utils.computeGroupHash``: XXH3 of 64 bits).
+
+    Invariants:
+
+    1. A kept hash is that of the topic as it is, since ``changed`` drops it.
+    2. ``_subscribers`` has each followed group under the topics in ``_followed``, and no others.
+
+    Used on the event loop's thread only.
+    """
+
+    def __init__(self, topics: TopicsView) -> None:
+        self.topics = topics
+        self._hashes: dict[str, int] = {}
+        self._subscribers: dict[str, dict[str, Subscriber]] = {}
+        self._followed: dict[str, frozenset[str]] = {}
+        self.version_with_new_topics = topics.version
+        """The version of the metadata with which topics were created last."""
+
+    def created(self, name: str) -> None:
+        """
+        Note that a topic was created.
+        """
+        self.version_with_new_topics = self.topics.version
+        self.changed(name)
+
+    def changed(self, name: str) -> None:
+        """
+        Note that a topic was deleted, or has more partitions.
+        """
+        self._hashes.pop(name, None)
+        for group in self._subscribers.get(name, {}).values():
+            group.request_metadata_refresh()
+
+    def follow(self, group: Subscriber) -> None:
+        """
+        Tell a group of changes of its topics; called again when its subscriptions change.
+        """
+        before = self._followed.get(group.group_id, frozenset())
+        after = self._followed[group.group_id] = frozenset(group.subscribed_topics)
+        for name in after:
+            self._subscribers.setdefault(name, {})[group.group_id] = group
+        self._leave(group.group_id, before - after)
+
+    def unfollow(self, group_id: str) -> None:
+        """
+        Tell a group of changes no more; without effect if it is not followed.
+        """
+        self._leave(group_id, self._followed.pop(group_id, frozenset()))
+
+    def _leave(self, group_id: str, names: Iterable[str]) -> None:
+        for name in names:
+            groups = self._subscribers[name]
+            del groups[group_id]
+            if not groups:
+                del self._subscribers[name]
+                self._hashes.pop(name, None)
+
+    def ids(self, names: Iterable[str]) -> set[UUID]:
+        """
+        The ids of those topics that exist.
+        """
+        found = map(self.topics.get, names)
+        return {topic.id for topic in found if topic is not None}
+
+    def hash(self, names: Iterable[str]) -> int:
+        """
+        The hash of those topics that exist, as a signed integer of 64 bits; 0 if there are none.
+        """
+        hashes = [self._hash_of(name) for name in sorted(names, key=_java_order)]
+        known = [_LONG.pack(each) for each in hashes if each is not None]
+        return _signed(xxh3_64_intdigest(b"".join(known))) if known else NO_TOPICS_HASH
+
+    def _hash_of(self, name: str) -> int | None:
+        known = self._hashes.get(name)
+        if known is not None:
+            return known
+        topic = self.topics.get(name)
+        if topic is None:
+            return None
+        racks = [self.topics.racks(name, index) for index in range(len(topic.partitions))]
+        self._hashes[name] = topic_hash(topic.id, topic.name, racks)
+        return self._hashes[name]
+
+
+def topic_hash(topic_id: UUID, name: str, racks: Sequence[Sequence[str]]) -> int:
+    """
+    The hash of a topic, as a signed integer (Kafka's ``Utils.computeTopicHash``).
+
+    Args:
+        racks: of each partition.
+    """
+    hashed = [_TOPIC_HEAD.pack(_MAGIC, topic_id.int >> 64, topic_id.int & _LOW)]
+    hashed += _text(name)
+    hashed.append(_INT.pack(len(racks)))
+    for index, of_partition in enumerate(racks):
+        hashed.append(_INT.pack(index))
+        for rack in sorted(of_partition, key=_java_order):
+            hashed.append(_INT.pack(_units(rack)))
+            hashed += _text(rack)
+    return _signed(xxh3_64_intdigest(b"".join(hashed)))
+
+
+def _text(text: str) -> tuple[bytes, bytes]:
+    return text.encode("utf-16-le", "surrogatepass"), _INT.pack(_units(text))
+
+
+def _units(text: str) -> int:
+    """
+    The length of *text* as Java counts it.
+    """
+    return len(_java_order(text)) // 2
+
+
+def _java_order(text: str) -> bytes:
+    """
+    A key that orders like ``String.compareTo``: by UTF-16 units.
+    """
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value

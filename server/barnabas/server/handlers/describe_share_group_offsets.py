@@ -6,7 +6,7 @@ Partitions without a state, and topics that do not exist, are no errors: nothing
 
 from __future__ import annotations
 
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from barnabas.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -74,9 +74,18 @@ async def _named_topics(
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
     """
     First those that exist, then those that do not, then those that the client may not see.
+
+    Raises:
+        UnknownServerError: no group has an empty id, and no partition a negative number. Kafka
+            stumbles there, too.
     """
+    topics = group.topics or ()
+    if topics and not group.group_id:
+        raise UnknownServerError
+    if any(min(each.partitions, default=0) < 0 for each in topics):
+        raise UnknownServerError
     known, missing, refused = [], [], []
-    async for topic in context.broker.turns.between(group.topics or ()):
+    async for topic in context.broker.turns.between(topics):
         if not context.allows(DESCRIBE_TOPIC, topic.topic_name):
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             refused.append(_failed_topic(topic.topic_name, topic.partitions, code))

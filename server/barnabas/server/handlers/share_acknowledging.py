@@ -96,6 +96,8 @@ def acknowledge(
     ``KafkaApis.handleAcknowledgements``).
     """
     has_renew = context.version >= FIRST_RENEW_VERSION
+    empty = []
+    is_any_done = False
     for topic in request.topics:
         name = context.broker.partitions.name_of(topic.topic_id)
         # Of a partition that is named twice the last one counts.
@@ -115,9 +117,13 @@ def acknowledge(
             elif not context.broker.partitions.knows(name, where[1]):
                 pending.refuse(where, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             elif batches:
+                is_any_done = True
                 _acknowledge(request, context, where, batches, pending)
             else:
-                pending.refuse(where, ErrorCode.NONE)
+                empty.append(where)
+    # Kafka answers for a partition without acknowledgements only beside others.
+    for where in empty if is_any_done else ():
+        pending.refuse(where, ErrorCode.NONE)
 
 
 def _acknowledge(

@@ -23,6 +23,7 @@ from barnabas.server.share.settings import ConfigOf, ShareGroupSettings, ShareSe
 from barnabas.server.share.window import NO_OFFSET, ShareWindow
 
 if TYPE_CHECKING:
+    from barnabas.protocol.internal_topics.share_state_records import ShareSnapshotValue
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.image import Topic
     from barnabas.server.metrics import Metrics
@@ -129,22 +130,28 @@ class SharePartitionManager:
         return made
 
     async def _load(self, share_partition: SharePartition) -> None:
-        key, partition = share_partition.key, share_partition.partition
         try:
-            state = await self._coordinator.read(key, partition.leader_epoch)
+            state = await self._read(share_partition)
             start_offset = state.start_offset
             if start_offset == NO_OFFSET:
                 start_offset = await self._first_offset(share_partition)
             window = ShareWindow(start_offset, state.state_batches)
         except KafkaError as error:
             logger.info("%r cannot be loaded: %s", share_partition, error)
-            self._drop(share_partition, persister_error(error))
+            self._drop(share_partition, error.with_traceback(None))
         except Exception:
             logger.exception("%r cannot be loaded", share_partition)
             self._drop(share_partition, UnknownServerError())
         else:
             if share_partition.error is None:
                 share_partition.open(window, state.state_epoch)
+
+    async def _read(self, share_partition: SharePartition) -> ShareSnapshotValue:
+        leader_epoch = share_partition.partition.leader_epoch
+        try:
+            return await self._coordinator.read(share_partition.key, leader_epoch)
+        except KafkaError as error:
+            raise persister_error(error) from None
 
     async def _first_offset(self, share_partition: SharePartition) -> int:
         reset = share_partition.settings.auto_offset_reset

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.server.config import BrokerConfig
 from barnabas.storage.segment.fetched_batches import FetchedBatch
+from tests.support.limits import stated
 from tests.support.share_partition import DrivenPartition
 
 UNDER_WAY = "*"
@@ -73,6 +75,7 @@ def test_no_new_records_are_acquired_above_the_most_in_flight() -> None:
     """
     Released ones among those in flight are.
     """
+    assert stated("records-in-flight") == BrokerConfig().group_share_partition_max_record_locks
     driven = partition(most=5)
     assert "0:4:1" == acquire(driven, (0, 4))
     assert not driven.window.can_acquire(driven.max_in_flight)

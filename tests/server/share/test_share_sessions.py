@@ -15,6 +15,7 @@ from barnabas.protocol.errors import (
     ShareSessionLimitReached,
     ShareSessionNotFound,
 )
+from barnabas.server.config import BrokerConfig
 from barnabas.server.metrics import Metrics
 from barnabas.server.share import sessions as module
 from barnabas.server.share.sessions import (
@@ -26,6 +27,7 @@ from barnabas.server.share.sessions import (
     ShareSessions,
     TopicIdPartition,
 )
+from tests.support.limits import stated
 
 TOPIC = UUID(int=1)
 ONE, OTHER = ShareSessionKey("g", "one"), ShareSessionKey("g", "other")
@@ -151,6 +153,8 @@ def test_partitions_of_all_sessions_have_a_limit(monkeypatch: pytest.MonkeyPatch
     """
     A session that would exceed it does not begin, or ends.
     """
+    assert stated("share-session-partitions") == module.MOST_PARTITIONS
+    assert stated("share-sessions") == BrokerConfig().group_share_max_share_sessions
     monkeypatch.setattr(module, "MOST_PARTITIONS", 3)
     world = World()
     session = world.begin(ONE, Connection(), 0, 1)

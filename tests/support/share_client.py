@@ -184,6 +184,15 @@ class ShareClient:
         self.client.send(request, version=version)
 
     async def share_acknowledge(
+        self, member: Member, acknowledged: Sequence[Acknowledged], **options: Any
+    ) -> Any:
+        """
+        One request in the session of a member, and its answer.
+        """
+        self.send_share_acknowledge(member, acknowledged, **options)
+        return await self.client.receive()
+
+    def send_share_acknowledge(
         self,
         member: Member,
         acknowledged: Sequence[Acknowledged],
@@ -192,10 +201,7 @@ class ShareClient:
         epoch: int | None = None,
         is_renew_ack: bool = False,
         version: int = 2,
-    ) -> Any:
-        """
-        One request in the session of a member, and its answer.
-        """
+    ) -> None:
         batches = [
             share_acknowledge.AcknowledgementBatch(
                 first_offset=first, last_offset=last, acknowledge_types=[*types]
@@ -212,7 +218,7 @@ class ShareClient:
             is_renew_ack=is_renew_ack,
             topics=[share_acknowledge.AcknowledgeTopic(topic_id=self.topic_id, partitions=[data])],
         )
-        return await self.client.ask(request, version)
+        self.client.send(request, version=version)
 
     # The share coordinator
 

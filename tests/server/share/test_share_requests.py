@@ -529,3 +529,34 @@ async def test_a_group_that_reads_committed_records_gets_no_aborted_ones(
     assert b"a" not in values(answer)
     assert b"b" in values(answer)
     assert [] == acquired(again)
+
+
+@pytest.mark.broker(
+    log_flush_interval_messages="1", share_coordinator_state_topic_num_partitions="1"
+)
+async def test_an_acknowledgement_that_is_being_written_excludes_others(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    Until the disk has it.
+    """
+    await share.produce([b"a", b"b"])
+    member = Member(GROUP)
+    await share.share_fetch(member, max_wait_ms=LONG_MS)
+
+    for _ in range(2):
+        share.send_share_acknowledge(member, [(0, 0, [1])])
+    codes = [code_of(await share.client.receive()) for _ in range(2)]
+
+    assert [0, ErrorCode.INVALID_RECORD_STATE] == codes
+    assert 0 == code_of(await share.share_acknowledge(member, [(1, 1, [2])]))
+    assert [(1, 1, 2)] == acquired(await share.share_fetch(member))
+
+
+async def test_a_stop_answers_fetches_that_wait(broker: TestBroker, share: ShareClient) -> None:
+    await share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+    await waiting(broker)
+
+    await broker.stop()
+
+    assert [] == acquired(await share.client.receive())

@@ -169,6 +169,19 @@ def test_partitions_of_all_sessions_have_a_limit(monkeypatch: pytest.MonkeyPatch
     assert world.sessions.get(ONE) is None
 
 
+def test_no_more_empty_groups_are_remembered_than_there_may_be_sessions() -> None:
+    """
+    Of a client that begins sessions of ever other groups, and ends them.
+    """
+    world, connection = World(most=3), Connection()
+    for number in range(10):
+        key = ShareSessionKey(f"g{number}", "m")
+        world.begin(key, connection)
+        world.sessions.remove(key)
+
+    assert 7 <= len(world.emptied)
+
+
 def test_an_error_is_news_twice() -> None:
     """
     When it comes, and when it is over.

@@ -139,7 +139,8 @@ class ShareSessions:
         """
         Args:
             ended: is told of a session that ended with its connection.
-            emptied: is told of a group whose last session has ended with a connection.
+            emptied: is told of a group without sessions, when a connection is closed or there are
+                many of them.
         """
         self._sessions: dict[ShareSessionKey, ShareSession] = {}
         self._members: dict[str, int] = {}  # of each group, the number of sessions
@@ -249,6 +250,8 @@ class ShareSessions:
         if session is not None:
             self._partitions -= len(session.partitions)
             self._members[key.group_id] -= 1
+            if len(self._members) > self._most:
+                self._forget_empty_groups()
             followed = self._followed.get(session.client)
             if followed is not None:
                 followed.discard(key)
@@ -263,6 +266,9 @@ class ShareSessions:
             session = self.remove(key)
             if session is not None:
                 self._ended(session)
+        self._forget_empty_groups()
+
+    def _forget_empty_groups(self) -> None:
         for group_id, count in tuple(self._members.items()):
             if count == 0:
                 del self._members[group_id]

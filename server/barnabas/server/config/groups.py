@@ -189,17 +189,9 @@ class GroupConfig(ConsumerGroupOptions, ShareGroupOptions, StreamsGroupOptions):
 
     kind: ClassVar[str] = "group config name:"
 
-    def check(self) -> None:
-        for kind in ("consumer", "share", "streams"):
-            timeout = getattr(self, f"{kind}_session_timeout_ms")
-            if timeout <= getattr(self, f"{kind}_heartbeat_interval_ms"):
-                raise ConfigError(
-                    f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms"
-                )
-
     def check_limits(self, broker: Options) -> None:
         """
-        See whether the values are within what the broker allows to any group.
+        See whether the values are consistent, and within what the broker allows to any group.
 
         Args:
             broker: has options named like those here, for the least and the largest values.
@@ -219,3 +211,9 @@ class GroupConfig(ConsumerGroupOptions, ShareGroupOptions, StreamsGroupOptions):
             raise ConfigError(
                 f"streams.num.standby.replicas must be less than or equal to {_MOST_STANDBYS}"
             )
+        for kind in ("consumer", "share", "streams"):
+            timeout = getattr(self, f"{kind}_session_timeout_ms")
+            if timeout <= getattr(self, f"{kind}_heartbeat_interval_ms"):
+                raise ConfigError(
+                    f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms"
+                )

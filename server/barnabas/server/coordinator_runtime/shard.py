@@ -182,10 +182,6 @@ class CoordinatorShard(Generic[S]):
             callback: called once the records are committed, or with the error that refused them; at
                 once if there are none.
         """
-        if not result.records:
-            if callback is not None:
-                callback(None)
-            return
 
         def committed(error: KafkaError | None) -> None:
             code = None if error is None else coordinator_error(error.code)
@@ -194,6 +190,9 @@ class CoordinatorShard(Generic[S]):
             if callback is not None:
                 callback(code)
 
+        if not result.records:
+            committed(None)
+            return
         try:
             next_offset = self._append(result)
         except KafkaError as error:

@@ -27,7 +27,12 @@ _TITLES = {
     "CleanerOptions": "Compaction",
     "TopicOptions": "Topics",
     "GroupOptions": "Consumer groups",
+    "ConsumerProtocolOptions": "Members of consumer groups",
+    "ShareProtocolOptions": "Members of share groups",
+    "StreamsProtocolOptions": "Members of streams groups",
     "TransactionOptions": "Transactions",
+    "SharePartitionOptions": "Records of share groups",
+    "ShareCoordinatorOptions": "The share coordinator",
     "OwnOptions": "Barnabas itself",
 }
 

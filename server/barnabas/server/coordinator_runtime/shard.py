@@ -78,6 +78,8 @@ class LogFormat:
     """The base sequence of its batches, by which those of Kafka's coordinators differ."""
     load_buffer_bytes: int
     compression: CompressionType = CompressionType.NONE
+    is_compacted: bool = True
+    """Whether the last record of each key counts, and no other."""
 
 
 class CoordinatorShard(Generic[S]):
@@ -147,7 +149,9 @@ class CoordinatorShard(Generic[S]):
         Raises:
             Exception: the log cannot be read, or has records that no coordinator writes.
         """
-        await self.log.load(self._state, self._format.load_buffer_bytes)
+        await self.log.load(
+            self._state, self._format.load_buffer_bytes, is_compacted=self._format.is_compacted
+        )
         self.open()
 
     def open(self) -> None:

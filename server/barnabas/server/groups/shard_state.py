@@ -25,11 +25,11 @@ from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.classic_protocol import ClassicProtocol
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.protocol import ConsumerProtocol
-from barnabas.server.groups.consumer.sessions import ConfigOf
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord, Role
+from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.offsets.committing import Committing
 from barnabas.server.groups.offsets.deleting import Deleting
@@ -42,6 +42,8 @@ from barnabas.server.groups.records import (
     decode_record,
     encode_record,
 )
+from barnabas.server.groups.streams.group import StreamsGroup
+from barnabas.server.groups.streams.protocol import StreamsProtocol
 from barnabas.server.groups.timeouts import Timeout
 
 log = logging.getLogger(__name__)
@@ -52,7 +54,7 @@ The default of group.consumer.session.timeout.ms, and of its like for share and 
 """
 
 
-_ROLES_OF_SUBSCRIPTIONS: Final = frozenset({Role.EPOCH, Role.MEMBER, Role.REGEX})
+_ROLES_OF_SUBSCRIPTIONS: Final = frozenset({Role.EPOCH, Role.MEMBER, Role.REGEX, Role.TOPOLOGY})
 """
 The records after which a group may subscribe to other topics, or not exist.
 """
@@ -99,6 +101,9 @@ class ShardState:
             config_of=config_of,
             rebalance=self.rebalance,
             options=options,
+        )
+        self.streams = StreamsProtocol(
+            self.groups, timers=timers, topics=topics, config_of=config_of, options=options
         )
         self.classic = ClassicProtocol(
             self.groups,
@@ -188,6 +193,10 @@ class ShardState:
                 self._topics.follow(group)
                 self.consumers.sessions.loaded(group)
                 continue
+            if isinstance(group, StreamsGroup):
+                self._topics.follow(group)
+                self.streams.sessions.loaded(group)
+                continue
             self.rebalance.watch_all(group)
             if len(group.members) > self._options.group_max_size:
                 # The limit was lowered: the last members to rejoin are refused.
@@ -210,10 +219,11 @@ class ShardState:
 
     def _follow_topics(self, group_id: str) -> None:
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | StreamsGroup):
             self._topics.follow(group)
         else:
             self._topics.unfollow(group_id)
+            self.streams.deleted(group_id)
 
     def _expect_departure(self, group: ModernGroup) -> None:
         if group.members:

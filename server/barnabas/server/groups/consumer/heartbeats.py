@@ -68,6 +68,11 @@ MEMBER_IDS_OF_CLIENTS_SINCE: Final = 1
 The first version in which a member makes its id itself (KIP-1082).
 """
 
+_TRIMMED: Final = "".join(map(chr, range(ord(" ") + 1)))
+"""
+The characters that ``String.trim`` of Java takes away.
+"""
+
 Answered: TypeAlias = tuple[GroupResult, ConsumerGroupHeartbeatResponse]
 
 
@@ -364,7 +369,7 @@ def check_heartbeat(
 
 
 def _check_text(text: str | None, sentence: str) -> None:
-    if text is not None and not text.strip():
+    if text is not None and not text.strip(_TRIMMED):
         raise InvalidRequest(sentence)
 
 

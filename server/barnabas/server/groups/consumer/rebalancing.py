@@ -63,13 +63,18 @@ class Rebalancing:
         self._default_assignor = default_assignor
 
     def change_of(
-        self, group: ConsumerGroup, before: ConsumerGroupMember, after: ConsumerGroupMember
+        self,
+        group: ConsumerGroup,
+        before: ConsumerGroupMember,
+        after: ConsumerGroupMember,
+        names: Sequence[str] | None,
     ) -> Change:
         """
         The change from one state of a member to the next.
 
         Args:
             before: without subscription if the member is new.
+            names: of topics, in the order of the request, if it has any.
         """
         subscriptions = group.subscriptions
         if (before.topic_names, before.topic_regex) != (after.topic_names, after.topic_regex):
@@ -78,7 +83,8 @@ class Rebalancing:
             subscriptions.add(after)
             if before.topic_regex and not subscriptions.regexes[before.topic_regex]:
                 subscriptions.resolved.pop(before.topic_regex, None)
-        return Change(after, before, group.static_member(after.instance_id), subscriptions)
+        static = group.static_member(after.instance_id)
+        return Change(after, before, static, subscriptions, names)
 
     def next_epoch(
         self, group: ConsumerGroup, change: Change, records: list[Record], *, must_bump: bool

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from barnabas.protocol.codec.codec import encode
+from barnabas.protocol.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
 from barnabas.protocol.internal_topics import group_records as schemas
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -285,3 +287,25 @@ def check_owners(group: ConsumerGroup, members: Sequence[str] = ()) -> None:
         for partition, owner in partitions.items()
     }
     assert found == owners
+
+
+def consumer_metadata(
+    topics: Iterable[str],
+    owned: Mapping[str, Iterable[int]] | None = None,
+    *,
+    version: int = 3,
+    rack_id: str | None = None,
+) -> bytes:
+    """
+    The metadata of a classic consumer's protocol.
+    """
+    message = ConsumerProtocolSubscription(
+        topics=list(topics),
+        user_data=None,
+        owned_partitions=[
+            TopicPartition(topic=topic, partitions=list(partitions))
+            for topic, partitions in (owned or {}).items()
+        ],
+        rack_id=rack_id,
+    )
+    return version.to_bytes(2, "big") + encode(message, version)

@@ -20,17 +20,22 @@ from barnabas.protocol.messages.offset_commit import OffsetCommitResponse
 from barnabas.server.config.groups import GroupConfig
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.caller import Caller
+from barnabas.server.groups.classic.subscriptions import assignment_bytes
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.heartbeats import check_heartbeat
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.records import GroupRecord, Record
 from barnabas.server.groups.shard_state import ShardState
-from tests.support.coordination import GROUP, Coordination
+from tests.support.coordination import GROUP, Coordination, Offer
 
 Owned: TypeAlias = Mapping[UUID, Iterable[int]]
 
 REBALANCE_TIMEOUT_MS = 60_000
+ROUND_MS = 6_000
+"""
+The longest round of joins of a new group.
+"""
 CALLER = Caller(1, "client", "/127.0.0.1")
 
 
@@ -309,3 +314,31 @@ def consumer_metadata(
         rack_id=rack_id,
     )
     return version.to_bytes(2, "big") + encode(message, version)
+
+
+def offer(*topics: str, **facts: Any) -> Offer:
+    """
+    The protocols of a classic consumer.
+    """
+    metadata = consumer_metadata(topics, **facts)
+    return (("range", metadata), ("cooperative-sticky", metadata))
+
+
+def classic(
+    c: ConsumerCoordination, *assigned: list[int], version: int = 3, **options: Any
+) -> list[str]:
+    """
+    A stable classic group whose members have these partitions of *t*, in the order of the ids.
+    """
+    joins = [c.new_member(protocols=offer("t", version=version), **options) for _ in assigned]
+    c.advance(ROUND_MS)
+    generation = joins[0][1].now.generation_id
+    leader = joins[0][1].now.leader
+    ids = [member_id for member_id, _ in joins]
+    assignment = {
+        member_id: assignment_bytes([("t", partitions)], version)
+        for member_id, partitions in zip(ids, assigned, strict=True)
+    }
+    for member_id in ids:
+        c.sync(member_id, generation, assignment if member_id == leader else None)
+    return ids

@@ -14,38 +14,8 @@ from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.classic.subscriptions import assignment_bytes
 from barnabas.server.groups.consumer.member import MemberState
 from barnabas.server.groups.modern.records import ModernRecord, Role
-from tests.support.consumer_groups import ConsumerCoordination, consumer_metadata, told
-from tests.support.coordination import GROUP, Offer
-
-ROUND_MS = 6_000
-"""
-The longest round of joins of a new group.
-"""
-
-
-def offer(*topics: str, **facts: Any) -> Offer:
-    metadata = consumer_metadata(topics, **facts)
-    return (("range", metadata), ("cooperative-sticky", metadata))
-
-
-def classic(
-    c: ConsumerCoordination, *assigned: list[int], version: int = 3, **options: Any
-) -> list[str]:
-    """
-    A stable classic group whose members have these partitions of *t*, in the order of the ids.
-    """
-    joins = [c.new_member(protocols=offer("t", version=version), **options) for _ in assigned]
-    c.advance(ROUND_MS)
-    generation = joins[0][1].now.generation_id
-    leader = joins[0][1].now.leader
-    ids = [member_id for member_id, _ in joins]
-    assignment = {
-        member_id: assignment_bytes([("t", partitions)], version)
-        for member_id, partitions in zip(ids, assigned, strict=True)
-    }
-    for member_id in ids:
-        c.sync(member_id, generation, assignment if member_id == leader else None)
-    return ids
+from tests.support.consumer_groups import ROUND_MS, ConsumerCoordination, classic, offer, told
+from tests.support.coordination import GROUP
 
 
 def values(c: ConsumerCoordination, role: Role) -> list[Any]:

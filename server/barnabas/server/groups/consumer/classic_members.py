@@ -160,9 +160,11 @@ class ClassicMembers:
             )
         answer = _joined(member)
         if not is_downgrade:
-            return CoordinatorResult(
-                records=records, on_append=self._answering(group, member, answer, reply)
-            )
+            appended = self._answering(group, member, answer, reply)
+            if not records:
+                appended(None, now_ms)
+                return NOTHING
+            return CoordinatorResult(records=records, on_append=appended)
         assert static is not None
         reason = f"Downgrade group {group.group_id} from consumer to classic with stale assignment."
         result = self._migration.downgrade_replacing(

@@ -5,6 +5,7 @@ Members of the classic protocol inside consumer groups.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -175,7 +176,7 @@ def test_what_a_classic_member_says_is_kept() -> None:
     ).now
 
     member = c.member(answer.member_id)
-    assert ("i", "r", 8_000, "other", {"t", "u"}, "") == (
+    assert ("i", "r", 8_000, "other", frozenset({"t", "u"}), "") == (
         member.instance_id,
         member.rack_id,
         member.rebalance_timeout_ms,
@@ -407,7 +408,7 @@ def test_a_sync_of_another_generation_is_refused() -> None:
     c, a, generation = settled()
 
     for wrong in (generation - 1, generation + 1):
-        assert IllegalGeneration is code(lambda g=wrong: c.sync(a, g))
+        assert IllegalGeneration is code(partial(c.sync, a, wrong))
 
 
 @pytest.mark.parametrize(

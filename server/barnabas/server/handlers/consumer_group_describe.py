@@ -62,7 +62,7 @@ def _described(
     try:
         group = yield from context.broker.groups.describe_consumer_group(group_id)
     except KafkaError as error:
-        told = None if error.code == ErrorCode.INVALID_GROUP_ID else str(error)
+        told = str(error) if error.code == ErrorCode.GROUP_ID_NOT_FOUND else None
         return described_error(group_id, error.code, told)
     topics = {
         topic.topic_name

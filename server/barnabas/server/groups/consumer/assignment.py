@@ -49,6 +49,7 @@ class Change(NamedTuple):
     before: ConsumerGroupMember  # without subscription if it is new
     static: ConsumerGroupMember | None  # who has its instance id so far
     subscriptions: Subscriptions  # of the group with the change
+    names: Sequence[str] | None = None  # of the request, in its order, if it has any
 
 
 class NewTarget(NamedTuple):
@@ -131,13 +132,23 @@ def _specs(
         member = updated if is_updated else group.members[member_id]
         had = replaced if is_updated and replaced is not None else member_id
         wanted = (member.topic_names, member.topic_regex)
-        if wanted not in subscribed:
+        if is_updated and change.names is not None and not member.topic_regex:
+            topics = TopicIds.of_names(change.names, topic_ids)
+        elif wanted in subscribed:
+            topics = subscribed[wanted]
+        else:
             names = _names(member, change.subscriptions)
-            subscribed[wanted] = TopicIds.of_names(names, topic_ids)
-        spec = MemberSpec(
-            subscribed[wanted], group.target_of(had), member.instance_id, member.rack_id
+            topics = subscribed[wanted] = TopicIds.of_names(names, topic_ids)
+        yield (
+            member_id,
+            MemberSpec(
+                topics,
+                group.target_of(had),
+                member.instance_id,
+                member.rack_id,
+                inherits=had != member_id,
+            ),
         )
-        yield member_id, spec
 
 
 def _names(member: ConsumerGroupMember, subscriptions: Subscriptions) -> Sequence[str]:

@@ -69,6 +69,11 @@ MEMBER_IDS_OF_CLIENTS_SINCE: Final = 1
 The first version in which a member makes its id itself (KIP-1082).
 """
 
+_TRIMMED: Final = "".join(map(chr, range(ord(" ") + 1)))
+"""
+The characters that ``String.trim`` of Java takes away.
+"""
+
 Answered: TypeAlias = tuple[GroupResult, ConsumerGroupHeartbeatResponse]
 
 
@@ -266,7 +271,7 @@ class Heartbeats:
         regex = self._regexes.update(
             group, before, member, caller=caller, now_ms=now_ms, records=records
         )
-        change = self._rebalancing.change_of(group, before, member)
+        change = self._rebalancing.change_of(group, before, member, request.subscribed_topic_names)
         must_bump = has_new_names or regex is RegexUpdate.UPDATED_AND_RESOLVED
         epoch = self._rebalancing.next_epoch(group, change, records, must_bump=must_bump)
         target = self._rebalancing.target_of(group, change, epoch, records, now_ms=now_ms)
@@ -366,7 +371,7 @@ def check_heartbeat(
 
 
 def _check_text(text: str | None, sentence: str) -> None:
-    if text is not None and not text.strip():
+    if text is not None and not text.strip(_TRIMMED):
         raise InvalidRequest(sentence)
 
 

@@ -15,7 +15,9 @@ from typing import Final
 
 from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.groups.consumer.assignment import Change, new_target
+from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
+from barnabas.server.groups.assignors.java_order.hashing import string_hash
+from barnabas.server.groups.consumer.assignment import ASSIGNORS, Change, new_target
 from barnabas.server.groups.consumer.group import ConsumerGroup, most_voted
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.consumer.reconciliation import Goal, reconciled
@@ -61,13 +63,18 @@ class Rebalancing:
         self._default_assignor = default_assignor
 
     def change_of(
-        self, group: ConsumerGroup, before: ConsumerGroupMember, after: ConsumerGroupMember
+        self,
+        group: ConsumerGroup,
+        before: ConsumerGroupMember,
+        after: ConsumerGroupMember,
+        names: Sequence[str] | None,
     ) -> Change:
         """
         The change from one state of a member to the next.
 
         Args:
             before: without subscription if the member is new.
+            names: of topics, in the order of the request, if it has any.
         """
         subscriptions = group.subscriptions
         if (before.topic_names, before.topic_regex) != (after.topic_names, after.topic_regex):
@@ -76,7 +83,8 @@ class Rebalancing:
             subscriptions.add(after)
             if before.topic_regex and not subscriptions.regexes[before.topic_regex]:
                 subscriptions.resolved.pop(before.topic_regex, None)
-        return Change(after, before, group.static_member(after.instance_id), subscriptions)
+        static = group.static_member(after.instance_id)
+        return Change(after, before, static, subscriptions, names)
 
     def next_epoch(
         self, group: ConsumerGroup, change: Change, records: list[Record], *, must_bump: bool
@@ -160,7 +168,14 @@ class Rebalancing:
         resolved = group.subscriptions.resolved.get(member.topic_regex)
         if resolved is not None:
             names |= resolved.topics
-        goal = Goal(target.epoch, target.target, self._topics.ids(names), group.is_taken, owned)
+        goal = Goal(
+            target.epoch,
+            target.target,
+            bool(names),
+            self._topics.ids(names),
+            group.is_taken,
+            owned,
+        )
         after = reconciled(member, goal, has_new_subscription=has_new_subscription)
         if after != member:
             records.append(current_record(group.group_id, after))
@@ -181,4 +196,6 @@ class Rebalancing:
         for member, vote in ((change.before, -1), (change.member, 1)):
             if member.server_assignor is not None:
                 votes[member.server_assignor] += vote
-        return most_voted(votes) or self._default_assignor
+        name = most_voted(HashOrder(string_hash, keys=votes), votes)
+        # The log of a broker with assignors of its own may have votes for those.
+        return self._default_assignor if name is None or name not in ASSIGNORS else name

@@ -109,6 +109,17 @@ class Sessions:
             if member.state is MemberState.UNREVOKED_PARTITIONS:
                 self.expect_revocation(group.group_id, member)
 
+    def stay(self, group_id: str, members: Iterable[ConsumerGroupMember]) -> None:
+        """
+        Start the timeouts of members again, whose removal could not be written.
+        """
+        for member in members:
+            classic = member.classic
+            timeout_ms = None if classic is None else classic.session_timeout_ms
+            self.prolong(group_id, member.member_id, timeout_ms)
+            if classic is None:
+                self.expect_revocation(group_id, member)
+
     def end(self, group_id: str, member_ids: Iterable[str]) -> None:
         """
         End all timeouts of members.

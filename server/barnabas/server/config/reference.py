@@ -26,7 +26,10 @@ _TITLES = {
     "RecordOptions": "Records",
     "CleanerOptions": "Compaction",
     "TopicOptions": "Topics",
-    "GroupOptions": "Consumer groups",
+    "GroupOptions": "Groups",
+    "ConsumerProtocolOptions": "Members of the consumer protocol",
+    "ShareProtocolOptions": "Members of share groups",
+    "StreamsProtocolOptions": "Members of streams groups",
     "TransactionOptions": "Transactions",
     "OwnOptions": "Barnabas itself",
 }

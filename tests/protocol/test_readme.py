@@ -24,7 +24,9 @@ def test_the_readme_lists_the_apis_and_their_versions() -> None:
         (
             str(key),
             REQUESTS[key].__name__.removesuffix("Request"),
-            f"{api.versions[0]}-{api.versions[-1]}" if len(api.versions) > 1 else "0",
+            f"{api.versions[0]}-{api.versions[-1]}"
+            if len(api.versions) > 1
+            else str(api.versions[0]),
             "" if api.flexible is None else str(api.flexible),
         )
         for key, api in ((key, REQUESTS[key].api) for key in sorted(REQUESTS))

@@ -11,7 +11,18 @@ from typing import Any, Final
 from uuid import UUID
 
 from barnabas.protocol.codec.schema import ZERO_UUID, Message
-from barnabas.protocol.messages import alter_configs, incremental_alter_configs
+from barnabas.protocol.messages import (
+    alter_configs,
+    delete_share_group_state,
+    describe_share_group_offsets,
+    incremental_alter_configs,
+    initialize_share_group_state,
+    read_share_group_state,
+    read_share_group_state_summary,
+    share_acknowledge,
+    share_fetch,
+    write_share_group_state,
+)
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -690,6 +701,110 @@ def _describe_topic_partitions(_version: int, _ids: Ids) -> Iterator[Message]:
     yield DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in NAMES])
 
 
+def _share_fetch(_version: int, ids: Ids) -> Iterator[Message]:
+    partition = share_fetch.FetchPartition(partition_index=0, acknowledgement_batches=[])
+    for group in (OPEN, OTHER):
+        yield share_fetch.ShareFetchRequest(
+            group_id=group,
+            member_id="m",
+            share_session_epoch=0,
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=1 << 20,
+            max_records=1,
+            batch_size=1,
+            topics=[
+                share_fetch.FetchTopic(topic_id=each, partitions=[partition])
+                for each in _by_id(ids)
+            ],
+            forgotten_topics_data=[],
+        )
+
+
+def _share_acknowledge(version: int, ids: Ids) -> Iterator[Message]:
+    # Each needs a session.
+    yield from _share_fetch(version, ids)
+    partition = share_acknowledge.AcknowledgePartition(
+        partition_index=0, acknowledgement_batches=[]
+    )
+    for group in (OPEN, OTHER):
+        yield share_acknowledge.ShareAcknowledgeRequest(
+            group_id=group,
+            member_id="m",
+            share_session_epoch=1,
+            topics=[
+                share_acknowledge.AcknowledgeTopic(topic_id=each, partitions=[partition])
+                for each in _by_id(ids)
+            ],
+        )
+
+
+def _initialize_state(_version: int, ids: Ids) -> Iterator[Message]:
+    messages = initialize_share_group_state
+    data = messages.PartitionData(partition=0, state_epoch=0, start_offset=0)
+    yield messages.InitializeShareGroupStateRequest(
+        group_id=OPEN,
+        topics=[
+            messages.InitializeStateData(topic_id=each, partitions=[data]) for each in _by_id(ids)
+        ],
+    )
+
+
+def _read_state(_version: int, ids: Ids) -> Iterator[Message]:
+    messages = read_share_group_state
+    data = messages.PartitionData(partition=0, leader_epoch=0)
+    yield messages.ReadShareGroupStateRequest(
+        group_id=OPEN,
+        topics=[messages.ReadStateData(topic_id=each, partitions=[data]) for each in _by_id(ids)],
+    )
+
+
+def _write_state(_version: int, ids: Ids) -> Iterator[Message]:
+    messages = write_share_group_state
+    data = messages.PartitionData(
+        partition=0, state_epoch=0, leader_epoch=0, start_offset=0, state_batches=[]
+    )
+    yield messages.WriteShareGroupStateRequest(
+        group_id=OPEN,
+        topics=[messages.WriteStateData(topic_id=each, partitions=[data]) for each in _by_id(ids)],
+    )
+
+
+def _delete_state(_version: int, ids: Ids) -> Iterator[Message]:
+    messages = delete_share_group_state
+    data = messages.PartitionData(partition=0)
+    yield messages.DeleteShareGroupStateRequest(
+        group_id=OPEN,
+        topics=[messages.DeleteStateData(topic_id=each, partitions=[data]) for each in _by_id(ids)],
+    )
+
+
+def _read_state_summary(_version: int, ids: Ids) -> Iterator[Message]:
+    messages = read_share_group_state_summary
+    data = messages.PartitionData(partition=0, leader_epoch=0)
+    yield messages.ReadShareGroupStateSummaryRequest(
+        group_id=OPEN,
+        topics=[
+            messages.ReadStateSummaryData(topic_id=each, partitions=[data]) for each in _by_id(ids)
+        ],
+    )
+
+
+def _describe_share_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
+    messages = describe_share_group_offsets
+    named = [
+        messages.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=[0])
+        for name in NAMES
+    ]
+    for topics in (named, None):
+        yield messages.DescribeShareGroupOffsetsRequest(
+            groups=[
+                messages.DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=topics)
+                for group in (OPEN, OTHER)
+            ]
+        )
+
+
 Make = Callable[[int, Ids], Iterator[Message]]
 MAKERS: Final[Mapping[type[Message], Make]] = {
     ProduceRequest: _produce,
@@ -746,4 +861,12 @@ MAKERS: Final[Mapping[type[Message], Make]] = {
     ListTransactionsRequest: _list_transactions,
     ListConfigResourcesRequest: _list_config_resources,
     DescribeTopicPartitionsRequest: _describe_topic_partitions,
+    share_fetch.ShareFetchRequest: _share_fetch,
+    share_acknowledge.ShareAcknowledgeRequest: _share_acknowledge,
+    initialize_share_group_state.InitializeShareGroupStateRequest: _initialize_state,
+    read_share_group_state.ReadShareGroupStateRequest: _read_state,
+    write_share_group_state.WriteShareGroupStateRequest: _write_state,
+    delete_share_group_state.DeleteShareGroupStateRequest: _delete_state,
+    read_share_group_state_summary.ReadShareGroupStateSummaryRequest: _read_state_summary,
+    describe_share_group_offsets.DescribeShareGroupOffsetsRequest: _describe_share_offsets,
 }

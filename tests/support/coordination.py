@@ -172,13 +172,14 @@ class Coordination:
         """
         What the shard does: append, apply, and tell, unless commits are slow.
         """
-        if not changes.records:
-            return
 
         def settle(error: ErrorCode | None) -> None:
             if changes.on_append is not None:
                 changes.on_append(None if error is None else coordinator_error(error), self.now_ms)
 
+        if not changes.records:
+            settle(None)
+            return
         if self.append_error is not None:
             settle(self.append_error)
             return

@@ -48,6 +48,14 @@ class WireClient:
         reader, writer = await asyncio.open_connection(host, port, limit=1 << 26)
         return cls(reader, writer, client_id)
 
+    @property
+    def peer(self) -> tuple[str, int]:
+        """
+        The address of the broker.
+        """
+        host, port, *_ = self._writer.get_extra_info("peername")
+        return host, port
+
     def frame(self, request: Message, version: int) -> bytes:
         """
         The bytes of a request with the next correlation id, which is then expected to be answered.

@@ -71,6 +71,18 @@ CONSUMER_GROUP_HEARTBEAT: Final = Api(68, versions=range(2), flexible=0)
 CONSUMER_GROUP_DESCRIBE: Final = Api(69, versions=range(2), flexible=0)
 LIST_CONFIG_RESOURCES: Final = Api(74, versions=range(2), flexible=0)
 DESCRIBE_TOPIC_PARTITIONS: Final = Api(75, versions=range(1), flexible=0)
+SHARE_GROUP_HEARTBEAT: Final = Api(76, versions=range(1, 2), flexible=0)
+SHARE_GROUP_DESCRIBE: Final = Api(77, versions=range(1, 2), flexible=0)
+SHARE_FETCH: Final = Api(78, versions=range(1, 3), flexible=0)
+SHARE_ACKNOWLEDGE: Final = Api(79, versions=range(1, 3), flexible=0)
+INITIALIZE_SHARE_GROUP_STATE: Final = Api(83, versions=range(1), flexible=0)
+READ_SHARE_GROUP_STATE: Final = Api(84, versions=range(1), flexible=0)
+WRITE_SHARE_GROUP_STATE: Final = Api(85, versions=range(2), flexible=0)
+DELETE_SHARE_GROUP_STATE: Final = Api(86, versions=range(1), flexible=0)
+READ_SHARE_GROUP_STATE_SUMMARY: Final = Api(87, versions=range(2), flexible=0)
+DESCRIBE_SHARE_GROUP_OFFSETS: Final = Api(90, versions=range(2), flexible=0)
+ALTER_SHARE_GROUP_OFFSETS: Final = Api(91, versions=range(1), flexible=0)
+DELETE_SHARE_GROUP_OFFSETS: Final = Api(92, versions=range(1), flexible=0)
 
 _BY_NAME: Final = {name: api for name, api in globals().items() if isinstance(api, Api)}
 

@@ -12,7 +12,11 @@ from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.server.cluster.topic_names import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+)
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
@@ -20,9 +24,13 @@ if TYPE_CHECKING:
     from barnabas.server.config import BrokerConfig
     from barnabas.server.config.groups import GroupConfig
     from barnabas.server.groups.coordinator import GroupCoordinator
+    from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
+    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.groups import ShareGroups
+    from barnabas.server.share.manager import SharePartitionManager
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
     from barnabas.server.transactions.markers import MarkerWriter
@@ -32,7 +40,8 @@ if TYPE_CHECKING:
 
 class Coordinators:
     """
-    The group coordinator, the transaction coordinator, and its writer of markers.
+    The group coordinator, the share coordinator, those who ask it, the transaction coordinator, and
+    its writer of markers.
 
     Invariants:
 
@@ -48,8 +57,10 @@ class Coordinators:
         options: BrokerConfig,
         clock: ServerClock,
         io: Executor,
+        reads: Executor,
         background: Background,
         turns: Turns,
+        metrics: Metrics,
         topics: Topics,
         partitions: Partitions,
         producer_ids: ProducerIds,
@@ -58,12 +69,15 @@ class Coordinators:
     ) -> None:
         """
         Args:
+            reads: threads that read what the page cache lacks.
             config_of: returns the configuration of a group.
             server_version: returns the ``transaction.version`` of the cluster.
         """
         self._options = options
         self._clock = clock
         self._io = io
+        self._reads = reads
+        self._metrics = metrics
         self._background = background
         self._turns = turns
         self._topics = topics
@@ -87,6 +101,44 @@ class Coordinators:
         )
         made.follow(self._topics, self._partitions)
         made.start()
+        return made
+
+    @cached_property
+    def shares(self) -> ShareCoordinator:
+        from barnabas.server.share.coordinator import coordinator as share_coordinator
+
+        made = share_coordinator.ShareCoordinator(
+            options=self._options,
+            clock=self._clock,
+            io=self._io,
+            background=self._background,
+            topics=self._topics,
+        )
+        made.follow(self._partitions)
+        made.start()
+        return made
+
+    @cached_property
+    def share_groups(self) -> ShareGroups:
+        from barnabas.server.share.groups import NoShareGroups
+
+        return NoShareGroups()
+
+    @cached_property
+    def share_partitions(self) -> SharePartitionManager:
+        from barnabas.server.share import manager
+
+        made = manager.SharePartitionManager(
+            options=self._options,
+            config_of=self._config_of,
+            coordinator=self.shares,
+            clock=self._clock,
+            reads=self._reads,
+            background=self._background,
+            turns=self._turns,
+            metrics=self._metrics,
+        )
+        made.follow(self._topics)
         return made
 
     @cached_property
@@ -123,6 +175,8 @@ class Coordinators:
     def _created(self, topic: Topic) -> None:
         if topic.name == GROUP_METADATA_TOPIC:
             _ = self.groups
+        elif topic.name == SHARE_GROUP_STATE_TOPIC:
+            _ = self.shares
         elif topic.name == TRANSACTION_STATE_TOPIC:
             _ = self.transactions
 
@@ -134,6 +188,8 @@ class Coordinators:
         for topic, index in partitions:
             if topic == GROUP_METADATA_TOPIC and "groups" in made:
                 self.groups.shards.resign(index)
+            elif topic == SHARE_GROUP_STATE_TOPIC and "shares" in made:
+                self.shares.shards.resign(index)
             elif topic == TRANSACTION_STATE_TOPIC and "transactions" in made:
                 self.transactions.shards.resign(index)
 
@@ -142,6 +198,6 @@ class Coordinators:
         Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
         """
         made = vars(self)
-        for name in ("transactions", "groups"):
+        for name in ("share_partitions", "transactions", "shares", "groups"):
             if name in made:
                 made[name].stop()

@@ -32,6 +32,7 @@ NORMALISED: Final[Mapping[str, str]] = {
     "total_bytes": "of the machine",
     "documentation": "in everybody's own words",
     "finalized_features_epoch": "how often the metadata changed, and Kafka notes more than changes",
+    "metadata_hash": "of the ids of topics, among others",
 }
 """
 Names of fields that are not compared as they are, each with the reason.
@@ -57,10 +58,22 @@ UNORDERED: Final[Mapping[str, str]] = {
     "TopicData.partitions": "",
     "TransactionLogValue.transaction_partitions": "topic",
     "PartitionsSchema.partition_ids": "",
+    "Assignment.topic_partitions": "topic_id",
+    "ConsumerGroupTargetAssignmentMemberValue.topic_partitions": "topic_id",
+    "ConsumerGroupCurrentMemberAssignmentValue.assigned_partitions": "topic_id",
+    "ConsumerGroupCurrentMemberAssignmentValue.partitions_pending_revocation": "topic_id",
+    "DescribedGroup.members": "member_id",
+    "GroupMetadataValue.members": "member_id",
+    "Member.subscribed_topic_names": "",
 }
 """
 Arrays that Kafka fills from a hash map or set: their elements are compared in the order of this
-field, or in their own.
+field, or in their own; ids of topics in the order of the names.
+"""
+ASSIGNED: Final = frozenset({"TopicPartition", "TopicPartitions"})
+"""
+Messages with the partitions of a member, in the order of a hash map. Their topics are compared by
+name.
 """
 BOUNDS: Final = re.compile(r"within \[-?\d+, -?\d+\]")
 """Timestamps that are counted from the broker's clock, in the message of an error."""
@@ -106,8 +119,15 @@ class Reader:
         plain: dict[str, Any] = {}
         for field in fields(type(message)):
             if field.is_in(version) or field.tag is not None:
-                value = _in_order(message, field.name)
+                value = self._in_order(message, field.name)
                 plain[field.name] = self._field(field.name, field.type, value, version)
+        if type(message).__name__ in ASSIGNED:
+            plain["topic_id"] = self.side.topic_names.get(message.topic_id, plain["topic_id"])
+            epochs = plain.pop("assignment_epochs", None) or [None] * len(message.partitions)
+            owned = sorted(zip(message.partitions, epochs, strict=True))
+            plain["partitions"] = owned
+        if type(message).__name__ == "ConsumerGroupRegularExpressionValue":
+            plain["version"] = "of the metadata"
         if plain.get("timestamp") == "now" and plain.get("offset", -1) >= 0:
             # Which record is the first of the latest time of arrival depends on the clock: two
             # appends may fall into one millisecond on one broker, and not on the other.
@@ -126,22 +146,31 @@ class Reader:
             # How many batches there is room for depends on their sizes.
             return found[:1] if self.loosely else found
         if isinstance(value, str):
+            for made, alias in self.side.aliases.items():
+                value = value.replace(made, alias)
             return BOUNDS.sub("within [...]", value)
         return "now" if isinstance(value, int) and self.is_now(value) else value
+
+    def _in_order(self, message: Any, name: str) -> Any:
+        value = getattr(message, name)
+        by = UNORDERED.get(f"{type(message).__name__}.{name}")
+        if by is None or value is None:
+            return value
+        names = self.side.topic_names
+
+        def key(element: Any) -> Any:
+            found = getattr(element, by) if by else element
+            if isinstance(found, UUID):
+                return names.get(found, "")
+            return self.side.aliases.get(found, found) if isinstance(found, str) else found
+
+        return sorted(value, key=key)
 
     def is_now(self, timestamp: int) -> bool:
         """
         Whether a timestamp was taken from a broker's clock.
         """
         return self.started_ms <= timestamp < self.started_ms + LONGEST_RUN_MS
-
-
-def _in_order(message: Any, name: str) -> Any:
-    value = getattr(message, name)
-    by = UNORDERED.get(f"{type(message).__name__}.{name}")
-    if by is None or value is None:
-        return value
-    return sorted(value, key=lambda element: getattr(element, by) if by else element)
 
 
 Differences = Iterator[Difference]
@@ -155,9 +184,11 @@ def differences(kafka: Any, barnabas: Any, where: str = "") -> Differences:
         for name in [*kafka, *(barnabas.keys() - kafka.keys())]:
             inside = f"{where}.{name}".lstrip(".")
             yield from differences(kafka.get(name), barnabas.get(name), inside)
-    elif isinstance(kafka, list) and isinstance(barnabas, list) and len(kafka) == len(barnabas):
-        for number, (one, other) in enumerate(zip(kafka, barnabas, strict=True)):
+    elif isinstance(kafka, list) and isinstance(barnabas, list):
+        for number, (one, other) in enumerate(zip(kafka, barnabas, strict=False)):
             yield from differences(one, other, f"{where}[{number}]")
+        if len(kafka) != len(barnabas):
+            yield Difference(f"{where}: length", len(kafka), len(barnabas))
     elif kafka != barnabas:
         yield Difference(where, kafka, barnabas)
 

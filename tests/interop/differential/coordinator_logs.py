@@ -8,17 +8,13 @@ Records are compared field by field, each with the producer, the epochs and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from struct import unpack
 from typing import Any, Final
 
 from barnabas.protocol.codec.codec import decode
-from barnabas.protocol.internal_topics.group_records.classic import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from barnabas.protocol.internal_topics.group_records import RECORDS
 from barnabas.protocol.internal_topics.transaction_records import (
     TransactionLogKey,
     TransactionLogValue,
@@ -31,31 +27,45 @@ from tests.interop.differential.batches import whole_batches
 GROUPS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 
+UNORDERED_KINDS: Final = frozenset({1, 16})
+"""
+Kinds of records that Kafka writes in the order of a hash map that goes by more than ids of members:
+offsets that are deleted, and regular expressions.
+"""
+
 Plain = Callable[[Any, int], Any]
 """Makes a message and its version something that can be compared."""
 
 _KEYS: Final[Mapping[str, Mapping[int, tuple[Any, Any]]]] = {
     TRANSACTIONS_TOPIC: {0: (TransactionLogKey, TransactionLogValue)},
-    GROUPS_TOPIC: {
-        1: (OffsetCommitKey, OffsetCommitValue),
-        2: (GroupMetadataKey, GroupMetadataValue),
-    },
+    GROUPS_TOPIC: RECORDS,
 }
 
 
-def coordinator_records(data: Path, topic: str, plain: Plain) -> dict[str, Any]:
+def coordinator_records(
+    data: Path, topic: str, plain: Plain, *, are_members_named: bool = True
+) -> dict[str, Any]:
     """
     What both logs say about transactional ids and groups that begin with a topic and a dot.
+
+    Args:
+        are_members_named: the workload has given all ids of members, so that hash maps have them in
+            the same order.
     """
     transactions = [*_records(data, TRANSACTIONS_TOPIC, topic, plain)]
     ids = {record["value"]["producer_id"] for record in transactions if record["value"]}
-    return {
-        TRANSACTIONS_TOPIC: transactions,
-        GROUPS_TOPIC: [
-            *_records(data, GROUPS_TOPIC, topic, plain),
-            *_markers(data, ids),
-        ],
-    }
+    groups = [
+        record
+        for kind, alike in groupby(
+            _records(data, GROUPS_TOPIC, topic, plain), key=lambda each: each["kind"]
+        )
+        for record in (
+            sorted(alike, key=lambda each: repr(each["key"]))
+            if kind in UNORDERED_KINDS or not are_members_named
+            else alike
+        )
+    ]
+    return {TRANSACTIONS_TOPIC: transactions, GROUPS_TOPIC: [*groups, *_markers(data, ids)]}
 
 
 def _batches(data: Path, log: str) -> Iterator[RecordBatch]:
@@ -73,7 +83,7 @@ def _records(data: Path, log: str, topic: str, plain: Plain) -> Iterator[dict[st
 
 
 def _name(key: Mapping[str, Any]) -> str:
-    name: str = key.get("transactional_id") or key.get("group") or ""
+    name: str = key.get("transactional_id") or key.get("group") or key.get("group_id") or ""
     return name
 
 
@@ -85,7 +95,8 @@ def _record(
     if kind not in keys:
         return None
     key_class, value_class = keys[kind]
-    told: dict[str, Any] = {"key": plain(decode(key_class, 0, record.key[2:]), 0), "value": None}
+    key = plain(decode(key_class, 0, record.key[2:]), 0)
+    told: dict[str, Any] = {"kind": kind, "key": key, "value": None}
     if record.value is not None:
         (version,) = unpack(">h", record.value[:2])
         value = plain(decode(value_class, version, record.value[2:]), version)

@@ -50,7 +50,12 @@ def compare_directories(pair: Pair, workload: Workload, started_ms: int) -> Iter
 
     kafka, barnabas = (
         contents(side.data, workload.topic, is_now, loosely=workload.loosely)
-        | coordinator_records(side.data, workload.topic, Reader(side, started_ms).message)
+        | coordinator_records(
+            side.data,
+            workload.topic,
+            Reader(side, started_ms).message,
+            are_members_named=workload.kind != "migrations",
+        )
         for side in pair.sides
     )
     yield from differences(kafka, barnabas)

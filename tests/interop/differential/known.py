@@ -109,6 +109,16 @@ def _is_unanswered(place: Place) -> bool:
     return place.difference.kafka == SILENT and place.difference.barnabas != SILENT
 
 
+def _has_lost_tombstones(place: Place) -> bool:
+    classic, target_epoch, current = 2, 6, 8
+    return place.kind == "migrations" and any(
+        other.where.endswith(".kind")
+        and other.kafka == classic
+        and other.barnabas in {current, target_epoch}
+        for other in place.others
+    )
+
+
 KNOWN: Final[Mapping[str, Known]] = {
     "timed-out": Known(_has_timed_out, ends=True),
     "broken-twice": Known(_is_broken_twice, ends=False),
@@ -117,6 +127,7 @@ KNOWN: Final[Mapping[str, Known]] = {
     "batches-after-kill": Known(_is_remembered, ends=False),
     "unused-index": Known(_is_unused_index, ends=False),
     "unanswered": Known(_is_unanswered, ends=True),
+    "lost-tombstones": Known(_has_lost_tombstones, ends=True),
 }
 """
 Classes that are found by comparing. Others are never seen, since no workload goes there or both

@@ -36,6 +36,10 @@ SETTINGS: Final[Mapping[str, str]] = {
     "log.cleaner.backoff.ms": "100",
     "log.cleaner.dedupe.buffer.size": str(4 << 20),
     "group.initial.rebalance.delay.ms": "0",
+    # Whether an interval is over is a matter of the machine's pace.
+    "group.consumer.assignment.interval.ms": "0",
+    # It goes by the ids of instances and members, and not by those of topics.
+    "group.consumer.assignors": "range,uniform",
     # What is written every so often would be written at different moments: only stops write it.
     "log.flush.offset.checkpoint.interval.ms": NEVER_MS,
     "log.flush.start.offset.checkpoint.interval.ms": NEVER_MS,
@@ -100,6 +104,22 @@ class Identity:
             self.sequences.clear()
 
 
+@dataclass(slots=True)
+class Membership:
+    """
+    What a member of a group knows of itself, as far as a broker has told it.
+
+    Args:
+        member_id: as it names itself; a broker may have given it.
+        ids: how many it has had.
+    """
+
+    member_id: str = ""
+    ids: int = 0
+    epoch: int = 0
+    assigned: dict[UUID, list[int]] = field(default_factory=dict)
+
+
 class Side:
     """
     One of the brokers, running or not.
@@ -110,6 +130,9 @@ class Side:
         self.topic_names: dict[UUID, str] = {}
         self.topic_ids: dict[str, UUID] = {}
         self.identities: defaultdict[str, Identity] = defaultdict(Identity)
+        self.members: defaultdict[tuple[str, str], Membership] = defaultdict(Membership)
+        self.aliases: dict[str, str] = {}
+        """What stands for ids that a broker has made."""
 
     @property
     def name(self) -> str:

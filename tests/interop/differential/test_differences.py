@@ -21,6 +21,7 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -353,6 +354,40 @@ def test_protocol_twice(pair: Pair) -> None:
     assert (ErrorCode.NONE, "range") == (barnabas.error_code, barnabas.protocol_name)
 
 
+def test_lost_tombstones(pair: Pair) -> None:
+    group, somebody = "lost-tombstones", "somebody"
+
+    async def beat(session: Session, epoch: int) -> int:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id="m",
+            member_epoch=epoch,
+            rebalance_timeout_ms=6_000,
+            subscribed_topic_names=["t"],
+            topic_partitions=[],
+        )
+        answer = await session.ask(request, 1)
+        found: int = answer.member_epoch
+        return found
+
+    async def join(session: Session) -> tuple[int, int]:
+        await beat(session, 0)
+        await beat(session, -1)
+        request = JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=6_000,
+            rebalance_timeout_ms=6_000,
+            member_id=somebody,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")],
+        )
+        refused = await session.ask(request, 3)
+        return refused.error_code, await beat(session, 0)
+
+    # The group begins anew where it was lost.
+    assert ((ErrorCode.UNKNOWN_MEMBER_ID, 2), (ErrorCode.UNKNOWN_MEMBER_ID, 4)) == both(pair, join)
+
+
 def test_bomb(pair: Pair) -> None:
     zeros = [SimpleRecord(1_700_000_000_000, None, bytes(65 * 2**20))]
     data = bytes(build_batch(zeros, compression=CompressionType.GZIP))
@@ -567,6 +602,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "giant-record": test_giant_record,
     "pattern-classes": test_pattern_classes,
     "protocol-twice": test_protocol_twice,
+    "lost-tombstones": test_lost_tombstones,
     "snappy-bytes": test_bytes_of_codecs,
     "zstd-bytes": test_bytes_of_codecs,
     "broken-twice": test_broken_twice,

@@ -37,7 +37,11 @@ GOLDEN: Final = {
 }
 VERSIONS: Final = [(key, version) for key in HANDLERS for version in REQUESTS[key].api.versions]
 
-OWN_SENTENCES: Final = ("FindCoordinator", "DescribeConfigs", "AlterClientQuotas", "DescribeQuorum")
+OWN_SENTENCES: Final = (
+    *("FindCoordinator", "DescribeConfigs", "AlterClientQuotas", "DescribeQuorum"),
+    *("ReadShareGroupState", "WriteShareGroupState", "ReadShareGroupStateSummary"),
+    "DescribeShareGroupOffsets",
+)
 """
 Kafka answers these with its sentence for the code, Barnabas with the message of the error.
 """

@@ -26,6 +26,7 @@ from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.server.config.own import OwnOptions
 from barnabas.server.config.quotas import QuotaOptions
 from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
+from barnabas.server.config.share import ShareCoordinatorOptions, SharePartitionOptions
 from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.config.options import table
 from barnabas.storage.units import MiB
@@ -51,6 +52,8 @@ class BrokerConfig(
     ShareProtocolOptions,
     StreamsProtocolOptions,
     TransactionOptions,
+    SharePartitionOptions,
+    ShareCoordinatorOptions,
     OwnOptions,
 ):
     """
@@ -103,6 +106,7 @@ class BrokerConfig(
             )
         self.check_authorizer()
         check_limits(self)
+        self.check_share_limits()
         # The first access parses and checks them.
         _ = self.client_listeners
 

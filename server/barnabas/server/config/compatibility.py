@@ -72,22 +72,8 @@ _INERT: Final[Mapping[str, str]] = {
         remote.log.storage.system.enable
     """,
     "share groups are not supported": """
-        group.share.delivery.count.limit group.share.max.delivery.count.limit
-        group.share.max.partition.max.record.locks
-        group.share.max.record.lock.duration.ms group.share.max.share.sessions
-        group.share.min.delivery.count.limit group.share.min.partition.max.record.locks
-        group.share.min.record.lock.duration.ms group.share.partition.max.record.locks
-        group.share.persister.class.name group.share.record.lock.duration.ms
-        share.coordinator.append.linger.ms share.coordinator.cached.buffer.max.bytes
-        share.coordinator.cold.partition.snapshot.interval.ms
-        share.coordinator.load.buffer.size
-        share.coordinator.snapshot.update.records.per.snapshot
-        share.coordinator.state.topic.compression.codec
-        share.coordinator.state.topic.min.isr
-        share.coordinator.state.topic.num.partitions
-        share.coordinator.state.topic.prune.interval.ms
-        share.coordinator.state.topic.replication.factor
-        share.coordinator.state.topic.segment.bytes share.coordinator.threads
+        group.share.persister.class.name share.coordinator.append.linger.ms
+        share.coordinator.cached.buffer.max.bytes share.coordinator.threads
         share.coordinator.write.timeout.ms share.fetch.purgatory.purge.interval.requests
     """,
     "replication is not throttled, for there is none": """

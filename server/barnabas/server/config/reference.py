@@ -26,11 +26,13 @@ _TITLES = {
     "RecordOptions": "Records",
     "CleanerOptions": "Compaction",
     "TopicOptions": "Topics",
-    "GroupOptions": "Groups",
-    "ConsumerProtocolOptions": "Members of the consumer protocol",
+    "GroupOptions": "Consumer groups",
+    "ConsumerProtocolOptions": "Members of consumer groups",
     "ShareProtocolOptions": "Members of share groups",
     "StreamsProtocolOptions": "Members of streams groups",
     "TransactionOptions": "Transactions",
+    "SharePartitionOptions": "Records of share groups",
+    "ShareCoordinatorOptions": "The share coordinator",
     "OwnOptions": "Barnabas itself",
 }
 

@@ -9,6 +9,9 @@ vain. The loader therefore collects the records by key first, as compaction woul
 The result is that of a replay of all records, for the same reason that allows compaction: only a
 group that was created for offsets, all of which are deleted, leaves no trace. A batch of a
 transaction, or its marker, is applied after everything that was collected before it.
+
+A topic that is not compacted may have records that add to earlier ones of their key. There is
+nothing to collect then: all records are applied, one after the other.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ class Playback(Protocol):
 
     def replay(self, batch: RecordBatch) -> None:
         """
-        Apply a batch of a transaction, or a control batch.
+        Apply a batch of a transaction, a control batch, or one of a topic that is not compacted.
 
         Raises:
             DecodeError, KafkaError, ValueError: no coordinator writes this batch.
@@ -55,8 +58,13 @@ class Loader:
     2. After ``finish`` the state is the result of a replay of the compacted log.
     """
 
-    def __init__(self, playback: Playback) -> None:
+    def __init__(self, playback: Playback, *, is_compacted: bool = True) -> None:
+        """
+        Args:
+            is_compacted: the last record of each key counts, and no other.
+        """
         self._playback = playback
+        self._is_compacted = is_compacted
         self._latest: dict[bytes | None, tuple[int, bytes | None]] = {}
 
     def add(self, batch: RecordBatch) -> None:
@@ -66,7 +74,7 @@ class Loader:
         Raises:
             Exception: see ``Playback.replay``.
         """
-        if batch.is_control or batch.has_producer_id:
+        if batch.is_control or batch.has_producer_id or not self._is_compacted:
             self.finish()
             self._playback.replay(batch)
             return
@@ -88,18 +96,19 @@ class Loader:
             self._playback.replay_record(key, value, offset)
 
 
-def load(playback: Playback, source: Log, buffer_bytes: int) -> None:
+def load(playback: Playback, source: Log, buffer_bytes: int, *, is_compacted: bool = True) -> None:
     """
     Apply all batches of a log. The call blocks; the state must not be used, and the log not be
     appended to, until it returns.
 
     Args:
         buffer_bytes: the size of a read; a larger batch is read whole.
+        is_compacted: see ``Loader``.
 
     Raises:
         Exception: see ``Playback`` and ``Log.read``.
     """
-    loader = Loader(playback)
+    loader = Loader(playback, is_compacted=is_compacted)
     for batch in _batches(source, buffer_bytes):
         loader.add(batch)
     loader.finish()

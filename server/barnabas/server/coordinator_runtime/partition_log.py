@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.compression import CompressionType
@@ -80,7 +81,9 @@ class PartitionLog:
         if not self._is_loaded:
             raise CoordinatorLoadInProgress
 
-    async def load(self, playback: Playback, buffer_bytes: int) -> None:
+    async def load(
+        self, playback: Playback, buffer_bytes: int, *, is_compacted: bool = True
+    ) -> None:
         """
         Apply all records to *playback*, in the executor. The log is still not open afterwards.
 
@@ -88,7 +91,8 @@ class PartitionLog:
             Exception: the log cannot be read, or has records that no coordinator writes.
         """
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._io, load, playback, self.partition.log, buffer_bytes)
+        work = partial(load, playback, self.partition.log, buffer_bytes, is_compacted=is_compacted)
+        await loop.run_in_executor(self._io, work)
 
     def open(self) -> bool:
         """

@@ -78,6 +78,8 @@ class LogFormat:
     """The base sequence of its batches, by which those of Kafka's coordinators differ."""
     load_buffer_bytes: int
     compression: CompressionType = CompressionType.NONE
+    is_compacted: bool = True
+    """Whether the last record of each key counts, and no other."""
 
 
 class CoordinatorShard(Generic[S]):
@@ -147,7 +149,9 @@ class CoordinatorShard(Generic[S]):
         Raises:
             Exception: the log cannot be read, or has records that no coordinator writes.
         """
-        await self.log.load(self._state, self._format.load_buffer_bytes)
+        await self.log.load(
+            self._state, self._format.load_buffer_bytes, is_compacted=self._format.is_compacted
+        )
         self.open()
 
     def open(self) -> None:
@@ -178,10 +182,6 @@ class CoordinatorShard(Generic[S]):
             callback: called once the records are committed, or with the error that refused them; at
                 once if there are none.
         """
-        if not result.records:
-            if callback is not None:
-                callback(None)
-            return
 
         def committed(error: KafkaError | None) -> None:
             code = None if error is None else coordinator_error(error.code)
@@ -190,6 +190,9 @@ class CoordinatorShard(Generic[S]):
             if callback is not None:
                 callback(code)
 
+        if not result.records:
+            committed(None)
+            return
         try:
             next_offset = self._append(result)
         except KafkaError as error:

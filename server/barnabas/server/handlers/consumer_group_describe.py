@@ -37,11 +37,12 @@ def consumer_group_describe(
 ) -> Steps[ConsumerGroupDescribeResponse]:
     """
     Describe each group that is named. Those that the client may not describe come first in the
-    answer; a group with topics that it may not describe is refused.
+    answer, then those without a name; a group with topics that it may not describe is refused.
     """
     check_protocol(context, GroupType.CONSUMER, GROUP_VERSION)
     room = AnswerRoom()
     refused: list[DescribedGroup] = []
+    nameless: list[DescribedGroup] = []
     groups: list[DescribedGroup] = []
     for group_id in request.group_ids:
         yield
@@ -51,8 +52,8 @@ def consumer_group_describe(
             continue
         group = yield from _described(group_id, request, context)
         room.take(1 + len(group.members), sum(map(_size, group.members)))
-        groups.append(group)
-    return ConsumerGroupDescribeResponse(groups=refused + groups)
+        (nameless if group.error_code == ErrorCode.INVALID_GROUP_ID else groups).append(group)
+    return ConsumerGroupDescribeResponse(groups=refused + nameless + groups)
 
 
 def _described(

@@ -1,20 +1,21 @@
 """
-FindCoordinator: who coordinates a group, or a transactional id. On one node, always this one.
+FindCoordinator: who coordinates a group, a transactional id, or the state of a share-partition. On
+one node, always this one.
 
-The first question for a group creates ``__consumer_offsets``, and for a transactional id
-``__transaction_state``, as in Kafka, which answers COORDINATOR_NOT_AVAILABLE until the topic is
-there; here the answer waits for it, and so do those to everybody who asks meanwhile: a client that
-is sent to a coordinator which does not know yet that it is one may tell its user. Share groups have
-no coordinator. That is no error to try again after, or a client would do so for a minute before it
-says anything.
+The first question for a group creates ``__consumer_offsets``, for a transactional id
+``__transaction_state``, and for a share-partition ``__share_group_state``, as in Kafka, which
+answers COORDINATOR_NOT_AVAILABLE until the topic is there; here the answer waits for it, and so do
+those to everybody who asks meanwhile: a client that is sent to a coordinator which does not know
+yet that it is one may tell its user.
 
-Keys that the client may not describe are refused, and create no topic.
+Keys that the client may not describe, or that no share-partition has, are refused, and create no
+topic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Set
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.protocol.errors import (
     ClusterAuthorizationFailed,
@@ -28,7 +29,11 @@ from barnabas.protocol.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.server.cluster.topic_names import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+)
 from barnabas.server.requests.authorization import REFUSALS, asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -39,11 +44,19 @@ from barnabas.server.security.acl.permissions import (
     DESCRIBE_GROUP,
     DESCRIBE_TRANSACTIONAL_ID,
 )
+from barnabas.server.share.keys import parse_coordinator_key
+
+if TYPE_CHECKING:
+    from barnabas.server.requests.broker_parts import BrokerParts
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
 SHARE: Final = 2
-TOPICS: Final = {GROUP: GROUP_METADATA_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
+TOPICS: Final = {
+    GROUP: GROUP_METADATA_TOPIC,
+    TRANSACTION: TRANSACTION_STATE_TOPIC,
+    SHARE: SHARE_GROUP_STATE_TOPIC,
+}
 """Where the coordinators of each type of key keep what they know."""
 NEEDED: Final = {GROUP: DESCRIBE_GROUP, TRANSACTION: DESCRIBE_TRANSACTIONAL_ID}
 """What a client has to be allowed with keys of each type."""
@@ -70,14 +83,12 @@ def find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext
 ) -> Steps[FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]]:
     if request.key_type == SHARE:
-        is_served = context.version >= FIRST_VERSION_OF_SHARES and request.coordinator_keys
-        if is_served and not context.allows(CLUSTER_ACTION, CLUSTER_NAME):
+        if context.version < FIRST_VERSION_OF_SHARES:
+            code = InvalidRequest.code
+            invalid = Found(code, code.sentence if context.version < FIRST_BATCHED_VERSION else "")
+            return (yield from _response(request, context.version, lambda _: invalid))
+        if request.coordinator_keys and not context.allows(CLUSTER_ACTION, CLUSTER_NAME):
             raise ClusterAuthorizationFailed
-        message = (
-            "Share groups are not supported" if context.version < FIRST_BATCHED_VERSION else ""
-        )
-        invalid = Found(InvalidRequest.code, message)
-        return (yield from _response(request, context.version, lambda _: invalid))
     topic = TOPICS.get(request.key_type)
     if topic is None:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")
@@ -91,11 +102,19 @@ def find_coordinator(
 
 def _refused(keys: Iterable[str], key_type: int, context: RequestContext) -> Steps[frozenset[str]]:
     """
-    The keys that the client may not describe.
+    The keys that the client may not describe, or that no share-partition has.
     """
+    refused = set()
+    if key_type == SHARE:
+        for key in keys:
+            yield
+            try:
+                parse_coordinator_key(key)
+            except InvalidRequest:
+                refused.add(key)
+        return frozenset(refused)
     if context.broker.authorizer is None:
         return frozenset()
-    refused = set()
     for key in keys:
         yield
         if not context.allows(NEEDED[key_type], key):
@@ -127,12 +146,10 @@ def _found(
     nowhere = Found(
         CoordinatorNotAvailable.code, "The coordinator is not available." if is_old else ""
     )
-    error = REFUSALS[NEEDED[request.key_type].resource_type].code
+    needed = NEEDED.get(request.key_type)
+    error = InvalidRequest.code if needed is None else REFUSALS[needed.resource_type].code
     not_allowed = Found(error, error.sentence if is_old else "")
-    of_groups = request.key_type == GROUP
-    partition_for = (
-        context.broker.groups if of_groups else context.broker.transactions.shards
-    ).partition_for
+    partition_for = _partitioner(request.key_type, context.broker)
     topic = context.broker.topics.get(TOPICS[request.key_type])
 
     def find(key: str) -> Found:
@@ -142,6 +159,16 @@ def _found(
         return here if partition is not None and partition.leader == here.node_id else nowhere
 
     return (yield from _response(request, context.version, find))
+
+
+def _partitioner(key_type: int, broker: BrokerParts) -> Callable[[str], int]:
+    """
+    A function that says which partition of the coordinator's topic a key belongs to.
+    """
+    if key_type == GROUP:
+        return broker.groups.partition_for
+    shards = broker.shares.shards if key_type == SHARE else broker.transactions.shards
+    return shards.partition_for
 
 
 def _response(

@@ -170,6 +170,7 @@ class Connection:
             # A task is not cancelled: what it changes is changed whole, only nobody hears of it.
             if slot.delayed is not None:
                 slot.delayed.cancel()
+        self.client.closed()
         self._resources.owner.lost(self)
 
     def get_buffer(self, _sizehint: int) -> memoryview | bytearray:

@@ -15,7 +15,15 @@ Test: TypeAlias = Callable[[str], bool]
 class InvalidPattern(ValueError):
     """
     The text is no pattern of the dialect, or too large a one.
+
+    Args:
+        description: what is wrong, in the words of RE2/J.
+        fragment: the part of the text that is.
     """
+
+    def __init__(self, description: str, fragment: str | None = None) -> None:
+        super().__init__(description if fragment is None else f"{description}: `{fragment}`")
+        self.description = description
 
 
 def any_character(_: str) -> bool:
@@ -121,7 +129,7 @@ def class_test(text: str, fold: Fold) -> Test:
 def _member(token: re.Match[str], fold: Fold) -> Test:
     if token["posix"] is not None:
         if token["posix"] not in _POSIX:
-            raise InvalidPattern(f"invalid character class range: `{token.group()}`")
+            raise InvalidPattern("invalid character class range", token.group())
         test = fold(_POSIX[token["posix"]])
         return _not(test) if token["negated"] else test
     if token["set"] is not None:
@@ -129,7 +137,7 @@ def _member(token: re.Match[str], fold: Fold) -> Test:
     first = _character(token["first"])
     last = first if token["last"] is None else _character(token["last"])
     if first > last:
-        raise InvalidPattern(f"invalid character class range: `{token.group()}`")
+        raise InvalidPattern("invalid character class range", token.group())
     return fold(_in(first + last))
 
 
@@ -154,7 +162,7 @@ def _category_test(text: str, fold: Fold) -> Test:
     is_negated = (text[1] == "P") != name.startswith("^")
     name = name.removeprefix("^")
     if name != "Any" and not _CATEGORY.fullmatch(name):
-        raise InvalidPattern(f"invalid character class range: `{text}`")
+        raise InvalidPattern("invalid character class range", text)
 
     def has_category(character: str) -> bool:
         return name == "Any" or unicodedata.category(character).startswith(name)
@@ -172,12 +180,12 @@ def _character(text: str) -> str:
     if rest[0] == "x" and len(rest) > 1:
         number = int(rest[1:].strip("{}"), 16)
         if number > 0x10FFFF:
-            raise InvalidPattern(f"invalid escape sequence: `{text}`")
+            raise InvalidPattern("invalid escape sequence", text)
         return chr(number)
     if rest[0] == "0" or (len(rest) > 1 and rest.isdecimal()):
         return chr(int(rest, 8))
     if rest in _CONTROLS:
         return _CONTROLS[rest]
     if rest.isalnum() and rest.isascii():
-        raise InvalidPattern(f"invalid escape sequence: `{text}`")
+        raise InvalidPattern("invalid escape sequence", text)
     return rest

@@ -101,7 +101,7 @@ class Parser:
         for token in _TOKEN.finditer(self._text):
             self._take(token)
         if len(self._groups) > 1:
-            raise InvalidPattern(f"missing closing ): `{self._text}`")
+            raise InvalidPattern("missing closing )", self._text)
         return self._groups[0].close().program
 
     def _take(self, token: re.Match[str]) -> None:
@@ -133,9 +133,9 @@ class Parser:
             return _ASSERTIONS.get(word) or Char(escape_test(word, self._fold))
         match word:
             case "[":
-                raise InvalidPattern("missing closing ]: `[`")
+                raise InvalidPattern("missing closing ]", "[")
             case "\\":
-                raise InvalidPattern("trailing backslash at end of pattern: `\\`")
+                raise InvalidPattern("trailing backslash at end of pattern", "\\")
             case ".":
                 return Char(any_character if "s" in self._flags else "\n".__ne__)
             case "^":
@@ -154,22 +154,25 @@ class Parser:
         pieces = self._groups[-1].pieces
         if not self._may_repeat:
             problem = "invalid nested repetition operator" if pieces else "missing argument to"
-            raise InvalidPattern(f"{problem} repetition operator: `{word}`")
+            raise InvalidPattern(f"{problem} repetition operator", word)
         least, most = _counts(token)
         if most is not None and least > most:
-            raise InvalidPattern(f"invalid repeat count: `{word}`")
+            raise InvalidPattern("invalid repeat count", word)
         pieces.append(repeated(pieces.pop(), least, most))
         self._may_repeat = False
 
     def _open(self, token: re.Match[str]) -> None:
+        if token.group() == "(" and self._text.startswith("?", token.end()):
+            unknown = self._text[token.start() : token.end() + 2]
+            raise InvalidPattern("invalid or unsupported Perl syntax", unknown)
         if token["name"] is not None:
             if token["name"] in self._names:
-                raise InvalidPattern(f"duplicate capture group name: `{token['name']}`")
+                raise InvalidPattern("duplicate capture group name", token["name"])
             self._names.add(token["name"])
         outside = self._flags
         if token["flags"] is not None:
             if not token["flags"] and token["kind"] == ")":
-                raise InvalidPattern("missing argument to repetition operator: `?`")
+                raise InvalidPattern("missing argument to repetition operator", "?")
             on, _, off = token["flags"].partition("-")
             self._flags = (self._flags | frozenset(on)) - frozenset(off)
         if token["kind"] == ")":
@@ -184,7 +187,7 @@ class Parser:
 
     def _close(self) -> None:
         if len(self._groups) == 1:
-            raise InvalidPattern("unexpected ): `)`")
+            raise InvalidPattern("unexpected )", ")")
         group = self._groups.pop()
         self._flags = group.flags
         self._groups[-1].pieces.append(group.close())
@@ -195,7 +198,7 @@ def _counts(token: re.Match[str]) -> tuple[int, int | None]:
     if token["least"] is None:
         return {"*": (0, None), "+": (1, None), "?": (0, 1)}[token["repeat"]]
     if max(len(token["least"]), len(token["most"] or "")) > len(str(LARGEST_REPEAT)):
-        raise InvalidPattern(f"invalid repeat count: `{token.group()}`")
+        raise InvalidPattern("invalid repeat count", token.group())
     least = int(token["least"])
     if token["most"] is not None:
         return least, int(token["most"])

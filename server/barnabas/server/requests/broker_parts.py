@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from barnabas.server.scheduling.workers import Workers
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.security import Security
+    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+    from barnabas.server.share.groups import ShareGroups
+    from barnabas.server.share.manager import SharePartitionManager
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
     from barnabas.server.transactions.markers import MarkerWriter
@@ -69,6 +72,18 @@ class BrokerParts:
     @property
     def groups(self) -> GroupCoordinator:
         return self.coordinators.groups
+
+    @property
+    def shares(self) -> ShareCoordinator:
+        return self.coordinators.shares
+
+    @property
+    def share_groups(self) -> ShareGroups:
+        return self.coordinators.share_groups
+
+    @property
+    def share_partitions(self) -> SharePartitionManager:
+        return self.coordinators.share_partitions
 
     @property
     def transactions(self) -> TransactionCoordinator:

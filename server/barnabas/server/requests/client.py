@@ -34,6 +34,7 @@ class Client:
     """
 
     __slots__ = (
+        "_close_listeners",
         "address",
         "authentication",
         "client_id",
@@ -70,6 +71,7 @@ class Client:
         self.queue_place = -1.0
         self.throttle: Callable[[float], None] = no_connection
         """Reads nothing from the client for so many seconds."""
+        self._close_listeners: list[Callable[[], None]] = []
 
     @property
     def is_authenticated(self) -> bool:
@@ -85,6 +87,23 @@ class Client:
         stays.
         """
         return self.authentication is not None and self.authentication.is_by_token
+
+    def when_closed(self, listener: Callable[[], None]) -> None:
+        """
+        Call *listener* when the connection is closed, at once if it is.
+        """
+        if self.is_closing:
+            listener()
+        else:
+            self._close_listeners.append(listener)
+
+    def closed(self) -> None:
+        """
+        The connection is closed.
+        """
+        listeners, self._close_listeners = self._close_listeners, []
+        for listener in listeners:
+            listener()
 
     def __str__(self) -> str:
         client = repr(self.client_id) if self.client_id is not None else "a client"

@@ -152,6 +152,14 @@ _RULES: Final = {
         (apis.DESCRIBE_QUORUM, _Rule(message=_any_sentence)),
         (apis.DESCRIBE_PRODUCERS, _Rule(message=_no_sentence)),
         (apis.UNREGISTER_BROKER, _Rule(message=_any_sentence)),
+        (apis.SHARE_FETCH, _Rule(message=_no_sentence)),
+        (apis.SHARE_ACKNOWLEDGE, _Rule(message=_no_sentence)),
+        (apis.INITIALIZE_SHARE_GROUP_STATE, _Rule(message=_no_sentence)),
+        (apis.READ_SHARE_GROUP_STATE, _Rule(message=_any_sentence)),
+        (apis.WRITE_SHARE_GROUP_STATE, _Rule(message=_any_sentence)),
+        (apis.DELETE_SHARE_GROUP_STATE, _Rule(message=_no_sentence)),
+        (apis.READ_SHARE_GROUP_STATE_SUMMARY, _Rule(message=_any_sentence)),
+        (apis.DESCRIBE_SHARE_GROUP_OFFSETS, _Rule(message=_any_sentence)),
     )
 }
 _AS_MOST: Final = _Rule()

@@ -68,11 +68,38 @@ _NAMED_OTHERWISE: Final = {
                 apis.DESCRIBE_DELEGATION_TOKEN,
             ),
         ),
+        (
+            "share_group_state",
+            (
+                apis.INITIALIZE_SHARE_GROUP_STATE,
+                apis.READ_SHARE_GROUP_STATE,
+                apis.WRITE_SHARE_GROUP_STATE,
+                apis.DELETE_SHARE_GROUP_STATE,
+                apis.READ_SHARE_GROUP_STATE_SUMMARY,
+            ),
+        ),
     )
     for api in those
 }
 
-SERVED: Final = {key: _NAMED_OTHERWISE.get(key, name) for key, name in apis.MODULES.items()}
+_WITHOUT_HANDLER: Final = frozenset(
+    api.key
+    for api in (
+        apis.SHARE_GROUP_HEARTBEAT,
+        apis.SHARE_GROUP_DESCRIBE,
+        apis.ALTER_SHARE_GROUP_OFFSETS,
+        apis.DELETE_SHARE_GROUP_OFFSETS,
+    )
+)
+"""
+The APIs whose messages are known, but which this broker does not serve.
+"""
+
+SERVED: Final = {
+    key: _NAMED_OTHERWISE.get(key, name)
+    for key, name in apis.MODULES.items()
+    if key not in _WITHOUT_HANDLER
+}
 """
 The modules of the handlers by API key. A handler is in the module of its API's name, but for a few.
 """

@@ -17,10 +17,8 @@ from barnabas.server.cluster.topic_names import (
     TRANSACTION_STATE_TOPIC,
 )
 from barnabas.server.config import BrokerConfig
-from barnabas.storage.units import MiB
 
 BROKER_DEFAULT: Final = -1
-SHARE_GROUP_STATE_PARTITIONS: Final = 50
 
 
 def default_topic(name: str, config: BrokerConfig) -> CreatableTopic:
@@ -52,16 +50,15 @@ def default_topic(name: str, config: BrokerConfig) -> CreatableTopic:
             },
         )
     if name == SHARE_GROUP_STATE_TOPIC:
-        # This broker does not use it, but an Apache Kafka that opens the directory does.
         return _topic(
             name,
-            SHARE_GROUP_STATE_PARTITIONS,
-            BROKER_DEFAULT,
+            config.share_coordinator_state_topic_num_partitions,
+            config.share_coordinator_state_topic_replication_factor,
             {
                 "compression.type": "producer",
                 "cleanup.policy": "delete",
-                "min.insync.replicas": "1",
-                "segment.bytes": str(100 * MiB),
+                "min.insync.replicas": str(config.share_coordinator_state_topic_min_isr),
+                "segment.bytes": str(config.share_coordinator_state_topic_segment_bytes),
                 "retention.ms": "-1",
             },
         )

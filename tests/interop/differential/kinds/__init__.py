@@ -16,6 +16,7 @@ from tests.interop.differential.kinds.appends import (
 )
 from tests.interop.differential.kinds.compaction import compaction
 from tests.interop.differential.kinds.configs import config_changes, more_partitions
+from tests.interop.differential.kinds.consumer_groups import consumer_groups, migrations
 from tests.interop.differential.kinds.coordinated import (
     both_protocols,
     first_protocol,
@@ -55,10 +56,12 @@ KINDS: Final[Mapping[str, Kind]] = {
     "second-protocol-oddly": second_protocol_oddly,
     "both-protocols": both_protocols,
     "timeouts": timeouts,
+    "consumer-groups": consumer_groups,
+    "migrations": migrations,
 }
-COORDINATED_KINDS: Final = frozenset(list(KINDS)[-6:])
+COORDINATED_KINDS: Final = frozenset(list(KINDS)[-8:])
 """
-Transactions that the coordinator knows of; the others' come from nowhere.
+Groups, and transactions that the coordinator knows of; the others' come from nowhere.
 """
 
 

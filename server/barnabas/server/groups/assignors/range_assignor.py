@@ -8,7 +8,8 @@ comes to one member.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Final
 from uuid import UUID
 
@@ -46,16 +47,28 @@ def assign(group: GroupSpec, partition_counts: Mapping[UUID, int]) -> dict[str, 
         orders = {id(first): _order(first, len(first))}
     else:
         subscriptions = [member.subscribed_topic_ids for _, member in members]
-        orders = {
-            id(topic_ids): _order(topic_ids, topic_ids.name_count) for topic_ids in subscriptions
-        }
+        unique = {id(topic_ids): topic_ids for topic_ids in subscriptions}
+        orders = {key: _order(topic_ids, topic_ids.name_count) for key, topic_ids in unique.items()}
     ranges = _ranges_by_topic(subscriptions, partition_counts)
+    sources = {key: [ranges[topic_id] for topic_id in order] for key, order in orders.items()}
     assignments: dict[str, Assignment] = {}
     for (member_id, member), topic_ids in zip(members, subscriptions, strict=True):
-        parts = [(topic_id, next(ranges[topic_id])) for topic_id in orders[id(topic_ids)]]
-        assignment = {topic_id: numbers for topic_id, numbers in parts if numbers}
-        assignments[member_id] = kept(assignment, member)
+        order = orders[id(topic_ids)]
+        numbers = list(map(next, sources[id(topic_ids)]))
+        assignments[member_id] = _assignment(member, order, numbers)
     return assignments
+
+
+def _assignment(
+    member: MemberSpec, order: list[UUID], numbers: list[tuple[int, ...]]
+) -> Assignment:
+    target = member.target
+    if list(target.values()) == numbers and list(target) == order:
+        return target
+    assignment = dict(zip(order, numbers, strict=True))
+    if not all(numbers):
+        assignment = {topic_id: part for topic_id, part in assignment.items() if part}
+    return kept(assignment, member)
 
 
 def _rank(member: tuple[str, MemberSpec]) -> tuple[bool, bytes]:
@@ -76,15 +89,16 @@ def _order(topic_ids: TopicIds, count: int) -> list[UUID]:
 
 
 def _ranges_by_topic(
-    subscriptions: Iterable[TopicIds], partition_counts: Mapping[UUID, int]
+    subscriptions: list[TopicIds], partition_counts: Mapping[UUID, int]
 ) -> dict[UUID, Iterator[tuple[int, ...]]]:
     """
     For each topic the ranges of its subscribers, in their order.
     """
+    unique = {id(topic_ids): topic_ids for topic_ids in subscriptions}
     subscriber_counts: dict[UUID, int] = {}
-    for topic_ids in subscriptions:
-        for topic_id in topic_ids:
-            subscriber_counts[topic_id] = subscriber_counts.get(topic_id, 0) + 1
+    for key, count in Counter(map(id, subscriptions)).items():
+        for topic_id in unique[key]:
+            subscriber_counts[topic_id] = subscriber_counts.get(topic_id, 0) + count
     ranges: dict[tuple[int, int], list[tuple[int, ...]]] = {}
     for topic_id, subscriber_count in subscriber_counts.items():
         if topic_id not in partition_counts:

@@ -9,7 +9,7 @@ of those that have room, around and around.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from math import ceil
 
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
@@ -42,9 +42,13 @@ class Sharing:
         self._hash_of = hash_of
         self._desired_sharing = -(-len(members) // len(targets)) if targets else 0
         self._desired_counts = self._count_desired()
-        self._partitions = HashOrder(hash_of, presized_by_helper(len(targets)))
-        self._by_partition: dict[int, PartitionSet] = {}
-        self._by_member: dict[int, HashOrder[int]] = {}
+        self._order = HashOrder(hash_of, presized_by_helper(len(targets)))
+        self._kept: dict[int, list[int]] = {}
+        """The members that had each partition."""
+        self._sharers: dict[int, set[int]] = {}
+        """The members that have it still."""
+        self._owned: dict[int, dict[int, None]] = {}
+        """The partitions of each member, in the order in which it got them."""
         self.revoked: list[tuple[int, int]] = []
         self.assigned: list[tuple[int, int]] = []
 
@@ -58,16 +62,18 @@ class Sharing:
             for index, member in enumerate(self._members)
         }
 
-    def keep(self, member: int, partition: int) -> None:
+    def keep(self, member: int, partitions: Iterable[int]) -> None:
         """
-        Let the member have a partition that it has had.
+        Let the member have partitions that it has had.
         """
-        if self._partitions.compute_if_absent(partition):
-            self._by_partition[partition] = PartitionSet()
-        self._by_partition[partition].add(member)
-        if member not in self._by_member:
-            self._by_member[member] = HashOrder(self._hash_of)
-        self._by_member[member].put(partition)
+        owned = self._owned.setdefault(member, {})
+        for partition in partitions:
+            if self._order.compute_if_absent(partition):
+                self._kept[partition] = []
+                self._sharers[partition] = set()
+            self._kept[partition].append(member)
+            self._sharers[partition].add(member)
+            owned[partition] = None
 
     def settle(self) -> None:
         """
@@ -76,28 +82,34 @@ class Sharing:
         self._revoke_overfilled()
         self._revoke_overshared()
         for partition in self._targets:
-            if self._partitions.compute_if_absent(partition):
-                self._by_partition[partition] = PartitionSet()
+            if self._order.compute_if_absent(partition):
+                self._sharers[partition] = set()
         self._assign_remaining()
 
     def _revoke_overfilled(self) -> None:
-        for member, partitions in self._by_member.items():
+        for member, partitions in self._owned.items():
             surplus = len(partitions) - self._desired_counts.get(member, 0)
             if surplus > 0:
-                for partition in list(partitions)[:surplus]:
-                    partitions.remove(partition)
-                    self._by_partition[partition].remove(member)
-                    self.revoked.append((member, partition))
+                for partition in list(HashOrder(self._hash_of, keys=partitions))[:surplus]:
+                    self._revoke(member, partition)
 
     def _revoke_overshared(self) -> None:
-        for partition in self._partitions:
-            members = self._by_partition[partition]
-            surplus = len(members) - self._desired_sharing
+        for partition in self._order:
+            surplus = len(self._sharers[partition]) - self._desired_sharing
             if surplus > 0:
-                for member in members.ordered()[:surplus]:
-                    members.remove(member)
-                    self._by_member[member].remove(partition)
-                    self.revoked.append((member, partition))
+                order = PartitionSet()
+                for member in self._kept[partition]:
+                    order.add(member)
+                for member in self._kept[partition]:
+                    if member not in self._sharers[partition]:
+                        order.remove(member)
+                for member in order.ordered()[:surplus]:
+                    self._revoke(member, partition)
+
+    def _revoke(self, member: int, partition: int) -> None:
+        del self._owned[member][partition]
+        self._sharers[partition].remove(member)
+        self.revoked.append((member, partition))
 
     def _assign_remaining(self) -> None:
         """
@@ -106,20 +118,20 @@ class Sharing:
         A member whose turn comes twice for one partition has used both turns, as in Kafka: the
         partition gets one member less.
         """
-        unfilled = _Turns(member for member in self._members if self._has_room(member))
-        for partition in self._partitions:
-            members = self._by_partition[partition]
-            for _ in range(len(members), self._desired_sharing):
-                member = unfilled.next_besides(members)
+        turns = _Turns(member for member in self._members if self._has_room(member))
+        for partition in self._order:
+            sharers = self._sharers[partition]
+            for _ in range(len(sharers), self._desired_sharing):
+                member = turns.next_besides(sharers)
                 if member is None:
                     break
-                self._by_member.setdefault(member, HashOrder(self._hash_of)).put(partition)
+                self._owned.setdefault(member, {})[partition] = None
                 self.assigned.append((member, partition))
                 if not self._has_room(member):
-                    unfilled.remove(member)
+                    turns.remove(member)
 
     def _has_room(self, member: int) -> bool:
-        return len(self._by_member.get(member, ())) < self._desired_counts[member]
+        return len(self._owned.get(member, ())) < self._desired_counts[member]
 
 
 class _Turns:
@@ -139,7 +151,7 @@ class _Turns:
         """
         del self._members[member]
 
-    def next_besides(self, others: PartitionSet) -> int | None:
+    def next_besides(self, others: Container[int]) -> int | None:
         """
         The next member that is none of *others*; None if a whole round has given nobody.
 

@@ -106,15 +106,15 @@ class _Builder:
                 if base is None:
                     self._copy(index).remove_topic(topic_id)
                     continue
-                for number in copied_order(spec.target[topic_id]):
-                    sharing.keep(index, base + number)
+                numbers = copied_order(spec.target[topic_id])
+                sharing.keep(index, [base + number for number in numbers])
         sharing.settle()
         for index, partition in sharing.revoked:
             topic_id = topic_ids[partition >> _TOPIC_SHIFT]
             self._copy(index).remove_but_topic(topic_id, partition & _NUMBER)
         for index, partition in sharing.assigned:
             topic_id = topic_ids[partition >> _TOPIC_SHIFT]
-            self._copy(index).add(topic_id, partition & _NUMBER)
+            self._copy(index).add(topic_id, (partition & _NUMBER,))
 
     def _share_by_topic(self, topic_ids: Sequence[UUID]) -> None:
         """
@@ -129,13 +129,13 @@ class _Builder:
         for topic_id in topic_ids:
             sharing = Sharing(list(self._targets(topic_id)), subscribers[topic_id], _itself)
             for index, spec in enumerate(self._specs):
-                for number in copied_order(spec.target.get(topic_id, ())):
-                    sharing.keep(index, number)
+                if topic_id in spec.target:
+                    sharing.keep(index, copied_order(spec.target[topic_id]))
             sharing.settle()
             for index, number in sharing.revoked:
                 self._copy(index).remove_but_topic(topic_id, number)
             for index, number in sharing.assigned:
-                self._copy(index).add(topic_id, number)
+                self._copy(index).add(topic_id, (number,))
 
     def _targets(self, topic_id: UUID) -> Iterable[int]:
         """

@@ -44,7 +44,7 @@ class TopicIds:
     Members with the same subscription may share one.
     """
 
-    __slots__ = ("_ids", "_members", "name_count")
+    __slots__ = ("_ids", "as_set", "name_count")
 
     def __init__(self, ids: Iterable[UUID], name_count: int | None = None) -> None:
         """
@@ -53,7 +53,7 @@ class TopicIds:
             name_count: of how many names, if there are some without a topic.
         """
         self._ids = tuple(ids)
-        self._members = frozenset(self._ids)
+        self.as_set: Final = frozenset(self._ids)
         self.name_count = len(self._ids) if name_count is None else name_count
 
     @classmethod
@@ -76,7 +76,7 @@ class TopicIds:
         return len(self._ids)
 
     def __contains__(self, topic_id: object) -> bool:
-        return topic_id in self._members
+        return topic_id in self.as_set
 
     def __repr__(self) -> str:
         return f"TopicIds({self._ids!r}, name_count={self.name_count})"
@@ -115,11 +115,14 @@ def is_same(assignment: Mapping[K, Collection[int]], other: Mapping[K, Collectio
     """
     Whether both have the same partitions, in whatever orders.
     """
-    if assignment == other:
-        return True
+    if len(assignment) != len(other):
+        return False
+    if list(assignment) == list(other):
+        return all(map(_has_same, assignment.values(), other.values()))
     if assignment.keys() != other.keys():
         return False
-    return all(
-        len(numbers) == len(other[key]) and set(numbers) == set(other[key])
-        for key, numbers in assignment.items()
-    )
+    return all(_has_same(numbers, other[key]) for key, numbers in assignment.items())
+
+
+def _has_same(numbers: Collection[int], others: Collection[int]) -> bool:
+    return numbers == others or (len(numbers) == len(others) and set(numbers) == set(others))

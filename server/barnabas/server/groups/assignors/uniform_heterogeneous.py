@@ -113,8 +113,9 @@ class _Builder:
         """
         Leave a member all that it has of its topics.
         """
+        subscribed = spec.subscribed_topic_ids.as_set
         for topic_id, numbers in spec.target.items():
-            if topic_id not in spec.subscribed_topic_ids:
+            if topic_id not in subscribed:
                 self._copy(index).remove_topic(topic_id)
                 continue
             owners = self._by_id[topic_id].owners
@@ -133,7 +134,7 @@ class _Builder:
                 self._give(topic, number, balancer.next_least_loaded())
 
     def _give(self, topic: _Topic, number: int, index: int) -> None:
-        self._copy(index).add(topic.id, number, topic.estimated_size)
+        self._copy(index).add(topic.id, (number,), topic.estimated_size)
         topic.owners[number] = index
         self._sizes[index] += 1
 

@@ -21,7 +21,7 @@ from barnabas.server.groups.assignors.assignment_copy import (
 from barnabas.server.groups.assignors.errors import PartitionAssignorError, TopicWithoutMetadata
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import copied, uuid_hash
-from barnabas.server.groups.assignors.java_order.partition_set import copied_order
+from barnabas.server.groups.assignors.java_order.partition_set import added_order, copied_order
 from barnabas.server.groups.assignors.spec import Assignment, MemberSpec
 
 
@@ -63,11 +63,14 @@ class _Builder:
         self._members = members
         self._partition_counts = partition_counts
         self._topic_ids = next(iter(members.values())).subscribed_topic_ids
+        self._subscribed = self._topic_ids.as_set
         for topic_id in self._topic_ids:
             if topic_id not in partition_counts:
                 raise TopicWithoutMetadata(topic_id)
         self._unassigned: list[_Run] = []
         self._copies: dict[str, AssignmentCopy] = {}
+        self._first: dict[str, Assignment] = {}
+        """The assignments of members that had none, if they have one topic."""
 
     def build(self) -> dict[str, Assignment]:
         if not self._topic_ids:
@@ -75,9 +78,23 @@ class _Builder:
         self._unassigned += self._free()
         self._fill(self._revoke())
         return {
-            member_id: chosen(self._copies.get(member_id), spec)
+            member_id: self._first.get(member_id) or chosen(self._copies.get(member_id), spec)
             for member_id, spec in self._members.items()
         }
+
+    def _give(
+        self, member_id: str, topic_id: UUID, numbers: Sequence[int], *, is_all: bool
+    ) -> None:
+        """
+        Give partitions to a member.
+
+        Args:
+            is_all: whether it gets no others.
+        """
+        if is_all and not self._members[member_id].target:
+            self._first[member_id] = {topic_id: tuple(added_order(numbers))}
+        else:
+            self._copy(member_id).add(topic_id, numbers)
 
     def _copy(self, member_id: str) -> AssignmentCopy:
         copy = self._copies.get(member_id)
@@ -92,13 +109,14 @@ class _Builder:
         owned: dict[UUID, list[Sequence[int]]] = {topic_id: [] for topic_id in self._topic_ids}
         for spec in self._members.values():
             for topic_id, numbers in spec.target.items():
-                if topic_id in owned:
-                    owned[topic_id].append(numbers)
+                if (known := owned.get(topic_id)) is not None:
+                    known.append(numbers)
         size = copied(self._topic_ids.name_count)
         for topic_id in HashOrder(uuid_hash, size, self._topic_ids):
+            count = self._partition_counts[topic_id]
             taken = set[int]().union(*owned[topic_id])
-            everything = range(self._partition_counts[topic_id])
-            yield _Run(topic_id, [number for number in everything if number not in taken])
+            if len(taken) < count:
+                yield _Run(topic_id, [number for number in range(count) if number not in taken])
 
     def _revoke(self) -> list[_Unfilled]:
         """
@@ -123,12 +141,13 @@ class _Builder:
         """
         Leave a member what fits its quota, and return how many partitions it lacks.
         """
-        kept = [len(numbers) for topic_id, numbers in target.items() if topic_id in self._topic_ids]
-        if len(kept) == len(target) and sum(kept) <= quota:
-            return quota - sum(kept)
+        subscribed = self._subscribed
+        kept = sum(map(len, target.values()))
+        if kept <= quota and target.keys() <= subscribed:
+            return quota - kept
         copy = self._copy(member_id)
         for topic_id in topic_order(target):
-            if topic_id not in self._topic_ids:
+            if topic_id not in subscribed:
                 copy.remove_topic(topic_id)
             elif len(target[topic_id]) <= quota:
                 quota -= len(target[topic_id])
@@ -142,18 +161,16 @@ class _Builder:
 
     def _fill(self, unfilled: list[_Unfilled]) -> None:
         runs = iter(self._unassigned)
-        topic_id, numbers = next(runs)
+        run = next(runs, None)
+        start = 0
         for member_id, quota in unfilled:
-            copy = self._copy(member_id)
             lacking = quota
-            while lacking > 0:
-                while not numbers and (run := next(runs, None)):
-                    topic_id, numbers = run
-                given, numbers = numbers[:lacking], numbers[lacking:]
-                if not given:
-                    break
-                for number in given:
-                    copy.add(topic_id, number)
+            while lacking > 0 and run is not None:
+                given = run.numbers[start : start + lacking]
+                self._give(member_id, run.topic_id, given, is_all=len(given) == quota)
                 lacking -= len(given)
-        if numbers or any(run.numbers for run in runs):
+                start += len(given)
+                if start == len(run.numbers):
+                    run, start = next(runs, None), 0
+        if run is not None:
             raise PartitionAssignorError("Some partitions have no member.")

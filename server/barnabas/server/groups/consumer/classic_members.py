@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from typing import Final
-from uuid import uuid4
 
 from barnabas.protocol.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.protocol.errors import (
@@ -71,6 +70,7 @@ from barnabas.server.groups.consumer.regexes import Regexes, RegexUpdate
 from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import GroupResult, Record
+from barnabas.storage.uuids import random_uuid, uuid_text
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class ClassicMembers:
         Raises:
             KafkaError: the member is refused.
         """
-        member_id = request.member_id or str(uuid4())
+        member_id = request.member_id or uuid_text(random_uuid())
         self._check_join(group, request, protocols, member_id)
         if (
             caller.version >= MEMBER_ID_REQUIRED_SINCE

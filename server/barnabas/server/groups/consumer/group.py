@@ -47,7 +47,7 @@ FIRST_EPOCH: Final = 1
 """
 The epoch of a group without records: its first member makes it 2.
 """
-NO_ASSIGNMENT_EPOCH: Final = 0
+FIRST_ASSIGNMENT_EPOCH: Final = 1
 DELETED_ASSIGNMENT_EPOCH: Final = -1
 
 
@@ -91,7 +91,7 @@ class ConsumerGroup:
         self.group_id = group_id
         self.group_epoch = FIRST_EPOCH
         self.metadata_hash = 0
-        self.assignment_epoch = NO_ASSIGNMENT_EPOCH
+        self.assignment_epoch = FIRST_ASSIGNMENT_EPOCH
         self.assignment_timestamp_ms = 0
         self.members: dict[str, ConsumerGroupMember] = {}
         self.largest_size = 0
@@ -231,6 +231,12 @@ class ConsumerGroup:
         count = self.classic_member_count
         return any(self.classic_protocols[name] == count for name in protocols)
 
+    def members_in_order(self) -> list[str]:
+        """
+        The ids of the members in the order of Kafka's ``TimelineHashMap``.
+        """
+        return timeline_order(self.members, self.largest_size)
+
     # Validation of requests
 
     def validate_commit(
@@ -312,7 +318,7 @@ class ConsumerGroup:
         """
         The records that delete the group, in Kafka's order.
         """
-        return group_tombstones(self.group_id, self.members, self.subscriptions.resolved)
+        return group_tombstones(self.group_id, self.members_in_order(), self.subscriptions.resolved)
 
     def apply(self, record: ModernRecord) -> None:
         """

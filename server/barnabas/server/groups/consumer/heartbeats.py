@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 from typing import Final, TypeAlias
-from uuid import uuid4
 
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -37,6 +36,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.consumer.assignment import ASSIGNORS
 from barnabas.server.groups.consumer.fencing import Fencing
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import (
@@ -60,6 +60,7 @@ from barnabas.server.groups.consumer.regexes import Regexes, RegexUpdate
 from barnabas.server.groups.consumer.sessions import ConfigOf, Sessions
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.records import GroupRecord, GroupResult, Record
+from barnabas.storage.uuids import random_uuid, uuid_text
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class Heartbeats:
         records: list[Record] = []
         group = self._group_of(request, records)
         self._check_size(group, request.member_id)
-        member_id = request.member_id or str(uuid4())
+        member_id = request.member_id or uuid_text(random_uuid())
         before = self._member_of(group, request, member_id, records)
         if not records and self._changes_nothing(group, before, request, caller):
             self._sessions.prolong(group.group_id, member_id)
@@ -362,9 +363,10 @@ def check_heartbeat(
     elif epoch < LEAVING_FOR_A_WHILE:
         raise InvalidRequest("MemberEpoch is invalid.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
+        supported = ", ".join(name for name in ASSIGNORS if name in assignors)
         raise UnsupportedAssignor(
             f"ServerAssignor {request.server_assignor} is not supported. Supported assignors:"
-            f" {', '.join(assignors)}."
+            f" {supported}."
         )
 
 

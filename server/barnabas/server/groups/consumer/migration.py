@@ -19,6 +19,7 @@ from barnabas.protocol.errors import DecodeError, ErrorCode, GroupIdNotFound
 from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.answers import join_error, sync_error
+from barnabas.server.groups.assignors.java_order.timeline import timeline_order
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol, Protocols
 from barnabas.server.groups.classic.rebalance import Rebalance
@@ -139,7 +140,8 @@ class Migration:
         try:
             # A group whose first round of joins is not over has no protocol yet.
             protocol = group.protocol_name or group.select_protocol()
-            return [self._upgraded(group, each, protocol) for each in group.members.values()]
+            ids = timeline_order(group.members, len(group.members))
+            return [self._upgraded(group, group.members[each], protocol) for each in ids]
         except DecodeError:
             reason = "the embedded consumer protocol is malformed"
             raise _cannot_upgrade(group, reason) from None
@@ -233,7 +235,7 @@ class Migration:
         Make the group a classic one without members that leave, and let the others rebalance.
         """
         gone = {member.member_id for member in leaving}
-        stay = [member for member_id, member in group.members.items() if member_id not in gone]
+        stay = [group.members[each] for each in group.members_in_order() if each not in gone]
         targets = {member.member_id: group.target_of(member.member_id) for member in stay}
         reason = f"Downgrade group {group.group_id} from consumer to classic for member leaving."
         records: list[Record] = [*group.tombstones()]
@@ -256,13 +258,12 @@ class Migration:
             records: have the replacement already.
             reason: of the rebalance; None if there is none.
         """
-        stay = [each for each in group.members.values() if each is not replaced] + [joining]
+        members = [group.members[each] for each in group.members_in_order()]
+        stay = [each for each in members if each is not replaced] + [joining]
         targets = {member.member_id: group.target_of(member.member_id) for member in stay[:-1]}
         targets[joining.member_id] = group.target_of(replaced.member_id)
         # The replacement has written the records of the joining member already.
-        member_ids = [
-            joining.member_id if each == replaced.member_id else each for each in group.members
-        ]
+        member_ids = [joining.member_id if each is replaced else each.member_id for each in members]
         records += group_tombstones(group.group_id, member_ids, group.subscriptions.resolved)
         return self._downgrade(group, stay, targets, records=records, reason=reason, now_ms=now_ms)
 

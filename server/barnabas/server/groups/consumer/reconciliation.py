@@ -152,7 +152,8 @@ def _next_assignment(member: ConsumerGroupMember, goal: Goal, epoch: int) -> Con
             pending_revocation=given_up,
         )
     for topic_id, partitions in new.items():
-        kept[topic_id] = kept.get(topic_id, {}) | dict.fromkeys(partitions, goal.epoch)
+        both = kept.get(topic_id, {}) | dict.fromkeys(partitions, goal.epoch)
+        kept[topic_id] = dict(sorted(both.items()))
     return _at_epoch(
         member,
         goal.epoch,

@@ -206,5 +206,6 @@ def compiled(regex: str) -> LinearPattern:
         return LinearPattern(regex)
     except InvalidPattern as error:
         raise InvalidRegularExpression(
-            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error}."
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression:"
+            f" {error.description}."
         ) from None

@@ -11,6 +11,7 @@ walks over the bins, and over each from its beginning. A bin that gets its ninth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Final, Generic, TypeVar
 
 from barnabas.server.groups.assignors.java_order.hashing import (
@@ -34,10 +35,12 @@ class HashOrder(Generic[K]):
     """
     The keys of a ``HashMap``, in the order of an iterator over them.
 
-    The map's values are the business of its user.
+    The map's values are the business of its user. As long as no bin can be crowded, keys have ranks
+    only, by which those of one bin are sorted: below all others for the beginning, above all others
+    for the end.
     """
 
-    __slots__ = ("_bins", "_hash_of", "_keys", "_mask", "_threshold")
+    __slots__ = ("_bins", "_hash_of", "_hashes", "_next_rank", "_ranks", "_threshold", "table_size")
 
     def __init__(
         self,
@@ -51,76 +54,81 @@ class HashOrder(Generic[K]):
             keys: these are put into the map.
         """
         self._hash_of = hash_of
-        self._keys: dict[K, int] = {}
-        self._bins: list[list[K] | TreeBin[K] | None] = [None] * table_size
-        self._mask = table_size - 1
+        self.table_size = table_size
         self._threshold = 3 * table_size // 4
+        self._ranks: dict[K, int] = {}
+        self._next_rank = 0
+        self._hashes: dict[K, int] = {}
+        """The spread hash codes of all keys, if there are bins."""
+        self._bins: list[list[K] | TreeBin[K] | None] | None = None
         for key in keys:
             self.put(key)
 
     def __len__(self) -> int:
-        return len(self._keys)
-
-    def __contains__(self, key: K) -> bool:
-        return key in self._keys
+        return len(self._ranks)
 
     def __iter__(self) -> Iterator[K]:
+        if self._bins is None:
+            yield from self._by_rank()
+            return
         for keys in self._bins:
             if keys is not None:
                 yield from keys
 
-    @property
-    def table_size(self) -> int:
-        return len(self._bins)
+    def _by_rank(self) -> list[K]:
+        ranks, hash_of, mask = self._ranks, self._hash_of, self.table_size - 1
+        if len(ranks) < 2:
+            return list(ranks)
+        return sorted(ranks, key=lambda key: (spread(hash_of(key)) & mask, ranks[key]))
 
     def put(self, key: K) -> None:
         """
         Add a key as ``put``, ``putIfAbsent`` and ``HashSet.add`` do.
         """
-        if key in self._keys:
+        if key in self._ranks:
             return
-        hash_code = spread(self._hash_of(key))
-        self._keys[key] = hash_code
-        place = hash_code & self._mask
-        keys = self._bins[place]
-        if keys is None:
-            self._bins[place] = [key]
-        elif isinstance(keys, TreeBin):
-            keys.add(key)
-        else:
-            keys.append(key)
-            if len(keys) > _CROWDED:
-                self._crowded(place)
-        if len(self._keys) > self._threshold:
+        self._add(key, at_end=True)
+        if len(self._ranks) > self._threshold:
             self._grow()
 
     def compute_if_absent(self, key: K) -> bool:
         """
         Add a key as ``computeIfAbsent`` does, and say whether it was absent.
         """
-        if len(self._keys) > self._threshold:
+        if len(self._ranks) > self._threshold:
             self._grow()
-        if key in self._keys:
+        if key in self._ranks:
             return False
-        hash_code = spread(self._hash_of(key))
-        self._keys[key] = hash_code
-        place = hash_code & self._mask
+        self._add(key, at_end=False)
+        return True
+
+    def _add(self, key: K, *, at_end: bool) -> None:
+        if self._bins is None and len(self._ranks) + 1 >= _CROWDED:
+            self._bins = self._make_bins()
+        self._next_rank += 1
+        self._ranks[key] = self._next_rank if at_end else -self._next_rank
+        if self._bins is None:
+            return
+        hash_code = self._hashes[key] = spread(self._hash_of(key))
+        place = hash_code & self.table_size - 1
         keys = self._bins[place]
         if keys is None:
             self._bins[place] = [key]
         elif isinstance(keys, TreeBin):
             keys.add(key)
         else:
-            keys.insert(0, key)
-            if len(keys) >= _CROWDED:
-                self._crowded(place)
-        return True
+            keys.insert(len(keys) if at_end else 0, key)
+            if len(keys) >= _CROWDED + at_end:
+                self._crowded(keys, place)
 
     def remove(self, key: K) -> None:
         """
         Remove a key that is there.
         """
-        place = self._keys.pop(key) & self._mask
+        del self._ranks[key]
+        if self._bins is None:
+            return
+        place = self._hashes.pop(key) & self.table_size - 1
         keys = self._bins[place]
         assert keys is not None, "the bin has the key"
         if not isinstance(keys, TreeBin):
@@ -128,28 +136,38 @@ class HashOrder(Generic[K]):
         elif not keys.remove(key):
             self._bins[place] = list(keys)
 
-    def _crowded(self, place: int) -> None:
-        if len(self._bins) < _SMALLEST_WITH_TREES:
+    # Bins
+
+    def _make_bins(self) -> list[list[K] | TreeBin[K] | None]:
+        bins: list[list[K] | TreeBin[K] | None] = [None] * self.table_size
+        self._hashes = {key: spread(self._hash_of(key)) for key in self._ranks}
+        mask = self.table_size - 1
+        for place, keys in groupby(self._by_rank(), lambda key: self._hashes[key] & mask):
+            bins[place] = list(keys)
+        return bins
+
+    def _crowded(self, keys: list[K], place: int) -> None:
+        if self.table_size < _SMALLEST_WITH_TREES:
             self._grow()
         else:
-            keys = self._bins[place]
-            assert keys is not None, "it is crowded"
+            assert self._bins is not None, "there is a crowd in one"
             self._bins[place] = self._tree(keys)
 
     def _grow(self) -> None:
         """
         Double the table; the keys of a bin keep their order in the two that it becomes.
         """
-        size = len(self._bins)
-        bins: list[list[K] | TreeBin[K] | None] = [None] * (2 * size)
-        for place, keys in enumerate(self._bins):
-            if keys is not None:
-                low = [key for key in keys if not self._keys[key] & size]
-                high = [key for key in keys if self._keys[key] & size]
-                bins[place] = self._half(low, keys)
-                bins[place + size] = self._half(high, keys)
-        self._bins = bins
-        self._mask = 2 * size - 1
+        size = self.table_size
+        if self._bins is not None:
+            bins: list[list[K] | TreeBin[K] | None] = [None] * (2 * size)
+            for place, keys in enumerate(self._bins):
+                if keys is not None:
+                    low = [key for key in keys if not self._hashes[key] & size]
+                    high = [key for key in keys if self._hashes[key] & size]
+                    bins[place] = self._half(low, keys)
+                    bins[place + size] = self._half(high, keys)
+            self._bins = bins
+        self.table_size = 2 * size
         self._threshold = 3 * size // 2
 
     def _half(self, keys: list[K], whole: list[K] | TreeBin[K]) -> list[K] | TreeBin[K] | None:
@@ -160,6 +178,5 @@ class HashOrder(Generic[K]):
             return keys or None
         return whole if len(keys) == len(whole) else self._tree(keys)
 
-    def _tree(self, keys: Iterable[K]) -> TreeBin[K]:
-        hashes = self._keys
-        return TreeBin(keys, hashes.__getitem__)
+    def _tree(self, keys: list[K]) -> TreeBin[K]:
+        return TreeBin(keys, self._hashes.__getitem__)

@@ -12,11 +12,13 @@ from barnabas.server.groups.assignors.java_order.hashing import (
     DEFAULT_TABLE_SIZE,
     copied,
     grown,
-    spread,
 )
 
 _NEVER_CROWDED: Final = 8
 _SPREAD_CHANGES: Final = 1 << 16
+"""
+Numbers below it are their own spread hash codes.
+"""
 
 
 def copied_order(numbers: Sequence[int]) -> Sequence[int]:
@@ -27,45 +29,43 @@ def copied_order(numbers: Sequence[int]) -> Sequence[int]:
         return numbers
     low, high = min(numbers), max(numbers)
     size = copied(len(numbers))
-    if high < size:
-        return sorted(numbers)
-    if high < _SPREAD_CHANGES and (high - low < size or len(numbers) <= _NEVER_CROWDED):
-        mask = size - 1
-        return sorted(numbers, key=lambda number: number & mask)
-    return list(HashOrder(_identity, size, numbers))
+    if _may_crowd(len(numbers), low, high, size):
+        return list(HashOrder(_identity, size, numbers))
+    return _by_bin(numbers, high, size)
+
+
+def added_order(numbers: Sequence[int]) -> Sequence[int]:
+    """
+    The order of a ``new HashSet<>()`` that numbers are added to.
+    """
+    if len(numbers) < 2:
+        return numbers
+    if len(numbers) > _NEVER_CROWDED:
+        return PartitionSet(numbers=numbers).ordered()
+    return _by_bin(numbers, max(numbers), DEFAULT_TABLE_SIZE)
 
 
 class PartitionSet:
     """
     The numbers of partitions in the order of a ``HashSet<Integer>``.
 
-    As long as no bin of its table can be crowded it is known by the order in which the numbers
+    As long as no bin of its table can be crowded, it is known by the order in which the numbers
     came, and the table is not made.
     """
 
     __slots__ = ("_high", "_low", "_numbers", "_order", "_table_size")
 
-    def __init__(self, table_size: int = DEFAULT_TABLE_SIZE) -> None:
+    def __init__(self, table_size: int = DEFAULT_TABLE_SIZE, numbers: Sequence[int] = ()) -> None:
+        """
+        Args:
+            numbers: these are added one by one.
+        """
         self._table_size = table_size
         self._numbers: dict[int, None] = {}
         self._order: HashOrder[int] | None = None
         self._low = _SPREAD_CHANGES
         self._high = -1
-
-    @classmethod
-    def copy_of(cls, numbers: Iterable[int]) -> PartitionSet:
-        """
-        ``new HashSet<>(numbers)``.
-        """
-        copy = cls()
-        copy._numbers = dict.fromkeys(numbers)
-        count = len(copy._numbers)
-        if count:
-            copy._low, copy._high = min(copy._numbers), max(copy._numbers)
-        size = copy._table_size = copied(count)
-        if count > _NEVER_CROWDED and copy._may_crowd():
-            copy._order = HashOrder(_identity, size, copy._numbers)
-        return copy
+        self.add_all(numbers)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -73,13 +73,34 @@ class PartitionSet:
     def __contains__(self, number: int) -> bool:
         return number in self._numbers
 
+    def add_all(self, numbers: Sequence[int]) -> None:
+        """
+        Add numbers that are not there yet.
+        """
+        if not numbers:
+            return
+        count = len(self._numbers) + len(numbers)
+        low, high = min(numbers), max(numbers)
+        # Without gaps each gets a bin of its own in the end, whatever happens on the way.
+        is_run = not self._numbers and high - low + 1 == len(numbers) and high < _SPREAD_CHANGES
+        low, high = min(low, self._low), max(high, self._high)
+        if self._order is None and (is_run or not _may_crowd(count, low, high, self._table_size)):
+            self._numbers.update(dict.fromkeys(numbers))
+            self._low, self._high = low, high
+            self._table_size = grown(self._table_size, count)
+        else:
+            for number in numbers:
+                self.add(number)
+
     def add(self, number: int) -> None:
         numbers = self._numbers
         if number in numbers:
             return
         self._low = min(self._low, number)
         self._high = max(self._high, number)
-        if self._order is None and self._may_crowd():
+        if self._order is None and _may_crowd(
+            len(numbers) + 1, self._low, self._high, self._table_size
+        ):
             self._order = HashOrder(_identity, self._table_size, numbers)
         numbers[number] = None
         if self._order is not None:
@@ -87,16 +108,13 @@ class PartitionSet:
         else:
             self._table_size = grown(self._table_size, len(numbers))
 
-    def remove(self, number: int) -> bool:
+    def remove(self, number: int) -> None:
         """
-        Remove a number, and say whether it was there.
+        Remove a number that is there.
         """
-        if number not in self._numbers:
-            return False
         del self._numbers[number]
         if self._order is not None:
             self._order.remove(number)
-        return True
 
     def ordered(self) -> list[int]:
         """
@@ -104,18 +122,27 @@ class PartitionSet:
         """
         if self._order is not None:
             return list(self._order)
-        if self._high < min(self._table_size, _SPREAD_CHANGES):
-            return sorted(self._numbers)
-        mask = self._table_size - 1
-        return sorted(self._numbers, key=lambda number: spread(number) & mask)
+        return _by_bin(self._numbers, self._high, self._table_size)
 
-    def _may_crowd(self) -> bool:
-        """
-        Whether one more number may be the ninth in its bin.
-        """
-        if len(self._numbers) < _NEVER_CROWDED:
-            return False
-        return self._high - self._low >= self._table_size or self._high >= _SPREAD_CHANGES
+
+def _by_bin(numbers: Iterable[int], high: int, table_size: int) -> list[int]:
+    """
+    Numbers in the order of bins that are not crowded; those of one bin keep their order.
+    """
+    if high < min(table_size, _SPREAD_CHANGES):
+        return sorted(numbers)
+    mask = table_size - 1
+    return sorted(numbers, key=lambda number: (number ^ number >> 16) & mask)
+
+
+def _may_crowd(count: int, low: int, high: int, table_size: int) -> bool:
+    """
+    Whether one of so many numbers may be the ninth in its bin.
+
+    Neighbours have bins of their own in a table that is as large as the distance between the lowest
+    and the highest number.
+    """
+    return count > _NEVER_CROWDED and (high - low >= table_size or high >= _SPREAD_CHANGES)
 
 
 def _identity(number: int) -> int:

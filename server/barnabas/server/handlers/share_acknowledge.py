@@ -1,0 +1,109 @@
+"""
+ShareAcknowledge: what a member did with records that it has acquired.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode, InvalidRequest, InvalidShareSessionEpoch
+from barnabas.protocol.messages.share_acknowledge import (
+    NO_LEADER,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+    ShareAcknowledgeTopicResponse,
+)
+from barnabas.server.handlers.share_acknowledging import (
+    PendingAcknowledgements,
+    acknowledge,
+    by_topic,
+    is_member_id,
+)
+from barnabas.server.partitions.partition import NO_EPOCH
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.context import RequestContext
+from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
+from barnabas.server.share.sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    ShareSessionKey,
+    TopicIdPartition,
+)
+
+NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+@handles(ShareAcknowledgeRequest, needs=asks(READ_GROUP, READ_TOPIC))
+def share_acknowledge(request: ShareAcknowledgeRequest, context: RequestContext) -> Steps[Delayed]:
+    if request.group_id is None:
+        raise InvalidRequest("Invalid group id in the request.")
+    context.require(READ_GROUP, request.group_id)
+    if request.member_id is None or not is_member_id(request.member_id):
+        raise InvalidRequest("Invalid member id in the request.")
+    broker = context.broker
+    key = ShareSessionKey(request.group_id, request.member_id)
+    if request.share_session_epoch == INITIAL_EPOCH:
+        raise InvalidShareSessionEpoch
+    broker.share_partitions.sessions.use(key, request.share_session_epoch)
+
+    @cache
+    def may_read(topic: str) -> bool:
+        return context.allows(READ_TOPIC, topic)
+
+    pending = PendingAcknowledgements()
+    yield from acknowledge(request, context, may_read, pending)
+    delayed = Delayed()
+
+    def answer() -> None:
+        if request.share_session_epoch == FINAL_EPOCH:
+            broker.share_partitions.end_session(key)
+        delayed.answer(_response(request, context, pending))
+
+    pending.then(answer)
+    return delayed
+
+
+def _response(
+    request: ShareAcknowledgeRequest, context: RequestContext, pending: PendingAcknowledgements
+) -> ShareAcknowledgeResponse:
+    broker = context.broker
+    assert request.group_id is not None
+    is_not_leader = False
+    results: dict[TopicIdPartition, PartitionData] = {}
+    for where, (code, message) in pending.results.items():
+        leader = NO_LEADER
+        if code:
+            broker.metrics.count_error("ShareAcknowledge", ErrorCode(code))
+        if code in NOT_LEADER:
+            is_not_leader = True
+            leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=NO_EPOCH)
+        results[where] = PartitionData(
+            partition_index=where[1],
+            error_code=code,
+            error_message=message,
+            current_leader=leader,
+        )
+    listener = context.client.listener
+    endpoint = NodeEndpoint(
+        node_id=broker.node_id,
+        host=listener.advertised_host,
+        port=listener.advertised_port,
+        rack=broker.config.broker_rack,
+    )
+    return ShareAcknowledgeResponse(
+        acquisition_lock_timeout_ms=broker.share_partitions.settings(
+            request.group_id
+        ).record_lock_duration_ms,
+        responses=[
+            ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in by_topic(results).items()
+        ],
+        node_endpoints=[endpoint] if is_not_leader else [],
+    )

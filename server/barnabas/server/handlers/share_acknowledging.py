@@ -1,0 +1,171 @@
+"""
+Acknowledgements in ShareFetch and ShareAcknowledge requests: checked, done, and answered by
+partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.structs import NamedTuple
+from barnabas.server.requests.context import RequestContext
+from barnabas.server.scheduling.turns import Steps
+from barnabas.server.share.acknowledging import Acknowledgement
+from barnabas.server.share.record_state import AcknowledgeType
+from barnabas.server.share.sessions import TopicIdPartition
+
+LONGEST_MEMBER_ID: Final = 36
+FIRST_RENEW_VERSION: Final = 2
+
+
+class AcknowledgeResult(NamedTuple):
+    """
+    What a client is told of its acknowledgements of a partition.
+    """
+
+    code: int
+    message: str | None = None
+
+
+class PendingAcknowledgements:
+    """
+    The acknowledgements of one request, until all of them are written.
+    """
+
+    __slots__ = ("_listener", "_pending", "results")
+
+    def __init__(self) -> None:
+        self.results: dict[TopicIdPartition, AcknowledgeResult] = {}
+        self._pending = 1
+        self._listener: Callable[[], object] | None = None
+
+    def expect(self) -> None:
+        """
+        Another one is being written.
+        """
+        self._pending += 1
+
+    def settle(self, where: TopicIdPartition, error: KafkaError | None) -> None:
+        """
+        One that was expected is written, or has failed.
+        """
+        if error is None:
+            self.results[where] = AcknowledgeResult(0)
+        else:
+            self.results[where] = AcknowledgeResult(error.code, str(error) or error.code.sentence)
+        self._done()
+
+    def refuse(self, where: TopicIdPartition, code: ErrorCode) -> None:
+        """
+        One is not even tried.
+        """
+        self.results[where] = AcknowledgeResult(code)
+
+    def then(self, listener: Callable[[], object]) -> None:
+        """
+        Call *listener* when all are written, at once if they are. No other one will be expected.
+        """
+        self._listener = listener
+        self._done()
+
+    def _done(self) -> None:
+        self._pending -= 1
+        if not self._pending and self._listener is not None:
+            self._listener()
+
+
+def is_member_id(text: str | None) -> bool:
+    """
+    Whether a member may have that id.
+    """
+    return text is not None and 0 < len(text) <= LONGEST_MEMBER_ID
+
+
+def acknowledge(
+    request: Any,
+    context: RequestContext,
+    may_read: Callable[[str], bool],
+    pending: PendingAcknowledgements,
+) -> Steps[None]:
+    """
+    Do what a request acknowledges, and gather the results in *pending* (Kafka
+    ``KafkaApis.handleAcknowledgements``).
+    """
+    has_renew = context.version >= FIRST_RENEW_VERSION
+    empty = []
+    is_any_done = False
+    for topic in request.topics:
+        name = context.broker.partitions.name_of(topic.topic_id)
+        # Of a partition that is named twice the last one counts.
+        for partition in {each.partition_index: each for each in topic.partitions}.values():
+            yield
+            where = (topic.topic_id, partition.partition_index)
+            batches = [
+                Acknowledgement(each.first_offset, each.last_offset, each.acknowledge_types)
+                for each in partition.acknowledgement_batches
+            ]
+            if name is None:
+                pending.refuse(where, ErrorCode.UNKNOWN_TOPIC_ID)
+            elif not are_valid(batches, has_renew=has_renew, is_renew=request.is_renew_ack):
+                pending.refuse(where, ErrorCode.INVALID_REQUEST)
+            elif not may_read(name):
+                pending.refuse(where, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            elif not context.broker.partitions.knows(name, where[1]):
+                pending.refuse(where, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            elif batches:
+                is_any_done = True
+                _acknowledge(request, context, where, batches, pending)
+            else:
+                empty.append(where)
+    # Kafka answers for a partition without acknowledgements only beside others.
+    for where in empty if is_any_done else ():
+        pending.refuse(where, ErrorCode.NONE)
+
+
+def _acknowledge(
+    request: Any,
+    context: RequestContext,
+    where: TopicIdPartition,
+    batches: Sequence[Acknowledgement],
+    pending: PendingAcknowledgements,
+) -> None:
+    share_partition = context.broker.share_partitions.get(request.group_id, *where)
+    if share_partition is None:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        pending.results[where] = AcknowledgeResult(code, code.sentence)
+        return
+    pending.expect()
+    share_partition.acknowledge(request.member_id, batches, partial(pending.settle, where))
+
+
+def are_valid(batches: Iterable[Acknowledgement], *, has_renew: bool, is_renew: bool) -> bool:
+    """
+    Whether a partition's acknowledgements can be what a client means (Kafka
+    ``KafkaApis.validateAcknowledgementBatches``).
+    """
+    highest = AcknowledgeType.RENEW if has_renew else AcknowledgeType.REJECT
+    end = -1
+    for first, last, types in batches:
+        count = len(types)
+        if first > last or first < end or not count or (count > 1 and last - first != count - 1):
+            return False
+        if min(types) < 0 or max(types) > highest:
+            return False
+        if AcknowledgeType.RENEW in types and not is_renew:
+            return False
+        end = last
+    return True
+
+
+def by_topic(results: Mapping[TopicIdPartition, Any]) -> dict[UUID, list[Any]]:
+    """
+    The results of partitions, by topics.
+    """
+    topics: dict[UUID, list[Any]] = {}
+    for (topic_id, _), result in results.items():
+        topics.setdefault(topic_id, []).append(result)
+    return topics

@@ -1,0 +1,3 @@
+"""
+Share groups (KIP-932): records that the members of a group acquire and acknowledge one by one.
+"""

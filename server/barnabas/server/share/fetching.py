@@ -1,0 +1,499 @@
+"""
+Fetches of share groups: what a member acquires, at once or after a wait (Kafka
+``DelayedShareFetch`` and ``ShareFetchUtils``).
+
+::
+
+    select: partitions with something to acquire --> read --> enough? --> acquire --> answer
+                 ^                                              | no
+                 +------ appended, released, lock ended --------+  time is up: what there is
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from barnabas.protocol.errors import KafkaError, OffsetOutOfRange, UnknownServerError
+from barnabas.protocol.messages.share_fetch import AcquiredRecords
+from barnabas.server.partitions.watch import Watch
+from barnabas.server.purgatory import Delayed
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, TURN_S, Steps, Turns, finished
+from barnabas.server.share.acquiring import AcquireRequest
+from barnabas.storage.fs.interface import WouldBlock
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.segment.fetch_data import FileSlice
+from barnabas.storage.segment.fetched_batches import FetchedBatch, fetched_batches
+from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
+
+if TYPE_CHECKING:
+    from barnabas.protocol.codec.schema import Message
+    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.server.share.partition import SharePartition
+    from barnabas.storage.segment.fetch_data import FetchDataInfo
+
+logger = logging.getLogger(__name__)
+
+_ANY_NUMBER: Final = 1 << 62
+
+
+class ShareFetchPlan:
+    """
+    What one request wants.
+    """
+
+    __slots__ = (
+        "batch_size",
+        "is_record_limit",
+        "isolation",
+        "max_bytes",
+        "max_records",
+        "max_wait_ms",
+        "member_id",
+        "min_bytes",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        partitions: Sequence[SharePartition],
+        member_id: str,
+        *,
+        isolation: FetchIsolation,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+        max_records: int,
+        batch_size: int,
+        is_record_limit: bool,
+    ) -> None:
+        self.partitions = partitions
+        self.member_id = member_id
+        self.isolation = isolation
+        self.max_wait_ms = max_wait_ms
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.max_records = max_records
+        self.batch_size = batch_size
+        self.is_record_limit = is_record_limit
+
+    @property
+    def wants_nothing(self) -> bool:
+        return not self.partitions or self.max_records == 0 or self.max_bytes <= 0
+
+
+class ShareFetched:
+    """
+    What a fetch found in a share-partition.
+    """
+
+    __slots__ = ("acquired", "error", "records", "share_partition")
+
+    def __init__(self, share_partition: SharePartition, error: KafkaError | None = None) -> None:
+        self.share_partition = share_partition
+        self.error = error
+        self.records: FileSlice | None = None
+        """The batches of the acquired records."""
+        self.acquired: Sequence[AcquiredRecords] = ()
+
+
+class _Selected:
+    """
+    A share-partition that a fetch reads, and what it reads there.
+    """
+
+    __slots__ = (
+        "batches",
+        "data",
+        "end_offset",
+        "error",
+        "max_bytes",
+        "offset",
+        "share_partition",
+        "size",
+    )
+
+    def __init__(self, share_partition: SharePartition) -> None:
+        window = share_partition.window
+        assert window is not None
+        share_partition.is_fetching = True
+        self.share_partition = share_partition
+        self.offset = window.next_fetch_offset()
+        self.end_offset = window.end_offset
+        self.max_bytes = 0
+        self.data: FetchDataInfo | None = None
+        self.batches: list[FetchedBatch] = []
+        self.size = 0
+        self.error: KafkaError | None = None
+
+    def read(self, plan: ShareFetchPlan, *, is_first: bool, nowait: bool) -> None:
+        """
+        Look where the bytes are, and at the headers of the batches. In any thread.
+
+        Raises:
+            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+        """
+        try:
+            self.data = self.share_partition.partition.read(
+                self.offset,
+                self.max_bytes,
+                plan.isolation,
+                min_one_message=is_first,
+                nowait=nowait,
+            ).data
+            records = None if self.data is None else self.data.records
+            if records is None or self.data is None or self.data.first_entry_incomplete:
+                return
+            self.batches = fetched_batches(
+                records, last_known=self.end_offset, most=plan.max_records, nowait=nowait
+            )
+            self.size = records.size
+        except WouldBlock:
+            raise
+        except KafkaError as error:
+            self.error = error.with_traceback(None)
+        except Exception:
+            logger.exception("%r: reading at %d failed", self.share_partition, self.offset)
+            self.error = UnknownServerError()
+
+    @property
+    def is_behind(self) -> bool:
+        """
+        Whether it was read from a segment that gets no more records.
+        """
+        if not self.size or self.data is None:
+            return False
+        place = self.data.fetch_offset_metadata.segment_base_offset
+        log = self.share_partition.partition.log
+        return place < log.log_end_offset_metadata.segment_base_offset
+
+    def slice_of(self, acquired: Sequence[AcquiredRecords]) -> FileSlice:
+        """
+        The bytes from the batch of the first acquired record to that of the last one.
+        """
+        first, last = acquired[0].first_offset, acquired[-1].last_offset
+        assert self.data is not None
+        records = self.data.records
+        assert records is not None
+        start = self.batches[0]
+        end = start
+        for batch in self.batches:
+            if batch.base_offset <= first:
+                start = batch
+            if batch.base_offset > last:
+                break
+            end = batch
+        return FileSlice(records.file, start.position, end.position + end.size - start.position)
+
+
+class DelayedShareFetch(Delayed):
+    """
+    A fetch of a share group, from its first look to its answer.
+
+    Invariants:
+
+    1. It watches its partitions while it waits, has a timer, and is in the purgatory's ``waiting``.
+    2. One attempt at a time is made; what happens meanwhile leads to another one.
+    """
+
+    __slots__ = (
+        "_has_news",
+        "_is_busy",
+        "_is_last",
+        "_is_ready",
+        "_plan",
+        "_purgatory",
+        "_respond",
+        "_timer",
+        "_watches",
+    )
+
+    def __init__(
+        self,
+        purgatory: ShareFetchPurgatory,
+        plan: ShareFetchPlan,
+        respond: Callable[[list[ShareFetched]], Steps[Message]],
+    ) -> None:
+        """
+        Args:
+            respond: makes the response of what was found.
+        """
+        super().__init__()
+        self._purgatory = purgatory
+        self._plan = plan
+        self._respond = respond
+        self._watches: list[Watch] = []
+        self._timer: Timer | None = None
+        self._is_busy = False
+        self._has_news = False
+        self._is_last = plan.wants_nothing or plan.max_wait_ms <= 0
+        self._is_ready = False
+
+    # Attempts
+
+    def attempt(self) -> None:
+        """
+        Answer if there is enough, or if this is the last attempt.
+        """
+        if self.done:
+            return
+        if self._is_busy:
+            self._has_news = True
+            return
+        self._is_busy, self._has_news = True, False
+        self._purgatory.turns.start(self._try(nowait=True))
+
+    def _try(self, *, nowait: bool) -> Steps[None]:
+        selected: list[_Selected] = []
+        try:
+            if not self._plan.wants_nothing:
+                yield from self._select(selected)
+                yield from self._read(selected, nowait=nowait)
+        except WouldBlock:
+            self._read_elsewhere(selected)
+        except Exception as error:  # the client gets an answer, whatever it is
+            _let_go(selected)
+            self._end(error)
+        else:
+            yield from self._decide(selected)
+
+    def _select(self, selected: list[_Selected]) -> Steps[None]:
+        """
+        Choose the share-partitions that have something to acquire, and divide the bytes.
+        """
+        plan = self._plan
+        for number, share_partition in enumerate(plan.partitions, 1):
+            if number % ENTRIES_PER_STEP == 0:
+                yield
+            if share_partition.can_acquire():
+                selected.append(_Selected(share_partition))
+        each, left = divmod(plan.max_bytes, len(selected) or 1)
+        for place, one in enumerate(selected):
+            # What cannot be divided goes to the first ones, and some get nothing if it is little.
+            one.max_bytes = each + (left if each and not place else int(not each and place < left))
+
+    def _read(self, selected: Sequence[_Selected], *, nowait: bool) -> Steps[None]:
+        is_first = True
+        for number, one in enumerate(selected, 1):
+            if number % ENTRIES_PER_STEP == 0:
+                yield
+            one.read(self._plan, is_first=is_first, nowait=nowait)
+            is_first = is_first and not one.size
+
+    def _read_elsewhere(self, selected: Sequence[_Selected]) -> None:
+        """
+        Read in a thread, where it does no harm to wait for the disk.
+        """
+
+        def read(future: asyncio.Future[None]) -> None:
+            if future.cancelled() or self.done:
+                _let_go(selected)
+                return
+            error = future.exception()
+            if error is not None:
+                _let_go(selected)
+                self._end(error if isinstance(error, Exception) else UnknownServerError())
+                return
+            self._purgatory.turns.start(self._decide(selected))
+
+        future = asyncio.get_running_loop().run_in_executor(
+            self._purgatory.reads, lambda: finished(self._read(selected, nowait=False))
+        )
+        future.add_done_callback(read)
+
+    def _decide(self, selected: Sequence[_Selected]) -> Steps[None]:
+        failed = [each for each in self._plan.partitions if each.error is not None]
+        is_enough = (
+            self._is_last
+            or any(one.error is not None or one.is_behind for one in selected)
+            or (selected and sum(one.size for one in selected) >= self._plan.min_bytes)
+            or len(failed) == len(self._plan.partitions)
+        )
+        if not is_enough:
+            _let_go(selected)
+            self._wait()
+            return
+        found = [ShareFetched(each, each.error) for each in failed]
+        try:
+            yield from self._acquire(selected, found)
+            response = yield from self._respond(found)
+        except Exception as error:  # the client gets an answer, whatever it is
+            self._end(error)
+        else:
+            self._end(response)
+        finally:
+            _let_go(selected)
+
+    def _acquire(self, selected: Sequence[_Selected], found: list[ShareFetched]) -> Steps[None]:
+        plan = self._plan
+        left = plan.max_records
+        for number, one in enumerate(selected, 1):
+            if number % ENTRIES_PER_STEP == 0:
+                yield
+            share_partition = one.share_partition
+            if share_partition.error is not None:
+                found.append(ShareFetched(share_partition, share_partition.error))
+                continue
+            fetched = ShareFetched(share_partition)
+            found.append(fetched)
+            if isinstance(one.error, OffsetOutOfRange):
+                share_partition.follow_log_start()
+            elif one.error is not None:
+                fetched.error = one.error
+            elif one.batches:
+                settings = share_partition.settings
+                request = AcquireRequest(
+                    member_id=plan.member_id,
+                    max_records=left,
+                    batch_size=plan.batch_size,
+                    is_record_limit=plan.is_record_limit,
+                    max_in_flight=settings.max_record_locks,
+                    max_delivery_count=settings.delivery_count_limit,
+                    lock_until=self._purgatory.clock.now_ms() + settings.record_lock_duration_ms,
+                )
+                assert one.data is not None
+                acquired = share_partition.acquire(
+                    request, one.offset, one.batches, one.data.aborted_transactions or ()
+                )
+                if acquired:
+                    fetched.acquired = acquired
+                    fetched.records = one.slice_of(acquired)
+                    left -= sum(each.last_offset - each.first_offset + 1 for each in acquired)
+
+    def _end(self, outcome: Message | Exception) -> None:
+        self._leave()
+        if isinstance(outcome, Exception):
+            self.fail(outcome)
+        else:
+            self.answer(outcome)
+
+    # Waiting
+
+    def _wait(self) -> None:
+        self._is_busy = False
+        if self.done:
+            return
+        if self._timer is None:
+            self._begin_to_wait()
+            # What came before the watches were set has told nobody.
+            self.attempt()
+        elif self._has_news or self._is_last:
+            self.attempt()
+
+    def _begin_to_wait(self) -> None:
+        plan, purgatory = self._plan, self._purgatory
+        self._timer = purgatory.clock.call_later(plan.max_wait_ms / 1000, self.hurry)
+        purgatory.waiting.add(self)
+        for share_partition in plan.partitions:
+            watch = Watch(
+                self,
+                share_partition.partition,
+                available=0,
+                limit=_ANY_NUMBER,
+                segment=UNKNOWN_OFFSET,
+                read_committed=plan.isolation is FetchIsolation.TXN_COMMITTED,
+            )
+            self._watches.append(watch)
+            share_partition.waiters[self] = None
+            share_partition.partition.add_watch(watch)
+
+    def arrived(self, size: int) -> None:
+        self.wake()
+
+    def wake(self) -> None:
+        """
+        Look again, once this turn of the loop has ended.
+        """
+        self._has_news = True
+        if not (self.done or self._is_busy or self._is_ready):
+            self._is_ready = True
+            self._purgatory.ready(self)
+
+    def proceed(self) -> None:
+        """
+        Look again now.
+        """
+        self._is_ready = False
+        self.attempt()
+
+    def hurry(self) -> None:
+        self._is_last = True
+        self.wake()
+
+    def cancel(self) -> None:
+        self._leave()
+        super().cancel()
+
+    def _leave(self) -> None:
+        for watch in self._watches:
+            watch.partition.remove_watch(watch)
+        self._watches = []
+        for share_partition in self._plan.partitions:
+            share_partition.waiters.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._purgatory.waiting.discard(self)
+
+
+def _let_go(selected: Sequence[_Selected]) -> None:
+    """
+    Let other fetches have these share-partitions.
+    """
+    for one in selected:
+        one.share_partition.end_fetch()
+
+
+class ShareFetchPurgatory:
+    """
+    All fetches of share groups that wait, those that look again, and what they share.
+    """
+
+    __slots__ = ("_is_scheduled", "_ready", "clock", "reads", "turns", "waiting")
+
+    def __init__(self, clock: ServerClock, reads: Executor, turns: Turns) -> None:
+        """
+        Args:
+            reads: threads that read what the page cache lacks.
+        """
+        self.clock = clock
+        self.reads = reads
+        self.turns = turns
+        self.waiting: set[DelayedShareFetch] = set()
+        self._ready: deque[DelayedShareFetch] = deque()
+        self._is_scheduled = False
+
+    def ready(self, fetch: DelayedShareFetch) -> None:
+        """
+        Let that fetch look again when this turn of the loop has ended, in the order of these calls.
+        """
+        self._ready.append(fetch)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._proceed)
+
+    def wake_all(self) -> None:
+        """
+        The broker stops: each fetch gets what there is.
+        """
+        for fetch in tuple(self.waiting):
+            fetch.hurry()
+
+    def _proceed(self) -> None:
+        ready = self._ready
+        end = perf_counter() + TURN_S
+        for _ in range(len(ready)):
+            fetch = ready.popleft()
+            try:
+                fetch.proceed()
+            except Exception as error:  # whatever it is, the other fetches are answered
+                fetch.fail(error)
+            if perf_counter() >= end:
+                break
+        self._is_scheduled = bool(ready)
+        if ready:
+            asyncio.get_running_loop().call_soon(self._proceed)

@@ -1,0 +1,414 @@
+"""
+Members of consumer groups, of the consumer protocol and of the classic one.
+
+A member remembers on each side what that broker has told it, and sends that back: the ids of topics
+and members differ, epochs and partitions must not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+)
+from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    TopicPartitions,
+)
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from tests.interop.differential.sides import CLOSED, SILENT, Membership, Session
+from tests.interop.differential.steps import Answer, Ask, Step
+
+SECONDS_TO_SETTLE: Final = 0.3
+"""Longer than it takes a broker to match patterns, or to learn of a change of topics."""
+CLIENT_ID: Final = "t"
+"""That of ``WireClient``: ids of classic members begin with it."""
+SUBSCRIPTION_VERSION: Final = 3
+LONGEST_JOIN_MS: Final = 5_000
+"""For so long members are waited for: a JoinGroup may wait for one that never comes."""
+UNKNOWN_MEMBER_ID: Final = 25
+MEMBER_ID_REQUIRED: Final = 79
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """
+    Let the brokers do what they do by themselves.
+    """
+
+    seconds: float = SECONDS_TO_SETTLE
+
+    async def run(self, session: Session) -> Any:
+        await asyncio.sleep(self.seconds)
+        await session.side.learn_topics()
+        return "paused"
+
+    def __str__(self) -> str:
+        return f"wait for {self.seconds} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """
+    A member of a group, by the name that the workload has for it.
+    """
+
+    group: str
+    name: str
+
+    def known(self, session: Session) -> Membership:
+        return session.side.members[self.group, self.name]
+
+    # The consumer protocol
+
+    def beat(
+        self,
+        version: int = 1,
+        *,
+        joins: bool = False,
+        epoch: int | None = None,
+        ahead: int = 0,
+        names: Sequence[str] | None = None,
+        regex: str | None = None,
+        assignor: str | None = None,
+        instance: str | None = None,
+        rack: str | None = None,
+        timeout_ms: int = -1,
+        owns: str = "nothing said",
+    ) -> Step:
+        """
+        Send a heartbeat.
+
+        Args:
+            joins: begin anew, with epoch 0.
+            epoch: to send in place of the one that the member has.
+            ahead: added to the one that it has.
+            owns: ``what it has``, ``nothing``, ``something else`` or ``nothing said``.
+        """
+
+        def make(session: Session) -> ConsumerGroupHeartbeatRequest:
+            known = self.known(session)
+            known.member_id = known.member_id or self.name
+            sent = 0 if joins else known.epoch + ahead if epoch is None else epoch
+            return ConsumerGroupHeartbeatRequest(
+                group_id=self.group,
+                member_id=known.member_id,
+                member_epoch=sent,
+                instance_id=instance,
+                rack_id=rack,
+                rebalance_timeout_ms=timeout_ms,
+                subscribed_topic_names=None if names is None else [*names],
+                subscribed_topic_regex=regex if version >= 1 else None,
+                server_assignor=assignor,
+                topic_partitions=_owned(owns, known),
+            )
+
+        said = {"names": names, "regex": regex, "assignor": assignor, "instance": instance}
+        told = ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)
+        at = "joining" if joins else f"epoch {epoch}" if epoch is not None else f"epoch +{ahead}"
+        text = f"{self.name} of {self.group} heartbeat, {at}, owns {owns}, {told}, {timeout_ms} ms"
+        return Ask(text, version, make, self._learn)
+
+    def leave(self, epoch: int = -1, instance: str | None = None) -> Step:
+        """
+        Leave the group, for good (-1) or for a while (-2).
+        """
+        return self.beat(epoch=epoch, instance=instance)
+
+    def _learn(self, session: Session, answer: Any) -> None:
+        known = self.known(session)
+        if answer.error_code:
+            return
+        known.epoch = max(answer.member_epoch, 0)
+        if answer.assignment is not None:
+            known.assigned = {
+                each.topic_id: sorted(each.partitions)
+                for each in answer.assignment.topic_partitions
+            }
+
+    # The classic protocol
+
+    def join(
+        self,
+        topics: Sequence[str],
+        *,
+        version: int = 9,
+        instance: str | None = None,
+        protocols: Sequence[str] = ("range",),
+        owns: bool = True,
+        keeps_id: bool = True,
+    ) -> Step:
+        """
+        Send a JoinGroup, and another if the broker gives an id first. The leader then assigns
+        partition 0 of each topic to itself.
+        """
+        return _Join(self, tuple(topics), version, instance, tuple(protocols), owns, keeps_id)
+
+    def sync(self, *, version: int = 5, ahead: int = 0) -> Step:
+        """
+        Send a SyncGroup without an assignment.
+        """
+
+        def make(session: Session) -> SyncGroupRequest:
+            known = self.known(session)
+            return SyncGroupRequest(
+                group_id=self.group,
+                generation_id=known.epoch + ahead,
+                member_id=known.member_id,
+                assignments=[],
+            )
+
+        return _Synced(Ask(f"{self.name} of {self.group} syncs, +{ahead}", version, make), self)
+
+    def classic_heartbeat(self, *, ahead: int = 0) -> Step:
+        """
+        Send a Heartbeat.
+        """
+
+        def make(session: Session) -> HeartbeatRequest:
+            known = self.known(session)
+            return HeartbeatRequest(
+                group_id=self.group,
+                generation_id=known.epoch + ahead,
+                member_id=known.member_id,
+            )
+
+        return Ask(f"{self.name} of {self.group} classic heartbeat, +{ahead}", 4, make)
+
+    def be_removed(self, instance: str | None = None) -> Step:
+        """
+        Be removed by LeaveGroup, which the member itself or an administrator sends.
+        """
+
+        def make(session: Session) -> LeaveGroupRequest:
+            member_id = "" if instance else self.known(session).member_id
+            identity = MemberIdentity(member_id=member_id, group_instance_id=instance)
+            return LeaveGroupRequest(group_id=self.group, members=[identity])
+
+        return Ask(f"LeaveGroup of {self.name} {instance}, {self.group}", 5, make)
+
+    # Offsets
+
+    def commit(
+        self, topic: str, offsets: dict[int, int], *, ahead: int = 0, version: int = 9
+    ) -> Step:
+        """
+        Commit offsets as this member.
+        """
+
+        def make(session: Session) -> OffsetCommitRequest:
+            known = self.known(session)
+            named = {"topic_id": session.topic_id(topic)} if version >= 10 else {"name": topic}
+            partitions = [
+                OffsetCommitRequestPartition(
+                    partition_index=index, committed_offset=offset, committed_metadata=""
+                )
+                for index, offset in offsets.items()
+            ]
+            return OffsetCommitRequest(
+                group_id=self.group,
+                generation_id_or_member_epoch=known.epoch + ahead,
+                member_id=known.member_id or self.name,
+                topics=[OffsetCommitRequestTopic(partitions=partitions, **named)],
+            )
+
+        text = f"{self.name} of {self.group} commits {offsets} of {topic}, epoch +{ahead}"
+        return Ask(text, version, make)
+
+    def fetch_offsets(self, topic: str, partitions: int, *, ahead: int = 0) -> Step:
+        """
+        Read committed offsets as this member.
+        """
+
+        def make(session: Session) -> OffsetFetchRequest:
+            known = self.known(session)
+            topics = OffsetFetchRequestTopics(name=topic, partition_indexes=[*range(partitions)])
+            group = OffsetFetchRequestGroup(
+                group_id=self.group,
+                member_id=known.member_id or self.name,
+                member_epoch=known.epoch + ahead,
+                topics=[topics],
+            )
+            return OffsetFetchRequest(groups=[group], require_stable=False)
+
+        return Ask(f"{self.name} of {self.group} reads offsets, epoch +{ahead}", 9, make)
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    member: Member
+    topics: tuple[str, ...]
+    version: int
+    instance: str | None
+    protocols: tuple[str, ...]
+    owns: bool
+    keeps_id: bool
+
+    async def run(self, session: Session) -> Any:
+        known = self.member.known(session)
+        if not (self.keeps_id and known.member_id):
+            # A consumer group takes any id, and ``range`` goes by it; a classic group takes its own
+            # ids only, which begin with that of the client, too.
+            known.member_id = f"{CLIENT_ID}-{self.member.name}" if self.instance is None else ""
+        answer = await session.ask(self._request(session, known), self.version)
+        if not isinstance(answer, str) and answer.error_code == UNKNOWN_MEMBER_ID:
+            known.member_id = ""
+            answer = await session.ask(self._request(session, known), self.version)
+        if not isinstance(answer, str) and answer.error_code == MEMBER_ID_REQUIRED:
+            self._rename(session, known, answer.member_id)
+            answer = await session.ask(self._request(session, known), self.version)
+        if isinstance(answer, str):
+            return answer
+        if not answer.error_code:
+            self._rename(session, known, answer.member_id)
+            known.epoch = answer.generation_id
+            if answer.leader == answer.member_id and answer.members:
+                await self._lead(session, known, answer)
+        return Answer(answer, self.version)
+
+    def _rename(self, session: Session, known: Membership, member_id: str) -> None:
+        if member_id != known.member_id or member_id not in session.side.aliases:
+            known.ids += 1
+        known.member_id = member_id
+        session.side.aliases[member_id] = f"id {known.ids} of {self.member.name}"
+
+    def _request(self, session: Session, known: Membership) -> JoinGroupRequest:
+        owned = [
+            TopicPartition(topic=session.side.topic_names[topic_id], partitions=partitions)
+            for topic_id, partitions in known.assigned.items()
+            if self.owns and topic_id in session.side.topic_names
+        ]
+        subscription = ConsumerProtocolSubscription(
+            topics=[*self.topics], owned_partitions=owned, generation_id=-1
+        )
+        version = SUBSCRIPTION_VERSION
+        metadata = version.to_bytes(2, "big") + encode(subscription, version)
+        return JoinGroupRequest(
+            group_id=self.member.group,
+            session_timeout_ms=60_000,
+            rebalance_timeout_ms=LONGEST_JOIN_MS,
+            member_id=known.member_id,
+            group_instance_id=self.instance,
+            protocol_type="consumer",
+            protocols=[
+                JoinGroupRequestProtocol(name=name, metadata=metadata) for name in self.protocols
+            ],
+        )
+
+    async def _lead(self, session: Session, known: Membership, answer: Any) -> None:
+        assignment = ConsumerProtocolAssignment(
+            assigned_partitions=[
+                TopicPartition(topic=topic, partitions=[0]) for topic in self.topics
+            ]
+        )
+        data = SUBSCRIPTION_VERSION.to_bytes(2, "big") + encode(assignment, SUBSCRIPTION_VERSION)
+        sync = SyncGroupRequest(
+            group_id=self.member.group,
+            generation_id=answer.generation_id,
+            member_id=known.member_id,
+            group_instance_id=self.instance,
+            assignments=[
+                SyncGroupRequestAssignment(
+                    member_id=each.member_id,
+                    assignment=data if each.member_id == known.member_id else b"",
+                )
+                for each in answer.members
+            ],
+        )
+        await session.ask(sync, 5)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.member.name} of {self.member.group} joins as a classic member,"
+            f" topics {self.topics}, instance {self.instance}, protocols {self.protocols},"
+            f" owns {self.owns}, v{self.version}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Synced:
+    """
+    A SyncGroup, whose assignment is compared by what it says.
+    """
+
+    ask: Ask
+    member: Member
+
+    async def run(self, session: Session) -> Any:
+        answer = await self.ask.run(session)
+        if answer in {CLOSED, SILENT} or isinstance(answer, str):
+            return answer
+        message = answer.message
+        if message.error_code or not message.assignment:
+            return answer
+        said = decode(ConsumerProtocolAssignment, SUBSCRIPTION_VERSION, message.assignment[2:])
+        known = self.member.known(session)
+        found: dict[UUID, list[int]] = {}
+        for each in said.assigned_partitions:
+            found[session.topic_id(each.topic)] = sorted(each.partitions)
+        known.assigned = found
+        return sorted(
+            (each.topic, tuple(sorted(each.partitions))) for each in said.assigned_partitions
+        )
+
+    def __str__(self) -> str:
+        return str(self.ask)
+
+
+def _owned(owns: str, known: Membership) -> list[TopicPartitions] | None:
+    match owns:
+        case "nothing said":
+            return None
+        case "nothing":
+            return []
+        case "what it has":
+            return [
+                TopicPartitions(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in known.assigned.items()
+            ]
+        case _:
+            return [
+                TopicPartitions(topic_id=topic_id, partitions=[*partitions, 99])
+                for topic_id, partitions in known.assigned.items()
+            ] or [TopicPartitions(topic_id=UUID(int=5), partitions=[0])]
+
+
+def describe_consumer_groups(groups: Sequence[str], version: int) -> Step:
+    """
+    What the groups are, and their members.
+    """
+    request = ConsumerGroupDescribeRequest(
+        group_ids=[*groups], include_authorized_operations=version > 0
+    )
+    return Ask(f"ConsumerGroupDescribe of {list(groups)}", version, lambda _: request)
+
+
+def describe_groups(groups: Sequence[str], version: int) -> Step:
+    """
+    What the groups are to clients of the classic protocol.
+    """
+    request = DescribeGroupsRequest(groups=[*groups])
+    return Ask(f"DescribeGroups of {list(groups)}", version, lambda _: request)

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.server.groups.assignors.errors import PartitionAssignorError
+from barnabas.server.groups.assignors.range_assignor import assign
+from barnabas.server.groups.assignors.spec import GroupSpec, SubscriptionType
+from tests.support.assignments import A, B, C, group, member, owners, plain
+
+
+def test_topics_of_the_same_size_are_cut_at_the_same_places() -> None:
+    """
+    The first members get one partition more, and co-partitioned ones come together.
+    """
+    assignments = assign(group(m0=member(A, B), m1=member(A, B)), {A: 3, B: 3})
+
+    assert {"m0": {A: [0, 1], B: [0, 1]}, "m1": {A: [2], B: [2]}} == plain(assignments)
+
+
+def test_static_members_come_first_in_the_order_of_their_instance_ids() -> None:
+    members = group(
+        a=member(A),
+        b=member(A),
+        x=member(A, instance_id="2"),
+        y=member(A, instance_id="1"),
+    )
+
+    assignments = assign(members, {A: 4})
+
+    assert {"y": {A: [0]}, "x": {A: [1]}, "a": {A: [2]}, "b": {A: [3]}} == plain(assignments)
+
+
+def test_a_static_member_that_is_replaced_leaves_its_ranges() -> None:
+    before = assign(group(p=member(A, instance_id="1"), q=member(A, instance_id="2")), {A: 5})
+
+    after = assign(group(q=member(A, instance_id="2"), a=member(A, instance_id="1")), {A: 5})
+
+    assert before["p"] == after["a"]
+
+
+def test_each_topic_is_cut_for_its_subscribers() -> None:
+    members = group(m0=member(A), m1=member(A, B), m2=member(B, C))
+
+    assignments = assign(members, {A: 3, B: 1, C: 2})
+
+    assert {"m0": {A: [0, 1]}, "m1": {A: [2], B: [0]}, "m2": {C: [0, 1]}} == plain(assignments)
+
+
+def test_members_beyond_the_partitions_get_none() -> None:
+    assert {"m0": {A: [0]}, "m1": {}} == plain(assign(group(m0=member(A), m1=member(A)), {A: 1}))
+
+
+def test_an_unchanged_target_is_the_answer() -> None:
+    """
+    However it is ordered.
+    """
+    m0, m1 = member(A, B, target={B: [1, 0], A: [1, 0]}), member(A, B, target={A: [2], B: [1, 2]})
+
+    assignments = assign(group(m0=m0, m1=m1), {A: 3, B: 3})
+
+    assert m0.target is assignments["m0"]
+    assert {A: [2], B: [2]} == plain(assignments)["m1"]
+
+
+def test_an_inherited_target_is_in_the_order_of_a_new_record() -> None:
+    spec = member(A, B, target={B: [1, 0], A: [0, 1]})._replace(inherits=True)
+
+    assignment = assign(group(m0=spec), {A: 2, B: 2})["m0"]
+
+    assert [(A, (0, 1)), (B, (0, 1))] == list(assignment.items())
+
+
+def test_members_without_topics_get_nothing() -> None:
+    assert {"m0": {}} == assign(group(m0=member(target={A: [0]})), {A: 3})
+    assert {} == assign(group(), {A: 3})
+
+
+@pytest.mark.parametrize("members", [group(m0=member(B)), group(m0=member(B), m1=member(A))])
+def test_a_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
+    with pytest.raises(PartitionAssignorError, match=f"topic {B}, which does not exist"):
+        assign(members, {A: 3})
+
+
+@given(
+    st.lists(st.sets(st.sampled_from([A, B, C])), min_size=1, max_size=7),
+    st.lists(st.integers(0, 20), min_size=3, max_size=3),
+)
+def test_every_partition_has_one_subscriber_and_ranges_are_contiguous(
+    subscriptions: list[set[UUID]], counts: list[int]
+) -> None:
+    partition_counts = dict(zip((A, B, C), counts, strict=True))
+    members = group(**{f"m{at}": member(*topics) for at, topics in enumerate(subscriptions)})
+
+    assignments = assign(members, partition_counts)
+
+    subscribed = set().union(*subscriptions)
+    assert {(t, n): 1 for t in subscribed for n in range(partition_counts[t])} == owners(
+        assignments
+    )
+    for member_id, assignment in assignments.items():
+        assert assignment.keys() <= members.members[member_id].subscribed_topic_ids.as_set
+        for numbers in assignment.values():
+            assert list(range(numbers[0], numbers[-1] + 1)) == list(numbers)
+    for topic_id in subscribed:
+        lengths = [
+            len(assignments[f"m{at}"].get(topic_id, ()))
+            for at, topics in enumerate(subscriptions)
+            if topic_id in topics
+        ]
+        assert max(lengths) - min(lengths) <= 1
+        assert lengths == sorted(lengths, reverse=True)
+
+
+def test_a_homogeneous_group_is_cut_as_a_heterogeneous_one() -> None:
+    members = {f"m{at}": member(A, B, C) for at in range(5)}
+    counts = {A: 7, B: 3, C: 20}
+
+    together, each = (assign(GroupSpec(members, kind), counts) for kind in SubscriptionType)
+
+    assert together == each

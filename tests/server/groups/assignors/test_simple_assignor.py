@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.server.groups.assignors.errors import PartitionAssignorError
+from barnabas.server.groups.assignors.simple_assignor import assign
+from barnabas.server.groups.assignors.spec import GroupSpec, MemberSpec
+from tests.support.assignments import A, B, C, group, member, owners, plain, sizes
+
+
+class TestHomogeneous:
+    """
+    The hash codes of the partitions of A are 31, 32, ...: 0 is the last one in a table of 16.
+    """
+
+    def test_members_get_partitions_in_turn(self) -> None:
+        assignments = assign(group(m0=member(A), m1=member(A)), {A: 5})
+
+        assert {"m0": {A: [0, 1, 3]}, "m1": {A: [2, 4]}} == plain(assignments)
+
+    def test_partitions_are_shared_where_there_are_more_members(self) -> None:
+        assignments = assign(group(**{f"m{at}": member(A) for at in range(4)}), {A: 2})
+
+        expected = {"m0": {A: [1]}, "m1": {A: [1]}, "m2": {A: [0]}, "m3": {A: [0]}}
+        assert expected == plain(assignments)
+
+    def test_only_partitions_that_are_assignable_are_given(self) -> None:
+        members = group(m0=member(A, B))._replace(assignable={A: frozenset({1, 7})})
+
+        assert {"m0": {A: [1]}} == plain(assign(members, {A: 3, B: 2}))
+        assert {"m0": {}} == assign(members._replace(assignable={}), {A: 3, B: 2})
+
+    def test_members_with_too_many_lose_the_first_ones_of_a_hash_set(self) -> None:
+        members = group(m0=member(A, target={A: [3, 2, 1, 0]}), m1=member(A))
+
+        assert {"m0": {A: [0, 3]}, "m1": {A: [1, 2]}} == plain(assign(members, {A: 4}))
+
+    def test_partitions_with_too_many_members_lose_the_first_ones(self) -> None:
+        members = group(m0=member(A, target={A: [0]}), m1=member(A, target={A: [0]}))
+
+        assert {"m0": {A: [1]}, "m1": {A: [0]}} == plain(assign(members, {A: 2}))
+
+    def test_topics_that_are_not_subscribed_any_more_are_given_up(self) -> None:
+        members = group(m0=member(A, target={B: [0], A: [0]}))
+
+        assert {"m0": {A: [0]}} == plain(assign(members, {A: 1}))
+
+    def test_topics_without_partitions_stay_in_the_assignment(self) -> None:
+        """
+        Kafka leaves them there, and writes them.
+        """
+        members = group(m0=member(A, target={A: [0]}), m1=member(A, target={A: [0]}))
+
+        assignments = assign(members._replace(assignable={}), {A: 1})
+
+        assert {"m0": {A: []}, "m1": {A: []}} == plain(assignments)
+
+    @given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1), st.integers(1, 12))
+    def test_members_that_come_and_go(self, steps: list[tuple[int, bool]], count: int) -> None:
+        """
+        Every partition has a member, none has more than are needed, and sizes differ by one at
+        most, but for turns that were used twice.
+        """
+        members: dict[str, MemberSpec] = {}
+        for at, is_there in steps:
+            if is_there:
+                members.setdefault(f"m{at}", member(A))
+            else:
+                members.pop(f"m{at}", None)
+            if not members:
+                continue
+            assignments = assign(group(**members), {A: count})
+            members = {m: s._replace(target=assignments[m]) for m, s in members.items()}
+
+            sharing = -(-len(members) // count)
+            shared = owners(assignments)
+            assert {(A, number) for number in range(count)} == shared.keys()
+            assert max(shared.values()) <= sharing
+            desired = sharing * count / len(members)
+            assert max(sizes(assignments).values()) < desired + 1
+
+
+class TestHeterogeneous:
+    def test_each_topic_is_shared_by_its_subscribers(self) -> None:
+        members = group(m0=member(A), m1=member(B), m2=member(A, B))
+
+        assignments = assign(members, {A: 2, B: 2})
+
+        assert {"m0": {A: [0]}, "m1": {B: [0]}, "m2": {A: [1], B: [1]}} == plain(assignments)
+
+    def test_a_member_that_does_not_subscribe_any_more_loses_its_partitions(self) -> None:
+        members = group(m0=member(A), m1=member(B, target={A: [0, 1]}))
+
+        assignments = assign(members, {A: 2, B: 1})
+
+        assert {"m0": {A: [0, 1]}, "m1": {A: [], B: [0]}} == plain(assignments)
+
+    def test_a_topic_without_subscribers_stays(self) -> None:
+        """
+        Kafka looks at subscribed topics only.
+        """
+        members = group(m0=member(A, target={C: [0]}), m1=member(B))
+
+        assignments = assign(members, {A: 1, B: 1})
+
+        assert {"m0": {C: [0], A: [0]}, "m1": {B: [0]}} == plain(assignments)
+
+    @given(
+        st.lists(
+            st.tuples(st.integers(0, 5), st.sets(st.sampled_from([A, B, C]))),
+            min_size=1,
+            max_size=10,
+        )
+    )
+    def test_members_that_change_their_subscriptions(
+        self, steps: list[tuple[int, set[UUID]]]
+    ) -> None:
+        counts = {A: 1, B: 4, C: 9}
+        members: dict[str, MemberSpec] = {}
+        for at, topics in steps:
+            old = members.get(f"m{at}", member())
+            members[f"m{at}"] = member(*topics, target=old.target)
+            assignments = assign(group(**members), counts)
+            members = {m: s._replace(target=assignments[m]) for m, s in members.items()}
+
+            shared = owners(assignments)
+            for topic_id in set().union(*(s.subscribed_topic_ids for s in members.values())):
+                for number in range(counts[topic_id]):
+                    assert shared[topic_id, number] >= 1
+
+
+@pytest.mark.parametrize("members", [group(m0=member(B)), group(m0=member(B), m1=member(A))])
+def test_a_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
+    with pytest.raises(PartitionAssignorError, match=f"topic {B}, which does not exist"):
+        assign(members, {A: 3})
+
+
+def test_an_unchanged_target_is_the_answer() -> None:
+    members = group(m0=member(A, target={A: [2, 0]}), m1=member(A, target={A: [1]}))
+
+    assignments = assign(members, {A: 3})
+
+    assert all(spec.target is assignments[m] for m, spec in members.members.items())
+
+
+def test_members_without_topics_lose_what_they_have() -> None:
+    assert {"m0": {}} == assign(group(m0=member(target={A: [0]})), {A: 3})
+    assert {} == assign(group(), {A: 3})

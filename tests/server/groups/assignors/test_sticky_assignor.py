@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.server.groups.assignors.errors import TaskAssignorError
+from barnabas.server.groups.assignors.sticky_assignor import assign
+from barnabas.server.groups.assignors.tasks import (
+    StreamsMemberSpec,
+    SubtopologySpec,
+    Tasks,
+    TasksTuple,
+)
+
+STATELESS = {"0": SubtopologySpec(4, is_stateful=False)}
+STATEFUL = {"0": SubtopologySpec(2, is_stateful=True)}
+
+
+def member(
+    process_id: str, active: Tasks | None = None, standby: Tasks | None = None
+) -> StreamsMemberSpec:
+    return StreamsMemberSpec(process_id, TasksTuple(active or {}, standby or {}))
+
+
+def active(assignments: Mapping[str, TasksTuple]) -> dict[str, Tasks]:
+    return {member_id: tasks.active for member_id, tasks in assignments.items()}
+
+
+def standby(assignments: Mapping[str, TasksTuple]) -> dict[str, Tasks]:
+    return {member_id: tasks.standby for member_id, tasks in assignments.items()}
+
+
+class TestActiveTasks:
+    def test_first_come_to_processes_in_turn(self) -> None:
+        assignments = assign({"m0": member("p0"), "m1": member("p1")}, STATELESS)
+
+        assert {"m0": {"0": (0, 2)}, "m1": {"0": (1, 3)}} == active(assignments)
+
+    def test_are_shared_by_members_and_not_by_processes(self) -> None:
+        """
+        A process with two members takes twice as much.
+        """
+        members = {"m0": member("p0"), "m1": member("p1"), "m2": member("p1")}
+        topology = {"0": SubtopologySpec(6, is_stateful=False)}
+
+        assignments = assign(members, topology)
+
+        assert [2, 2, 2] == [len(tasks["0"]) for tasks in active(assignments).values()]
+
+    def test_stay_below_a_quota(self) -> None:
+        """
+        Those of lower partitions stay first.
+        """
+        members = {"m0": member("p0", {"0": [3, 2, 1, 0]}), "m1": member("p1")}
+
+        assert {"m0": {"0": (0, 1)}, "m1": {"0": (2, 3)}} == active(assign(members, STATELESS))
+
+    def test_quotas_are_what_is_left_for_members_that_are_not_full(self) -> None:
+        """
+        The first of two is full with two of three tasks, and one is left for the other.
+        """
+        members = {"m0": member("p0", {"0": (0, 1)}), "m1": member("p1", {"0": (2, 3)})}
+
+        assignments = assign(members, {"0": SubtopologySpec(3, is_stateful=False)})
+
+        assert {"m0": {"0": (0, 1)}, "m1": {"0": (2,)}} == active(assignments)
+
+    def test_come_to_a_member_that_had_them_as_standbys(self) -> None:
+        members = {
+            "m0": member("p0"),
+            "m1": member("p1", standby={"0": [0]}),
+            "m2": member("p2", standby={"0": [1]}),
+        }
+
+        assignments = assign(members, STATEFUL)
+
+        assert {"m0": {}, "m1": {"0": (0,)}, "m2": {"0": (1,)}} == active(assignments)
+
+    def test_partitions_of_subtopologies_stay_together(self) -> None:
+        """
+        At first they are in the order of the subtopologies, as strings.
+        """
+        topology = {name: SubtopologySpec(2, is_stateful=False) for name in ("2", "10")}
+
+        assignments = assign({"m0": member("p0"), "m1": member("p1")}, topology)
+
+        assert {"10": (0,), "2": (0,)} == assignments["m0"].active
+        assert ["10", "2"] == list(assignments["m0"].active)
+
+    def test_of_subtopologies_that_are_gone_are_forgotten(self) -> None:
+        members = {"m0": member("p0", {"9": [0], "0": [7]}, {"9": [0]})}
+
+        assert {"m0": {"0": (0, 1)}} == active(assign(members, STATEFUL))
+
+
+class TestStandbyTasks:
+    def test_are_on_other_processes(self) -> None:
+        members = {"m0": member("p0"), "m1": member("p1")}
+
+        assignments = assign(members, STATEFUL, 1)
+
+        assert {"m0": {"0": (0,)}, "m1": {"0": (1,)}} == active(assignments)
+        assert {"m0": {"0": (1,)}, "m1": {"0": (0,)}} == standby(assignments)
+
+    def test_are_of_stateful_subtopologies_only(self) -> None:
+        members = {"m0": member("p0"), "m1": member("p1")}
+
+        assert {"m0": {}, "m1": {}} == standby(assign(members, STATELESS, 1))
+
+    def test_are_fewer_where_there_are_too_few_processes(self) -> None:
+        members = {"m0": member("p0"), "m1": member("p0")}
+
+        assert {"m0": {}, "m1": {}} == standby(assign(members, STATEFUL, 2))
+
+    def test_stay_where_they_are(self) -> None:
+        members = {
+            "m0": member("p0", {"0": [1]}, {"0": [0]}),
+            "m1": member("p1", {"0": [0]}),
+            "m2": member("p2", {}, {"0": [1]}),
+        }
+
+        assignments = assign(members, STATEFUL, 1)
+
+        assert all(spec.target is assignments[m] for m, spec in members.items())
+
+    def test_come_to_the_member_that_was_active(self) -> None:
+        """
+        It is full, and has the state.
+        """
+        members = {
+            "m0": member("p0", {"0": [0, 1], "1": [0, 1]}),
+            "m1": member("p1"),
+            "m2": member("p2"),
+        }
+        topology = {"0": SubtopologySpec(2, True), "1": SubtopologySpec(2, True)}
+
+        assignments = assign(members, topology, 1)
+
+        had = {(s, n) for s in ("0", "1") for n in (0, 1)}
+        kept = _ids(assignments["m0"].active)
+        assert _ids(assignments["m0"].standby) <= had - kept
+        assert 1 == len(_ids(assignments["m0"].standby))
+
+
+def _ids(tasks: Tasks) -> set[tuple[str, int]]:
+    return {(subtopology, number) for subtopology, numbers in tasks.items() for number in numbers}
+
+
+def test_tasks_without_members_are_an_error() -> None:
+    with pytest.raises(TaskAssignorError, match="no members"):
+        assign({}, STATEFUL)
+    assert {} == assign({}, {})
+
+
+def test_a_warmup_task_is_taken_back() -> None:
+    spec = StreamsMemberSpec("p0", TasksTuple({"0": (0, 1)}, {}, {"0": (0,)}))
+
+    assert {"m0": TasksTuple({"0": (0, 1)})} == assign({"m0": spec}, STATEFUL)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 6), st.integers(0, 3), st.booleans()), min_size=1, max_size=15
+    ),
+    st.lists(st.tuples(st.integers(1, 9), st.booleans()), min_size=1, max_size=3),
+    st.integers(0, 2),
+)
+def test_members_that_come_and_go(
+    steps: list[tuple[int, int, bool]], subtopologies: list[tuple[int, bool]], replicas: int
+) -> None:
+    """
+    Every task is active once, has as many standbys as there are other processes for, and never two
+    roles in one process.
+    """
+    topology = {f"{at}": SubtopologySpec(*each) for at, each in enumerate(subtopologies)}
+    members: dict[str, StreamsMemberSpec] = {}
+    for at, process, is_there in steps:
+        if is_there:
+            members.setdefault(f"m{at}", member(f"p{process}"))
+        else:
+            members.pop(f"m{at}", None)
+        if not members:
+            continue
+        assignments = assign(members, topology, replicas)
+        members = {m: s._replace(target=assignments[m]) for m, s in members.items()}
+
+        by_process: dict[str, list[tuple[str, int]]] = {}
+        for spec in members.values():
+            tasks = [*_ids(spec.target.active), *_ids(spec.target.standby)]
+            by_process.setdefault(spec.process_id, []).extend(tasks)
+        assert all(len(tasks) == len(set(tasks)) for tasks in by_process.values())
+        everything = [task for tasks in by_process.values() for task in tasks]
+        for subtopology, (task_count, is_stateful) in topology.items():
+            standbys = min(replicas, len(by_process) - 1) if is_stateful else 0
+            for number in range(task_count):
+                assert 1 + standbys == everything.count((subtopology, number))
+        actives = [task for s in members.values() for task in _ids(s.target.active)]
+        assert len(actives) == len(set(actives)) == sum(s.task_count for s in topology.values())

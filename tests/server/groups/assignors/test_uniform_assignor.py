@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.server.groups.assignors.errors import PartitionAssignorError
+from barnabas.server.groups.assignors.java_order import hashing
+from barnabas.server.groups.assignors.spec import GroupSpec, MemberSpec
+from barnabas.server.groups.assignors.uniform_assignor import assign
+from tests.support.assignments import A, B, C, group, member, owners, plain, sizes
+
+
+def retarget(members: GroupSpec, counts: dict[UUID, int]) -> GroupSpec:
+    """
+    The group after an assignment.
+    """
+    assignments = assign(members, counts)
+    changed = {m: s._replace(target=assignments[m]) for m, s in members.members.items()}
+    return members._replace(members=changed)
+
+
+class TestHomogeneous:
+    def test_members_are_filled_one_after_the_other(self) -> None:
+        """
+        The last ones get the partitions that remain: the others have given them up.
+        """
+        assignments = assign(group(m0=member(A, B), m1=member(A, B)), {A: 3, B: 4})
+
+        assert {"m0": {A: [0, 1, 2]}, "m1": {B: [0, 1, 2, 3]}} == plain(assignments)
+
+    def test_topics_are_in_the_order_of_a_hash_set(self) -> None:
+        """
+        Of their hash codes 1 and 17 share a bin, in which the first that came is the first.
+        """
+        one, seventeen = UUID(int=1), UUID(int=17)
+        members = {f"m{at}": member(B, seventeen, one) for at in range(3)}
+
+        assignments = assign(group(**members), {B: 1, seventeen: 1, one: 1})
+
+        expected = {"m0": {seventeen: [0]}, "m1": {one: [0]}, "m2": {B: [0]}}
+        assert expected == plain(assignments)
+
+    @pytest.mark.parametrize(("release", "first"), [(17, 2), (21, 17)])
+    def test_the_order_of_twelve_topics_depends_on_the_release(
+        self, release: int, first: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """
+        17 is in bin 17 of 32, or in bin 1 of 16.
+        """
+        monkeypatch.setattr(hashing, "java_release", release)
+        topics = [UUID(int=number) for number in (17, *range(2, 13))]
+        members = {f"m{at}": member(*topics) for at in range(12)}
+
+        assignments = assign(group(**members), dict.fromkeys(topics, 1))
+
+        assert {UUID(int=first): (0,)} == assignments["m0"]
+
+    def test_a_member_that_has_one_more_keeps_it(self) -> None:
+        members = group(m0=member(A, target={A: [0]}), m1=member(A, target={A: [1, 2]}))
+
+        assignments = assign(members, {A: 3})
+
+        assert {"m0": {A: [0]}, "m1": {A: [1, 2]}} == plain(assignments)
+        assert all(spec.target is assignments[m] for m, spec in members.members.items())
+
+    def test_what_is_above_a_quota_is_the_end_of_a_hash_set(self) -> None:
+        """
+        In a table of 16, 33 comes before 2, 3 and 4.
+        """
+        members = {f"m{at}": member(A) for at in range(12)}
+        members = {"m": member(A, target={A: [2, 33, 3, 4]}), **members}
+
+        assignments = assign(group(**members), {A: 39})
+
+        assert (33, 2, 3) == assignments["m"][A]
+        assert (4, 37, 38) == assignments["m11"][A]
+
+    def test_a_newcomer_gets_what_others_have_too_much(self) -> None:
+        members = group(
+            m0=member(A, target={A: [0, 1, 2]}), m1=member(A, target={A: [3, 4, 5]}), m2=member(A)
+        )
+
+        assignments = assign(members, {A: 6})
+
+        assert {"m0": {A: [0, 1]}, "m1": {A: [3, 4]}, "m2": {A: [2, 5]}} == plain(assignments)
+
+    def test_topics_that_are_not_subscribed_any_more_are_given_up(self) -> None:
+        members = group(m0=member(A, target={A: [0], B: [0, 1]}), m1=member(A, target={A: [1]}))
+
+        assert {"m0": {A: [0]}, "m1": {A: [1]}} == plain(assign(members, {A: 2}))
+
+    def test_an_inherited_target_is_in_the_order_of_a_new_record(self) -> None:
+        spec = member(A, target={A: [2, 1, 0]})._replace(inherits=True)
+
+        assert (0, 1, 2) == assign(group(m0=spec), {A: 3})["m0"][A]
+
+    @given(
+        st.lists(
+            st.tuples(st.integers(0, 5), st.booleans(), st.integers(0, 15)), min_size=1, max_size=12
+        ),
+        st.integers(0, 30),
+        st.integers(0, 30),
+    )
+    def test_members_that_come_and_go(
+        self, steps: list[tuple[int, bool, int]], first: int, second: int
+    ) -> None:
+        """
+        Every partition has one member, sizes differ by one at most, and nobody loses what fits.
+        """
+        counts = {A: first, B: second}
+        members: dict[str, MemberSpec] = {}
+        for at, is_there, more in steps:
+            counts[A] += more
+            if is_there:
+                members.setdefault(f"m{at}", member(A, B))
+            else:
+                members.pop(f"m{at}", None)
+            if not members:
+                continue
+            before = group(**members)
+            after = retarget(before, counts)
+            members = dict(after.members)
+            targets = {m: spec.target for m, spec in members.items()}
+
+            expected = {(t, n): 1 for t, count in counts.items() for n in range(count)}
+            assert expected == owners(targets)
+            total = sizes(targets).values()
+            assert max(total) - min(total) <= 1
+            quota = sum(counts.values()) // len(members)
+            for m, spec in before.members.items():
+                had = owners({m: spec.target})
+                kept = had & owners({m: targets[m]})
+                assert min(quota, had.total()) <= kept.total()
+            assert targets == {m: s.target for m, s in retarget(after, counts).members.items()}
+
+
+class TestHeterogeneous:
+    def test_the_least_loaded_subscribers_get_partitions(self) -> None:
+        members = group(m0=member(A), m1=member(A, B), m2=member(B))
+
+        assignments = assign(members, {A: 2, B: 2})
+
+        assert {"m0": {A: [0]}, "m1": {A: [1]}, "m2": {B: [0, 1]}} == plain(assignments)
+
+    def test_a_topic_with_most_partitions_for_each_subscriber_comes_first(self) -> None:
+        """
+        So what has few takers does not load them on top.
+        """
+        members = group(m0=member(A), m1=member(A, B))
+
+        assert {"m0": {A: [0, 1, 2]}, "m1": {B: [0, 1, 2]}} == plain(assign(members, {A: 3, B: 3}))
+
+    def test_most_loaded_members_give_their_last_partitions(self) -> None:
+        members = group(
+            m0=member(A, target={A: range(6)}), m1=member(A, B), m2=member(A, B, target={B: [0]})
+        )
+
+        assignments = assign(members, {A: 6, B: 1})
+
+        expected = {"m0": {A: [0, 1, 2]}, "m1": {A: [4, 5]}, "m2": {A: [3], B: [0]}}
+        assert expected == plain(assignments)
+
+    def test_what_is_not_subscribed_any_more_is_given_up(self) -> None:
+        members = group(m0=member(A, target={A: [0], B: [0]}), m1=member(B))
+
+        assert {"m0": {A: [0]}, "m1": {B: [0]}} == plain(assign(members, {A: 1, B: 1}))
+
+    def test_a_balanced_group_stays_as_it_is(self) -> None:
+        members = group(
+            m0=member(A, target={A: [1]}), m1=member(A, B, target={A: [0]}), m2=member()
+        )
+
+        assignments = assign(members, {A: 2, B: 0})
+
+        assert all(spec.target is assignments[m] for m, spec in members.members.items())
+
+    @given(
+        st.lists(
+            st.tuples(st.integers(0, 5), st.sets(st.sampled_from([A, B, C]))),
+            min_size=1,
+            max_size=12,
+        ),
+        st.lists(st.integers(0, 25), min_size=3, max_size=3),
+    )
+    def test_members_that_change_their_subscriptions(
+        self, steps: list[tuple[int, set[UUID]]], sizes_of_topics: list[int]
+    ) -> None:
+        """
+        Every partition that somebody subscribes to has one of the subscribers.
+        """
+        counts = dict(zip((A, B, C), sizes_of_topics, strict=True))
+        members: dict[str, MemberSpec] = {}
+        for at, topics in steps:
+            old = members.get(f"m{at}", member())
+            members[f"m{at}"] = member(*topics, target=old.target)
+            members = dict(retarget(group(**members), counts).members)
+
+            targets = {m: spec.target for m, spec in members.items()}
+            subscribed = set().union(*(s.subscribed_topic_ids for s in members.values()))
+            assert {(t, n): 1 for t in subscribed for n in range(counts[t])} == owners(targets)
+            for spec in members.values():
+                assert spec.target.keys() <= spec.subscribed_topic_ids.as_set
+
+    @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 40), st.integers(0, 40))
+    def test_subscribers_of_the_same_topics_differ_by_one(
+        self, first: int, second: int, of_a: int, of_b: int
+    ) -> None:
+        members = {f"a{at}": member(A) for at in range(first)}
+        members |= {f"b{at}": member(B) for at in range(second)}
+
+        result = sizes(assign(group(**members), {A: of_a, B: of_b}))
+
+        for letter in "ab":
+            total = [size for m, size in result.items() if m.startswith(letter)]
+            assert max(total) - min(total) <= 1
+
+
+@pytest.mark.parametrize("members", [group(m0=member(B)), group(m0=member(B), m1=member(A))])
+def test_a_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
+    with pytest.raises(PartitionAssignorError, match=f"topic {B}, which does not exist"):
+        assign(members, {A: 3})
+
+
+def test_members_without_topics_lose_what_they_have() -> None:
+    assert {"m0": {}, "m1": {}} == assign(group(m0=member(target={A: [0]}), m1=member()), {A: 3})
+    assert {} == assign(group(), {A: 3})

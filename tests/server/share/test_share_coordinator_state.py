@@ -1,0 +1,253 @@
+"""
+The states of the share coordinator, without a log: which records follow from which request.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import (
+    DecodeError,
+    FencedLeaderEpoch,
+    FencedStateEpoch,
+    InvalidRequest,
+    KafkaError,
+    UnknownTopicOrPartition,
+)
+from barnabas.protocol.internal_topics.share_state_records import (
+    ShareSnapshotValue,
+    ShareUpdateValue,
+    StateBatch,
+)
+from barnabas.server.share.coordinator.records import decode_record, encode_record
+from barnabas.server.share.coordinator.state import (
+    ShareCoordinatorState,
+    ShareResult,
+    StateToWrite,
+)
+from barnabas.server.share.keys import SharePartitionKey, parse_coordinator_key
+
+TOPIC = UUID(int=5)
+KEY = SharePartitionKey("g", TOPIC, 0)
+NEGATIVE = SharePartitionKey("g", TOPIC, -1)
+MISSING = SharePartitionKey("g", TOPIC, 9)
+UPDATES = 3
+
+
+class Coordinator:
+    """
+    A state, and the log of its records.
+    """
+
+    def __init__(self) -> None:
+        self.state = self.empty()
+        self.log: list[tuple[bytes, bytes | None]] = []
+
+    @staticmethod
+    def empty() -> ShareCoordinatorState:
+        return ShareCoordinatorState(
+            lambda topic_id, partition: topic_id == TOPIC and partition < 2,
+            updates_per_snapshot=UPDATES,
+        )
+
+    def do(self, result: ShareResult) -> list[str]:
+        """
+        Append and apply records; return what they are.
+        """
+        kinds = []
+        for record in result.records:
+            self.log.append(encode_record(record))
+            self.state.apply(record, len(self.log) - 1, -1)
+            kinds.append(type(record.value).__name__.removesuffix("Value"))
+        return kinds
+
+    def replayed(self) -> ShareCoordinatorState:
+        state = self.empty()
+        for offset, (key, value) in enumerate(self.log):
+            state.replay_record(key, value, offset)
+        return state
+
+
+def written(
+    *batches: tuple[int, int, int, int], start: int = -1, state_epoch: int = 0, leader: int = 0
+) -> StateToWrite:
+    return StateToWrite(
+        state_epoch=state_epoch,
+        leader_epoch=leader,
+        start_offset=start,
+        delivery_complete_count=0,
+        batches=[
+            StateBatch(first_offset=a, last_offset=b, delivery_state=c, delivery_count=d)
+            for a, b, c, d in batches
+        ],
+    )
+
+
+@pytest.fixture
+def coordinator() -> Coordinator:
+    made = Coordinator()
+    made.do(made.state.initialize(KEY, 0, 0, now_ms=1000))
+    return made
+
+
+def test_updates_follow_a_snapshot_until_there_are_many(coordinator: Coordinator) -> None:
+    kinds = [
+        kind
+        for offset in range(9)
+        for kind in coordinator.do(
+            coordinator.state.write(KEY, written((offset, offset, 2, 1)), now_ms=2000)
+        )
+    ]
+
+    update, snapshot = "ShareUpdate", "ShareSnapshot"
+    assert [update, update, update, snapshot, update, update, update, snapshot, update] == kinds
+    value = coordinator.state.known[KEY].value
+    assert [StateBatch(first_offset=0, last_offset=8, delivery_state=2, delivery_count=1)] == (
+        value.state_batches
+    )
+    assert 2 == value.snapshot_epoch
+
+
+def test_the_replay_of_the_log_is_the_state(coordinator: Coordinator) -> None:
+    """
+    Also of its part from the first needed offset on.
+    """
+    state = coordinator.state
+    for offset in range(8):
+        new = written((offset, offset, 2, 1), start=offset // 2, leader=-1)
+        coordinator.do(state.write(KEY, new, 2000))
+        coordinator.do(state.read(KEY, offset // 3, 3000)[0])
+
+    for skipped in (0, state.first_needed_offset):
+        replayed = coordinator.empty()
+        for offset, (key, value) in enumerate(coordinator.log):
+            if offset >= skipped:
+                replayed.replay_record(key, value, offset)
+        assert state.known[KEY].value == replayed.known[KEY].value
+        assert state.known[KEY].leader_epoch == replayed.known[KEY].leader_epoch
+    assert 0 < state.first_needed_offset
+
+
+def test_a_new_leader_is_noted_once(coordinator: Coordinator) -> None:
+    result, value = coordinator.state.read(KEY, 4, 2000)
+    assert ["ShareUpdate"] == coordinator.do(result)
+    assert 0 == value.start_offset
+
+    assert [] == coordinator.do(coordinator.state.read(KEY, 4, 2000)[0])
+    assert [] == coordinator.do(coordinator.state.read(KEY, -1, 2000)[0])
+    with pytest.raises(FencedLeaderEpoch):
+        coordinator.state.read(KEY, 3, 2000)
+    with pytest.raises(FencedLeaderEpoch):
+        coordinator.state.write(KEY, written(leader=3), 2000)
+
+
+@pytest.mark.parametrize(
+    ("key", "state", "error"),
+    [
+        (NEGATIVE, written(), InvalidRequest),
+        (SharePartitionKey("h", TOPIC, 0), written(), InvalidRequest),
+        (KEY, written(state_epoch=0), FencedStateEpoch),
+        (MISSING, written(), InvalidRequest),
+    ],
+    ids=["negative", "never initialized", "older state", "no such partition"],
+)
+def test_a_write_that_cannot_be_is_refused(
+    coordinator: Coordinator, key: SharePartitionKey, state: StateToWrite, error: type[KafkaError]
+) -> None:
+    coordinator.do(coordinator.state.initialize(KEY, 1, 5, now_ms=2000))
+
+    with pytest.raises(error):
+        coordinator.state.write(key, state, now_ms=3000)
+
+
+def test_only_partitions_that_exist_are_initialized(coordinator: Coordinator) -> None:
+    with pytest.raises(UnknownTopicOrPartition):
+        coordinator.state.initialize(MISSING, 0, 0, now_ms=2000)
+    with pytest.raises(UnknownTopicOrPartition):
+        coordinator.state.summary(MISSING)
+    with pytest.raises(UnknownTopicOrPartition):
+        coordinator.state.delete(MISSING)
+    with pytest.raises(InvalidRequest):
+        coordinator.state.summary(NEGATIVE)
+
+
+def test_a_state_that_begins_again_knows_nothing_of_before(coordinator: Coordinator) -> None:
+    coordinator.do(coordinator.state.write(KEY, written((0, 4, 2, 1)), now_ms=2000))
+
+    coordinator.do(coordinator.state.initialize(KEY, 3, -1, now_ms=3000))
+
+    value = coordinator.state.summary(KEY)
+    assert value is not None
+    assert (1, 3, -1, -1, []) == (
+        value.snapshot_epoch,
+        value.state_epoch,
+        value.start_offset,
+        value.delivery_complete_count,
+        value.state_batches,
+    )
+
+
+def test_cold_states_are_written_anew_unless_all_have_been(coordinator: Coordinator) -> None:
+    other = SharePartitionKey("h", TOPIC, 1)
+    coordinator.do(coordinator.state.initialize(other, 0, 0, now_ms=5000))
+
+    assert 1 == len(coordinator.do(coordinator.state.snapshot_cold(6000, interval_ms=5000)))
+    assert coordinator.state.known[KEY].value.write_timestamp == 6000
+    assert coordinator.state.known[KEY].value.create_timestamp == 1000
+    assert 1 == len(coordinator.do(coordinator.state.snapshot_cold(10_000, interval_ms=5000)))
+    assert [] == coordinator.do(coordinator.state.snapshot_cold(99_000, interval_ms=5000))
+
+
+def test_a_deleted_state_needs_no_records_but_its_tombstone(coordinator: Coordinator) -> None:
+    """
+    Those of deleted topics are deleted together.
+    """
+    coordinator.do(coordinator.state.initialize(SharePartitionKey("h", TOPIC, 1), 0, 0, 1000))
+    assert ["NoneType"] == coordinator.do(coordinator.state.delete(KEY))
+    assert [] == coordinator.do(coordinator.state.delete(KEY))
+    assert 1 == coordinator.state.first_needed_offset
+
+    assert ["NoneType"] == coordinator.do(coordinator.state.forget_topics([TOPIC]))
+    assert [] == coordinator.do(coordinator.state.forget_topics([TOPIC]))
+
+    assert not coordinator.replayed().known
+    assert 3 == coordinator.state.first_needed_offset
+
+
+def test_records_of_other_types_are_passed_over(coordinator: Coordinator) -> None:
+    assert decode_record(b"\0\7key", b"\0\0") is None
+    assert decode_record(coordinator.log[0][0], b"\0\7value") is None
+    with pytest.raises(DecodeError):
+        decode_record(None, b"")
+    update, _ = encode_record(coordinator.state.write(KEY, written(), 2000).records[0])
+    with pytest.raises(DecodeError):
+        decode_record(update, None)
+
+
+def test_an_update_without_its_snapshot_begins_a_state() -> None:
+    made = Coordinator()
+    made.do(made.state.initialize(KEY, 0, 0, now_ms=1000))
+    made.do(made.state.write(KEY, written((3, 4, 2, 1), start=3), now_ms=2000))
+    replayed = made.empty()
+
+    replayed.replay_record(*made.log[1], 1)
+
+    value = replayed.known[KEY].value
+    assert isinstance(value, ShareSnapshotValue)
+    assert 3 == value.start_offset
+    assert isinstance(decode_record(*made.log[1]).value, ShareUpdateValue)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("group_id", ["g", "a:b", ":"])
+def test_the_text_of_a_key_is_read_again(group_id: str) -> None:
+    key = SharePartitionKey(group_id, TOPIC, 3)
+
+    assert key == parse_coordinator_key(key.coordinator_key)
+
+
+@pytest.mark.parametrize("text", ["", "g", "g:0", ":AAAAAAAAAAAAAAAAAAAABQ:0", "g:x:0", "g:A:B"])
+def test_other_texts_are_no_keys(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        parse_coordinator_key(text)

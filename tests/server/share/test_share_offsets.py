@@ -1,0 +1,142 @@
+"""
+Offsets of share groups, altered and deleted: what the group notes, and what the coordinator keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    FencedStateEpoch,
+    NonEmptyGroup,
+    UnknownTopicOrPartition,
+)
+from barnabas.server.share.coordinator.coordinator import ShareCoordinator
+from barnabas.server.share.groups import TopicPartitions
+from barnabas.server.share.keys import SharePartitionKey
+from barnabas.server.share.offsets import UNKNOWN, ShareOffset, alter, delete, describe
+from tests.support.server import TestBroker
+from tests.support.share_client import ShareClient
+
+pytestmark = pytest.mark.broker(share_coordinator_state_topic_num_partitions="1")
+
+GROUP = "g"
+
+
+class Groups:
+    """
+    A group that notes what becomes of its partitions.
+    """
+
+    def __init__(self, state_epoch: int = 3) -> None:
+        self.state_epoch = state_epoch
+        self.notes: list[tuple[str, dict[UUID, list[int]] | list[UUID]]] = []
+        self.is_empty = True
+
+    def _note(self, what: str, partitions: TopicPartitions) -> None:
+        self.notes.append((what, {topic: sorted(those) for topic, those in partitions.items()}))
+
+    def initialized(self, group_id: str) -> TopicPartitions:
+        return {}
+
+    async def begin_initializing(self, group_id: str, partitions: TopicPartitions) -> int:
+        if not self.is_empty:
+            raise NonEmptyGroup
+        self._note("initializing", partitions)
+        return self.state_epoch
+
+    async def end_initializing(self, group_id: str, partitions: TopicPartitions) -> None:
+        self._note("initialized", partitions)
+
+    async def begin_deleting(self, group_id: str, topics: Sequence[UUID]) -> TopicPartitions:
+        deleting = {topics[0]: [0, 1]}
+        self._note("deleting", deleting)
+        return deleting
+
+    async def end_deleting(self, group_id: str, topics: Collection[UUID]) -> None:
+        self.notes.append(("deleted", list(topics)))
+
+
+@pytest.fixture
+async def share(broker: TestBroker) -> AsyncIterator[ShareClient]:
+    client = await ShareClient.of(broker.port, "t", 2)
+    yield client
+    await client.close()
+
+
+def coordinator_of(broker: TestBroker) -> ShareCoordinator:
+    assert broker.parts is not None
+    return broker.parts.shares
+
+
+async def test_altered_offsets_begin_a_state_of_the_groups_epoch(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    groups, topic = Groups(), share.topic_id
+
+    assert {} == await alter(GROUP, {topic: {0: 5, 1: 7}}, groups, coordinator_of(broker))
+
+    assert [("initializing", {topic: [0, 1]}), ("initialized", {topic: [0, 1]})] == groups.notes
+    state = await share.read(GROUP, -1, partition=1)
+    assert (7, 3) == (state.start_offset, state.state_epoch)
+
+
+async def test_a_partition_that_fails_is_not_initialized(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    await share.initialize(GROUP, 0, state_epoch=9)
+    groups, topic = Groups(), share.topic_id
+
+    failed = await alter(GROUP, {topic: {0: 5, 1: 7}}, groups, coordinator_of(broker))
+
+    assert isinstance(failed[topic][0], FencedStateEpoch)
+    assert [0] == [*failed[topic]]
+    assert [("initializing", {topic: [0, 1]})] == groups.notes
+
+
+async def test_a_group_with_members_keeps_its_offsets(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    groups = Groups()
+    groups.is_empty = False
+
+    with pytest.raises(NonEmptyGroup):
+        await alter(GROUP, {share.topic_id: {0: 5}}, groups, coordinator_of(broker))
+    assert (await share.read(GROUP, -1)).error_code == ErrorCode.INVALID_REQUEST
+
+
+async def test_deleted_offsets_are_forgotten(broker: TestBroker, share: ShareClient) -> None:
+    """
+    A topic of which the group has none is an error.
+    """
+    await share.initialize(GROUP, 3)
+    groups, topic, other = Groups(), share.topic_id, UUID(int=8)
+
+    results = await delete(GROUP, [topic, other], groups, coordinator_of(broker))
+
+    assert results[topic] is None
+    assert isinstance(results[other], UnknownTopicOrPartition)
+    assert [("deleting", {topic: [0, 1]}), ("deleted", [topic])] == groups.notes
+    assert UNKNOWN == (await share.summary(GROUP)).start_offset
+
+
+async def test_the_lag_is_what_is_not_done(broker: TestBroker, share: ShareClient) -> None:
+    """
+    Of offsets that are known.
+    """
+    await share.produce(*[[b"v"]] * 10)
+    await share.initialize(GROUP, 2)
+    await share.write(GROUP, [(4, 6, 2, 1)], start_offset=4, delivery_complete_count=3)
+    assert broker.parts is not None
+    key = SharePartitionKey(GROUP, share.topic_id, 0)
+
+    found = await describe(key, coordinator_of(broker), broker.parts.partitions)
+    other = SharePartitionKey("other", share.topic_id, 0)
+    nothing = await describe(other, coordinator_of(broker), broker.parts.partitions)
+
+    assert ShareOffset(4, 0, 3) == found
+    assert ShareOffset(UNKNOWN, 0, UNKNOWN) == nothing

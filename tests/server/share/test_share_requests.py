@@ -1,0 +1,562 @@
+"""
+Share groups over the socket of a broker whose clock stands still: fetches that wait, acquisitions
+that end, connections that break, restarts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
+from barnabas.protocol.records.batch import batches, build_batch
+from barnabas.protocol.records.record import SimpleRecord
+from barnabas.server.cluster.image import ResourceType
+from barnabas.server.cluster.topic_names import SHARE_GROUP_STATE_TOPIC
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
+from tests.support.server import START_MS, TestBroker, running, until
+from tests.support.share_client import Member, ShareClient
+from tests.support.transactional_client import SECOND, TOPIC, Client, prepare
+
+pytestmark = pytest.mark.broker(share_coordinator_state_topic_num_partitions="1")
+
+GROUP = "g"
+LOCK_S = 30.0
+LONG_MS = 3_600_000
+
+
+@pytest.fixture
+async def share(broker: TestBroker) -> AsyncIterator[ShareClient]:
+    """
+    A client, and a partition whose state begins at offset 0.
+    """
+    client = await ShareClient.of(broker.port, "t")
+    assert 0 == (await client.initialize(GROUP, 0)).error_code
+    yield client
+    await client.close()
+
+
+def acquired(answer: Any) -> list[tuple[int, int, int]]:
+    """
+    What an answer about one partition gives: first and last offsets, and counts of deliveries.
+    """
+    assert 0 == answer.error_code
+    return [
+        (each.first_offset, each.last_offset, each.delivery_count)
+        for topic in answer.responses
+        for partition in topic.partitions
+        for each in partition.acquired_records
+    ]
+
+
+def values(answer: Any) -> list[bytes | None]:
+    """
+    The values of the records in an answer about one partition.
+    """
+    (topic,) = answer.responses
+    (partition,) = topic.partitions
+    return [record.value for batch in batches(partition.records) for record in batch.records()]
+
+
+def code_of(answer: Any) -> int:
+    """
+    The error of the one partition of an acknowledgement's answer.
+    """
+    (topic,) = answer.responses
+    (partition,) = topic.partitions
+    code: int = partition.error_code
+    return code
+
+
+async def pass_time(broker: TestBroker, seconds: float) -> None:
+    assert isinstance(broker.clock, ManualClock)
+    await broker.clock.pass_time(seconds)
+
+
+async def waiting(broker: TestBroker) -> None:
+    """
+    Until a fetch waits.
+    """
+    assert broker.parts is not None
+    manager = broker.parts.share_partitions
+    await until(lambda: bool(manager.fetches.waiting))
+
+
+async def test_records_go_to_one_member_each(broker: TestBroker, share: ShareClient) -> None:
+    """
+    Until it releases them.
+    """
+    await share.produce([b"a", b"b"], [b"c"])
+    one, other = Member(GROUP, "one"), Member(GROUP, "other")
+
+    first = await share.share_fetch(one, max_records=2, max_wait_ms=LONG_MS)
+    assert [(0, 1, 1)] == acquired(first)
+    assert [b"a", b"b"] == values(first)
+    assert [(2, 2, 1)] == acquired(await share.share_fetch(other))
+    assert [] == acquired(await share.share_fetch(one))
+
+    assert 0 == code_of(await share.share_acknowledge(one, [(0, 0, [1]), (1, 1, [2])]))
+    assert [(1, 1, 2)] == acquired(await share.share_fetch(other))
+
+
+async def test_a_fetch_waits_for_what_is_produced(broker: TestBroker, share: ShareClient) -> None:
+    member = Member(GROUP)
+    await share.send_share_fetch(member, max_wait_ms=LONG_MS)
+    await waiting(broker)
+
+    other = await share.another()
+    await other.produce([b"a"])
+
+    assert [(0, 0, 1)] == acquired(await share.client.receive())
+    await other.close()
+
+
+async def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    And no longer than it says.
+    """
+    member, other = Member(GROUP), await share.another()
+    await share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
+    await waiting(broker)
+    await other.produce([b"a"])
+    await asyncio.sleep(0)
+    assert broker.parts is not None
+    assert broker.parts.share_partitions.fetches.waiting
+
+    await other.produce([b"b"], [b"c"])
+    assert [(0, 2, 1)] == acquired(await share.client.receive())
+
+    await share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
+    await waiting(broker)
+    await other.produce([b"d"])
+    await pass_time(broker, 1.0)
+    assert [(3, 3, 1)] == acquired(await share.client.receive())
+    await other.close()
+
+
+async def test_a_fetch_waits_for_what_another_member_releases(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    await share.produce([b"a"])
+    one, other = Member(GROUP, "one"), Member(GROUP, "other")
+    second = await share.another()
+    assert [(0, 0, 1)] == acquired(await share.share_fetch(one, max_wait_ms=LONG_MS))
+    await second.send_share_fetch(other, max_wait_ms=LONG_MS)
+    await waiting(broker)
+
+    assert 0 == code_of(await share.share_acknowledge(one, [(0, 0, [2])]))
+
+    assert [(0, 0, 2)] == acquired(await second.client.receive())
+    await second.close()
+
+
+async def test_an_acquisition_ends(broker: TestBroker, share: ShareClient) -> None:
+    """
+    A waiting fetch has the records at once; who had them before cannot acknowledge them any more.
+    """
+    await share.produce([b"a"])
+    one, other = Member(GROUP, "one"), Member(GROUP, "other")
+    second = await share.another()
+    await share.share_fetch(one, max_wait_ms=LONG_MS)
+    await second.send_share_fetch(other, max_wait_ms=LONG_MS)
+    await waiting(broker)
+
+    await pass_time(broker, LOCK_S)
+
+    assert [(0, 0, 2)] == acquired(await second.client.receive())
+    late = await share.share_acknowledge(one, [(0, 0, [1])])
+    assert ErrorCode.INVALID_RECORD_STATE == code_of(late)
+    await second.close()
+
+
+async def test_a_renewed_acquisition_ends_later(broker: TestBroker, share: ShareClient) -> None:
+    await share.produce([b"a"])
+    member, other = Member(GROUP), Member(GROUP, "other")
+    await share.share_fetch(member, max_wait_ms=LONG_MS)
+    await pass_time(broker, LOCK_S - 1)
+    assert 0 == code_of(await share.share_acknowledge(member, [(0, 0, [4])], is_renew_ack=True))
+
+    await pass_time(broker, LOCK_S - 1)
+    assert [] == acquired(await share.share_fetch(other))
+    await pass_time(broker, 1)
+    assert [(0, 0, 2)] == acquired(await share.share_fetch(other))
+
+
+async def test_what_nobody_can_process_is_archived(broker: TestBroker, share: ShareClient) -> None:
+    """
+    After five deliveries; the records behind it go on.
+    """
+    await share.produce([b"bad"], [b"good"])
+    member = Member(GROUP)
+    for count in range(1, 6):
+        answer = await share.share_fetch(member, max_records=1, max_wait_ms=LONG_MS)
+        assert [(0, 0, count)] == acquired(answer)
+        await share.share_acknowledge(member, [(0, 0, [2])])
+
+    assert [(1, 1, 1)] == acquired(await share.share_fetch(member))
+
+
+async def test_a_broken_connection_releases_what_its_members_have(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    At once, and the sessions end.
+    """
+    await share.produce([b"a"])
+    second = await share.another()
+    await second.share_fetch(Member(GROUP, "one"), max_wait_ms=LONG_MS)
+    other = Member(GROUP, "other")
+    await share.send_share_fetch(other, max_wait_ms=LONG_MS)
+    await waiting(broker)
+
+    await second.close()
+
+    assert [(0, 0, 2)] == acquired(await share.client.receive())
+    assert 1 == broker.metrics.value("share_sessions")
+
+
+async def test_a_session_that_ends_releases_what_its_member_has(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    Both requests can end it.
+    """
+    await share.produce([b"a", b"b"])
+    one, other = Member(GROUP, "one"), Member(GROUP, "other")
+    await share.share_fetch(one, max_wait_ms=LONG_MS)
+    ended = await share.share_acknowledge(one, [(0, 0, [1])], epoch=-1)
+    assert 0 == code_of(ended)
+    assert [(1, 1, 2)] == acquired(await share.share_fetch(other))
+
+    assert 0 == (await share.share_fetch(other, partitions=(), epoch=-1)).error_code
+    assert [(1, 1, 3)] == acquired(await share.share_fetch(Member(GROUP, "third")))
+    gone = await share.share_fetch(one, epoch=2)
+    assert ErrorCode.SHARE_SESSION_NOT_FOUND == gone.error_code
+
+
+@pytest.mark.broker(group_share_max_share_sessions="1")
+async def test_one_session_too_many_is_refused_late(broker: TestBroker, share: ShareClient) -> None:
+    """
+    So that its client does not ask again at once.
+    """
+    await share.share_fetch(Member(GROUP, "one"))
+    second = await share.another()
+    await second.send_share_fetch(Member(GROUP, "other"), max_wait_ms=500)
+    refusal = asyncio.ensure_future(second.client.receive())
+    await share.summary(GROUP)
+    assert not refusal.done()
+
+    await pass_time(broker, 0.5)
+
+    assert ErrorCode.SHARE_SESSION_LIMIT_REACHED == (await refusal).error_code
+    await second.close()
+
+
+async def test_a_restart_keeps_what_is_done_and_how_often_it_was_delivered() -> None:
+    """
+    Who had acquired what is forgotten.
+    """
+    files = MemoryFiles()
+    member = Member(GROUP)
+    async with running(files, share_coordinator_state_topic_num_partitions="1") as broker:
+        share = await ShareClient.of(broker.port, "t")
+        await share.initialize(GROUP, 0)
+        await share.produce([b"a"], [b"b"], [b"c"], [b"d"])
+        await share.share_fetch(member, max_wait_ms=LONG_MS)
+        await share.share_acknowledge(member, [(0, 0, [1]), (1, 1, [2]), (2, 2, [3])])
+        await share.close()
+
+    async with running(files, share_coordinator_state_topic_num_partitions="1") as broker:
+        share = await ShareClient.of(broker.port, "t")
+        answer = await share.share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+        await share.close()
+
+    # Of offset 3 nothing was written but that its member's connection had ended.
+    assert [(1, 1, 2), (3, 3, 2)] == acquired(answer)
+
+
+async def test_the_start_follows_that_of_the_log(broker: TestBroker, share: ShareClient) -> None:
+    await share.produce([b"a"], [b"b"], [b"c"])
+    assert broker.parts is not None
+    broker.parts.partitions.expect("t", 0).log.delete_records(2)
+    member = Member(GROUP)
+
+    # The first answer is empty: its fetch finds that its offset has gone.
+    assert [] == acquired(await share.share_fetch(member, max_wait_ms=LONG_MS))
+    assert [(2, 2, 1)] == acquired(await share.share_fetch(member, max_wait_ms=LONG_MS))
+
+
+async def test_a_deleted_topic_ends_a_wait(broker: TestBroker, share: ShareClient) -> None:
+    """
+    And its state is deleted.
+    """
+    second = await share.another()
+    await share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+    await waiting(broker)
+
+    request = DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000)
+    await second.client.ask(request, 5)
+
+    (topic,) = (await share.client.receive()).responses
+    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == topic.partitions[0].error_code
+    assert broker.parts is not None
+    (shard,) = broker.parts.shares.shards
+    assert not shard.state.known
+    await second.close()
+
+
+async def test_a_state_that_was_never_initialized_serves_nobody(broker: TestBroker) -> None:
+    """
+    Kafka's own error for that is the unknown one.
+    """
+    share = await ShareClient.of(broker.port, "t")
+    answer = await share.share_fetch(Member("nobody"), max_wait_ms=LONG_MS)
+    await share.close()
+
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.responses[0].partitions[0].error_code
+
+
+async def test_only_news_are_answered(broker: TestBroker, share: ShareClient) -> None:
+    """
+    The first answer has every partition that was looked at; later ones have those with records,
+    errors or results.
+    """
+    member = Member(GROUP)
+    missing = await share.share_fetch(member, partitions=[0, 7])
+    assert {0: 0, 7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}.items() >= {
+        each.partition_index: each.error_code for each in missing.responses[0].partitions
+    }.items()
+    again = await share.share_fetch(member, partitions=[])
+    assert [7] == [each.partition_index for each in again.responses[0].partitions]
+    forgotten = await share.share_fetch(member, partitions=[], forgotten=[7])
+    assert [] == forgotten.responses
+
+
+@pytest.mark.parametrize(
+    ("reset", "expected"),
+    [("earliest", [(0, 1, 1)]), ("latest", []), ("by_duration:PT10S", [(1, 1, 1)])],
+)
+async def test_a_new_group_begins_where_its_config_says(
+    broker: TestBroker, reset: str, expected: list[Any]
+) -> None:
+    share = await ShareClient.of(broker.port, "t")
+    await share.initialize(GROUP)
+    assert broker.parts is not None
+    broker.parts.image.configs[ResourceType.GROUP, GROUP] = {"share.auto.offset.reset": reset}
+    for age_ms in (60_000, 5000):
+        record = SimpleRecord(START_MS - age_ms, None, b"v")
+        await share.produce_bytes(build_batch([record]))
+    member = Member(GROUP)
+    answer = await share.share_fetch(member, max_wait_ms=LONG_MS if expected else 0)
+    await share.close()
+
+    assert expected == acquired(answer)
+
+
+async def test_states_are_written_anew_and_older_records_deleted(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    Every five minutes; what is left tells the same after a restart.
+    """
+    await share.produce([b"a"], [b"b"])
+    member = Member(GROUP)
+    await share.share_fetch(member, max_wait_ms=LONG_MS)
+    await share.share_acknowledge(member, [(0, 0, [1])])
+    assert broker.parts is not None
+    log = broker.parts.partitions.expect(SHARE_GROUP_STATE_TOPIC, 0).log
+
+    for _ in range(3):
+        await pass_time(broker, 301)
+        await share.share_fetch(member)
+
+    assert log.log_start_offset > 2
+    before = await share.read(GROUP, -1)
+    assert before.state_batches
+    (shard,) = broker.parts.shares.shards
+    broker.parts.shares.shards.elect(shard.log.partition)
+    shards = broker.parts.shares.shards
+    await until(lambda: all(each.log.is_open for each in shards))
+    assert before == await share.read(GROUP, -1)
+
+
+async def test_a_deleted_topic_leaves_nothing(broker: TestBroker, share: ShareClient) -> None:
+    await share.share_fetch(Member(GROUP), max_wait_ms=0)
+    assert 1 == broker.metrics.value("share_partitions")
+
+    await share.client.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
+
+    assert 0 == broker.metrics.value("share_partitions")
+
+
+async def test_cold_pages_are_read_in_a_thread(broker: TestBroker, share: ShareClient) -> None:
+    """
+    A fetch that comes meanwhile has its turn after that.
+    """
+    await share.produce([b"a"], [b"b"])
+    one, other = Member(GROUP, "one"), Member(GROUP, "other")
+    await share.share_fetch(one, max_records=0)
+    second = await share.another()
+    await second.share_fetch(other, max_records=0)
+    assert isinstance(broker.files, MemoryFiles)
+    broker.files.is_cold = True
+
+    await share.send_share_fetch(one, max_records=1, max_wait_ms=LONG_MS)
+    await second.send_share_fetch(other, max_records=1, max_wait_ms=LONG_MS)
+    answers = [acquired(await each.client.receive()) for each in (share, second)]
+
+    assert [[(0, 0, 1)], [(1, 1, 1)]] == sorted(answers)
+    await second.close()
+
+
+async def test_partitions_are_first_by_turns(broker: TestBroker) -> None:
+    share = await ShareClient.of(broker.port, "two", 2)
+    for partition in range(2):
+        await share.initialize(GROUP, 0, partition=partition)
+        await share.produce(*[[b"v"]] * 4, partition=partition)
+    member = Member(GROUP)
+    await share.share_fetch(member, partitions=[0, 1], max_wait_ms=LONG_MS, max_records=1)
+    seen = set()
+
+    for _ in range(4):
+        answer = await share.share_fetch(member, partitions=[], max_records=1)
+        ((partition,),) = (topic.partitions for topic in answer.responses)
+        seen.add(partition.partition_index)
+    await share.close()
+
+    assert {0, 1} == seen
+
+
+async def test_a_request_that_renews_fetches_nothing(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    And may not ask for anything.
+    """
+    await share.produce([b"a"], [b"b"])
+    member = Member(GROUP)
+    await share.share_fetch(member, max_records=1, max_wait_ms=LONG_MS)
+    nothing: dict[str, Any] = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait_ms": 0}
+
+    answer = await share.share_fetch(member, [(0, 0, [4])], is_renew_ack=True, **nothing)
+    assert [] == acquired(answer)
+    assert 0 == answer.responses[0].partitions[0].acknowledge_error_code
+    for name in nothing:
+        wrong = {**nothing, name: 1}
+        refused = await share.share_fetch(member, [(0, 0, [4])], is_renew_ack=True, **wrong)
+        assert ErrorCode.INVALID_REQUEST == refused.error_code
+        member.epoch -= 1
+
+
+async def test_a_member_needs_an_id_and_a_group(broker: TestBroker, share: ShareClient) -> None:
+    for member in (Member(GROUP, ""), Member(GROUP, "m" * 37), Member(GROUP, None), Member(None)):
+        assert ErrorCode.INVALID_REQUEST == (await share.share_fetch(member)).error_code
+        answer = await share.share_acknowledge(member, [(0, 0, [1])])
+        assert ErrorCode.INVALID_REQUEST == answer.error_code
+
+
+async def test_a_session_is_begun_by_a_fetch_without_acknowledgements(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    answer = await share.share_acknowledge(Member(GROUP), [(0, 0, [1])])
+    assert ErrorCode.INVALID_SHARE_SESSION_EPOCH == answer.error_code
+    answer = await share.share_fetch(Member(GROUP), [(0, 0, [1])])
+    assert ErrorCode.INVALID_REQUEST == answer.error_code
+    answer = await share.share_acknowledge(Member(GROUP), [(0, 0, [1])], epoch=1)
+    assert ErrorCode.SHARE_SESSION_NOT_FOUND == answer.error_code
+
+
+@pytest.mark.parametrize(
+    "acknowledged",
+    [
+        [(1, 0, [1])],
+        [(0, 0, [])],
+        [(0, 1, [1, 1, 1])],
+        [(0, 0, [5])],
+        [(0, 0, [-1])],
+        [(0, 0, [4])],
+        [(1, 1, [1]), (0, 0, [1])],
+    ],
+)
+async def test_acknowledgements_that_say_nothing_are_refused(
+    broker: TestBroker, share: ShareClient, acknowledged: list[Any]
+) -> None:
+    await share.produce([b"a", b"b"])
+    member = Member(GROUP)
+    await share.share_fetch(member, max_wait_ms=LONG_MS)
+
+    answer = await share.share_acknowledge(member, acknowledged)
+
+    assert ErrorCode.INVALID_REQUEST == code_of(answer)
+    assert answer.responses[0].partitions[0].error_message is None
+    assert 0 == code_of(await share.share_acknowledge(member, [(0, 1, [1])]))
+
+
+async def test_a_group_that_reads_committed_records_gets_no_aborted_ones(
+    broker: TestBroker,
+) -> None:
+    """
+    They are done, and the records that are sent begin behind them.
+    """
+    await prepare(broker, 1)
+    assert broker.parts is not None
+    committed = {"share.isolation.level": "read_committed"}
+    broker.parts.image.configs[ResourceType.GROUP, GROUP] = committed
+    share = await ShareClient.of(broker.port, TOPIC)
+    await share.initialize(GROUP, 0)
+    async with await broker.client() as wire:
+        producer = Client(wire, SECOND)
+        await producer.init()
+        for value, is_committed in [("a", False), ("b", True), ("c", False), ("d", True)]:
+            await producer.produce(value)
+            await producer.end(commit=is_committed)
+        await producer.produce("open")
+    member = Member(GROUP)
+
+    answer = await share.share_fetch(member, max_wait_ms=LONG_MS)
+    again = await share.share_fetch(member)
+    await share.close()
+
+    # Each value is followed by a marker; the first one of the answer is behind an aborted batch.
+    assert [(1, 3, 1), (5, 7, 1)] == acquired(answer)
+    assert b"a" not in values(answer)
+    assert b"b" in values(answer)
+    assert [] == acquired(again)
+
+
+@pytest.mark.broker(
+    log_flush_interval_messages="1", share_coordinator_state_topic_num_partitions="1"
+)
+async def test_an_acknowledgement_that_is_being_written_excludes_others(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    Until the disk has it.
+    """
+    await share.produce([b"a", b"b"])
+    member = Member(GROUP)
+    await share.share_fetch(member, max_wait_ms=LONG_MS)
+
+    for _ in range(2):
+        share.send_share_acknowledge(member, [(0, 0, [1])])
+    codes = [code_of(await share.client.receive()) for _ in range(2)]
+
+    assert [0, ErrorCode.INVALID_RECORD_STATE] == codes
+    assert 0 == code_of(await share.share_acknowledge(member, [(1, 1, [2])]))
+    assert [(1, 1, 2)] == acquired(await share.share_fetch(member))
+
+
+async def test_a_stop_answers_fetches_that_wait(broker: TestBroker, share: ShareClient) -> None:
+    await share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+    await waiting(broker)
+
+    await broker.stop()
+
+    assert [] == acquired(await share.client.receive())

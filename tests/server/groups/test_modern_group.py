@@ -54,6 +54,89 @@ def records(
     What Kafka would have written of a group with these members.
     """
     match group_type:
+        case GroupType.CONSUMER:
+            return [
+                (
+                    key(schemas.ConsumerGroupMetadataKey, GROUP),
+                    value(schemas.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=99)),
+                ),
+                (
+                    key(schemas.ConsumerGroupTargetAssignmentMetadataKey, GROUP),
+                    value(
+                        schemas.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=target)
+                    ),
+                ),
+                (
+                    key(schemas.ConsumerGroupRegularExpressionKey, GROUP, "r.*"),
+                    value(
+                        schemas.ConsumerGroupRegularExpressionValue(
+                            topics=["r1"], version=1, timestamp=1
+                        )
+                    ),
+                ),
+                *(
+                    pair
+                    for m in members
+                    for pair in (
+                        (
+                            key(schemas.ConsumerGroupMemberMetadataKey, GROUP, m),
+                            value(
+                                schemas.ConsumerGroupMemberMetadataValue(
+                                    instance_id=None,
+                                    rack_id=None,
+                                    client_id="c",
+                                    client_host="/h",
+                                    subscribed_topic_names=list(topics),
+                                    subscribed_topic_regex=None,
+                                    server_assignor=None,
+                                    classic_member_metadata=None,
+                                )
+                            ),
+                        ),
+                        (
+                            key(schemas.ConsumerGroupTargetAssignmentMemberKey, GROUP, m),
+                            value(
+                                schemas.ConsumerGroupTargetAssignmentMemberValue(
+                                    topic_partitions=[]
+                                )
+                            ),
+                        ),
+                        (
+                            key(schemas.ConsumerGroupCurrentMemberAssignmentKey, GROUP, m),
+                            value(
+                                schemas.ConsumerGroupCurrentMemberAssignmentValue(
+                                    member_epoch=member_epoch,
+                                    previous_member_epoch=0,
+                                    state=member_state,
+                                    assigned_partitions=[],
+                                    partitions_pending_revocation=[],
+                                )
+                            ),
+                        ),
+                    )
+                ),
+            ]
+        case GroupType.SHARE:
+            return [
+                (
+                    key(schemas.ShareGroupMetadataKey, GROUP),
+                    value(schemas.ShareGroupMetadataValue(epoch=epoch, metadata_hash=99)),
+                ),
+                *(
+                    (
+                        key(schemas.ShareGroupMemberMetadataKey, GROUP, m),
+                        value(
+                            schemas.ShareGroupMemberMetadataValue(
+                                rack_id=None,
+                                client_id="c",
+                                client_host="/h",
+                                subscribed_topic_names=list(topics),
+                            )
+                        ),
+                    )
+                    for m in members
+                ),
+            ]
         case _:
             return [
                 (
@@ -121,6 +204,11 @@ def test_a_group_of_another_protocol_is_listed(group_type: GroupType) -> None:
 @pytest.mark.parametrize(
     ("group_type", "members", "facts", "expected"),
     [
+        (GroupType.CONSUMER, [], {}, "Empty"),
+        (GroupType.CONSUMER, ["m"], {}, "Stable"),
+        (GroupType.CONSUMER, ["m"], {"epoch": 4}, "Assigning"),
+        (GroupType.CONSUMER, ["m"], {"member_epoch": 2}, "Reconciling"),
+        (GroupType.CONSUMER, ["m"], {"member_state": 1}, "Reconciling"),
         (GroupType.STREAMS, [], {}, "Empty"),
         (GroupType.STREAMS, ["m"], {}, "NotReady"),
     ],

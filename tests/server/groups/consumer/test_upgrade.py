@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, GroupMaxSizeReached
+from barnabas.server.groups.assignors.java_order.timeline import timeline_order
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.classic.subscriptions import assignment_bytes
@@ -62,7 +63,7 @@ def test_the_members_go_on_from_where_they_are() -> None:
 def test_the_records_of_an_upgrade_have_an_order() -> None:
     c = ConsumerCoordination()
     c.create("t", 4)
-    a, b = classic(c, [0, 1], [2, 3])
+    a, b = timeline_order(classic(c, [0, 1], [2, 3]), 2)
 
     c.enter("new", ["t"])
 

@@ -18,12 +18,17 @@ from tests.support.both_brokers import BothBrokers
 
 TOPIC, GROUP = "shared", "modern"
 RECORDS = 10
-SESSION_TIMEOUT = 45.0
+SESSION_TIMEOUT = 6.0
 
 
 @pytest.fixture
 def both(tmp_path: Path) -> Iterator[BothBrokers]:
-    settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
+    settings = {
+        "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.min.session.timeout.ms": "1000",
+        "group.consumer.session.timeout.ms": str(int(SESSION_TIMEOUT * 1000)),
+        "offsets.topic.num.partitions": "1",
+    }
     with BothBrokers.in_turn(tmp_path, settings) as both:
         yield both
 

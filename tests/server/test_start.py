@@ -18,7 +18,7 @@ main()
 """
 HANDLERS = "barnabas.server.handlers"
 MESSAGES = "barnabas.protocol.messages"
-MOST_OWN = 232
+MOST_OWN = 236
 
 
 class Watched(Barnabas):

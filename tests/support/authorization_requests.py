@@ -49,6 +49,8 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
 )
+from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from barnabas.protocol.messages.create_delegation_token import (
     CreatableRenewers,
@@ -322,6 +324,21 @@ def _sync_group(version: int, _ids: Ids) -> Iterator[Message]:
 def _heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
     for group in (OPEN, OTHER):
         yield HeartbeatRequest(group_id=group, generation_id=1, member_id="nobody")
+
+
+def _consumer_group_heartbeat(version: int, _ids: Ids) -> Iterator[Message]:
+    for group in (OPEN, OTHER):
+        yield ConsumerGroupHeartbeatRequest(group_id=group, member_id="nobody", member_epoch=1)
+    for topic in (OPEN, OTHER, MISSING):
+        yield ConsumerGroupHeartbeatRequest(
+            group_id=OPEN, member_id="nobody", member_epoch=1, subscribed_topic_names=[topic]
+        )
+
+
+def _consumer_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield ConsumerGroupDescribeRequest(
+        group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
+    )
 
 
 def _leave_group(version: int, _ids: Ids) -> Iterator[Message]:
@@ -799,6 +816,8 @@ MAKERS: Final[Mapping[type[Message], Make]] = {
     FindCoordinatorRequest: _find_coordinator,
     JoinGroupRequest: _join_group,
     HeartbeatRequest: _heartbeat,
+    ConsumerGroupHeartbeatRequest: _consumer_group_heartbeat,
+    ConsumerGroupDescribeRequest: _consumer_group_describe,
     LeaveGroupRequest: _leave_group,
     SyncGroupRequest: _sync_group,
     DescribeGroupsRequest: _describe_groups,

@@ -139,14 +139,17 @@ class Coordination:
         self.topics = TopicTable()
         self.group_configs: dict[str, GroupConfig] = {}
         self.executor = Work(self.write)
-        self.state = self.new_state(self.queue)
+        self.subscribed = SubscribedTopics(self.topics)
+        self.state = self.new_state(self.queue, self.subscribed)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.batches: list[list[Record]] = []
         self.append_error: ErrorCode | None = None
         self.is_slow = False
         self._uncommitted: list[Callable[[ErrorCode | None], None]] = []
 
-    def new_state(self, queue: TimerQueue[TimerKey, Operation]) -> ShardState:
+    def new_state(
+        self, queue: TimerQueue[TimerKey, Operation], subscribed: SubscribedTopics | None = None
+    ) -> ShardState:
         """
         The state of an empty log.
         """
@@ -154,7 +157,7 @@ class Coordination:
             queue,
             self.options,
             executor=self.executor,
-            topics=SubscribedTopics(self.topics),
+            topics=subscribed or SubscribedTopics(self.topics),
             config_of=lambda group_id: self.group_configs.get(group_id, GroupConfig()),
             memory=self.memory,
         )
@@ -229,7 +232,8 @@ class Coordination:
 
     def restart(self) -> None:
         self.queue.clear()
-        self.state = self.new_state(self.queue)
+        self.subscribed = SubscribedTopics(self.topics)
+        self.state = self.new_state(self.queue, self.subscribed)
         for offset, (key, value) in enumerate(self.log):
             record = decode_record(key, value)
             assert record is not None

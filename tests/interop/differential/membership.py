@@ -48,7 +48,7 @@ CLIENT_ID: Final = "t"
 """That of ``WireClient``: ids of classic members begin with it."""
 SUBSCRIPTION_VERSION: Final = 3
 LONGEST_JOIN_MS: Final = 5_000
-"""The time that a JoinGroup waits for members that never come."""
+"""Members that do not come are waited for this long: some never do."""
 UNKNOWN_MEMBER_ID: Final = 25
 MEMBER_ID_REQUIRED: Final = 79
 

@@ -12,6 +12,7 @@ import pytest
 
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Array, Message, Struct, fields
+from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from barnabas.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from barnabas.protocol.messages.describe_delegation_token import (
     DescribeDelegationTokenRequest,
@@ -38,6 +39,7 @@ pytestmark = pytest.mark.broker(
 TELL_WHAT_IS_ALLOWED: Final = frozenset(
     api.key
     for api in (
+        apis.CONSUMER_GROUP_DESCRIBE,
         apis.DESCRIBE_CLUSTER,
         apis.DESCRIBE_GROUPS,
         apis.DESCRIBE_TOPIC_PARTITIONS,
@@ -48,6 +50,7 @@ TELL_WHAT_IS_ALLOWED: Final = frozenset(
 The APIs whose clients may ask for all operations that they are allowed.
 """
 NOT_ASKED_HERE: Final[Mapping[type[Message], Permission]] = {
+    ConsumerGroupDescribeRequest: DESCRIBE_TOPIC,  # of members that have partitions
     FetchRequest: CLUSTER_ACTION,  # by followers
     FindCoordinatorRequest: CLUSTER_ACTION,  # for share groups
     DescribeTransactionsRequest: DESCRIBE_TOPIC,  # within an open transaction

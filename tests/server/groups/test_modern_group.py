@@ -19,17 +19,17 @@ from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.describing import describe, listed
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord, Role, encode_key
 from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.groups.records import decode_record
-from barnabas.server.groups.shard_state import MODERN_SESSION_TIMEOUT_MS
+from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, Coordination
 from tests.support.some import some
 
-TYPES = [GroupType.SHARE, GroupType.STREAMS]
+SESSION_TIMEOUT_MS = 45_000
+TYPES = [GroupType.STREAMS]
 
 
 def key(schema: type[Any], *strings: str) -> bytes:
@@ -180,9 +180,9 @@ def coordination(group_type: GroupType, *members: str, **facts: Any) -> Coordina
     return c
 
 
-def the_group(c: Coordination) -> ModernGroup | ConsumerGroup | StreamsGroup:
+def the_group(c: Coordination) -> ShareGroup | ConsumerGroup | StreamsGroup:
     group = c.state.groups.get(GROUP)
-    assert isinstance(group, ModernGroup | ConsumerGroup | StreamsGroup)
+    assert isinstance(group, ShareGroup | ConsumerGroup | StreamsGroup)
     return group
 
 
@@ -210,8 +210,6 @@ def test_a_group_of_another_protocol_is_listed(group_type: GroupType) -> None:
         (GroupType.CONSUMER, ["m"], {"epoch": 4}, "Assigning"),
         (GroupType.CONSUMER, ["m"], {"member_epoch": 2}, "Reconciling"),
         (GroupType.CONSUMER, ["m"], {"member_state": 1}, "Reconciling"),
-        (GroupType.SHARE, [], {}, "Empty"),
-        (GroupType.SHARE, ["m"], {}, "Stable"),
         (GroupType.STREAMS, [], {}, "Empty"),
         (GroupType.STREAMS, ["m"], {}, "NotReady"),
     ],
@@ -407,7 +405,7 @@ def test_its_members_go_when_their_sessions_run_out(group_type: GroupType) -> No
     """
     c = coordination(group_type, "m", "n")
 
-    c.advance(MODERN_SESSION_TIMEOUT_MS - 1)
+    c.advance(SESSION_TIMEOUT_MS - 1)
     assert ["m", "n"] == list(the_group(c).members)
     c.advance(1)
 

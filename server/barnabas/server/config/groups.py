@@ -7,6 +7,7 @@ A group has its own value of an option, or that of the broker's option of the sa
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from barnabas.storage.config.option_values import ConfigError, Validator
@@ -27,6 +28,8 @@ _DURATION: Final = re.compile(
 )
 _RESETS: Final = ("earliest", "latest")
 
+_NO_LIMIT: Final = ""
+_STANDBYS: Final = "streams.num.standby.replicas"
 _MOST_STANDBYS: Final = "group.streams.max.standby.replicas"
 _BOUNDED: Final = (
     "consumer.heartbeat.interval.ms",
@@ -191,7 +194,7 @@ class GroupConfig(ConsumerGroupOptions, ShareGroupOptions, StreamsGroupOptions):
 
     def check_limits(self, broker: Options) -> None:
         """
-        See whether the values are consistent, and within what the broker allows to any group.
+        See whether the values are within what the broker allows to any group, and fit together.
 
         Args:
             broker: has options named like those here, for the least and the largest values.
@@ -200,20 +203,40 @@ class GroupConfig(ConsumerGroupOptions, ShareGroupOptions, StreamsGroupOptions):
             ConfigError: they are not.
         """
         for name in _BOUNDED:
-            kind, _, what = name.partition(".")
             value = getattr(self, name.replace(".", "_"))
-            least, most = f"group.{kind}.min.{what}", f"group.{kind}.max.{what}"
+            least, most = _limits(name)
             if value < getattr(broker, least.replace(".", "_"), value):
                 raise ConfigError(f"{name} must be greater than or equal to {least}")
             if value > getattr(broker, most.replace(".", "_"), value):
                 raise ConfigError(f"{name} must be less than or equal to {most}")
         if self.streams_num_standby_replicas > getattr(broker, _MOST_STANDBYS.replace(".", "_")):
-            raise ConfigError(
-                f"streams.num.standby.replicas must be less than or equal to {_MOST_STANDBYS}"
-            )
+            raise ConfigError(f"{_STANDBYS} must be less than or equal to {_MOST_STANDBYS}")
         for kind in ("consumer", "share", "streams"):
             timeout = getattr(self, f"{kind}_session_timeout_ms")
             if timeout <= getattr(self, f"{kind}_heartbeat_interval_ms"):
                 raise ConfigError(
                     f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms"
                 )
+
+
+def within_limits(stored: Mapping[str, str], broker: Options) -> dict[str, str]:
+    """
+    The options of a group, those outside of what the broker allows now at its limits.
+    """
+    texts = dict(stored)
+    limits = {name: _limits(name) for name in _BOUNDED}
+    limits[_STANDBYS] = (_NO_LIMIT, _MOST_STANDBYS)
+    for name in texts.keys() & limits.keys():
+        least, most = limits[name]
+        value = int(texts[name])
+        value = max(value, getattr(broker, least.replace(".", "_"), value))
+        texts[name] = str(min(value, getattr(broker, most.replace(".", "_"), value)))
+    return texts
+
+
+def _limits(name: str) -> tuple[str, str]:
+    """
+    The broker's options with the least and the largest value of an option.
+    """
+    kind, _, what = name.partition(".")
+    return f"group.{kind}.min.{what}", f"group.{kind}.max.{what}"

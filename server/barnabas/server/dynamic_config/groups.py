@@ -9,7 +9,7 @@ from typing import Any
 
 from barnabas.server.cluster.image import MetadataImage, ResourceType
 from barnabas.server.config import BrokerConfig
-from barnabas.server.config.groups import GroupConfig
+from barnabas.server.config.groups import GroupConfig, within_limits
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 
 
@@ -49,7 +49,8 @@ class GroupConfigs:
         known = self._own.get(group_id)
         if known is None or known[0] != stored:
             # Copied, since the image changes its mappings in place.
-            known = (dict(stored), GroupConfig.parse(self._inherited | dict(stored)))
+            effective = within_limits(stored, self._brokers.current())
+            known = (dict(stored), GroupConfig.parse(self._inherited | effective))
             self._own[group_id] = known
         return known[1]
 

@@ -11,13 +11,13 @@ from barnabas.protocol.errors import GroupIdNotFound
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.persistence import restored_group
 from barnabas.server.groups.records import GroupRecord
+from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.streams.group import StreamsGroup
 
-Group: TypeAlias = ClassicGroup | ConsumerGroup | ModernGroup | StreamsGroup
+Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 
 
 class Groups:
@@ -97,6 +97,29 @@ class Groups:
             raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
         return group
 
+    def expect_share(self, group_id: str) -> ShareGroup:
+        """
+        The group, which must be a share group.
+
+        Raises:
+            GroupIdNotFound: it does not exist, or is of another type.
+        """
+        if group_id not in self._groups:
+            raise GroupIdNotFound(f"Share group {group_id} not found.")
+        return self.find_share(group_id)
+
+    def find_share(self, group_id: str) -> ShareGroup:
+        """
+        The share group, for those that look at it.
+
+        Raises:
+            GroupIdNotFound: it does not exist, or is of another type.
+        """
+        group = self.expect(group_id)
+        if not isinstance(group, ShareGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a share group.")
+        return group
+
     def expect_streams(self, group_id: str) -> StreamsGroup:
         """
         The group, which must be of the streams protocol.
@@ -172,9 +195,9 @@ class Groups:
             self.create_classic(group_id, now_ms)
 
 
-def _new_group(record: ModernRecord) -> ConsumerGroup | ModernGroup | StreamsGroup:
+def _new_group(record: ModernRecord) -> ConsumerGroup | ShareGroup | StreamsGroup:
     if record.group_type is GroupType.CONSUMER:
         return ConsumerGroup(record.group_id)
-    if record.group_type is GroupType.STREAMS:
-        return StreamsGroup(record.group_id)
-    return ModernGroup(record.group_id, record.group_type)
+    if record.group_type is GroupType.SHARE:
+        return ShareGroup(record.group_id)
+    return StreamsGroup(record.group_id)

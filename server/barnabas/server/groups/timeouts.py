@@ -14,6 +14,7 @@ class Timeout(Enum):
     """
 
     SESSION = "session"  # the next heartbeat of a member
+    HEARTBEAT = "heartbeat"  # the same, in a classic group
     JOIN = "join"  # the JoinGroups of the members
     SYNC = "sync"  # the SyncGroups of the members
     REBALANCE = "rebalance"  # the revocation of partitions by a member

@@ -18,6 +18,7 @@ from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
 from barnabas.server.security.host_address import host_address
 
@@ -25,7 +26,7 @@ from barnabas.server.security.host_address import host_address
 @handles(ConsumerGroupHeartbeatRequest, needs=asks(READ_GROUP, DESCRIBE_TOPIC))
 def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, context: RequestContext
-) -> ConsumerGroupHeartbeatResponse | Delayed:
+) -> Steps[ConsumerGroupHeartbeatResponse | Delayed]:
     """
     Hand the heartbeat to the coordinator. A client may subscribe to topics only that it may
     describe; a regular expression matches no others.
@@ -33,6 +34,7 @@ def consumer_group_heartbeat(
     check_protocol(context, GroupType.CONSUMER, GROUP_VERSION)
     context.require(READ_GROUP, request.group_id)
     for topic in dict.fromkeys(request.subscribed_topic_names or ()):
+        yield
         if not context.allows(DESCRIBE_TOPIC, topic):
             return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return context.broker.groups.consumer_heartbeat(request, caller_of(context))

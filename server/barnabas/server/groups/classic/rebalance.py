@@ -75,7 +75,7 @@ class Rebalance:
         Remove a member or a pending id after *timeout_ms*, unless its session is prolonged.
         """
         self._timers.schedule(
-            (Timeout.SESSION, group.group_id, member_id),
+            (Timeout.HEARTBEAT, group.group_id, member_id),
             timeout_ms,
             partial(self._session_ran_out, group.group_id, member_id),
         )
@@ -84,7 +84,7 @@ class Rebalance:
         """
         End the session of a member.
         """
-        self._timers.cancel((Timeout.SESSION, group.group_id, member_id))
+        self._timers.cancel((Timeout.HEARTBEAT, group.group_id, member_id))
 
     def watch_all(self, group: ClassicGroup) -> None:
         """
@@ -230,7 +230,10 @@ class Rebalance:
 
     def _joins_ran_out(self, group_id: str, now_ms: int) -> GroupResult:
         group = self._groups.get_classic(group_id)
-        return NOTHING if group is None else self.complete_join(group, now_ms)
+        if group is None or group.state is not S.PREPARING_REBALANCE:
+            # The group was one of consumers meanwhile, and its round of joins is over.
+            return NOTHING
+        return self.complete_join(group, now_ms)
 
     def _wait_for_more(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
         self._timers.schedule(

@@ -128,11 +128,13 @@ class ClassicMembers:
         ):
             reply(join_error(member_id, ErrorCode.MEMBER_ID_REQUIRED))
             return NOTHING
-        subscription = _subscription_of(protocols)
         records: list[Record] = []
         before = self._member_of(group, request, member_id, records)
+        subscription = _subscription_of(protocols)
         static = group.static_member(request.group_instance_id)
-        is_downgrade = static is not None and self._migration.can_downgrade_replacing(group, static)
+        is_downgrade = static is not None and self._migration.can_downgrade_replacing(
+            group, static, protocols
+        )
         member = _updated(before, request, protocols, subscription, caller)
         if member != before:
             records.append(member_record(group.group_id, member))
@@ -140,7 +142,7 @@ class ClassicMembers:
             group, before, member, caller=caller, now_ms=now_ms, records=records
         )
         is_changed = member.topic_names != before.topic_names or regex is not RegexUpdate.NONE
-        change = self._rebalancing.change_of(group, before, member)
+        change = self._rebalancing.change_of(group, before, member, subscription.topics)
         epoch = self._rebalancing.next_epoch(group, change, records, must_bump=is_changed)
         must_rebalance = group.assignment_epoch < epoch
         if not is_downgrade:
@@ -158,9 +160,11 @@ class ClassicMembers:
             )
         answer = _joined(member)
         if not is_downgrade:
-            return CoordinatorResult(
-                records=records, on_append=self._answering(group, member, answer, reply)
-            )
+            appended = self._answering(group, member, answer, reply)
+            if not records:
+                appended(None, now_ms)
+                return NOTHING
+            return CoordinatorResult(records=records, on_append=appended)
         assert static is not None
         reason = f"Downgrade group {group.group_id} from consumer to classic with stale assignment."
         result = self._migration.downgrade_replacing(
@@ -171,7 +175,8 @@ class ClassicMembers:
             reason=reason if must_rebalance else None,
             now_ms=now_ms,
         )
-        return _also(result, answer, reply)
+        self._sessions.end(group.group_id, group.members)
+        return self._also_answering(result, group, answer, reply)
 
     def _check_join(
         self, group: ConsumerGroup, request: JoinGroupRequest, protocols: Protocols, member_id: str
@@ -242,6 +247,29 @@ class ClassicMembers:
             reply(answer)
 
         return appended
+
+    def _also_answering(
+        self,
+        result: GroupResult,
+        group: ConsumerGroup,
+        answer: JoinGroupResponse,
+        reply: JoinReply,
+    ) -> GroupResult:
+        """
+        The result of a change of the protocol, whose append answers a JoinGroup as well.
+        """
+        before = result.on_append
+        assert before is not None
+
+        def appended(error: ErrorCode | None, now_ms: int) -> None:
+            before(error, now_ms)
+            if error is None:
+                reply(answer)
+            else:
+                self._sessions.stay(group.group_id, group.members.values())
+                reply(join_error(NO_MEMBER_ID, error))
+
+        return replace(result, on_append=appended)
 
     # SyncGroup, Heartbeat, LeaveGroup
 
@@ -385,10 +413,12 @@ def _updated(
     subscription: ConsumerProtocolSubscription,
     caller: Caller,
 ) -> ConsumerGroupMember:
-    timeout_ms = request.rebalance_timeout_ms
+    # v0 has only one timeout.
+    timeout_ms = request.rebalance_timeout_ms if caller.version else request.session_timeout_ms
+    instance_id = request.group_instance_id
     return replace(
         member,
-        instance_id=request.group_instance_id or member.instance_id,
+        instance_id=member.instance_id if instance_id is None else instance_id,
         rack_id=subscription.rack_id or member.rack_id,
         rebalance_timeout_ms=(
             member.rebalance_timeout_ms if timeout_ms == NOT_SENT else timeout_ms
@@ -416,17 +446,3 @@ def _joined(member: ConsumerGroupMember) -> JoinGroupResponse:
         member_id=member.member_id,
         members=[],
     )
-
-
-def _also(result: GroupResult, answer: JoinGroupResponse, reply: JoinReply) -> GroupResult:
-    """
-    The result, whose append answers a JoinGroup as well.
-    """
-    before = result.on_append
-    assert before is not None
-
-    def appended(error: ErrorCode | None, now_ms: int) -> None:
-        before(error, now_ms)
-        reply(answer if error is None else join_error(NO_MEMBER_ID, error))
-
-    return replace(result, on_append=appended)

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.structs import replace
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
@@ -44,7 +46,24 @@ class Fencing:
         if not members:
             return NOTHING
         if self._migration.can_downgrade(group, members):
-            return self._migration.downgrade_without(group, members, now_ms)
+            ended: Collection[ConsumerGroupMember] = group.members.values()
+            result = self._migration.downgrade_without(group, members, now_ms)
+        else:
+            ended = members
+            result = self._without(group, members)
+        # All members stay if this cannot be written.
+        self._sessions.end(group.group_id, [member.member_id for member in ended])
+        before = result.on_append
+
+        def written(error: ErrorCode | None, now_ms: int) -> None:
+            if before is not None:
+                before(error, now_ms)
+            if error is not None:
+                self._sessions.stay(group.group_id, ended)
+
+        return replace(result, on_append=written)
+
+    def _without(self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> GroupResult:
         records: list[Record] = []
         for member in members:
             records += member_tombstones(group.group_id, member.member_id)
@@ -61,5 +80,4 @@ class Fencing:
         records.append(epoch_record(group.group_id, epoch, metadata_hash))
         member_ids = [member.member_id for member in members]
         log.info("Group %s: epoch %d begins without %s", group.group_id, epoch, member_ids)
-        self._sessions.end(group.group_id, member_ids)
         return CoordinatorResult(records=records)

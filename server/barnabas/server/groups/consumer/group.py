@@ -28,14 +28,12 @@ from barnabas.server.groups.consumer.member import (
     ConsumerGroupMember,
 )
 from barnabas.server.groups.consumer.records import (
-    ResolvedRegex,
     Target,
     group_tombstones,
     target_of,
     with_assignment,
     with_subscription,
 )
-from barnabas.server.groups.consumer.subscriptions import Subscriptions
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.modern.epochs import (
     DELETED_ASSIGNMENT_EPOCH,
@@ -44,6 +42,7 @@ from barnabas.server.groups.modern.epochs import (
     OFFSETS_OF_MEMBERS_SINCE,
 )
 from barnabas.server.groups.modern.records import ModernRecord, Role
+from barnabas.server.groups.modern.subscriptions import ResolvedRegex, Subscriptions
 
 
 class ConsumerGroup:
@@ -137,7 +136,9 @@ class ConsumerGroup:
         """
         The assignor that most members ask for; None if no member asks for any.
         """
-        return most_voted(self.assignor_votes)
+        return most_voted(
+            timeline_order(self.assignor_votes, len(self.assignor_votes)), self.assignor_votes
+        )
 
     @property
     def classic_member_count(self) -> int:
@@ -397,6 +398,8 @@ class ConsumerGroup:
         before = self.members.get(member.member_id)
         if before is not None:
             self._uncount(before)
+            if before.instance_id != member.instance_id:
+                self._release_instance(before)
         self.members[member.member_id] = member
         self.largest_size = max(self.largest_size, len(self.members))
         self.subscriptions.add(member)
@@ -414,6 +417,9 @@ class ConsumerGroup:
     def _remove(self, member: ConsumerGroupMember) -> None:
         self._uncount(member)
         del self.members[member.member_id]
+        self._release_instance(member)
+
+    def _release_instance(self, member: ConsumerGroupMember) -> None:
         instance_id = member.instance_id
         if instance_id is not None and self.static_members.get(instance_id) == member.member_id:
             del self.static_members[instance_id]
@@ -500,12 +506,15 @@ def _epoch_name(member: ConsumerGroupMember) -> str:
     return "generation id" if member.is_classic else "member epoch"
 
 
-def most_voted(votes: Mapping[str, int]) -> str | None:
+def most_voted(names: Iterable[str], votes: Mapping[str, int]) -> str | None:
     """
-    The assignor with most votes; None if there are none.
+    The first assignor with most votes; None if there are none.
+
+    Args:
+        names: all that have votes, in the order of one of Kafka's maps.
     """
     most = max(votes.values(), default=0)
-    return next((name for name, count in votes.items() if count == most), None) if most else None
+    return next((name for name in names if votes[name] == most), None) if most else None
 
 
 def _subtract(counts: Counter[str], name: str) -> None:

@@ -36,7 +36,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.consumer.assignment import ASSIGNORS
+from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.fencing import Fencing
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import (
@@ -59,6 +59,7 @@ from barnabas.server.groups.consumer.records import (
 from barnabas.server.groups.consumer.regexes import Regexes, RegexUpdate
 from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.java_text import is_blank
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.records import GroupRecord, GroupResult, Record
 from barnabas.storage.uuids import random_uuid, uuid_text
@@ -267,7 +268,7 @@ class Heartbeats:
         regex = self._regexes.update(
             group, before, member, caller=caller, now_ms=now_ms, records=records
         )
-        change = self._rebalancing.change_of(group, before, member)
+        change = self._rebalancing.change_of(group, before, member, request.subscribed_topic_names)
         must_bump = has_new_names or regex is RegexUpdate.UPDATED_AND_RESOLVED
         epoch = self._rebalancing.next_epoch(group, change, records, must_bump=must_bump)
         target = self._rebalancing.target_of(group, change, epoch, records, now_ms=now_ms)
@@ -367,7 +368,7 @@ def check_heartbeat(
 
 
 def _check_text(text: str | None, sentence: str) -> None:
-    if text is not None and not text.strip():
+    if text is not None and is_blank(text):
         raise InvalidRequest(sentence)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Final
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.answers import join_error, sync_error
 from barnabas.server.groups.assignors.java_order.timeline import timeline_order
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.member import Member, MemberProtocol
+from barnabas.server.groups.classic.member import Member, MemberProtocol, Protocols
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.classic.subscriptions import (
@@ -193,20 +194,37 @@ class Migration:
         classic = group.classic_member_count - sum(member.is_classic for member in leaving)
         return 0 < left == classic and self._may_downgrade(group, left)
 
-    def can_downgrade_replacing(self, group: ConsumerGroup, replaced: ConsumerGroupMember) -> bool:
+    def can_downgrade_replacing(
+        self, group: ConsumerGroup, replaced: ConsumerGroupMember, protocols: Protocols
+    ) -> bool:
         """
         Whether the group becomes a classic one when a classic member takes the place of a static
         member.
+
+        Args:
+            protocols: those of the classic member.
         """
         is_last = group.classic_member_count == len(group.members) - 1 and not replaced.is_classic
-        return is_last and self._may_downgrade(group, len(group.members))
+        return is_last and self._may_downgrade(group, len(group.members), protocols)
 
-    def _may_downgrade(self, group: ConsumerGroup, size: int) -> bool:
+    def _may_downgrade(
+        self, group: ConsumerGroup, size: int, protocols: Iterable[tuple[str, bytes]] = ()
+    ) -> bool:
         if self._policy not in _DOWNGRADES:
             log.info("Group %s stays a consumer group: downgrades are disabled", group.group_id)
             return False
         if size > self._options.group_max_size:
             log.info("Group %s stays a consumer group: it is too large", group.group_id)
+            return False
+        classic = [
+            member.classic for member in group.members.values() if member.classic is not None
+        ]
+        try:
+            for _, metadata in chain(protocols, *(each.protocols for each in classic)):
+                version_of(metadata)
+        except DecodeError as error:
+            # In Kafka the last member of the consumer protocol could not leave.
+            log.info("Group %s stays a consumer group: %s", group.group_id, error)
             return False
         return True
 
@@ -282,8 +300,12 @@ class Migration:
         log.info("Group %s becomes a classic group", group.group_id)
 
         def written(error: ErrorCode | None, _now_ms: int) -> None:
-            if error is not None and self._groups.get(group.group_id) is after:
-                self._groups.put(group.group_id, group)
+            if error is None or self._groups.get(group.group_id) is not after:
+                return
+            self._groups.put(group.group_id, group)
+            for member in after.members.values():
+                after.answer_join(member, join_error(member.member_id, error))
+                after.answer_sync(member, sync_error(error))
 
         return CoordinatorResult(records=records, replay_records=False, on_append=written)
 

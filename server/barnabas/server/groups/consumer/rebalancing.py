@@ -14,7 +14,10 @@ from collections.abc import Sequence
 
 from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.groups.consumer.assignment import Change, new_target
+from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
+from barnabas.server.groups.assignors.java_order.hashing import string_hash
+from barnabas.server.groups.consumer import records as consumer_records
+from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.group import ConsumerGroup, most_voted
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.consumer.reconciliation import Goal, reconciled
@@ -27,6 +30,7 @@ from barnabas.server.groups.consumer.records import (
 from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.modern.epochs import may_assign
 from barnabas.server.groups.modern.sessions import ConfigOf
+from barnabas.server.groups.modern.target import Assignor, Change, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import Record
 
@@ -60,13 +64,18 @@ class Rebalancing:
         self._default_assignor = default_assignor
 
     def change_of(
-        self, group: ConsumerGroup, before: ConsumerGroupMember, after: ConsumerGroupMember
-    ) -> Change:
+        self,
+        group: ConsumerGroup,
+        before: ConsumerGroupMember,
+        after: ConsumerGroupMember,
+        names: Sequence[str] | None,
+    ) -> Change[ConsumerGroupMember]:
         """
         The change from one state of a member to the next.
 
         Args:
             before: without subscription if the member is new.
+            names: of topics, in the order of the request, if it has any.
         """
         subscriptions = group.subscriptions
         if (before.topic_names, before.topic_regex) != (after.topic_names, after.topic_regex):
@@ -75,10 +84,16 @@ class Rebalancing:
             subscriptions.add(after)
             if before.topic_regex and not subscriptions.regexes[before.topic_regex]:
                 subscriptions.resolved.pop(before.topic_regex, None)
-        return Change(after, before, group.static_member(after.instance_id), subscriptions)
+        static = group.static_member(after.instance_id)
+        return Change(after, before, static, subscriptions, names)
 
     def next_epoch(
-        self, group: ConsumerGroup, change: Change, records: list[Record], *, must_bump: bool
+        self,
+        group: ConsumerGroup,
+        change: Change[ConsumerGroupMember],
+        records: list[Record],
+        *,
+        must_bump: bool,
     ) -> int:
         """
         The group epoch with the change: a new one if topics have changed, too.
@@ -99,7 +114,7 @@ class Rebalancing:
     def target_of(
         self,
         group: ConsumerGroup,
-        change: Change,
+        change: Change[ConsumerGroupMember],
         epoch: int,
         records: list[Record],
         *,
@@ -119,6 +134,7 @@ class Rebalancing:
             epoch=epoch,
             assignor=self._assignor_of(group, change),
             topics=self._topics,
+            records_of=consumer_records,
             now_ms=now_ms,
         )
         records += made.records
@@ -159,7 +175,14 @@ class Rebalancing:
         resolved = group.subscriptions.resolved.get(member.topic_regex)
         if resolved is not None:
             names |= resolved.topics
-        goal = Goal(target.epoch, target.target, self._topics.ids(names), group.is_taken, owned)
+        goal = Goal(
+            target.epoch,
+            target.target,
+            bool(names),
+            self._topics.ids(names),
+            group.is_taken,
+            owned,
+        )
         after = reconciled(member, goal, has_new_subscription=has_new_subscription)
         if after != member:
             records.append(current_record(group.group_id, after))
@@ -174,9 +197,11 @@ class Rebalancing:
         interval_ms = self._config_of(group.group_id).consumer_assignment_interval_ms
         return may_assign(group.assignment_timestamp_ms, interval_ms, now_ms)
 
-    def _assignor_of(self, group: ConsumerGroup, change: Change) -> str:
+    def _assignor_of(self, group: ConsumerGroup, change: Change[ConsumerGroupMember]) -> Assignor:
         votes = group.assignor_votes.copy()
         for member, vote in ((change.before, -1), (change.member, 1)):
             if member.server_assignor is not None:
                 votes[member.server_assignor] += vote
-        return most_voted(votes) or self._default_assignor
+        name = most_voted(HashOrder(string_hash, keys=votes), votes)
+        # The log of a broker with assignors of its own may have votes for those.
+        return ASSIGNORS.get(name or "", ASSIGNORS[self._default_assignor])

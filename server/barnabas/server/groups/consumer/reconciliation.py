@@ -41,6 +41,7 @@ class Goal(NamedTuple):
 
     epoch: int  # of the target assignment
     target: Target
+    has_topics: bool  # whether the member subscribes to any, existing or not
     topic_ids: Collection[UUID]  # of the topics that the member subscribes to
     is_taken: Callable[[UUID, int], bool]  # whether a member has a partition
     owned: Sequence[TopicPartitions] | None  # what the member says it owns; None: not said
@@ -100,13 +101,14 @@ def _without_unsubscribed(member: ConsumerGroupMember, goal: Goal) -> ConsumerGr
     The member, giving up the topics that it does not subscribe to.
     """
     lost = {t: epochs for t, epochs in member.assigned.items() if t not in goal.topic_ids}
-    if not lost:
+    # As in Kafka, the epoch of a member without topics counts as a new one.
+    if not lost and (goal.has_topics or member.pending_revocation):
         return member
     kept = {t: epochs for t, epochs in member.assigned.items() if t in goal.topic_ids}
     given_up = dict(member.pending_revocation)
     for topic_id, epochs in lost.items():
         given_up[topic_id] = {**given_up.get(topic_id, {}), **epochs}
-    if not _still_owns(given_up, goal):
+    if not given_up or not _still_owns(given_up, goal):
         return _at_epoch(member, member.member_epoch, assigned=kept)
     return _at_epoch(
         member,

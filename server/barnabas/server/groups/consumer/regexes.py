@@ -23,12 +23,12 @@ from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.consumer.records import (
-    ResolvedRegex,
     epoch_record,
     regex_record,
     regex_tombstone,
 )
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.subscriptions import ResolvedRegex
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
@@ -154,8 +154,14 @@ class Regexes:
             caller: sees only the topics that it may describe.
         """
         version = self._topics.topics.version
-        patterns = {regex: compiled(regex) for regex in regexes}
-        matches: dict[str, set[str]] = {regex: set() for regex in patterns}
+        matches: dict[str, set[str]] = {regex: set() for regex in regexes}
+        patterns = {}
+        for regex in matches:
+            try:
+                patterns[regex] = compiled(regex)
+            except InvalidRegularExpression as error:
+                # Another broker has accepted it.
+                log.error("Group %s: a pattern matches nothing: %s", group_id, error)
         for topic in tuple(self._topics.topics):
             for regex, pattern in patterns.items():
                 yield

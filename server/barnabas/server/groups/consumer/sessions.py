@@ -15,6 +15,8 @@ A member that runs into one is fenced: it is removed, and joins again if it is a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
@@ -55,3 +57,14 @@ class Sessions(MemberSessions[ConsumerGroup, ConsumerGroupMember]):
         The SyncGroup of a classic member is there.
         """
         self._timers.cancel((Timeout.SYNC, group_id, member_id))
+
+    def stay(self, group_id: str, members: Iterable[ConsumerGroupMember]) -> None:
+        """
+        Start the timeouts of members again, whose removal could not be written.
+        """
+        for member in members:
+            classic = member.classic
+            timeout_ms = None if classic is None else classic.session_timeout_ms
+            self.prolong(group_id, member.member_id, timeout_ms)
+            if classic is None:
+                self.expect_revocation(group_id, member)

@@ -131,6 +131,14 @@ class MemberSessions(Generic[G, M]):
             if member.is_revoking:
                 self.expect_revocation(group.group_id, member)
 
+    def stay(self, group_id: str, members: Iterable[M]) -> None:
+        """
+        Start the timeouts of members again, whose removal could not be written.
+        """
+        for member in members:
+            self.prolong(group_id, member.member_id)
+            self.expect_revocation(group_id, member)
+
     def end(self, group_id: str, member_ids: Iterable[str]) -> None:
         """
         End all timeouts of members.

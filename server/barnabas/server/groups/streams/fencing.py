@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from barnabas.protocol.errors import ErrorCode
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.groups.streams.group import StreamsGroup
@@ -47,4 +48,9 @@ class Fencing:
         )
         log.info("Group %s: epoch %d begins without %s", group.group_id, epoch, member_ids)
         self._sessions.end(group.group_id, member_ids)
-        return CoordinatorResult(records=records)
+
+        def written(error: ErrorCode | None, _now_ms: int) -> None:
+            if error is not None:
+                self._sessions.stay(group.group_id, members)
+
+        return CoordinatorResult(records=records, on_append=written)

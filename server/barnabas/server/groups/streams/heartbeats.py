@@ -41,6 +41,7 @@ from barnabas.server.groups.assignors.tasks import TasksTuple
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.java_text import is_blank
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import TopicsView
 from barnabas.server.groups.records import GroupRecord, GroupResult, Record
@@ -311,7 +312,7 @@ def _check_features(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def _check_text(text: str | None, sentence: str) -> None:
-    if text is not None and not text.strip():
+    if text is not None and is_blank(text):
         raise InvalidRequest(sentence)
 
 

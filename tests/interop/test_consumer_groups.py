@@ -1,0 +1,451 @@
+"""
+Consumer groups (KIP-848) of real clients: members come, go, die and change their protocol.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Self
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
+
+from tests.interop.clients.base import NewRecord
+from tests.interop.clients.confluent import Confluent
+from tests.interop.conftest import running_broker
+from tests.support.apache_kafka import java
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess
+from tests.support.java_programs import compiled
+
+ROOT = Path(__file__).parents[2]
+SOURCE = Path(__file__).parent / "java" / "Member.java"
+PATIENCE = 60.0
+SESSION_S = 4.0
+QUICK = {
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": str(int(SESSION_S * 1000)),
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.assignment.interval.ms": "100",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+}
+LIBRARIES = ("confluent-kafka", "Java")
+
+
+class Member:
+    """
+    A member in a process of its own, and what it has said.
+    """
+
+    def __init__(self, library: str, *arguments: str) -> None:
+        if library == "Java":
+            classes = compiled(SOURCE)
+            command = java("Member", *arguments, heap="96m", extra_class_path=classes)
+        else:
+            command = [sys.executable, "-m", "tests.interop.consumer_member", *arguments]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, text=True
+        )
+        self.assignments: list[set[str]] = []
+        self.read: set[tuple[str, int, int]] = set()
+        self._reader = threading.Thread(target=self._listen)
+        self._reader.start()
+
+    @property
+    def assigned(self) -> set[str]:
+        """
+        What it was assigned last.
+        """
+        return self.assignments[-1] if self.assignments else set()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            match line.split():
+                case ["assigned", "-"]:
+                    self.assignments.append(set())
+                case ["assigned", listed]:
+                    self.assignments.append(set(listed.split(",")))
+                case ["read", topic, partition, offset]:
+                    self.read.add((topic, int(partition), int(offset)))
+
+    def close(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self._end()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self._end()
+
+    def _end(self) -> None:
+        self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+class Group:
+    """
+    Members of one group with one topic, or those of a pattern.
+    """
+
+    def __init__(
+        self, broker: BrokerProcess, topic: str, partitions: int = 4, library: str = LIBRARIES[0]
+    ) -> None:
+        self.broker, self.topic, self.library = broker, topic, library
+        self.group_id = f"group-of-{topic}"
+        self.members: list[Member] = []
+        self.sent: set[tuple[str, int, int]] = set()
+        self.admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        self._client = Confluent()
+        self._numbers = count()
+        self.partition_counts: dict[str, int] = {}
+        self.create(topic, partitions)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in self.members:
+            member.kill()
+
+    def create(self, topic: str, partitions: int) -> None:
+        self._client.create_topic(self.broker.bootstrap, topic, partitions, {})
+        self.partition_counts[topic] = partitions
+
+    def grow(self, partitions: int) -> None:
+        (done,) = self.admin.create_partitions([NewPartitions(self.topic, partitions)]).values()
+        done.result(30)
+        self.partition_counts[self.topic] = partitions
+
+    def join(
+        self,
+        instance: str | None = None,
+        *,
+        protocol: str = "consumer",
+        pattern: str | None = None,
+        library: str | None = None,
+    ) -> Member:
+        """
+        Start another member.
+        """
+        member = Member(
+            library or self.library,
+            self.broker.bootstrap,
+            self.group_id,
+            protocol,
+            pattern or self.topic,
+            instance or "-",
+        )
+        self.members.append(member)
+        return member
+
+    def send(self, topic: str | None = None) -> None:
+        """
+        Produce three records to each partition.
+        """
+        topic = topic or self.topic
+        records = [
+            NewRecord(b"%d" % next(self._numbers), partition=partition)
+            for partition in range(self.partition_counts[topic])
+            for _ in range(3)
+        ]
+        for place in self._client.produce(self.broker.bootstrap, topic, records, "none"):
+            self.sent.add((topic, place.partition, place.offset))
+
+    def wait_until(
+        self, condition: Callable[[], bool], what: str, seconds: float = PATIENCE
+    ) -> float:
+        """
+        Wait, and return how long it took.
+        """
+        began = time.monotonic()
+        while not condition():
+            assert time.monotonic() - began < seconds, (
+                f"{what}: {[m.assigned for m in self.members]}, not read:"
+                f" {sorted(self.sent - self.all_read())[:5]}"
+            )
+            time.sleep(0.02)
+        return time.monotonic() - began
+
+    def wait_for_shares(self, *members: Member, seconds: float = PATIENCE) -> float:
+        """
+        Wait until these members, and nobody else, share all partitions evenly.
+        """
+        wanted = {
+            f"{topic}:{partition}"
+            for topic, partitions in self.partition_counts.items()
+            for partition in range(partitions)
+        }
+
+        def are_shared() -> bool:
+            parts = [member.assigned for member in members]
+            sizes = sorted(map(len, parts))
+            return (
+                sum(sizes) == len(wanted)
+                and set().union(*parts) == wanted
+                and sizes[-1] - sizes[0] <= 1
+            )
+
+        return self.wait_until(are_shared, "shares", seconds)
+
+    def all_read(self) -> set[tuple[str, int, int]]:
+        return set().union(*(member.read for member in self.members)) if self.members else set()
+
+    def wait_for_records(self) -> None:
+        """
+        Wait until all records that were sent are read, nothing else is, and all is committed.
+        """
+        self.wait_until(lambda: self.all_read() >= self.sent, "records")
+        ends = self.ends()
+        self.wait_until(lambda: self.committed() == ends, f"committed {ends}")
+        assert self.all_read() == self.sent
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        ends: dict[tuple[str, int], int] = {}
+        for topic, partition, offset in self.sent:
+            ends[topic, partition] = max(ends.get((topic, partition), 0), offset + 1)
+        return ends
+
+    def committed(self) -> dict[tuple[str, int], int]:
+        asked = ConsumerGroupTopicPartitions(
+            self.group_id, [TopicPartition(topic, p) for topic, p in self.ends()]
+        )
+        (future,) = self.admin.list_consumer_group_offsets([asked]).values()
+        found = future.result(30).topic_partitions
+        return {(each.topic, each.partition): each.offset for each in found}
+
+    def type_and_state(self) -> tuple[str, str] | None:
+        """
+        As the group is listed; None if it is not.
+        """
+        groups = self.admin.list_consumer_groups().result(30).valid
+        found = {g.group_id: (g.type.name, g.state.name) for g in groups}
+        return found.get(self.group_id)
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """
+    A broker with short timeouts.
+    """
+    settings = {name.replace(".", "__"): value for name, value in QUICK.items()}
+    with running_broker(tmp_path_factory.mktemp("quick"), **settings) as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_members_come_and_go(quick: BrokerProcess, library: str) -> None:
+    with Group(quick, f"come-and-go-{library}", library=library) as group:
+        one = group.join()
+        group.send()
+        group.wait_for_shares(one)
+        other = group.join()
+        group.wait_for_shares(one, other)
+        group.send()
+        group.wait_for_records()
+
+        one.close()
+        took = group.wait_for_shares(other)
+        group.send()
+        group.wait_for_records()
+
+        assert took < SESSION_S
+        other.close()
+        assert ("CONSUMER", "EMPTY") == group.type_and_state()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_member_that_is_killed_is_replaced_after_its_session(
+    quick: BrokerProcess, library: str
+) -> None:
+    with Group(quick, f"killed-{library}", library=library) as group:
+        one, other = group.join(), group.join()
+        group.wait_for_shares(one, other)
+
+        one.kill()
+        group.send()
+        group.wait_for_shares(other, seconds=4 * SESSION_S)
+
+        group.wait_for_records()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_static_member_that_is_started_again_has_its_partitions(
+    quick: BrokerProcess, library: str
+) -> None:
+    """
+    The other member is not disturbed.
+    """
+    with Group(quick, f"static-{library}", library=library) as group:
+        one, other = group.join("one"), group.join("other")
+        group.wait_for_shares(one, other)
+        group.send()
+        group.wait_for_records()
+        had, before = one.assigned, len(other.assignments)
+
+        one.close()
+        again = group.join("one")
+        group.wait_until(lambda: again.assigned == had, "the partitions from before")
+        group.send()
+        group.wait_for_records()
+
+        assert before == len(other.assignments)
+
+
+@pytest.mark.parametrize("way", ["restart", "kill"])
+def test_a_group_outlives_its_broker(tmp_path: Path, way: str) -> None:
+    settings = {name.replace(".", "__"): value for name, value in QUICK.items()}
+    with (
+        running_broker(tmp_path, **settings) as broker,
+        Group(broker, f"outlives-{way}") as group,
+    ):
+        members = [group.join(), group.join(library="Java"), group.join("static")]
+        group.wait_for_shares(*members)
+        group.send()
+        group.wait_for_records()
+        before = [len(member.assignments) for member in members]
+
+        if way == "kill":
+            broker.kill()
+        else:
+            broker.stop()
+        broker.start()
+        group.send()
+
+        group.wait_for_records()
+        assert before == [len(member.assignments) for member in members]
+        assert ("CONSUMER", "STABLE") == group.type_and_state()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_partitions_that_are_added_are_read(quick: BrokerProcess, library: str) -> None:
+    with Group(quick, f"grows-{library}", 2, library=library) as group:
+        one, other = group.join(), group.join()
+        group.wait_for_shares(one, other)
+
+        group.grow(6)
+        group.wait_for_shares(one, other)
+        group.send()
+
+        group.wait_for_records()
+
+
+def test_a_topic_that_is_made_again_is_read_from_its_beginning(quick: BrokerProcess) -> None:
+    with Group(quick, "again", 2) as group:
+        member = group.join()
+        group.wait_for_shares(member)
+        group.send()
+        group.wait_for_records()
+
+        (done,) = group.admin.delete_topics([group.topic]).values()
+        done.result(30)
+        group.wait_until(lambda: not member.assigned, "partitions to be given up")
+        group.sent.clear()
+        member.read.clear()
+        group.create(group.topic, 3)
+        group.wait_for_shares(member)
+        group.send()
+
+        group.wait_for_records()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_pattern_is_matched_by_the_broker(quick: BrokerProcess, library: str) -> None:
+    """
+    Topics that are created later are found within ten seconds.
+    """
+    with Group(quick, f"pattern-{library}-1", 2, library=library) as group:
+        pattern = f"^pattern-{library}-[0-9]"
+        one, other = group.join(pattern=pattern), group.join(pattern=pattern)
+        group.wait_for_shares(one, other)
+
+        group.create(f"pattern-{library}-2", 2)
+        group._client.create_topic(quick.bootstrap, f"pattern-{library}-x", 2, {})
+        group.wait_for_shares(one, other)
+        group.send()
+        group.send(f"pattern-{library}-2")
+
+        group.wait_for_records()
+
+
+def test_a_group_changes_its_protocol_while_it_works(quick: BrokerProcess) -> None:
+    """
+    Six members are replaced one after the other, there and back again. No record is lost.
+    """
+    with Group(quick, "migrates", 6) as group:
+        members = [group.join(protocol="classic") for _ in range(6)]
+        group.wait_for_shares(*members)
+        group.send()
+        assert ("CLASSIC", "STABLE") == group.type_and_state()
+
+        for protocol, kind in (("consumer", "CONSUMER"), ("classic", "CLASSIC")):
+            for number, old in enumerate(members):
+                old.close()
+                members[number] = group.join(protocol=protocol)
+                group.send()
+            group.wait_for_shares(*members)
+            group.wait_until(
+                lambda k=kind: group.type_and_state() == (k, "STABLE"),  # type: ignore[misc]
+                kind,
+            )
+            group.send()
+            group.wait_for_records()
+
+
+def test_a_static_consumer_is_replaced_by_a_classic_one(quick: BrokerProcess) -> None:
+    """
+    And by one of the consumer protocol again.
+    """
+    with Group(quick, "static-migrates", 4) as group:
+        members = [group.join(f"i-{number}", protocol="classic") for number in range(2)]
+        group.wait_for_shares(*members)
+        for protocol, kind in (("consumer", "CONSUMER"), ("classic", "CLASSIC")):
+            for number, old in enumerate(members):
+                old.close()
+                members[number] = group.join(f"i-{number}", protocol=protocol)
+                group.send()
+                group.wait_for_shares(*members)
+            group.wait_until(
+                lambda k=kind: group.type_and_state() == (k, "STABLE"),  # type: ignore[misc]
+                kind,
+            )
+            group.wait_for_records()
+
+
+def test_a_live_group_moves_to_apache_kafka_and_back(tmp_path: Path) -> None:
+    """
+    Its members go on: none joins again, and nothing is lost.
+    """
+    with BothBrokers.in_turn(tmp_path, QUICK) as both:
+        both.barnabas.start()
+        with Group(both.barnabas, "moves", 4) as group:
+            members = [group.join(), group.join("static")]
+            group.wait_for_shares(*members)
+            group.send()
+            group.wait_for_records()
+            before = [len(member.assignments) for member in members]
+
+            for stops, starts in ((both.barnabas, both.kafka), (both.kafka, both.barnabas)):
+                stops.stop()
+                starts.start()
+                group.send()
+                group.wait_for_records()
+
+                assert before == [len(member.assignments) for member in members]
+                assert ("CONSUMER", "STABLE") == group.type_and_state()
+            third = group.join()
+            group.wait_for_shares(*members, third)
+            group.send()
+            group.wait_for_records()

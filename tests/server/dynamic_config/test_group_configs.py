@@ -1,0 +1,129 @@
+"""
+The configurations of groups, as their coordinators use them.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfig, within_limits
+from barnabas.server.dynamic_config.brokers import BrokerConfigs
+from barnabas.server.dynamic_config.groups import GroupConfigs
+from barnabas.storage.config.option_values import ConfigError
+
+GROUP = "g"
+
+
+class Cluster:
+    """
+    A broker, and the options that groups have of their own.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.stored: dict[str, str] = {}
+        self.options = options
+        self.levels: dict[str, str] = {}
+        brokers = SimpleNamespace(
+            of_all_brokers=self.levels, of_this_broker={}, current=lambda: BrokerConfig(**options)
+        )
+        image = SimpleNamespace(config=self._config)
+        self.configs = GroupConfigs(cast(BrokerConfigs, brokers), cast(MetadataImage, image))
+
+    def _config(self, kind: ResourceType, name: str) -> dict[str, str]:
+        return self.stored if (kind, name) == (ResourceType.GROUP, GROUP) else {}
+
+
+def test_a_group_has_its_own_options_and_those_of_the_broker() -> None:
+    cluster = Cluster(group_consumer_session_timeout_ms=46_000)
+    cluster.stored["consumer.heartbeat.interval.ms"] = "6000"
+
+    own, other = cluster.configs.of(GROUP), cluster.configs.of("other")
+
+    assert (6000, 46_000) == (own.consumer_heartbeat_interval_ms, own.consumer_session_timeout_ms)
+    assert (5000, 46_000) == (
+        other.consumer_heartbeat_interval_ms,
+        other.consumer_session_timeout_ms,
+    )
+
+
+def test_a_change_is_seen_at_once() -> None:
+    cluster = Cluster()
+    before = cluster.configs.of(GROUP)
+    cluster.stored["consumer.session.timeout.ms"] = "50000"
+
+    assert 50_000 == cluster.configs.of(GROUP).consumer_session_timeout_ms
+    cluster.stored.clear()
+
+    assert before == cluster.configs.of(GROUP)
+
+
+@pytest.mark.parametrize(
+    ("stored", "effective"),
+    [("44999", 45_000), ("45000", 45_000), ("60000", 60_000), ("60001", 60_000)],
+)
+def test_an_option_outside_of_the_limits_is_at_them(stored: str, effective: int) -> None:
+    """
+    It was stored while the broker had others.
+    """
+    cluster = Cluster()
+    cluster.stored["consumer.session.timeout.ms"] = stored
+
+    assert effective == cluster.configs.of(GROUP).consumer_session_timeout_ms
+
+
+def test_standbys_have_one_limit() -> None:
+    broker = BrokerConfig(group_streams_max_standby_replicas=1)
+
+    assert {"streams.num.standby.replicas": "1"} == within_limits(
+        {"streams.num.standby.replicas": "2"}, broker
+    )
+
+
+def test_options_without_limits_stay_as_they_are() -> None:
+    stored = {"share.auto.offset.reset": "earliest"}
+
+    assert stored == within_limits(stored, BrokerConfig())
+
+
+def test_options_that_do_not_fit_together_are_used_nevertheless() -> None:
+    """
+    As in Kafka: those of the broker have changed since they were stored.
+    """
+    cluster = Cluster(
+        group_consumer_session_timeout_ms=6000,
+        group_consumer_min_session_timeout_ms=6000,
+    )
+    cluster.stored["consumer.heartbeat.interval.ms"] = "7000"
+
+    config = cluster.configs.of(GROUP)
+
+    assert (7000, 6000) == (
+        config.consumer_heartbeat_interval_ms,
+        config.consumer_session_timeout_ms,
+    )
+
+
+@pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
+def test_a_session_is_longer_than_a_heartbeat_interval(kind: str) -> None:
+    limits: dict[str, Any] = {f"group_{kind}_min_session_timeout_ms": 1}
+    broker = BrokerConfig(**limits)
+    config = GroupConfig.parse({f"{kind}.session.timeout.ms": "5000"})
+
+    with pytest.raises(ConfigError) as refused:
+        config.check_limits(broker)
+
+    assert f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms" == str(
+        refused.value
+    )
+
+
+def test_limits_are_looked_at_first() -> None:
+    config = GroupConfig.parse({"consumer.session.timeout.ms": "5"})
+
+    with pytest.raises(ConfigError, match=r"group\.consumer\.min\.session\.timeout\.ms"):
+        config.check_limits(BrokerConfig())

@@ -1,0 +1,332 @@
+"""
+A consumer group as the sum of its records, and what others see of it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.internal_topics.group_records import consumer as schemas
+from barnabas.protocol.structs import replace
+from barnabas.server.groups.consumer.describing import describe, described_error
+from barnabas.server.groups.consumer.group import ConsumerGroup
+from barnabas.server.groups.consumer.member import ClassicMember, ConsumerGroupMember, MemberState
+from barnabas.server.groups.consumer.records import (
+    current_record,
+    epoch_record,
+    member_record,
+    member_tombstones,
+    regex_record,
+    regex_tombstone,
+    target_epoch_record,
+    target_record,
+)
+from barnabas.server.groups.describing import is_listed, listed
+from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.modern.subscriptions import ResolvedRegex
+from barnabas.server.groups.records import decode_record
+from barnabas.server.scheduling.turns import finished
+from tests.support.consumer_groups import ConsumerCoordination, check_owners, classic
+from tests.support.coordination import GROUP, TOPIC_ID
+
+FULL = ConsumerGroupMember(
+    member_id="m",
+    member_epoch=7,
+    previous_member_epoch=6,
+    instance_id="i",
+    rack_id="r",
+    rebalance_timeout_ms=123,
+    client_id="c",
+    client_host="/h",
+    topic_names=frozenset({"u", "t"}),
+    topic_regex="x.*",
+    server_assignor="range",
+    state=MemberState.UNREVOKED_PARTITIONS,
+    assigned={TOPIC_ID: {3: 5, 1: 6}},
+    pending_revocation={TOPIC_ID: {2: 4}},
+    classic=ClassicMember(session_timeout_ms=9, protocols=(("range", b"\0\1"), ("own", b""))),
+)
+
+
+def group_of(*records: ModernRecord) -> ConsumerGroup:
+    group = ConsumerGroup(GROUP)
+    for record in records:
+        decoded = decode_record(*record.encode())
+        assert isinstance(decoded, ModernRecord)
+        group.apply(decoded)
+    return group
+
+
+def test_a_member_is_its_two_records() -> None:
+    records = [member_record(GROUP, FULL), current_record(GROUP, FULL)]
+
+    for order in (records, records[::-1]):
+        assert FULL == group_of(*order).members["m"]
+
+
+def test_a_member_without_an_assignment_has_epoch_0() -> None:
+    member = group_of(member_record(GROUP, FULL)).members["m"]
+
+    assert (0, -1, MemberState.STABLE, {}) == (
+        member.member_epoch,
+        member.previous_member_epoch,
+        member.state,
+        member.assigned,
+    )
+
+
+@pytest.mark.parametrize(("epoch", "since"), [(7, 7), (0, 0), (-2, 0)])
+@pytest.mark.parametrize("epochs", [None, [4]])
+def test_partitions_of_older_records_have_the_epoch_of_their_member(
+    epoch: int, since: int, epochs: list[int] | None
+) -> None:
+    """
+    Records before Kafka 4.3 have no epochs of partitions; a list of another length is none.
+    """
+    key = schemas.ConsumerGroupCurrentMemberAssignmentKey(group_id=GROUP, member_id="m")
+    value = schemas.ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=epoch,
+        previous_member_epoch=6,
+        state=0,
+        assigned_partitions=[
+            schemas.TopicPartitions(topic_id=TOPIC_ID, partitions=[1, 2], assignment_epochs=epochs)
+        ],
+        partitions_pending_revocation=[],
+    )
+
+    member = group_of(ModernRecord(key, value)).members["m"]
+
+    assert {TOPIC_ID: {1: since, 2: since}} == member.assigned
+
+
+def test_tombstones_of_what_is_not_there_change_nothing() -> None:
+    group = group_of(epoch_record(GROUP, 5, 9))
+
+    for record in (
+        *member_tombstones(GROUP, "m"),
+        regex_tombstone(GROUP, "x"),
+    ):
+        group.apply(record)
+
+    assert {} == group.members
+    assert {} == group.targets
+    assert not group.is_deleted
+
+
+def test_a_member_is_removed_by_its_tombstones() -> None:
+    group = group_of(
+        member_record(GROUP, FULL),
+        target_record(GROUP, "m", {TOPIC_ID: (1,)}),
+        current_record(GROUP, FULL),
+    )
+    current, target, member = member_tombstones(GROUP, "m")
+
+    group.apply(current)
+    assert (-1, -1, {}, {}) == (
+        group.members["m"].member_epoch,
+        group.members["m"].previous_member_epoch,
+        group.members["m"].assigned,
+        group.members["m"].pending_revocation,
+    )
+    assert {} == group.owners
+    group.apply(target)
+    assert {} == group.targets
+    group.apply(member)
+
+    assert {} == group.members
+    assert {} == group.static_members
+    assert not group.assignor_votes
+    assert not group.classic_protocols
+    assert not group.subscriptions.names
+    assert not group.subscriptions.regexes
+
+
+def test_a_record_that_is_repeated_counts_once() -> None:
+    records = [member_record(GROUP, FULL), current_record(GROUP, FULL)]
+
+    once, twice = group_of(*records), group_of(*records, *records)
+
+    assert once.subscriptions.names == twice.subscriptions.names
+    assert once.subscriptions.regexes == twice.subscriptions.regexes
+    assert once.assignor_votes == twice.assignor_votes
+    assert once.classic_protocols == twice.classic_protocols
+    assert once.owners == twice.owners
+
+
+def test_owners_have_what_members_have_and_what_they_give_up() -> None:
+    group = group_of(member_record(GROUP, FULL), current_record(GROUP, FULL))
+
+    check_owners(group)
+    assert [True, True, True, False] == [group.is_taken(TOPIC_ID, p) for p in (1, 2, 3, 4)]
+
+
+def test_a_partition_that_moved_is_not_lost_with_the_old_records_of_its_last_owner() -> None:
+    """
+    A replaced static member is removed after the new one has its partitions.
+    """
+    other = replace(FULL, member_id="n", pending_revocation={})
+    group = group_of(
+        current_record(GROUP, FULL), current_record(GROUP, other), *member_tombstones(GROUP, "m")
+    )
+
+    assert {TOPIC_ID: {1: "n", 3: "n"}} == group.owners
+
+
+def test_the_epochs_of_a_target_are_forgotten_with_it() -> None:
+    group = group_of(target_epoch_record(GROUP, 5, 99))
+    assert (5, 99) == (group.assignment_epoch, group.assignment_timestamp_ms)
+
+    group.apply(group.tombstones()[0])
+
+    assert (-1, 0) == (group.assignment_epoch, group.assignment_timestamp_ms)
+
+
+def test_tombstones_of_a_group_have_an_order() -> None:
+    group = group_of(
+        epoch_record(GROUP, 5, 9),
+        member_record(GROUP, FULL),
+        regex_record(GROUP, "x.*", ResolvedRegex(frozenset(), 1, 2)),
+    )
+
+    numbers = [record.key.api.key for record in group.tombstones()]
+
+    assert [8, 7, 6, 5, 16, 4, 3] == numbers
+    assert all(record.value is None for record in group.tombstones())
+
+
+def test_a_deleted_group_is_deleted() -> None:
+    group = group_of(epoch_record(GROUP, 5, 9))
+
+    for record in group.tombstones():
+        group.apply(record)
+
+    assert group.is_deleted
+
+
+def test_a_group_subscribes_to_names_and_matches() -> None:
+    group = group_of(
+        member_record(GROUP, FULL),
+        regex_record(GROUP, "x.*", ResolvedRegex(frozenset({"x1"}), 1, 2)),
+    )
+
+    assert {"t", "u", "x1"} == group.subscribed_topics
+    assert [True, True, False] == [group.is_subscribed_to(name) for name in ("t", "x1", "x2")]
+
+
+# What others see
+
+
+def test_a_group_is_listed() -> None:
+    c = ConsumerCoordination()
+    c.enter("a", ["t"])
+    group = c.consumers
+
+    shown = listed(group)
+
+    assert (GROUP, "consumer", "Stable", "consumer") == (
+        shown.group_id,
+        shown.protocol_type,
+        shown.group_state,
+        shown.group_type,
+    )
+    assert is_listed(group, {"stable"}, {"consumer"})
+    assert not is_listed(group, {"empty"}, ())
+    assert not is_listed(group, (), {"classic"})
+
+
+def test_a_group_is_described() -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 2)
+    c.enter("a", ["t"], rack_id="r", instance_id="i")
+    c.enter("b", ["t", "u"], assignor="range", regex="x")
+    c.beat("a", 2)
+
+    shown = finished(describe(c.consumers, c.topics, "uniform"))
+
+    assert (ErrorCode.NONE, GROUP, "Reconciling", 3, 3, "range") == (
+        shown.error_code,
+        shown.group_id,
+        shown.group_state,
+        shown.group_epoch,
+        shown.assignment_epoch,
+        shown.assignor_name,
+    )
+    a, b = sorted(shown.members, key=lambda member: member.member_id)
+    assert ("a", "i", "r", 2, "client", "/127.0.0.1", ["t"], "", 1) == (
+        a.member_id,
+        a.instance_id,
+        a.rack_id,
+        a.member_epoch,
+        a.client_id,
+        a.client_host,
+        a.subscribed_topic_names,
+        a.subscribed_topic_regex,
+        a.member_type,
+    )
+    # It still has what it is to give up.
+    assert c.member("a").pending_revocation
+    ((shown_id, name, partitions),) = [
+        (each.topic_id, each.topic_name, each.partitions) for each in a.assignment.topic_partitions
+    ]
+    assert (topic_id, "t", [0, 1]) == (shown_id, name, sorted(partitions))
+    (target,) = a.target_assignment.topic_partitions
+    assert 1 == len(target.partitions)
+    assert (["t", "u"], "x", []) == (
+        b.subscribed_topic_names,
+        b.subscribed_topic_regex,
+        b.assignment.topic_partitions,
+    )
+
+
+def test_an_empty_group_shows_the_default_assignor() -> None:
+    c = ConsumerCoordination()
+    c.enter("a")
+    c.go("a")
+
+    shown = finished(describe(c.consumers, c.topics, "range"))
+
+    assert ("Empty", "range", []) == (shown.group_state, shown.assignor_name, shown.members)
+
+
+def test_classic_members_are_shown_as_such() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    (a,) = classic(c, [0])
+    c.enter("new", ["u"])
+
+    shown = finished(describe(c.consumers, c.topics, "uniform"))
+
+    assert {a: 0, "new": 1} == {member.member_id: member.member_type for member in shown.members}
+
+
+def test_topics_that_are_gone_are_not_shown() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.topics.remove("t")
+
+    (member,) = finished(describe(c.consumers, c.topics, "uniform")).members
+
+    assert [] == member.assignment.topic_partitions
+    assert [] == member.target_assignment.topic_partitions
+
+
+def test_a_group_that_cannot_be_described_has_an_error() -> None:
+    shown = described_error(GROUP, ErrorCode.GROUP_ID_NOT_FOUND, "why")
+
+    assert (GROUP, 69, "why", "", []) == (
+        shown.group_id,
+        shown.error_code,
+        shown.error_message,
+        shown.group_state,
+        shown.members,
+    )
+
+
+def test_the_assignor_with_most_votes_is_shown() -> None:
+    c = ConsumerCoordination()
+    for member_id, assignor in (("a", "range"), ("b", "uniform"), ("c", "range"), ("d", None)):
+        c.enter(member_id, ["t"], assignor=assignor)
+
+    assert "range" == c.consumers.preferred_assignor

@@ -1,0 +1,181 @@
+"""
+Topics that are created, enlarged and deleted while groups subscribe to them.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.internal_topics import group_records as schemas
+from barnabas.server.groups.modern.records import ModernRecord
+from tests.support.consumer_groups import ConsumerCoordination, told
+from tests.support.coordination import GROUP
+
+
+def test_a_topic_that_is_created_is_assigned_with_the_next_heartbeat() -> None:
+    c = ConsumerCoordination()
+    epoch = c.enter("a", ["t"]).member_epoch
+    topic_id = c.create("t", 2)
+    assert epoch == c.consumers.group_epoch
+
+    answer = c.beat("a", epoch)
+
+    assert (epoch + 1, {topic_id: [0, 1]}) == (answer.member_epoch, told(answer))
+    assert ["3", "7 a", "6", "8 a"] == c.last
+    assert c.subscribed.hash({"t"}) == c.last_value(3).metadata_hash
+
+
+def test_partitions_that_are_added_are_assigned() -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 1)
+    epoch = c.enter("a", ["t"]).member_epoch
+    c.grow("t", 3)
+
+    answer = c.beat("a", epoch)
+
+    assert (epoch + 1, {topic_id: [0, 1, 2]}) == (answer.member_epoch, told(answer))
+
+
+def test_a_topic_that_is_deleted_is_given_up() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 2)
+    epoch = c.enter("a", ["t"]).member_epoch
+    c.delete("t")
+
+    answer = c.beat("a", epoch)
+
+    assert (epoch, {}) == (answer.member_epoch, told(answer))
+    answer = c.beat("a", epoch, owned={})
+    assert epoch + 1 == answer.member_epoch
+    assert 0 == c.consumers.metadata_hash
+
+
+def test_a_topic_that_is_made_again_is_another_one() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    epoch = c.enter("a", ["t"]).member_epoch
+    c.delete("t")
+    topic_id = c.create("t", 1)
+
+    c.beat("a", epoch)
+    answer = c.beat("a", epoch, owned={})
+
+    assert {topic_id: [0]} == told(answer)
+
+
+def test_a_change_of_other_topics_is_no_change() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    c.create("u", 1)
+    epoch = c.enter("a", ["t"]).member_epoch
+    c.beat("a", epoch)
+    before = list(c.batches)
+    c.grow("u", 5)
+    c.create("v", 1)
+    c.delete("u")
+
+    assert not c.consumers.is_metadata_stale
+    c.beat("a", epoch)
+
+    assert before == c.batches
+
+
+def test_a_topic_that_nobody_subscribes_to_any_more_is_not_followed() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    c.create("u", 1)
+    epoch = c.enter("a", ["t", "u"]).member_epoch
+    epoch = c.beat("a", epoch, topics=["u"], owned={}).member_epoch
+    c.settle("a")
+    epoch = c.member("a").member_epoch
+
+    c.grow("t", 2)
+
+    assert not c.consumers.is_metadata_stale
+
+
+def test_a_change_that_comes_to_nothing_begins_no_epoch() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    epoch = c.enter("a", ["t"]).member_epoch
+    c.beat("a", epoch)
+    before = list(c.batches)
+    c.subscribed.changed("t")
+
+    c.beat("a", epoch)
+
+    assert before == c.batches
+    assert not c.consumers.is_metadata_stale
+
+
+def test_any_member_finds_the_change() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.enter("b", ["u"])
+    c.settle("a", "b")
+    epoch = c.consumers.group_epoch
+    c.grow("t", 2)
+
+    c.beat("b", c.member("b").member_epoch)
+
+    assert epoch + 1 == c.consumers.group_epoch
+
+
+def test_a_change_while_the_broker_was_down_is_found_after_the_restart() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    epoch = c.enter("a", ["t"]).member_epoch
+    c.topics.put("t", 2)
+
+    c.restart()
+
+    assert epoch + 1 == c.beat("a", epoch).member_epoch
+
+
+def test_topics_are_followed_after_a_restart() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    epoch = c.enter("a", ["t"]).member_epoch
+    c.restart()
+    c.beat("a", epoch)
+    assert not c.consumers.is_metadata_stale
+
+    c.grow("t", 2)
+
+    assert c.consumers.is_metadata_stale
+
+
+def test_an_epoch_that_was_not_written_is_looked_for_again() -> None:
+    """
+    The group had seen the topics for an epoch that it did not reach.
+    """
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    epoch = c.enter("a", ["t"]).member_epoch
+    c.beat("a", epoch)
+    c.grow("t", 2)
+    c.append_error = ErrorCode.MESSAGE_TOO_LARGE
+    c.beat("a", epoch)
+    c.append_error = None
+
+    assert c.consumers.is_metadata_stale
+    assert epoch + 1 == c.beat("a", epoch).member_epoch
+
+
+def test_the_record_of_older_brokers_goes_with_the_first_look_at_the_topics() -> None:
+    """
+    Until Kafka 4.1 a record had the partitions of all topics.
+    """
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    epoch = c.enter("a", ["t"]).member_epoch
+    key = schemas.ConsumerGroupPartitionMetadataKey(group_id=GROUP)
+    c.write_records([ModernRecord(key, schemas.ConsumerGroupPartitionMetadataValue(topics=[]))])
+    c.grow("t", 2)
+
+    c.beat("a", epoch)
+    assert ["3", "-4", "7 a", "6", "8 a"] == c.last
+
+    c.grow("t", 3)
+    c.beat("a", epoch + 1)
+    assert "-4" not in c.last

@@ -1,0 +1,361 @@
+"""
+Regular expressions of consumer groups: when they are resolved, by whom, and what comes of it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.protocol.errors import InvalidRegularExpression
+from barnabas.server.groups.consumer.records import regex_record
+from barnabas.server.groups.modern.subscriptions import ResolvedRegex
+from tests.support.consumer_groups import CALLER, ConsumerCoordination, told
+from tests.support.coordination import GROUP
+
+FLOOR_MS = 10_000
+
+
+def joined(regex: str = "t.*", **options: int) -> tuple[ConsumerCoordination, int]:
+    """
+    A group with a member that has a pattern, which is resolved.
+    """
+    c = ConsumerCoordination(**options)
+    c.create("t1", 1)
+    c.create("u", 1)
+    c.enter("a", None, regex=regex)
+    assert 1 == c.executor.do()
+    return c, c.report("a").member_epoch
+
+
+def test_a_pattern_is_resolved_beside_the_request() -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t1", 2)
+    c.create("u", 2)
+
+    first = c.enter("a", None, regex="t.*")
+    assert (1, {}) == (first.member_epoch, told(first))
+    assert ["5 a", "8 a"] == c.last
+
+    assert 1 == c.executor.do()
+    assert ["16", "3"] == c.last
+    assert (["t1"], c.topics.version, c.now_ms) == (
+        c.last_value(16).topics,
+        c.last_value(16).version,
+        c.last_value(16).timestamp,
+    )
+    assert (2, c.subscribed.hash({"t1"})) == (
+        c.last_value(3).epoch,
+        c.last_value(3).metadata_hash,
+    )
+    second = c.beat("a", 1)
+    assert (2, {topic_id: [0, 1]}) == (second.member_epoch, told(second))
+
+
+def test_the_whole_name_has_to_match() -> None:
+    c, _ = joined("t")
+
+    assert (
+        ResolvedRegex(frozenset(), c.topics.version, c.now_ms)
+        == (c.consumers.subscriptions.resolved["t"])
+    )
+
+
+def test_a_pattern_without_topics_begins_no_epoch() -> None:
+    c = ConsumerCoordination()
+    c.enter("a", None, regex="t.*")
+
+    c.executor.do()
+
+    assert ["16"] == c.last
+
+
+def test_names_and_a_pattern_add_up() -> None:
+    c = ConsumerCoordination()
+    ids = {c.create("t1", 1): [0], c.create("u", 1): [0]}
+    c.enter("a", ["u"], regex="t.*")
+    c.executor.do()
+
+    c.settle("a")
+
+    assert ids == c.assigned("a")
+
+
+def test_a_member_sees_only_topics_that_it_may_describe() -> None:
+    c = ConsumerCoordination()
+    c.create("t1", 1)
+    c.create("t2", 1)
+    caller = CALLER._replace(sees_topic=lambda topic: topic == "t2")
+
+    c.enter("a", None, regex="t.*", caller=caller)
+    c.executor.do()
+
+    assert ["t2"] == c.last_value(16).topics
+
+
+def test_a_known_pattern_is_not_compiled_again() -> None:
+    c, _ = joined()
+
+    c.enter("b", None, regex="t.*")
+
+    assert ["5 b", "3", "7 b", "6", "8 b"] == c.last
+
+
+def test_a_resolved_pattern_begins_an_epoch_at_once() -> None:
+    c, epoch = joined()
+
+    answer = c.enter("b", None, regex="t.*")
+
+    assert epoch + 1 == answer.member_epoch
+
+
+def test_a_pattern_that_is_not_resolved_yet_begins_none() -> None:
+    c = ConsumerCoordination()
+    c.create("t1", 1)
+    c.enter("a", None, regex="t.*")
+    c.enter("b", None, regex="t.*")
+
+    assert 1 == c.consumers.group_epoch
+    assert 1 == c.executor.do()
+    assert 2 == c.consumers.group_epoch
+
+
+def test_taking_a_pattern_back_gives_its_topics_up() -> None:
+    c, epoch = joined()
+
+    answer = c.beat("a", epoch, regex="")
+
+    assert {} == told(answer)
+    assert ["5 a", "-16", "3", "7 a", "6", "8 a"] == c.last
+    assert not c.consumers.subscriptions.resolved
+    assert 0 == c.consumers.metadata_hash
+
+
+def test_another_member_keeps_the_pattern() -> None:
+    c, _ = joined()
+    c.enter("b", None, regex="t.*")
+    c.settle("a", "b")
+
+    c.beat("a", c.member("a").member_epoch, regex="")
+
+    assert "-16" not in c.last
+    assert {"t.*"} == set(c.consumers.subscriptions.resolved)
+
+
+def test_the_last_member_with_a_pattern_takes_it_away_when_it_leaves() -> None:
+    c, _ = joined()
+    c.enter("b", ["u"])
+
+    c.go("a")
+
+    assert ["-8 a", "-7 a", "-5 a", "-16", "3"] == c.last
+    assert c.subscribed.hash({"u"}) == c.last_value(3).metadata_hash
+
+
+def test_a_pattern_that_another_member_has_stays_when_one_leaves() -> None:
+    c, _ = joined()
+    c.enter("b", None, regex="t.*")
+
+    c.go("a")
+
+    assert ["-8 a", "-7 a", "-5 a", "3"] == c.last
+    assert c.subscribed.hash({"t1"}) == c.last_value(3).metadata_hash
+
+
+def test_another_pattern_gives_topics_up_before_it_is_resolved() -> None:
+    c, epoch = joined()
+
+    answer = c.beat("a", epoch, regex="u.*")
+
+    assert (epoch, {}) == (answer.member_epoch, told(answer))
+    # The epoch comes with the resolution.
+    assert ["5 a", "-16", "8 a"] == c.last
+
+
+# Refreshes
+
+
+def test_a_refresh_comes_once_topics_are_there() -> None:
+    c, epoch = joined()
+    c.create("t2", 1)
+
+    c.beat("a", epoch)
+    assert 0 == c.executor.do()
+    c.advance(FLOOR_MS)
+    c.beat("a", epoch)
+    assert 0 == c.executor.do()
+    c.advance(1)
+    c.beat("a", epoch)
+    assert 1 == c.executor.do()
+
+    assert ["16", "3"] == c.last
+    assert ["t1", "t2"] == c.last_value(16).topics
+
+
+def test_without_new_topics_there_is_no_refresh_for_a_long_time() -> None:
+    c, epoch = joined()
+    c.grow("u", 2)
+
+    for _ in range(30):
+        c.advance(20_000)
+        c.beat("a", epoch)
+        assert 0 == c.executor.do()
+
+    c.advance(1)
+    c.beat("a", epoch)
+    assert 1 == c.executor.do()
+    assert ["16"] == c.last
+
+
+def test_the_interval_of_refreshes_is_an_option() -> None:
+    c, epoch = joined(group_consumer_regex_refresh_interval_ms=15_000)
+    c.advance(15_000)
+    c.beat("a", epoch)
+    assert 0 == c.executor.do()
+
+    c.advance(1)
+    c.beat("a", epoch)
+
+    assert 1 == c.executor.do()
+
+
+def test_a_refresh_is_asked_for_once() -> None:
+    c = ConsumerCoordination()
+    c.enter("a", None, regex="t.*")
+    c.enter("b", None, regex="u.*")
+
+    assert 1 == c.executor.do()
+
+    assert {"t.*"} == set(c.consumers.subscriptions.resolved)
+    c.advance(FLOOR_MS + 1)
+    c.beat("a", 1)
+    assert 1 == c.executor.do()
+    assert {"t.*", "u.*"} == set(c.consumers.subscriptions.resolved)
+
+
+def test_a_second_pattern_waits_for_the_floor() -> None:
+    c, epoch = joined()
+
+    c.enter("b", None, regex="u.*")
+    assert 0 == c.executor.do()
+    c.advance(FLOOR_MS + 1)
+    c.beat("a", epoch)
+
+    assert 1 == c.executor.do()
+    assert {"t.*", "u.*"} == set(c.consumers.subscriptions.resolved)
+
+
+def test_the_pattern_of_a_member_that_left_meanwhile_is_dropped() -> None:
+    c = ConsumerCoordination()
+    c.create("t1", 1)
+    c.enter("a", None, regex="t.*")
+    c.enter("b", ["u"])
+    c.go("a")
+    before = c.consumers.group_epoch
+
+    c.executor.do()
+
+    assert not c.consumers.subscriptions.resolved
+    assert before == c.consumers.group_epoch
+
+
+def test_the_group_may_be_gone_when_its_patterns_are_resolved() -> None:
+    c = ConsumerCoordination()
+    c.enter("a", None, regex="t.*")
+    c.state.groups.put(GROUP, None)
+    before = list(c.batches)
+
+    c.executor.do()
+
+    assert before == c.batches
+
+
+def test_a_topic_that_is_deleted_is_given_up() -> None:
+    c, epoch = joined()
+
+    c.delete("t1")
+    answer = c.beat("a", epoch)
+
+    assert {} == told(answer)
+    assert epoch + 1 == c.beat("a", epoch, owned={}).member_epoch
+
+
+def test_the_topics_of_a_pattern_are_followed() -> None:
+    c, epoch = joined()
+
+    c.grow("t1", 2)
+    answer = c.beat("a", epoch)
+
+    assert epoch + 1 == answer.member_epoch
+    assert [[0, 1]] == list((told(answer) or {}).values())
+
+
+def test_a_restart_keeps_what_was_resolved() -> None:
+    c, epoch = joined()
+    c.advance(FLOOR_MS)
+
+    c.restart()
+
+    c.beat("a", epoch)
+    assert 0 == c.executor.do()
+    assert {"t.*"} == set(c.consumers.subscriptions.resolved)
+
+
+def test_a_refresh_that_finds_what_was_there_begins_no_epoch() -> None:
+    c, epoch = joined()
+    c.create("other", 1)
+    c.advance(FLOOR_MS + 1)
+    c.beat("a", epoch)
+
+    assert 1 == c.executor.do()
+
+    assert ["16"] == c.last
+    assert c.now_ms == c.last_value(16).timestamp
+
+
+def test_a_refresh_does_not_let_the_next_heartbeat_look_at_the_topics_again() -> None:
+    """
+    It has looked at them itself.
+    """
+    c = ConsumerCoordination()
+    c.create("t1", 1)
+    c.enter("a", None, regex="t.*")
+    c.executor.do()
+
+    assert not c.consumers.is_metadata_stale
+
+
+@pytest.mark.parametrize("regex", ["(", "a{2,1}", "(?=a)", r"\1", "*"])
+def test_what_is_no_pattern_is_refused(regex: str) -> None:
+    c = ConsumerCoordination()
+
+    with pytest.raises(InvalidRegularExpression):
+        c.enter("a", None, regex=regex)
+
+
+def test_a_bad_pattern_changes_nothing_of_a_member() -> None:
+    c, epoch = joined()
+    before = c.member("a")
+
+    with pytest.raises(InvalidRegularExpression):
+        c.beat("a", epoch, regex="(")
+
+    assert before == c.member("a")
+
+
+def test_a_pattern_of_another_broker_that_is_none_here_matches_nothing() -> None:
+    """
+    The others of the group are resolved.
+    """
+    c, epoch = joined()
+    c.write_records([regex_record(GROUP, "(", ResolvedRegex(frozenset({"u"}), 0, 0))])
+    counts = c.consumers.subscriptions.regexes
+    counts["("] += 1
+    c.create("t2", 1)
+    c.advance(FLOOR_MS + 1)
+
+    c.beat("a", epoch)
+    c.executor.do()
+
+    resolved = c.consumers.subscriptions.resolved
+    assert {"t1", "t2"} == resolved["t.*"].topics
+    assert not resolved["("].topics

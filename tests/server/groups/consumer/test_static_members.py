@@ -1,0 +1,194 @@
+"""
+Static members of consumer groups: members with an instance id, that come back.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.protocol.errors import UnknownMemberId
+from barnabas.server.groups.consumer.member import LEAVING_FOR_A_WHILE
+from tests.support.consumer_groups import ConsumerCoordination, check_owners, told
+
+
+def test_a_member_that_leaves_for_a_while_keeps_its_partitions() -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 2)
+    c.enter("a", ["t"], instance_id="i")
+
+    answer = c.go("a", -2, instance_id="i")
+
+    assert ("a", -2) == (answer.member_id, answer.member_epoch)
+    assert ["8 a"] == c.last
+    assert {topic_id: {0: 0, 1: 0}} == c.member("a").assigned
+    assert (LEAVING_FOR_A_WHILE, 0) == (
+        c.member("a").member_epoch,
+        c.member("a").previous_member_epoch,
+    )
+    assert "Reconciling" == c.consumers.state_name
+
+
+def test_a_member_that_leaves_for_a_while_gives_up_what_it_has_to() -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 2)
+    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
+    c.enter("b", ["t"])
+    c.beat("a", epoch, owned={topic_id: [0, 1]})
+    assert c.member("a").pending_revocation
+
+    c.go("a", -2, instance_id="i")
+
+    assert not c.member("a").pending_revocation
+    c.settle("b")
+    assert 1 == len(c.assigned("b")[topic_id])
+
+
+def test_the_member_that_comes_back_takes_the_place_of_the_old_one() -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 2)
+    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
+    c.beat("a", epoch)
+    c.go("a", -2, instance_id="i")
+
+    answer = c.enter("b", ["t"], instance_id="i")
+
+    assert ["-8 a", "-7 a", "-5 a", "5 b", "7 b", "8 b", "8 b"] == c.last
+    assert (epoch, {topic_id: [0, 1]}) == (answer.member_epoch, told(answer))
+    assert epoch == c.consumers.group_epoch
+    assert ["b"] == list(c.consumers.members)
+    check_owners(c.consumers)
+
+
+def test_the_member_may_come_back_under_its_id() -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 2)
+    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
+    c.beat("a", epoch)
+    c.go("a", -2, instance_id="i")
+
+    answer = c.enter("a", ["t"], instance_id="i")
+
+    assert ["-8 a", "-7 a", "-5 a", "5 a", "7 a", "8 a", "8 a"] == c.last
+    assert (epoch, {topic_id: [0, 1]}) == (answer.member_epoch, told(answer))
+
+
+def test_the_member_that_comes_back_with_other_topics_begins_an_epoch() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    other_id = c.create("u", 1)
+    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
+    c.go("a", -2, instance_id="i")
+
+    answer = c.enter("b", ["u"], instance_id="i")
+
+    assert (epoch + 1, {other_id: [0]}) == (answer.member_epoch, told(answer))
+    assert ["-8 a", "-7 a", "-5 a", "5 b", "7 b", "8 b", "5 b", "3", "7 b", "6", "8 b"] == c.last
+
+
+def test_the_target_of_the_old_member_is_the_new_ones_when_it_comes_back() -> None:
+    """
+    The assignor gives the new member what the old one had.
+    """
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 4)
+    c.enter("a", ["t"], instance_id="i")
+    c.enter("b", ["t"], instance_id="j")
+    c.settle("a", "b")
+    had = c.assigned("a")
+    c.go("a", -2, instance_id="i")
+    c.grow("t", 5)
+
+    c.enter("z", ["t"], instance_id="i")
+
+    assert set(had[topic_id]) <= set(c.assigned("z")[topic_id])
+    check_owners(c.consumers)
+
+
+def test_a_static_member_may_leave_out_its_instance_later() -> None:
+    c = ConsumerCoordination()
+    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
+
+    assert epoch == c.beat("a", epoch).member_epoch
+    assert "i" == c.member("a").instance_id
+
+
+def test_leaving_for_good_frees_the_instance() -> None:
+    c = ConsumerCoordination()
+    c.enter("a", ["t"], instance_id="i")
+
+    c.go("a", -1, instance_id="i")
+
+    assert ["-8 a", "-7 a", "-5 a", "3"] == c.last
+    c.enter("b", ["t"], instance_id="i")
+    assert {"i": "b"} == c.consumers.static_members
+
+
+def test_a_static_member_that_stays_away_is_removed() -> None:
+    c = ConsumerCoordination()
+    c.enter("a", ["t"], instance_id="i")
+    c.advance(30_000)
+    c.go("a", -2, instance_id="i")
+
+    c.advance(14_999)
+    assert ["a"] == list(c.consumers.members)
+    c.advance(1)
+
+    assert not c.consumers.members
+    assert not c.consumers.static_members
+
+
+def test_the_session_of_the_old_member_does_not_end_the_new_one() -> None:
+    c = ConsumerCoordination()
+    c.enter("a", ["t"], instance_id="i")
+    c.go("a", -2, instance_id="i")
+    c.advance(40_000)
+    epoch = c.enter("b", ["t"], instance_id="i").member_epoch
+
+    c.advance(10_000)
+
+    assert epoch == c.beat("b", epoch, instance_id="i").member_epoch
+
+
+def test_a_dynamic_member_may_become_static() -> None:
+    c = ConsumerCoordination()
+    c.enter("a", ["t"])
+
+    c.enter("a", ["t"], instance_id="i")
+
+    assert {"i": "a"} == c.consumers.static_members
+
+
+def test_a_member_with_another_instance_id_releases_the_first() -> None:
+    c = ConsumerCoordination()
+    c.enter("a", ["t"], instance_id="i")
+
+    c.enter("a", ["t"], instance_id="j")
+    assert {"j": "a"} == c.consumers.static_members
+    c.go("a")
+
+    c.enter("b", ["t"], instance_id="i")
+    assert {"i": "b"} == c.consumers.static_members
+
+
+def test_the_epoch_of_a_member_that_is_away_is_none_to_heartbeat_with() -> None:
+    c = ConsumerCoordination()
+    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
+    c.enter("b", ["t"])
+    c.go("a", -2, instance_id="i")
+    c.enter("z", ["t"], instance_id="i")
+
+    with pytest.raises(UnknownMemberId, match="Member a is not a member of group"):
+        c.beat("a", epoch)
+
+
+def test_the_short_way_is_not_taken_by_a_replaced_member() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
+    c.beat("a", epoch)
+    c.go("a", -2, instance_id="i")
+
+    c.enter("b", ["t"], instance_id="i")
+
+    assert epoch == c.member("b").member_epoch
+    assert "Stable" == c.consumers.state_name

@@ -1,0 +1,307 @@
+"""
+When a target assignment is computed, by which assignor, and from what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, UnknownServerError
+from barnabas.protocol.structs import replace
+from barnabas.server.groups.assignors import uniform_assignor
+from barnabas.server.groups.assignors.errors import PartitionAssignorError
+from barnabas.server.groups.assignors.spec import Assignment, GroupSpec, SubscriptionType
+from barnabas.server.groups.consumer.assignors import ASSIGNORS
+from barnabas.server.groups.consumer.records import member_record, target_epoch_record
+from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.modern.target import Assignor
+from tests.support.consumer_groups import ConsumerCoordination, number_of
+from tests.support.coordination import GROUP
+
+
+class Recorder:
+    """
+    An assignor that keeps what it was asked.
+    """
+
+    def __init__(self) -> None:
+        self.specs: list[GroupSpec] = []
+
+    def __call__(self, spec: GroupSpec, counts: Mapping[UUID, int]) -> Mapping[str, Assignment]:
+        self.specs.append(spec)
+        return uniform_assignor.assign(spec, counts)
+
+    @property
+    def is_homogeneous(self) -> bool:
+        return self.specs[-1].subscription_type is SubscriptionType.HOMOGENEOUS
+
+
+@pytest.fixture
+def recorders(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recorder]:
+    recorders = {"uniform": Recorder(), "range": Recorder()}
+    for name, recorder in recorders.items():
+        monkeypatch.setitem(ASSIGNORS, name, Assignor(name, recorder))
+    return recorders
+
+
+# The interval
+
+
+def test_the_next_assignment_waits_for_the_interval() -> None:
+    c = ConsumerCoordination(interval_ms=1000)
+    c.create("t", 2)
+    c.enter("a", ["t"])
+    c.advance(400)
+    epoch = c.enter("b", ["t"]).member_epoch
+    assert ["5 b", "3", "8 b"] == c.last
+
+    c.advance(599)
+    c.beat("b", epoch)
+    assert (3, 2) == (c.consumers.group_epoch, c.consumers.assignment_epoch)
+    c.advance(1)
+    c.beat("b", epoch)
+
+    assert (3, 3) == (c.consumers.group_epoch, c.consumers.assignment_epoch)
+    assert c.now_ms == c.consumers.assignment_timestamp_ms
+
+
+def test_the_first_assignment_does_not_wait() -> None:
+    c = ConsumerCoordination(interval_ms=10_000)
+    c.create("t", 2)
+
+    assert 2 == c.enter("a", ["t"]).member_epoch
+
+
+def test_an_assignment_of_unknown_time_is_not_waited_for() -> None:
+    """
+    That of a classic group, or of a release before Kafka 4.3.
+    """
+    c = ConsumerCoordination(interval_ms=10_000)
+    c.enter("a", ["t"])
+    c.write_records([target_epoch_record(GROUP, 2, 0)])
+
+    assert 3 == c.enter("b", ["t"]).member_epoch
+
+
+def test_an_interval_of_0_waits_for_nothing() -> None:
+    """
+    Whatever the clock said last.
+    """
+    c = ConsumerCoordination(interval_ms=0)
+    c.enter("a", ["t"])
+    c.write_records([target_epoch_record(GROUP, 2, c.now_ms + 10_000)])
+
+    assert 3 == c.enter("b", ["t"]).member_epoch
+
+
+def test_a_change_of_the_interval_acts_at_once() -> None:
+    c = ConsumerCoordination(interval_ms=10_000)
+    c.enter("a", ["t"])
+    epoch = c.enter("b", ["t"]).member_epoch
+
+    c.set_config(consumer_assignment_interval_ms=0)
+
+    assert 2 == epoch
+    assert 3 == c.beat("b", epoch).member_epoch
+
+
+def test_several_changes_are_one_assignment() -> None:
+    c = ConsumerCoordination(interval_ms=1000)
+    c.create("t", 3)
+    for member_id in ("a", "b", "c"):
+        c.enter(member_id, ["t"])
+    c.advance(1000)
+
+    c.settle("a", "b", "c")
+
+    epochs = [
+        record.value.assignment_epoch
+        for batch in c.batches
+        for record in batch
+        if isinstance(record, ModernRecord) and number_of(record) == "6"
+    ]
+    assert [2, 4] == epochs
+
+
+# The assignor
+
+
+def test_the_assignor_with_most_votes_is_used(recorders: dict[str, Recorder]) -> None:
+    c = ConsumerCoordination()
+    c.enter("a", ["t"])
+    assert 1 == len(recorders["uniform"].specs)
+
+    c.enter("b", ["t"], assignor="range")
+    assert 1 == len(recorders["range"].specs)
+    c.enter("c", ["t"], assignor="uniform")
+    c.enter("d", ["t"], assignor="range")
+
+    assert {"a", "b", "c", "d"} == set(recorders["range"].specs[-1].members)
+    assert "range" == c.consumers.preferred_assignor
+
+
+def test_a_changed_vote_counts_for_the_next_assignment(recorders: dict[str, Recorder]) -> None:
+    c = ConsumerCoordination()
+    epoch = c.enter("a", ["t"], assignor="range").member_epoch
+
+    c.beat("a", epoch, assignor="uniform", topics=["t", "u"])
+
+    assert (1, 1) == (len(recorders["range"].specs), len(recorders["uniform"].specs))
+
+
+def test_a_tie_is_broken_as_in_kafka(recorders: dict[str, Recorder]) -> None:
+    """
+    By the order of a ``HashMap`` with the two names.
+    """
+    for first, second in (("range", "uniform"), ("uniform", "range")):
+        c = ConsumerCoordination()
+        c.enter("a", ["t"], assignor=first)
+        before = {name: len(recorder.specs) for name, recorder in recorders.items()}
+
+        c.enter("b", ["t"], assignor=second)
+
+        used = [n for n, recorder in recorders.items() if len(recorder.specs) > before[n]]
+        assert ["uniform"] == used
+
+
+def test_the_first_configured_assignor_is_the_default(recorders: dict[str, Recorder]) -> None:
+    c = ConsumerCoordination(group_consumer_assignors=["range", "uniform"])
+
+    c.enter("a", ["t"])
+
+    assert 1 == len(recorders["range"].specs)
+
+
+def test_votes_for_assignors_of_other_brokers_do_not_count(recorders: dict[str, Recorder]) -> None:
+    c = ConsumerCoordination()
+    c.enter("a", ["t"])
+    c.write_records([member_record(GROUP, replace(c.member("a"), server_assignor="org.Own"))])
+
+    c.enter("b", ["t"])
+
+    assert {"a", "b"} == set(recorders["uniform"].specs[-1].members)
+
+
+def test_an_assignor_that_fails_fails_the_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(spec: GroupSpec, counts: Mapping[UUID, int]) -> Mapping[str, Assignment]:
+        raise PartitionAssignorError("no idea")
+
+    monkeypatch.setitem(ASSIGNORS, "uniform", Assignor("uniform", fail))
+    c = ConsumerCoordination()
+
+    with pytest.raises(UnknownServerError) as failed:
+        c.enter("a", ["t"])
+
+    assert "Failed to compute a new target assignment for epoch 2: no idea" == str(failed.value)
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == failed.value.code
+    assert not c.batches
+
+
+# The specification
+
+
+def test_the_assignor_sees_targets_and_not_what_members_have(
+    recorders: dict[str, Recorder],
+) -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 2)
+    c.enter("a", ["t"])
+    c.enter("b", ["t"])
+    assert {topic_id: [0, 1]} == c.assigned("a")
+
+    c.enter("c", ["t"])
+
+    seen = recorders["uniform"].specs[-1].members["a"].target
+    assert 1 == len(seen[topic_id])
+
+
+def test_the_assignor_sees_a_replaced_member_once(recorders: dict[str, Recorder]) -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 2)
+    c.enter("a", ["t"], instance_id="i", rack_id="r")
+    c.go("a", -2, instance_id="i")
+    c.grow("t", 3)
+
+    c.enter("b", ["t"], instance_id="i")
+
+    (member,) = recorders["uniform"].specs[-1].members.values()
+    assert [0, 1] == sorted(member.target[topic_id])
+    assert ("i", "r") == (member.instance_id, member.rack_id)
+    assert ["b"] == list(recorders["uniform"].specs[-1].members)
+
+
+def test_topics_that_do_not_exist_are_not_assigned(recorders: dict[str, Recorder]) -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 2)
+
+    c.enter("a", ["t", "missing"])
+
+    assert {topic_id} == set(recorders["uniform"].specs[-1].members["a"].subscribed_topic_ids)
+
+
+@pytest.mark.parametrize(
+    ("subscriptions", "is_homogeneous"),
+    [
+        ([(["t"], ""), (["t"], "")], True),
+        ([(["t", "u"], ""), (["t"], "")], False),
+        ([([], ""), (["t"], "")], False),
+        ([(["t", "missing"], ""), (["t", "missing"], "")], True),
+        ([([], "t|u"), ([], "t|u")], True),
+        ([([], "t"), ([], "t|u")], False),
+        ([([], "t"), (["t"], "")], False),
+        ([(["t"], "t|u"), ([], "t|u")], False),
+        ([(["t"], "t"), (["t"], "t")], False),
+    ],
+)
+def test_subscriptions_are_homogeneous_if_all_are_of_the_same_kind(
+    subscriptions: list[tuple[list[str], str]],
+    is_homogeneous: bool,
+    recorders: dict[str, Recorder],
+) -> None:
+    c = ConsumerCoordination()
+    c.create("t", 2)
+    c.create("u", 2)
+    for number, (names, regex) in enumerate(subscriptions):
+        c.enter(f"m{number}", names, regex=regex)
+        c.executor.do()
+        c.advance(10_001)
+        c.beat("m0", c.member("m0").member_epoch)
+        c.executor.do()
+    c.grow("t", 3)
+
+    c.beat("m0", c.member("m0").member_epoch)
+
+    assert is_homogeneous is recorders["uniform"].is_homogeneous
+
+
+def test_a_member_that_changes_its_topics_is_seen_with_the_new_ones(
+    recorders: dict[str, Recorder],
+) -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    other_id = c.create("u", 1)
+    epoch = c.enter("a", ["t"]).member_epoch
+
+    c.beat("a", epoch, topics=["u"])
+
+    assert recorders["uniform"].is_homogeneous
+    assert {other_id} == set(recorders["uniform"].specs[-1].members["a"].subscribed_topic_ids)
+
+
+def test_the_assignor_sees_the_names_in_the_order_of_the_request(
+    recorders: dict[str, Recorder],
+) -> None:
+    """
+    Two names of one bin of a ``HashSet`` keep the order in which they came.
+    """
+    c = ConsumerCoordination()
+    ids = {name: c.create(name, 1) for name in ("Aa", "BB")}
+
+    for names in (["Aa", "BB"], ["BB", "Aa"]):
+        c.enter("a", names)
+        seen = recorders["uniform"].specs[-1].members["a"].subscribed_topic_ids
+        assert [ids[name] for name in names] == list(seen)
+        c.go("a")

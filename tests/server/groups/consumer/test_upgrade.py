@@ -1,0 +1,342 @@
+"""
+Classic groups that become consumer groups while they are alive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, GroupMaxSizeReached
+from barnabas.server.groups.assignors.java_order.timeline import timeline_order
+from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.classic.subscriptions import assignment_bytes
+from barnabas.server.groups.consumer.member import MemberState
+from barnabas.server.groups.modern.records import ModernRecord, Role
+from tests.support.consumer_groups import ROUND_MS, ConsumerCoordination, classic, offer, told
+from tests.support.coordination import GROUP
+
+
+def values(c: ConsumerCoordination, role: Role) -> list[Any]:
+    """
+    The values of the records of one role in the last batch.
+    """
+    records = [record for record in c.batches[-1] if isinstance(record, ModernRecord)]
+    return [record.value for record in records if record.role is role]
+
+
+def refused(c: ConsumerCoordination, **facts: Any) -> str:
+    with pytest.raises(GroupIdNotFound) as error:
+        c.enter("new", ["t"], **facts)
+    return str(error.value)
+
+
+def test_the_members_go_on_from_where_they_are() -> None:
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 4)
+    a, b = classic(c, [0, 1], [2, 3])
+
+    c.enter("new", ["t"])
+
+    for member_id, partitions in ((a, [0, 1]), (b, [2, 3])):
+        member = c.member(member_id)
+        assert (1, 1, MemberState.STABLE) == (
+            member.member_epoch,
+            member.previous_member_epoch,
+            member.state,
+        )
+        assert {topic_id: dict.fromkeys(partitions, 1)} == member.assigned
+        assert {"t"} == member.topic_names
+        assert (60_000, "client", "/127.0.0.1") == (
+            member.rebalance_timeout_ms,
+            member.client_id,
+            member.client_host,
+        )
+        assert member.classic is not None
+        assert 10_000 == member.classic.session_timeout_ms
+        assert offer("t") == member.classic.protocols
+    assert ("new", 2) == (c.member("new").member_id, c.member("new").member_epoch)
+
+
+def test_the_records_of_an_upgrade_have_an_order() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 4)
+    a, b = timeline_order(classic(c, [0, 1], [2, 3]), 2)
+
+    c.enter("new", ["t"])
+
+    made = ["-2", f"5 {a}", f"5 {b}", "3", f"7 {a}", f"7 {b}", "6", f"8 {a}", f"8 {b}"]
+    assert made == c.last[: len(made)]
+    joined = c.last[len(made) :]
+    assert ["5 new", "3"] == joined[:2]
+    assert ["6", "8 new"] == joined[-2:]
+    first, _ = values(c, Role.EPOCH)
+    assert (1, c.subscribed.hash({"t"})) == (first.epoch, first.metadata_hash)
+    times = values(c, Role.TARGET_EPOCH)
+    assert [(1, 0), (2, c.now_ms)] == [(t.assignment_epoch, t.assignment_timestamp) for t in times]
+
+
+def test_an_upgrade_is_replayed() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 4)
+    a, b = classic(c, [0, 1], [2, 3])
+    c.enter("new", ["t"])
+    before = dict(c.consumers.members)
+
+    c.restart()
+
+    assert before == c.consumers.members
+    assert {a, b, "new"} == set(before)
+
+
+def test_parked_joins_are_answered() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 4)
+    a, _ = classic(c, [0, 1], [2, 3])
+    parked = c.join(a, protocols=offer("t", "u"))
+    assert parked.is_parked
+
+    c.enter("new", ["t"])
+
+    assert (ErrorCode.REBALANCE_IN_PROGRESS, a) == (parked.now.error_code, parked.now.member_id)
+    assert {a, "new"} < set(c.consumers.members)
+
+
+def test_parked_syncs_are_answered() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 4)
+    joins = [c.new_member(protocols=offer("t")) for _ in range(2)]
+    c.advance(ROUND_MS)
+    leader = joins[0][1].now.leader
+    (follower,) = [member_id for member_id, _ in joins if member_id != leader]
+    parked = c.sync(follower, 1)
+    assert parked.is_parked
+
+    c.enter("new", ["t"])
+
+    assert ErrorCode.REBALANCE_IN_PROGRESS == parked.now.error_code
+    assert {} == c.assigned(follower)
+
+
+def test_a_group_in_its_first_round_of_joins_can_be_upgraded() -> None:
+    """
+    Kafka fails with UNKNOWN_SERVER_ERROR: the group has no protocol yet.
+    """
+    c = ConsumerCoordination()
+    c.create("t", 4)
+    member_id, parked = c.new_member(protocols=offer("t"))
+
+    c.enter("new", ["t"])
+
+    assert ErrorCode.REBALANCE_IN_PROGRESS == parked.now.error_code
+    assert {member_id, "new"} == set(c.consumers.members)
+
+
+@pytest.mark.parametrize("policy", ["disabled", "downgrade", "DOWNGRADE"])
+def test_the_policy_may_forbid_upgrades(policy: str) -> None:
+    c = ConsumerCoordination(group_consumer_migration_policy=policy)
+    classic(c, [0])
+
+    assert refused(c) == (
+        f"Cannot upgrade classic group {GROUP} to consumer group because online upgrade is"
+        " disabled."
+    )
+    assert GroupState.STABLE is c.group.state
+
+
+@pytest.mark.parametrize("policy", ["upgrade", "bidirectional", "Upgrade"])
+def test_the_policy_may_allow_upgrades(policy: str) -> None:
+    c = ConsumerCoordination(group_consumer_migration_policy=policy)
+    classic(c, [0])
+
+    c.enter("new", ["t"])
+
+    assert 2 == len(c.consumers.members)
+
+
+def test_an_empty_group_is_replaced_whatever_the_policy_says() -> None:
+    c = ConsumerCoordination(group_consumer_migration_policy="disabled")
+    (a,) = classic(c, [0])
+    c.leave(a)
+
+    c.enter("new", ["t"])
+
+    assert ["new"] == list(c.consumers.members)
+
+
+def test_groups_that_are_not_of_consumers_stay() -> None:
+    c = ConsumerCoordination()
+    c.stable(protocol_type="connect")
+
+    assert refused(c) == (
+        f"Cannot upgrade classic group {GROUP} to consumer group because the group does not use the"
+        " consumer embedded protocol."
+    )
+
+
+def test_a_group_may_be_too_large() -> None:
+    c = ConsumerCoordination(group_consumer_max_size=1)
+    classic(c, [0], [1])
+
+    assert refused(c) == (
+        f"Cannot upgrade classic group {GROUP} to consumer group because the group size exceeds the"
+        " consumer group maximum size."
+    )
+
+
+def test_a_group_that_is_just_small_enough_has_no_room_for_the_new_member() -> None:
+    c = ConsumerCoordination(group_consumer_max_size=2)
+    classic(c, [0], [1])
+
+    with pytest.raises(GroupMaxSizeReached):
+        c.enter("new", ["t"])
+
+    assert isinstance(c.state.groups.get(GROUP), ClassicGroup)
+
+
+def test_metadata_that_cannot_be_read_keep_the_group() -> None:
+    c = ConsumerCoordination()
+    c.stable(protocol_type="consumer")  # its metadata are no subscription
+
+    assert refused(c) == (
+        f"Cannot upgrade classic group {GROUP} to consumer group because the embedded consumer"
+        " protocol is malformed."
+    )
+    assert GroupState.STABLE is c.group.state
+
+
+def test_an_assignment_that_cannot_be_read_keeps_the_group() -> None:
+    c = ConsumerCoordination()
+    c.stable(offers=[offer("t")])
+
+    assert "the embedded consumer protocol is malformed" in refused(c)
+
+
+def test_an_assignor_of_the_users_keeps_the_group() -> None:
+    """
+    What it tells its members would be lost.
+    """
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    (a, join) = c.new_member(protocols=offer("t"))
+    c.advance(ROUND_MS)
+    ours = assignment_bytes([("t", [0])], 0)[:-4] + b"\0\0\0\1x"
+    c.sync(a, join.now.generation_id, {a: ours})
+
+    assert refused(c) == (
+        f"Cannot upgrade classic group {GROUP} to consumer group because an unsupported custom"
+        " assignor is in use. Please refer to the documentation or switch to a default assignor"
+        " before re-attempting the upgrade."
+    )
+
+
+def test_empty_user_data_are_none() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    (a, join) = c.new_member(protocols=offer("t"))
+    c.advance(ROUND_MS)
+    c.sync(a, join.now.generation_id, {a: assignment_bytes([("t", [0])], 0)[:-4] + b"\0\0\0\0"})
+
+    c.enter("new", ["t"])
+
+    assert a in c.consumers.members
+
+
+def test_partitions_of_topics_that_are_gone_are_not_taken_over() -> None:
+    c = ConsumerCoordination()
+    (a,) = classic(c, [0])
+
+    c.enter("new", ["t"])
+
+    assert {} == c.assigned(a)
+
+
+def test_racks_and_instances_are_taken_over() -> None:
+    c = ConsumerCoordination()
+    answer = c.join(protocols=offer("t", rack_id="r"), instance_id="i")
+    c.advance(ROUND_MS)
+    c.sync(answer.now.member_id, 1, {}, instance_id="i")
+
+    c.enter("new", ["t"])
+
+    member = c.member(answer.now.member_id)
+    assert ("i", "r") == (member.instance_id, member.rack_id)
+    assert {"i": member.member_id} == c.consumers.static_members
+
+
+def test_a_consumer_takes_the_place_of_a_static_classic_member() -> None:
+    """
+    It need not wait for that one to leave.
+    """
+    c = ConsumerCoordination()
+    topic_id = c.create("t", 2)
+    answer = c.join(protocols=offer("t"), instance_id="i")
+    c.advance(ROUND_MS)
+    old = answer.now.member_id
+    c.sync(old, 1, {old: assignment_bytes([("t", [0, 1])], 3)}, instance_id="i")
+
+    joined = c.enter("new", ["t"], instance_id="i")
+
+    assert {topic_id: [0, 1]} == told(joined)
+    assert ["new"] == list(c.consumers.members)
+    assert None is c.member("new").classic
+    # The subscription is the same: there is no new epoch.
+    assert 1 == joined.member_epoch
+
+
+def test_classic_members_that_send_no_heartbeats_are_removed_after_their_session() -> None:
+    c = ConsumerCoordination()
+    (a,) = classic(c, [0])
+    c.enter("new", ["t"])
+
+    c.advance(9_999)
+    assert a in c.consumers.members
+    c.advance(1)
+
+    assert a not in c.consumers.members
+
+
+def test_an_upgrade_that_is_not_written_leaves_the_classic_group() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 2)
+    (a,) = classic(c, [0, 1])
+    c.append_error = ErrorCode.MESSAGE_TOO_LARGE
+    c.enter("new", ["t"])
+    c.append_error = None
+
+    assert GroupState.STABLE is c.group.state
+    c.heartbeat(a, 1)
+    c.advance(9_999)
+    assert a in c.group.members
+    c.advance(1)
+    assert not c.group.members
+
+
+def test_the_sessions_of_a_classic_group_go_on_when_its_upgrade_is_not_written() -> None:
+    c = ConsumerCoordination()
+    (a,) = classic(c, [0])
+    c.advance(5_000)
+    c.append_error = ErrorCode.MESSAGE_TOO_LARGE
+    c.enter("new", ["t"])
+    c.append_error = None
+
+    c.advance(4_999)
+    assert a in c.group.members
+    c.advance(1)
+
+    assert not c.group.members
+
+
+def test_committed_offsets_stay() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    (a,) = classic(c, [0])
+    c.commit_offsets({("t", 0): 5}, member_id=a, generation_id=1)
+    before = sorted(c.state.offsets.committed)
+
+    c.enter("new", ["t"])
+
+    assert before == sorted(c.state.offsets.committed)
+    assert before

@@ -216,8 +216,10 @@ class Heartbeats:
         topology: ConfiguredTopology,
         statuses: list[Status],
     ) -> StreamsGroupHeartbeatResponse:
-        tells = request.member_epoch == JOINING or after.assigned != before.assigned
-        if tells and after.user_endpoint is not None:
+        is_news = request.member_epoch == JOINING or after.assigned != before.assigned
+        # At the epoch before, the answer with the tasks may have been lost. Kafka tells no more.
+        tells = is_news or request.member_epoch < before.member_epoch
+        if is_news and after.user_endpoint is not None:
             group.endpoint_information_epoch += 1
         endpoint_epoch = group.endpoint_information_epoch
         active, standby, warmup = (

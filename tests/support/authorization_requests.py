@@ -147,6 +147,13 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
+from barnabas.protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    TopicInfo,
+    Topology,
+)
 from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -337,6 +344,48 @@ def _consumer_group_heartbeat(version: int, _ids: Ids) -> Iterator[Message]:
 
 def _consumer_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
     yield ConsumerGroupDescribeRequest(
+        group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
+    )
+
+
+def _streams_group_heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
+    for group in (OPEN, OTHER):
+        yield StreamsGroupHeartbeatRequest(
+            group_id=group, member_id="nobody", member_epoch=1, endpoint_information_epoch=0
+        )
+    for topic in (OPEN, OTHER, MISSING):
+        yield StreamsGroupHeartbeatRequest(
+            group_id=f"{OPEN}-program",
+            member_id="somebody",
+            member_epoch=0,
+            endpoint_information_epoch=0,
+            rebalance_timeout_ms=60_000,
+            topology=Topology(
+                epoch=0,
+                subtopologies=[
+                    Subtopology(
+                        subtopology_id="0",
+                        source_topics=[topic],
+                        source_topic_regex=[],
+                        state_changelog_topics=[
+                            TopicInfo(
+                                name=f"{topic}-log",
+                                partitions=0,
+                                replication_factor=0,
+                                topic_configs=[],
+                            )
+                        ],
+                        repartition_sink_topics=[],
+                        repartition_source_topics=[],
+                        copartition_groups=[],
+                    )
+                ],
+            ),
+        )
+
+
+def _streams_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield StreamsGroupDescribeRequest(
         group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
     )
 
@@ -817,6 +866,8 @@ MAKERS: Final[Mapping[type[Message], Make]] = {
     JoinGroupRequest: _join_group,
     HeartbeatRequest: _heartbeat,
     ConsumerGroupHeartbeatRequest: _consumer_group_heartbeat,
+    StreamsGroupHeartbeatRequest: _streams_group_heartbeat,
+    StreamsGroupDescribeRequest: _streams_group_describe,
     ConsumerGroupDescribeRequest: _consumer_group_describe,
     LeaveGroupRequest: _leave_group,
     SyncGroupRequest: _sync_group,

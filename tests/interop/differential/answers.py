@@ -80,6 +80,8 @@ ASSIGNED: Final = frozenset({"TopicPartition", "TopicPartitions"})
 Messages with the partitions of a member, in the order of a hash map. Their topics are compared by
 name.
 """
+ENDPOINTS: Final = "partitions_by_user_endpoint"
+"""In the order of a hash map, whose keys are left out of the comparison."""
 BOUNDS: Final = re.compile(r"within \[-?\d+, -?\d+\]")
 """Timestamps that are counted from the broker's clock, in the message of an error."""
 FAILURES: Final = re.compile(r"; Creation failed: .*")
@@ -133,6 +135,8 @@ class Reader:
             epochs = plain.pop("assignment_epochs", None) or [None] * len(message.partitions)
             owned = sorted(zip(message.partitions, epochs, strict=True))
             plain["partitions"] = owned
+        if plain.get(ENDPOINTS) is not None:
+            plain[ENDPOINTS] = sorted(plain[ENDPOINTS], key=repr)
         if type(message).__name__ == "ConsumerGroupRegularExpressionValue":
             plain["version"] = "of the metadata"
         if plain.get("timestamp") == "now" and plain.get("offset", -1) >= 0:

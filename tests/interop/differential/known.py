@@ -128,6 +128,17 @@ def _has_endpoint_without_tasks(place: Place) -> bool:
     )
 
 
+def _has_lost_an_answer(place: Place) -> bool:
+    where, kafka, barnabas = place.difference
+    return (
+        place.kind == "streams-groups"
+        and "epoch None +-" in place.step
+        and where.endswith(("active_tasks", "standby_tasks", "warmup_tasks"))
+        and kafka is None
+        and isinstance(barnabas, list)
+    )
+
+
 KNOWN: Final[Mapping[str, Known]] = {
     "timed-out": Known(_has_timed_out, ends=True),
     "broken-twice": Known(_is_broken_twice, ends=False),
@@ -138,6 +149,7 @@ KNOWN: Final[Mapping[str, Known]] = {
     "unanswered": Known(_is_unanswered, ends=True),
     "lost-tombstones": Known(_has_lost_tombstones, ends=True),
     "endpoint-without-tasks": Known(_has_endpoint_without_tasks, ends=True),
+    "lost-answer": Known(_has_lost_an_answer, ends=False),
 }
 """
 Classes that are found by comparing. Others are never seen, since no workload goes there or both

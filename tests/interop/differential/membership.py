@@ -213,10 +213,19 @@ class Member:
     # Offsets
 
     def commit(
-        self, topic: str, offsets: dict[int, int], *, ahead: int = 0, version: int = 9
+        self,
+        topic: str,
+        offsets: dict[int, int],
+        *,
+        ahead: int = 0,
+        version: int = 9,
+        least: int = -(2**31),
     ) -> Step:
         """
         Commit offsets as this member.
+
+        Args:
+            least: the epoch to send, if the one that is due is below it.
         """
 
         def make(session: Session) -> OffsetCommitRequest:
@@ -230,7 +239,7 @@ class Member:
             ]
             return OffsetCommitRequest(
                 group_id=self.group,
-                generation_id_or_member_epoch=known.epoch + ahead,
+                generation_id_or_member_epoch=max(known.epoch + ahead, least),
                 member_id=known.member_id or self.name,
                 topics=[OffsetCommitRequestTopic(partitions=partitions, **named)],
             )

@@ -40,6 +40,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "group.consumer.assignment.interval.ms": "0",
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
+    "group.streams.max.session.timeout.ms": NEVER_MS,
+    "group.streams.session.timeout.ms": NEVER_MS,
     # It goes by the ids of instances and members, and not by those of topics.
     "group.consumer.assignors": "range,uniform",
     # What is written every so often would be written at different moments: only stops write it.

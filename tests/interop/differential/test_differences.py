@@ -52,11 +52,18 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.protocol.messages.streams_group_heartbeat import (
+    Endpoint,
+    StreamsGroupHeartbeatRequest,
+    TaskIds,
+    Topology,
+)
 from barnabas.protocol.records.batch import batches, build_batch, seal_batch
 from barnabas.protocol.records.record import Record, SimpleRecord, encode_records
 from barnabas.server.requests.context import MOST_ENTRIES
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.differential.known import KNOWN, LEFT_OUT
+from tests.interop.differential.membership import Pause
 from tests.interop.differential.recipes import Batch, Producer, Splice
 from tests.interop.differential.sides import CLOSED, SILENT, UNCOORDINATED, Pair, Session, Side
 from tests.interop.differential.steps import (
@@ -67,6 +74,7 @@ from tests.interop.differential.steps import (
     list_offsets_request,
     produce_request,
 )
+from tests.interop.differential.streams_membership import subtopology
 from tests.support.wire_client import WireClient
 
 BROKER: Final = 4
@@ -388,6 +396,63 @@ def test_lost_tombstones(pair: Pair) -> None:
     assert ((ErrorCode.UNKNOWN_MEMBER_ID, 2), (ErrorCode.UNKNOWN_MEMBER_ID, 4)) == both(pair, join)
 
 
+def streams_heartbeat(group: str, **facts: Any) -> StreamsGroupHeartbeatRequest:
+    """
+    That of a member whose program reads one topic.
+    """
+    given: dict[str, Any] = {
+        "group_id": group,
+        "member_id": "m",
+        "member_epoch": 0,
+        "endpoint_information_epoch": 0,
+        "rebalance_timeout_ms": 60_000,
+        "process_id": "p",
+        "active_tasks": [],
+        "standby_tasks": [],
+        "warmup_tasks": [],
+    }
+    return StreamsGroupHeartbeatRequest(**given | facts)
+
+
+def test_endpoint_without_tasks(pair: Pair) -> None:
+    async def join(session: Session) -> tuple[int, list[int]]:
+        request = streams_heartbeat(
+            "endpoint-without-tasks",
+            topology=Topology(epoch=0, subtopologies=[subtopology("0", ["no-such-topic"])]),
+            user_endpoint=Endpoint(host="h", port=1),
+        )
+        answer = await session.ask(request, 0)
+        return answer.error_code, [status.status_code for status in answer.status]
+
+    missing_source_topics = 1
+    assert ((-1, []), (0, [missing_source_topics])) == both(pair, join)
+
+
+def test_lost_answer(pair: Pair) -> None:
+    group = "lost-answer"
+
+    async def come_back(session: Session) -> list[TaskIds] | None:
+        topic = CreatableTopic(
+            name=group, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+        )
+        await session.ask(CreateTopicsRequest(topics=[topic]), 7)
+        await Pause(1.0).run(session)
+        program = Topology(epoch=0, subtopologies=[subtopology("0", [group])])
+        joined = await session.ask(streams_heartbeat(group, topology=program), 0)
+        other = streams_heartbeat(group, topology=program, member_id="n", process_id="q")
+        await session.ask(other, 0)
+        epoch = joined.member_epoch
+        for _ in range(2):
+            answer = await session.ask(streams_heartbeat(group, member_epoch=epoch), 0)
+        assert answer.member_epoch > epoch
+        found: list[TaskIds] | None = answer.active_tasks
+        return found
+
+    kafka, barnabas = both(pair, come_back)
+    assert kafka is None
+    assert [("0", [0])] == [(each.subtopology_id, each.partitions) for each in barnabas]
+
+
 def test_bomb(pair: Pair) -> None:
     zeros = [SimpleRecord(1_700_000_000_000, None, bytes(65 * 2**20))]
     data = bytes(build_batch(zeros, compression=CompressionType.GZIP))
@@ -603,6 +668,8 @@ SHOWN: Final[Mapping[str, object]] = {
     "pattern-classes": test_pattern_classes,
     "protocol-twice": test_protocol_twice,
     "lost-tombstones": test_lost_tombstones,
+    "endpoint-without-tasks": test_endpoint_without_tasks,
+    "lost-answer": test_lost_answer,
     "snappy-bytes": test_bytes_of_codecs,
     "zstd-bytes": test_bytes_of_codecs,
     "broken-twice": test_broken_twice,

@@ -21,6 +21,7 @@ from barnabas.protocol.messages.describe_transactions import DescribeTransaction
 from barnabas.protocol.messages.fetch import FetchRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC, Permission
@@ -40,6 +41,7 @@ TELL_WHAT_IS_ALLOWED: Final = frozenset(
     api.key
     for api in (
         apis.CONSUMER_GROUP_DESCRIBE,
+        apis.STREAMS_GROUP_DESCRIBE,
         apis.DESCRIBE_CLUSTER,
         apis.DESCRIBE_GROUPS,
         apis.DESCRIBE_TOPIC_PARTITIONS,
@@ -54,6 +56,7 @@ NOT_ASKED_HERE: Final[Mapping[type[Message], Permission]] = {
     FetchRequest: CLUSTER_ACTION,  # by followers
     FindCoordinatorRequest: CLUSTER_ACTION,  # for share groups
     DescribeTransactionsRequest: DESCRIBE_TOPIC,  # within an open transaction
+    StreamsGroupDescribeRequest: DESCRIBE_TOPIC,  # of a program
 }
 REQUESTS: Final = [
     pytest.param(request, id=request.__name__.removesuffix("Request")) for request in MAKERS

@@ -318,9 +318,9 @@ class Application:
         topic = chance.choice((script.topic, script.topic, self.program.other))
         offsets = {chance.randrange(2): chance.randrange(100) for _ in range(2)}
         version = chance.choice((8, 9, 9))
-        script.do(
-            member.commit(topic, offsets, ahead=chance.choice((0, 0, -1, -1, 1)), version=version)
-        )
+        ahead = chance.choice((0, 0, -1, -1, 1))
+        # Without members there is no group that offsets could be the only trace of.
+        script.do(member.commit(topic, offsets, ahead=ahead, version=version, least=0))
         script.do(
             member.fetch_offsets(script.topic, script.partitions, ahead=chance.choice((0, 0, 1)))
         )
@@ -345,7 +345,7 @@ class Application:
         name, value = self.script.chance.choice(
             (
                 ("streams.heartbeat.interval.ms", "6000"),
-                ("streams.session.timeout.ms", "50000"),
+                ("streams.session.timeout.ms", "3600000"),
                 ("streams.session.timeout.ms", "1"),
                 ("streams.num.standby.replicas", "0"),
                 ("streams.num.standby.replicas", "1"),

@@ -44,6 +44,7 @@ TOOLS: Final[Mapping[str, str]] = {
     "kafka-replica-verification": f"{_PACKAGE}ReplicaVerificationTool",
     "kafka-storage": "kafka.tools.StorageTool",
     "kafka-streams-application-reset": f"{_PACKAGE}StreamsResetter",
+    "kafka-streams-groups": f"{_PACKAGE}streams.StreamsGroupCommand",
     "kafka-topics": f"{_PACKAGE}TopicCommand",
     "kafka-transactions": f"{_PACKAGE}TransactionsCommand",
     "kafka-verifiable-consumer": f"{_PACKAGE}VerifiableConsumer",

@@ -13,6 +13,8 @@ from uuid import UUID
 from barnabas.protocol.codec.schema import ZERO_UUID, Message
 from barnabas.protocol.messages import (
     alter_configs,
+    alter_share_group_offsets,
+    delete_share_group_offsets,
     delete_share_group_state,
     describe_share_group_offsets,
     incremental_alter_configs,
@@ -21,6 +23,8 @@ from barnabas.protocol.messages import (
     read_share_group_state_summary,
     share_acknowledge,
     share_fetch,
+    share_group_describe,
+    share_group_heartbeat,
     write_share_group_state,
 )
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -805,6 +809,48 @@ def _describe_share_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
         )
 
 
+def _share_group_heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
+    messages = share_group_heartbeat
+    for group in (OPEN, OTHER):
+        yield messages.ShareGroupHeartbeatRequest(
+            group_id=group, member_id="nobody", member_epoch=1
+        )
+    for topic in NAMES:
+        yield messages.ShareGroupHeartbeatRequest(
+            group_id=OPEN, member_id="nobody", member_epoch=1, subscribed_topic_names=[topic]
+        )
+
+
+def _share_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield share_group_describe.ShareGroupDescribeRequest(
+        group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
+    )
+
+
+def _alter_share_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
+    messages = alter_share_group_offsets
+    partition = messages.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
+    for group in (OPEN, OTHER):
+        yield messages.AlterShareGroupOffsetsRequest(
+            group_id=group,
+            topics=[
+                messages.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=[partition])
+                for name in NAMES
+            ],
+        )
+
+
+def _delete_share_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
+    messages = delete_share_group_offsets
+    for group in (OPEN, OTHER):
+        yield messages.DeleteShareGroupOffsetsRequest(
+            group_id=group,
+            topics=[
+                messages.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in NAMES
+            ],
+        )
+
+
 Make = Callable[[int, Ids], Iterator[Message]]
 MAKERS: Final[Mapping[type[Message], Make]] = {
     ProduceRequest: _produce,
@@ -869,4 +915,8 @@ MAKERS: Final[Mapping[type[Message], Make]] = {
     delete_share_group_state.DeleteShareGroupStateRequest: _delete_state,
     read_share_group_state_summary.ReadShareGroupStateSummaryRequest: _read_state_summary,
     describe_share_group_offsets.DescribeShareGroupOffsetsRequest: _describe_share_offsets,
+    share_group_heartbeat.ShareGroupHeartbeatRequest: _share_group_heartbeat,
+    share_group_describe.ShareGroupDescribeRequest: _share_group_describe,
+    alter_share_group_offsets.AlterShareGroupOffsetsRequest: _alter_share_offsets,
+    delete_share_group_offsets.DeleteShareGroupOffsetsRequest: _delete_share_offsets,
 }

@@ -21,6 +21,7 @@ from barnabas.protocol.messages.describe_transactions import DescribeTransaction
 from barnabas.protocol.messages.fetch import FetchRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC, Permission
@@ -44,6 +45,7 @@ TELL_WHAT_IS_ALLOWED: Final = frozenset(
         apis.DESCRIBE_GROUPS,
         apis.DESCRIBE_TOPIC_PARTITIONS,
         apis.METADATA,
+        apis.SHARE_GROUP_DESCRIBE,
     )
 )
 """
@@ -53,6 +55,7 @@ NOT_ASKED_HERE: Final[Mapping[type[Message], Permission]] = {
     ConsumerGroupDescribeRequest: DESCRIBE_TOPIC,  # of members that have partitions
     FetchRequest: CLUSTER_ACTION,  # by followers
     FindCoordinatorRequest: CLUSTER_ACTION,  # for share groups
+    ShareGroupDescribeRequest: DESCRIBE_TOPIC,  # as above
     DescribeTransactionsRequest: DESCRIBE_TOPIC,  # within an open transaction
 }
 REQUESTS: Final = [

@@ -306,6 +306,8 @@ def test_a_round_of_joins_before_an_upgrade_does_not_end_a_later_one() -> None:
     answer = c.join(protocols=offer("t"), instance_id="i")
     assert ErrorCode.NONE == answer.now.error_code
     assert c.is_in(GroupState.STABLE)
+    members = set(c.group.members)
+    assert other in members
 
     for _ in range(12):
         c.advance(5_000)
@@ -313,6 +315,7 @@ def test_a_round_of_joins_before_an_upgrade_does_not_end_a_later_one() -> None:
             c.heartbeat(member.member_id, c.group.generation_id)
 
     assert c.is_in(GroupState.STABLE)
+    assert members == set(c.group.members)
 
 
 # A classic member in place of the last, static, consumer
@@ -338,6 +341,7 @@ def test_a_classic_member_in_place_of_the_last_consumer_makes_the_group_classic(
     (assigned,) = assignment_of(c.group.members[new].assignment).assigned_partitions
     assert ("t", [0, 1, 2, 3]) == (assigned.topic, sorted(assigned.partitions))
     assert {"i": new} == c.group.static_members
+    assert {"heartbeat"} == {timeout.value for timeout, _, _ in c.queue._timers}
 
 
 def test_the_replaced_consumers_assignment_is_had_by_a_sync() -> None:

@@ -304,3 +304,15 @@ def test_the_assignor_sees_the_names_in_the_order_of_the_request(
         seen = recorders["uniform"].specs[-1].members["a"].subscribed_topic_ids
         assert [ids[name] for name in names] == list(seen)
         c.go("a")
+
+
+def test_a_vote_that_is_taken_back_does_not_count(recorders: dict[str, Recorder]) -> None:
+    """
+    It would win the tie.
+    """
+    c = ConsumerCoordination()
+    epoch = c.enter("a", ["t"], assignor="uniform").member_epoch
+
+    c.beat("a", epoch, assignor="range", topics=["t", "u"])
+
+    assert (1, 1) == (len(recorders["uniform"].specs), len(recorders["range"].specs))

@@ -339,6 +339,7 @@ def test_the_most_members_that_there_were_are_remembered() -> None:
     group = group_of(
         *(member_record(GROUP, replace(FULL, member_id=each)) for each in ("a", "b", "c")),
         *member_tombstones(GROUP, "b"),
+        member_record(GROUP, replace(FULL, member_id="a")),
     )
 
     assert (3, 2) == (group.largest_size, len(group.members))

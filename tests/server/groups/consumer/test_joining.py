@@ -104,6 +104,7 @@ def test_what_the_member_does_not_repeat_stays() -> None:
 def test_a_change_beside_the_topics_begins_no_epoch(change: dict[str, Any]) -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"]).member_epoch
+    c.beat("a", epoch)
 
     answer = c.beat("a", epoch, **change)
 

@@ -46,9 +46,11 @@ def test_a_member_that_leaves_for_a_while_gives_up_what_it_has_to() -> None:
 
 def test_the_member_that_comes_back_takes_the_place_of_the_old_one() -> None:
     c = ConsumerCoordination()
-    topic_id = c.create("t", 2)
+    topic_id = c.create("t", 1)
     epoch = c.enter("a", ["t"], instance_id="i").member_epoch
-    c.beat("a", epoch)
+    c.grow("t", 2)
+    epoch = c.beat("a", epoch).member_epoch
+    assert epoch - 1 == c.member("a").previous_member_epoch
     c.go("a", -2, instance_id="i")
 
     answer = c.enter("b", ["t"], instance_id="i")

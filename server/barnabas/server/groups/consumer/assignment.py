@@ -50,6 +50,7 @@ class Change(NamedTuple):
     static: ConsumerGroupMember | None  # who has its instance id so far
     subscriptions: Subscriptions  # of the group with the change
     names: Sequence[str] | None = None  # of the request, in its order, if it has any
+    is_counted: bool = True  # whether the group has looked at its subscriptions with the change
 
 
 class NewTarget(NamedTuple):
@@ -84,7 +85,10 @@ def new_target(
     known = [topic for topic in map(topics.topics.get, names) if topic is not None]
     begun = perf_counter()
     specs = dict(_specs(group, change, {topic.name: topic.id for topic in known}))
-    is_homogeneous = change.subscriptions.are_homogeneous(len(specs))
+    if change.is_counted:
+        is_homogeneous = change.subscriptions.are_homogeneous(len(specs))
+    else:
+        is_homogeneous = group.subscriptions.are_homogeneous(len(group.members))
     spec = GroupSpec(
         specs,
         SubscriptionType.HOMOGENEOUS if is_homogeneous else SubscriptionType.HETEROGENEOUS,

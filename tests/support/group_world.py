@@ -36,6 +36,7 @@ class World:
         self.background = Background(self.clock)
         self.turns = turns or Turns()
         self.topics = TopicTable()
+        self.shares: Any = None
         self.config = BrokerConfig(offsets_topic_num_partitions=partition_count, **options)
         self.logs = [
             FragileLog(f"{GROUP_METADATA_TOPIC}-{index}", self.clock)
@@ -52,6 +53,7 @@ class World:
             turns=self.turns,
             topics=self.topics,
             config_of=lambda group_id: GroupConfig(),
+            share_coordinator=lambda: self.shares,
         )
 
     def partitions(self) -> list[Partition]:

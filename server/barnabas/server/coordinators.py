@@ -98,6 +98,7 @@ class Coordinators:
             turns=self._turns,
             topics=self._topics,
             config_of=self._config_of,
+            share_coordinator=lambda: self.shares,
         )
         made.follow(self._topics, self._partitions)
         made.start()
@@ -118,11 +119,12 @@ class Coordinators:
         made.start()
         return made
 
-    @cached_property
+    @property
     def share_groups(self) -> ShareGroups:
-        from barnabas.server.share.groups import NoShareGroups
-
-        return NoShareGroups()
+        """
+        The share groups, as those see them who keep their states.
+        """
+        return self.groups.share_states
 
     @cached_property
     def share_partitions(self) -> SharePartitionManager:

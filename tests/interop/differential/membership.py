@@ -48,7 +48,7 @@ CLIENT_ID: Final = "t"
 """That of ``WireClient``: ids of classic members begin with it."""
 SUBSCRIPTION_VERSION: Final = 3
 LONGEST_JOIN_MS: Final = 5_000
-"""For so long members are waited for: a JoinGroup may wait for one that never comes."""
+"""Members that do not come are waited for this long: some never do."""
 UNKNOWN_MEMBER_ID: Final = 25
 MEMBER_ID_REQUIRED: Final = 79
 

@@ -28,7 +28,7 @@ from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, Coordination
 from tests.support.some import some
 
-TYPES = [GroupType.SHARE, GroupType.STREAMS]
+TYPES = [GroupType.STREAMS]
 
 
 def key(schema: type[Any], *strings: str) -> bytes:
@@ -209,8 +209,6 @@ def test_a_group_of_another_protocol_is_listed(group_type: GroupType) -> None:
         (GroupType.CONSUMER, ["m"], {"epoch": 4}, "Assigning"),
         (GroupType.CONSUMER, ["m"], {"member_epoch": 2}, "Reconciling"),
         (GroupType.CONSUMER, ["m"], {"member_state": 1}, "Reconciling"),
-        (GroupType.SHARE, [], {}, "Empty"),
-        (GroupType.SHARE, ["m"], {}, "Stable"),
         (GroupType.STREAMS, [], {}, "Empty"),
         (GroupType.STREAMS, ["m"], {}, "NotReady"),
     ],

@@ -20,7 +20,6 @@ from barnabas.storage.config.options import (
 from barnabas.storage.units import LONG_MAX, GiB, KiB, MiB
 
 NOW = Update.CLUSTER_WIDE
-ASSIGNMENT_INTERVAL_MAX = 15_000
 
 
 @section
@@ -70,27 +69,6 @@ class CoordinatorOptions(Options):
     )
     share_coordinator_cached_buffer_max_bytes: Int = option(
         MiB + 12, "The largest buffer that is reused for appends.", at_least=512 * KiB, update=NOW
-    )
-    group_consumer_assignment_interval_ms: Int = option(
-        1000,
-        "The least time between two assignments of a consumer group.",
-        at_least=0,
-        at_most=ASSIGNMENT_INTERVAL_MAX,
-        update=NOW,
-    )
-    group_share_assignment_interval_ms: Int = option(
-        1000,
-        "The least time between two assignments of a share group.",
-        at_least=0,
-        at_most=ASSIGNMENT_INTERVAL_MAX,
-        update=NOW,
-    )
-    group_streams_assignment_interval_ms: Int = option(
-        1000,
-        "The least time between two assignments of a streams group.",
-        at_least=0,
-        at_most=ASSIGNMENT_INTERVAL_MAX,
-        update=NOW,
     )
 
 

@@ -21,6 +21,7 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.image import MetadataImage, ResourceType
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
+from barnabas.server.config.group_protocols import check_limits
 from barnabas.server.config.security import LISTENER_PREFIX, is_taken_while_running
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, Option, Update
@@ -266,6 +267,7 @@ def _check_together(
     static: BrokerConfig, every: Mapping[str, str], this: Mapping[str, str]
 ) -> None:
     config = _combined(static, every, this)
+    check_limits(config)
     low, high = config.log_cleaner_min_compaction_lag_ms, config.log_cleaner_max_compaction_lag_ms
     if low > high:
         raise ConfigError(

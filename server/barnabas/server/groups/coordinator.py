@@ -46,6 +46,11 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchResponseGroup,
 )
+from barnabas.protocol.messages.share_group_describe import DescribedGroup as DescribedShareGroup
+from barnabas.protocol.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -76,6 +81,9 @@ from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.groups.records import GroupResult
 from barnabas.server.groups.shard_state import GroupShard, ShardState
+from barnabas.server.groups.share import describing as share_describing
+from barnabas.server.groups.share.heartbeats import check_heartbeat as check_share_heartbeat
+from barnabas.server.groups.share.states import ShareGroupStates
 from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import Steps, Turns, at_once, finished, map_in_steps
 from barnabas.storage.producers.entry import VerificationGuard
@@ -85,6 +93,7 @@ if TYPE_CHECKING:
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
+    from barnabas.server.share.coordinator.coordinator import ShareCoordinator
     from barnabas.server.topics.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -113,10 +122,12 @@ class GroupCoordinator:
         turns: Turns,
         topics: TopicsView,
         config_of: ConfigOf,
+        share_coordinator: Callable[[], ShareCoordinator],
     ) -> None:
         """
         Args:
             config_of: returns the configuration of a group.
+            share_coordinator: returns the one that keeps the states of share groups.
         """
         self._options = options
         self._clock = clock
@@ -132,6 +143,7 @@ class GroupCoordinator:
             make=self._make_shard,
             background=background,
         )
+        self.share_states = ShareGroupStates(self.shards, topics, share_coordinator)
 
     def _make_shard(self, partition: Partition) -> GroupShard:
         options = self._options
@@ -359,6 +371,36 @@ class GroupCoordinator:
         shard.write(result, appended)
         return delayed
 
+    def share_heartbeat(
+        self, request: ShareGroupHeartbeatRequest, caller: Caller
+    ) -> ShareGroupHeartbeatResponse | Delayed:
+        """
+        Let a member of a share group join, stay or leave.
+
+        Raises:
+            KafkaError: the request is refused.
+        """
+        self.shards.check_active()
+        check_share_heartbeat(request)
+        shard = self.shards.of(request.group_id)
+        heartbeats = shard.state.shares
+        result, response, wanted = heartbeats.heartbeat(request, caller, self._clock.now_ms())
+        if not result.records:
+            return response
+        delayed = Delayed()
+
+        def appended(error: ErrorCode | None) -> None:
+            if error is not None:
+                delayed.answer(ShareGroupHeartbeatResponse(error_code=error))
+                return
+            delayed.answer(response)
+            if wanted is not None:
+                name = f"initialize states of {request.group_id}"
+                self._background.spawn(name, self.share_states.initialize(wanted))
+
+        shard.write(result, appended)
+        return delayed
+
     # Offsets
 
     def commit_offsets(
@@ -513,12 +555,34 @@ class GroupCoordinator:
         assignor = self._options.group_consumer_assignors[0]
         return (yield from describing.describe(group, self._subscribed.topics, assignor))
 
+    def describe_share_group(self, group_id: str) -> Steps[DescribedShareGroup]:
+        """
+        A share group with its members.
+
+        Raises:
+            InvalidGroupId: the group id is empty.
+            GroupIdNotFound: the group does not exist, or is of another type.
+            KafkaError: the group is not coordinated here, or not loaded yet.
+        """
+        self._check_name(group_id)
+        group = self.state_of(group_id).groups.find_share(group_id)
+        return (yield from share_describing.describe(group, self._subscribed.topics))
+
     def delete_groups(self, group_ids: Sequence[str]) -> Steps[Delayed]:
         """
-        Delete groups without members, with all their offsets.
+        Delete groups without members, with all their offsets, and the states of share groups.
         """
         deletion = GroupDeletion(group_ids)
-        yield from deletion.begin(self.shards.of)
+        with_states = [each for each in group_ids if each and self.share_states.has_states(each)]
+        if not with_states:
+            yield from deletion.begin(self.shards.of)
+            return deletion
+
+        async def delete() -> None:
+            failed = await self.share_states.delete_all(with_states)
+            await self._turns.finish(deletion.begin(self.shards.of, failed))
+
+        self._background.spawn("delete share groups", delete())
         return deletion
 
 

@@ -4,7 +4,7 @@ DeleteGroups, across the partitions that the groups belong to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -33,17 +33,25 @@ class GroupDeletion(Delayed):
         self._results: dict[str, DeletableGroupResult] = {}
         self._missing = 0
 
-    def begin(self, shard_of: Callable[[str], GroupShard]) -> Steps[None]:
+    def begin(
+        self,
+        shard_of: Callable[[str], GroupShard],
+        failed: Mapping[str, ErrorCode] | None = None,
+    ) -> Steps[None]:
         """
         Delete the groups that can be deleted.
 
         Args:
             shard_of: returns the shard of a group, or raises ``KafkaError``.
+            failed: groups that stay, with the reason.
         """
+        failed = failed or {}
         by_shard: dict[GroupShard, list[str]] = {}
         for group_id in self._group_ids:
             yield
-            self._put(group_id, ErrorCode.NONE)
+            self._put(group_id, failed.get(group_id, ErrorCode.NONE))
+            if group_id in failed:
+                continue
             try:
                 shard = shard_of(group_id)
                 shard.check()

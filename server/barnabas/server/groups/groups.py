@@ -15,8 +15,9 @@ from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.persistence import restored_group
 from barnabas.server.groups.records import GroupRecord
+from barnabas.server.groups.share.group import ShareGroup
 
-Group: TypeAlias = ClassicGroup | ConsumerGroup | ModernGroup
+Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup | ModernGroup
 
 
 class Groups:
@@ -96,6 +97,29 @@ class Groups:
             raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
         return group
 
+    def expect_share(self, group_id: str) -> ShareGroup:
+        """
+        The group, which must be a share group.
+
+        Raises:
+            GroupIdNotFound: it does not exist, or is of another type.
+        """
+        if group_id not in self._groups:
+            raise GroupIdNotFound(f"Share group {group_id} not found.")
+        return self.find_share(group_id)
+
+    def find_share(self, group_id: str) -> ShareGroup:
+        """
+        The share group, for those that look at it.
+
+        Raises:
+            GroupIdNotFound: it does not exist, or is of another type.
+        """
+        group = self.expect(group_id)
+        if not isinstance(group, ShareGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a share group.")
+        return group
+
     def create_classic(self, group_id: str, now_ms: int) -> ClassicGroup:
         """
         Create an empty group, in place of the one that had the id.
@@ -148,7 +172,9 @@ class Groups:
             self.create_classic(group_id, now_ms)
 
 
-def _new_group(record: ModernRecord) -> ConsumerGroup | ModernGroup:
+def _new_group(record: ModernRecord) -> ConsumerGroup | ShareGroup | ModernGroup:
     if record.group_type is GroupType.CONSUMER:
         return ConsumerGroup(record.group_id)
+    if record.group_type is GroupType.SHARE:
+        return ShareGroup(record.group_id)
     return ModernGroup(record.group_id, record.group_type)

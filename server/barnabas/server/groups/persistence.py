@@ -19,6 +19,7 @@ from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.records import GroupRecord, Record
+from barnabas.server.groups.share.group import ShareGroup
 
 NO_TIMEOUT: Final = -1
 
@@ -106,7 +107,9 @@ def restored_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
     return group
 
 
-def group_tombstones(group: ClassicGroup | ConsumerGroup | ModernGroup) -> list[Record]:
+def group_tombstones(
+    group: ClassicGroup | ConsumerGroup | ShareGroup | ModernGroup,
+) -> list[Record]:
     """
     The records that delete a group, of any type.
     """

@@ -42,6 +42,8 @@ from barnabas.server.groups.records import (
     decode_record,
     encode_record,
 )
+from barnabas.server.groups.share.group import ShareGroup
+from barnabas.server.groups.share.heartbeats import ShareHeartbeats
 from barnabas.server.groups.timeouts import Timeout
 
 log = logging.getLogger(__name__)
@@ -99,6 +101,9 @@ class ShardState:
             config_of=config_of,
             rebalance=self.rebalance,
             options=options,
+        )
+        self.shares = ShareHeartbeats(
+            self.groups, timers=timers, topics=topics, config_of=config_of, options=options
         )
         self.classic = ClassicProtocol(
             self.groups,
@@ -188,6 +193,10 @@ class ShardState:
                 self._topics.follow(group)
                 self.consumers.sessions.loaded(group)
                 continue
+            if isinstance(group, ShareGroup):
+                self._topics.follow(group)
+                self.shares.loaded(group)
+                continue
             self.rebalance.watch_all(group)
             if len(group.members) > self._options.group_max_size:
                 # The limit was lowered: the last members to rejoin are refused.
@@ -210,7 +219,7 @@ class ShardState:
 
     def _follow_topics(self, group_id: str) -> None:
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | ShareGroup):
             self._topics.follow(group)
         else:
             self._topics.unfollow(group_id)

@@ -4,31 +4,23 @@ ConsumerGroupDescribe: consumer groups, their assignments and their members.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
 
-from barnabas.protocol.codec.schema import replace
-from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedGroup,
-    Member,
 )
 from barnabas.server.cluster.features import GROUP_VERSION
 from barnabas.server.groups.consumer.describing import described_error
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.handlers.consumer_group_heartbeat import check_protocol
-from barnabas.server.requests.answer_room import AnswerRoom
-from barnabas.server.requests.authorization import asks, authorized_operations
+from barnabas.server.handlers.described_groups import Describing, described
+from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
-from barnabas.server.security.acl.bindings import ResourceType
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
-
-HIDDEN_TOPICS: Final = (
-    "The group has described topic(s) that the client is not authorized to describe."
-)
 
 
 @handles(ConsumerGroupDescribeRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
@@ -36,57 +28,25 @@ def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: RequestContext
 ) -> Steps[ConsumerGroupDescribeResponse]:
     """
-    Describe each group that is named. Those that the client may not describe come first in the
-    answer, then those without a name; a group with topics that it may not describe is refused.
+    Describe each group that is named, see ``described``.
     """
     check_protocol(context, GroupType.CONSUMER, GROUP_VERSION)
-    room = AnswerRoom()
-    refused: list[DescribedGroup] = []
-    nameless: list[DescribedGroup] = []
-    groups: list[DescribedGroup] = []
-    for group_id in request.group_ids:
-        yield
-        if not context.allows(DESCRIBE_GROUP, group_id):
-            room.take(1)
-            refused.append(described_error(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED))
-            continue
-        group = yield from _described(group_id, request, context)
-        room.take(1 + len(group.members), sum(map(_size, group.members)))
-        (nameless if group.error_code == ErrorCode.INVALID_GROUP_ID else groups).append(group)
-    return ConsumerGroupDescribeResponse(groups=refused + nameless + groups)
-
-
-def _described(
-    group_id: str, request: ConsumerGroupDescribeRequest, context: RequestContext
-) -> Steps[DescribedGroup]:
-    try:
-        group = yield from context.broker.groups.describe_consumer_group(group_id)
-    except KafkaError as error:
-        told = str(error) if error.code == ErrorCode.GROUP_ID_NOT_FOUND else None
-        return described_error(group_id, error.code, told)
-    topics = {
-        topic.topic_name
-        for member in group.members
-        for assignment in (member.assignment, member.target_assignment)
-        for topic in assignment.topic_partitions
-    }
-    for topic in topics:
-        yield
-        if not context.allows(DESCRIBE_TOPIC, topic):
-            return described_error(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
-    if request.include_authorized_operations:
-        operations = authorized_operations(context, ResourceType.GROUP, group_id)
-        return replace(group, authorized_operations=operations)
-    return group
-
-
-def _size(member: Member) -> int:
-    """
-    About the bytes of a member in the answer.
-    """
-    partitions = sum(
-        len(topic.topic_name) + 4 * len(topic.partitions)
-        for assignment in (member.assignment, member.target_assignment)
-        for topic in assignment.topic_partitions
+    kind = Describing(
+        describe=context.broker.groups.describe_consumer_group,
+        refuse=described_error,
+        topics_of=_topics,
     )
-    return partitions + sum(map(len, member.subscribed_topic_names))
+    groups = yield from described(
+        request.group_ids,
+        context,
+        kind,
+        include_operations=request.include_authorized_operations,
+    )
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+def _topics(group: DescribedGroup) -> Iterator[tuple[str, list[int]]]:
+    for member in group.members:
+        for assignment in (member.assignment, member.target_assignment):
+            for topic in assignment.topic_partitions:
+                yield topic.topic_name, topic.partitions

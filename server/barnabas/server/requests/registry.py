@@ -82,24 +82,7 @@ _NAMED_OTHERWISE: Final = {
     for api in those
 }
 
-_WITHOUT_HANDLER: Final = frozenset(
-    api.key
-    for api in (
-        apis.SHARE_GROUP_HEARTBEAT,
-        apis.SHARE_GROUP_DESCRIBE,
-        apis.ALTER_SHARE_GROUP_OFFSETS,
-        apis.DELETE_SHARE_GROUP_OFFSETS,
-    )
-)
-"""
-The APIs whose messages are known, but which this broker does not serve.
-"""
-
-SERVED: Final = {
-    key: _NAMED_OTHERWISE.get(key, name)
-    for key, name in apis.MODULES.items()
-    if key not in _WITHOUT_HANDLER
-}
+SERVED: Final = {key: _NAMED_OTHERWISE.get(key, name) for key, name in apis.MODULES.items()}
 """
 The modules of the handlers by API key. A handler is in the module of its API's name, but for a few.
 """

@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, TypeAlias
 from uuid import UUID
 
-from barnabas.protocol.errors import CoordinatorNotAvailable
-
 TopicPartitions: TypeAlias = Mapping[UUID, Collection[int]]
 
 
@@ -69,24 +67,3 @@ class ShareGroups(Protocol):
         Raises:
             KafkaError: as above.
         """
-
-
-class NoShareGroups:
-    """
-    The share groups of a broker that has no members of any.
-    """
-
-    def initialized(self, group_id: str) -> TopicPartitions:
-        return {}
-
-    async def begin_initializing(self, group_id: str, partitions: TopicPartitions) -> int:
-        raise CoordinatorNotAvailable
-
-    async def end_initializing(self, group_id: str, partitions: TopicPartitions) -> None:
-        raise CoordinatorNotAvailable
-
-    async def begin_deleting(self, group_id: str, topics: Sequence[UUID]) -> TopicPartitions:
-        raise CoordinatorNotAvailable
-
-    async def end_deleting(self, group_id: str, topics: Collection[UUID]) -> None:
-        raise CoordinatorNotAvailable

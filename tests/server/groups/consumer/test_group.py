@@ -13,7 +13,6 @@ from barnabas.server.groups.consumer.describing import describe, described_error
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ClassicMember, ConsumerGroupMember, MemberState
 from barnabas.server.groups.consumer.records import (
-    ResolvedRegex,
     current_record,
     epoch_record,
     member_record,
@@ -25,6 +24,7 @@ from barnabas.server.groups.consumer.records import (
 )
 from barnabas.server.groups.describing import is_listed, listed
 from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.modern.subscriptions import ResolvedRegex
 from barnabas.server.groups.records import decode_record
 from barnabas.server.scheduling.turns import finished
 from tests.support.consumer_groups import ConsumerCoordination, check_owners, classic

@@ -7,7 +7,8 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.errors import InvalidRegularExpression
-from barnabas.server.groups.consumer.records import ResolvedRegex, regex_record
+from barnabas.server.groups.consumer.records import regex_record
+from barnabas.server.groups.modern.subscriptions import ResolvedRegex
 from tests.support.consumer_groups import CALLER, ConsumerCoordination, told
 from tests.support.coordination import GROUP
 

@@ -14,9 +14,10 @@ from barnabas.protocol.structs import replace
 from barnabas.server.groups.assignors import uniform_assignor
 from barnabas.server.groups.assignors.errors import PartitionAssignorError
 from barnabas.server.groups.assignors.spec import Assignment, GroupSpec, SubscriptionType
-from barnabas.server.groups.consumer import assignment
+from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.records import member_record, target_epoch_record
 from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.modern.target import Assignor
 from tests.support.consumer_groups import ConsumerCoordination, number_of
 from tests.support.coordination import GROUP
 
@@ -42,7 +43,7 @@ class Recorder:
 def recorders(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recorder]:
     recorders = {"uniform": Recorder(), "range": Recorder()}
     for name, recorder in recorders.items():
-        monkeypatch.setitem(assignment.ASSIGNORS, name, recorder)
+        monkeypatch.setitem(ASSIGNORS, name, Assignor(name, recorder))
     return recorders
 
 
@@ -188,7 +189,7 @@ def test_an_assignor_that_fails_fails_the_heartbeat(monkeypatch: pytest.MonkeyPa
     def fail(spec: GroupSpec, counts: Mapping[UUID, int]) -> Mapping[str, Assignment]:
         raise PartitionAssignorError("no idea")
 
-    monkeypatch.setitem(assignment.ASSIGNORS, "uniform", fail)
+    monkeypatch.setitem(ASSIGNORS, "uniform", Assignor("uniform", fail))
     c = ConsumerCoordination()
 
     with pytest.raises(UnknownServerError) as failed:

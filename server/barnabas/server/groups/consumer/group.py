@@ -28,16 +28,15 @@ from barnabas.server.groups.consumer.member import (
     ConsumerGroupMember,
 )
 from barnabas.server.groups.consumer.records import (
-    ResolvedRegex,
     Target,
     group_tombstones,
     target_of,
     with_assignment,
     with_subscription,
 )
-from barnabas.server.groups.consumer.subscriptions import Subscriptions
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.modern.records import ModernRecord, Role
+from barnabas.server.groups.modern.subscriptions import ResolvedRegex, Subscriptions
 
 OFFSETS_OF_MEMBERS_SINCE: Final = 9
 """

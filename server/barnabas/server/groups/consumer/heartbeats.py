@@ -36,7 +36,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.consumer.assignment import ASSIGNORS
+from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.fencing import Fencing
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import (
@@ -59,6 +59,7 @@ from barnabas.server.groups.consumer.records import (
 from barnabas.server.groups.consumer.regexes import Regexes, RegexUpdate
 from barnabas.server.groups.consumer.sessions import ConfigOf, Sessions
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.java_text import is_blank
 from barnabas.server.groups.records import GroupRecord, GroupResult, Record
 from barnabas.storage.uuids import random_uuid, uuid_text
 
@@ -67,11 +68,6 @@ log = logging.getLogger(__name__)
 MEMBER_IDS_OF_CLIENTS_SINCE: Final = 1
 """
 The first version in which a member makes its id itself (KIP-1082).
-"""
-
-_TRIMMED: Final = "".join(map(chr, range(ord(" ") + 1)))
-"""
-The characters that ``String.trim`` of Java takes away.
 """
 
 Answered: TypeAlias = tuple[GroupResult, ConsumerGroupHeartbeatResponse]
@@ -373,7 +369,7 @@ def check_heartbeat(
 
 
 def _check_text(text: str | None, sentence: str) -> None:
-    if text is not None and not text.strip(_TRIMMED):
+    if text is not None and is_blank(text):
         raise InvalidRequest(sentence)
 
 

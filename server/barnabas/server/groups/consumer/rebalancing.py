@@ -17,7 +17,8 @@ from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import string_hash
-from barnabas.server.groups.consumer.assignment import ASSIGNORS, Change, new_target
+from barnabas.server.groups.consumer import records as consumer_records
+from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.group import ConsumerGroup, most_voted
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.consumer.reconciliation import Goal, reconciled
@@ -28,6 +29,7 @@ from barnabas.server.groups.consumer.records import (
     partition_metadata_tombstone,
 )
 from barnabas.server.groups.consumer.sessions import ConfigOf, Sessions
+from barnabas.server.groups.modern.target import Assignor, Change, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import Record
 
@@ -70,7 +72,7 @@ class Rebalancing:
         names: Sequence[str] | None,
         *,
         must_bump: bool,
-    ) -> Change:
+    ) -> Change[ConsumerGroupMember]:
         """
         The change from one state of a member to the next.
 
@@ -89,10 +91,16 @@ class Rebalancing:
         static = group.static_member(after.instance_id)
         # Kafka counts the kinds of subscriptions where it looks at their topics only.
         has_to_look = must_bump or group.is_metadata_stale
-        return Change(after, before, static, subscriptions, names, is_counted=has_to_look)
+        before_it = None if has_to_look else (group.subscriptions, len(group.members))
+        return Change(after, before, static, subscriptions, names, before_it)
 
     def next_epoch(
-        self, group: ConsumerGroup, change: Change, records: list[Record], *, must_bump: bool
+        self,
+        group: ConsumerGroup,
+        change: Change[ConsumerGroupMember],
+        records: list[Record],
+        *,
+        must_bump: bool,
     ) -> int:
         """
         The group epoch with the change: a new one if topics have changed, too.
@@ -113,7 +121,7 @@ class Rebalancing:
     def target_of(
         self,
         group: ConsumerGroup,
-        change: Change,
+        change: Change[ConsumerGroupMember],
         epoch: int,
         records: list[Record],
         *,
@@ -133,6 +141,7 @@ class Rebalancing:
             epoch=epoch,
             assignor=self._assignor_of(group, change),
             topics=self._topics,
+            records_of=consumer_records,
             now_ms=now_ms,
         )
         records += made.records
@@ -196,11 +205,11 @@ class Rebalancing:
         interval_ms = self._config_of(group.group_id).consumer_assignment_interval_ms
         return last_ms == UNKNOWN_TIME or not interval_ms or now_ms >= last_ms + interval_ms
 
-    def _assignor_of(self, group: ConsumerGroup, change: Change) -> str:
+    def _assignor_of(self, group: ConsumerGroup, change: Change[ConsumerGroupMember]) -> Assignor:
         votes = group.assignor_votes.copy()
         for member, vote in ((change.before, -1), (change.member, 1)):
             if member.server_assignor is not None:
                 votes[member.server_assignor] += vote
         name = most_voted(HashOrder(string_hash, keys=votes), votes)
         # The log of a broker with assignors of its own may have votes for those.
-        return self._default_assignor if name is None or name not in ASSIGNORS else name
+        return ASSIGNORS.get(name or "", ASSIGNORS[self._default_assignor])

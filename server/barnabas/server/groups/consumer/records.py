@@ -27,7 +27,7 @@ from barnabas.protocol.internal_topics.group_records.consumer import (
     TopicPartition,
     TopicPartitions,
 )
-from barnabas.protocol.structs import NamedTuple, replace
+from barnabas.protocol.structs import replace
 from barnabas.server.groups.consumer.member import (
     Assigned,
     ClassicMember,
@@ -35,21 +35,12 @@ from barnabas.server.groups.consumer.member import (
     MemberState,
 )
 from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.modern.subscriptions import ResolvedRegex
 
 Target: TypeAlias = Mapping[UUID, Sequence[int]]
 """
 The partitions that a member should have, in the order of the record. No topic is empty.
 """
-
-
-class ResolvedRegex(NamedTuple):
-    """
-    The topics that a regular expression matched.
-    """
-
-    topics: frozenset[str]
-    version: int  # of the metadata of the cluster
-    timestamp_ms: int
 
 
 # From members to records.

@@ -23,12 +23,12 @@ from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.consumer.records import (
-    ResolvedRegex,
     epoch_record,
     regex_record,
     regex_tombstone,
 )
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.subscriptions import ResolvedRegex
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.regex.pattern import InvalidPattern, LinearPattern

@@ -1,18 +1,17 @@
 """
-The target assignment of a consumer group (Kafka's ``TargetAssignmentBuilder``).
+The target assignment of a consumer group or a share group (Kafka's ``TargetAssignmentBuilder``).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import Final
+from typing import Generic, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.errors import UnknownServerError
-from barnabas.protocol.structs import NamedTuple
-from barnabas.server.groups.assignors import range_assignor, uniform_assignor
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.server.groups.assignors.errors import PartitionAssignorError
 from barnabas.server.groups.assignors.members import member_order
 from barnabas.server.groups.assignors.spec import (
@@ -23,34 +22,77 @@ from barnabas.server.groups.assignors.spec import (
     TopicIds,
     is_same,
 )
-from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.consumer.member import ConsumerGroupMember
-from barnabas.server.groups.consumer.records import target_epoch_record, target_record
-from barnabas.server.groups.consumer.subscriptions import Subscriptions
 from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.modern.subscriptions import SubscribingMember, Subscriptions
 from barnabas.server.groups.modern.topics import SubscribedTopics
 
 log = logging.getLogger(__name__)
 
-ASSIGNORS: Final = {
-    assignor.NAME: assignor.assign for assignor in (uniform_assignor, range_assignor)
-}
+Assign: TypeAlias = Callable[[GroupSpec, Mapping[UUID, int]], Mapping[str, Assignment]]
 """
-The assignors of consumer groups, by name.
+Returns the target of each member, by the spec of the group and the partition counts of its topics.
 """
 
 
-class Change(NamedTuple):
+class Assignor(NamedTuple):
+    """
+    An assignor, by its name.
+    """
+
+    name: str
+    assign: Assign
+
+
+class Group(Protocol):
+    """
+    A group whose members have targets.
+    """
+
+    group_id: str
+    largest_size: int
+
+    @property
+    def members(self) -> Mapping[str, SubscribingMember]: ...
+    @property
+    def targets(self) -> Mapping[str, Assignment]: ...
+
+
+class TargetRecords(Protocol):
+    """
+    Makes the records of a target, which differ with the type of the group.
+    """
+
+    def target_record(self, group_id: str, member_id: str, target: Assignment) -> ModernRecord:
+        """
+        The record of a member's target assignment.
+        """
+
+    def target_epoch_record(self, group_id: str, epoch: int, timestamp_ms: int) -> ModernRecord:
+        """
+        The record that the target assignment is complete.
+        """
+
+
+M = TypeVar("M", bound=SubscribingMember)
+
+
+@struct
+class Change(Generic[M]):
     """
     A member that is about to join a group, or to change in it.
     """
 
-    member: ConsumerGroupMember
-    before: ConsumerGroupMember  # without subscription if it is new
-    static: ConsumerGroupMember | None  # who has its instance id so far
-    subscriptions: Subscriptions  # of the group with the change
-    names: Sequence[str] | None = None  # of the request, in its order, if it has any
-    is_counted: bool = True  # whether the group has looked at its subscriptions with the change
+    member: M
+    before: M
+    """Without subscription if it is new."""
+    static: M | None
+    """The member that has its instance id so far."""
+    subscriptions: Subscriptions
+    """Those of the group with the change."""
+    names: Sequence[str] | None = None
+    """The names of topics in the order of the request, if it has any."""
+    before_it: tuple[Subscriptions, int] | None = None
+    """Subscriptions and number of the members without the change, where Kafka counts those."""
 
 
 class NewTarget(NamedTuple):
@@ -63,19 +105,23 @@ class NewTarget(NamedTuple):
 
 
 def new_target(
-    group: ConsumerGroup,
-    change: Change,
+    group: Group,
+    change: Change[M],
     *,
     epoch: int,
-    assignor: str,
+    assignor: Assignor,
     topics: SubscribedTopics,
+    records_of: TargetRecords,
     now_ms: int,
+    assignable: Mapping[UUID, frozenset[int]] | None = None,
 ) -> NewTarget:
     """
     Assign all partitions of the subscribed topics to the members.
 
     Args:
         epoch: the group epoch with the change.
+        records_of: makes the records.
+        assignable: the partitions that a share group may have; None for all of their topics.
 
     Raises:
         UnknownServerError: the assignor failed.
@@ -85,16 +131,15 @@ def new_target(
     known = [topic for topic in map(topics.topics.get, names) if topic is not None]
     begun = perf_counter()
     specs = dict(_specs(group, change, {topic.name: topic.id for topic in known}))
-    if change.is_counted:
-        is_homogeneous = change.subscriptions.are_homogeneous(len(specs))
-    else:
-        is_homogeneous = group.subscriptions.are_homogeneous(len(group.members))
+    subscriptions, count = change.before_it or (change.subscriptions, len(specs))
+    is_homogeneous = subscriptions.are_homogeneous(count)
     spec = GroupSpec(
         specs,
         SubscriptionType.HOMOGENEOUS if is_homogeneous else SubscriptionType.HETEROGENEOUS,
+        assignable,
     )
     try:
-        targets = ASSIGNORS[assignor](spec, {topic.id: len(topic.partitions) for topic in known})
+        targets = assignor.assign(spec, {topic.id: len(topic.partitions) for topic in known})
     except PartitionAssignorError as error:
         sentence = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         log.error("Group %s: %s", group.group_id, sentence)
@@ -102,7 +147,7 @@ def new_target(
     log.info(
         "Group %s: %s assigned %d topics to %d members for epoch %d in %.1f ms",
         group.group_id,
-        assignor,
+        assignor.name,
         len(known),
         len(specs),
         epoch,
@@ -113,13 +158,13 @@ def new_target(
         before = group.targets.get(member_id)
         after = targets.get(member_id, {})
         if before is None or not is_same(before, after):
-            records.append(target_record(group.group_id, member_id, after))
-    records.append(target_epoch_record(group.group_id, epoch, now_ms))
+            records.append(records_of.target_record(group.group_id, member_id, after))
+    records.append(records_of.target_epoch_record(group.group_id, epoch, now_ms))
     return NewTarget(records, targets.get(member.member_id, {}))
 
 
 def _specs(
-    group: ConsumerGroup, change: Change, topic_ids: Mapping[str, UUID]
+    group: Group, change: Change[M], topic_ids: Mapping[str, UUID]
 ) -> Iterator[tuple[str, MemberSpec]]:
     """
     The members as the assignor sees them, in Kafka's order.
@@ -147,7 +192,7 @@ def _specs(
             member_id,
             MemberSpec(
                 topics,
-                group.target_of(had),
+                group.targets.get(had, {}),
                 member.instance_id,
                 member.rack_id,
                 inherits=had != member_id,
@@ -155,7 +200,7 @@ def _specs(
         )
 
 
-def _names(member: ConsumerGroupMember, subscriptions: Subscriptions) -> Sequence[str]:
+def _names(member: SubscribingMember, subscriptions: Subscriptions) -> Sequence[str]:
     resolved = subscriptions.resolved.get(member.topic_regex)
     names = member.topic_names if resolved is None else member.topic_names | resolved.topics
     return sorted(names)

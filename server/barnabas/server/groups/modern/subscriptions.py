@@ -6,9 +6,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
-from barnabas.server.groups.consumer.member import ConsumerGroupMember
-from barnabas.server.groups.consumer.records import ResolvedRegex
+from barnabas.protocol.structs import NamedTuple
+
+
+class ResolvedRegex(NamedTuple):
+    """
+    The topics that a regular expression matched.
+    """
+
+    topics: frozenset[str]
+    version: int  # of the metadata of the cluster
+    timestamp_ms: int
+
+
+class SubscribingMember(Protocol):
+    """
+    A member of a group, as its subscription and its target are made of it.
+    """
+
+    @property
+    def member_id(self) -> str: ...
+    @property
+    def instance_id(self) -> str | None: ...
+    @property
+    def rack_id(self) -> str | None: ...
+    @property
+    def topic_names(self) -> frozenset[str]: ...
+    @property
+    def topic_regex(self) -> str: ...
 
 
 class Subscriptions:
@@ -28,7 +55,7 @@ class Subscriptions:
 
     def __init__(
         self,
-        members: Iterable[ConsumerGroupMember] = (),
+        members: Iterable[SubscribingMember] = (),
         resolved: Mapping[str, ResolvedRegex] | None = None,
     ) -> None:
         self.names: Counter[str] = Counter()
@@ -46,7 +73,7 @@ class Subscriptions:
         copy.regexes = self.regexes.copy()
         return copy
 
-    def add(self, member: ConsumerGroupMember) -> None:
+    def add(self, member: SubscribingMember) -> None:
         """
         Count the subscriptions of a member.
         """
@@ -55,7 +82,7 @@ class Subscriptions:
         if member.topic_regex:
             self.regexes[member.topic_regex] += 1
 
-    def remove(self, member: ConsumerGroupMember) -> None:
+    def remove(self, member: SubscribingMember) -> None:
         """
         Count the subscriptions of a member no longer.
         """

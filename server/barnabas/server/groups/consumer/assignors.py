@@ -1,0 +1,18 @@
+"""
+The assignors of consumer groups.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.server.groups.assignors import range_assignor, uniform_assignor
+from barnabas.server.groups.modern.target import Assignor
+
+ASSIGNORS: Final = {
+    module.NAME: Assignor(module.NAME, module.assign)
+    for module in (uniform_assignor, range_assignor)
+}
+"""
+By name, in the order of Kafka's messages.
+"""

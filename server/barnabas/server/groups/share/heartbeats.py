@@ -1,0 +1,430 @@
+"""
+ShareGroupHeartbeat: members of share groups join, stay and leave (KIP-932).
+
+Follows Kafka's ``GroupMetadataManager.shareGroupHeartbeat``. Members are assigned partitions whose
+states are initialized; a heartbeat that finds others begins to initialize them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    FencedMemberEpoch,
+    GroupMaxSizeReached,
+    InvalidRequest,
+    UnknownMemberId,
+)
+from barnabas.protocol.messages.share_group_heartbeat import (
+    Assignment,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from barnabas.protocol.structs import NamedTuple, replace
+from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfig
+from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
+from barnabas.server.coordinator_runtime.timers import Timers
+from barnabas.server.groups.assignors import simple_assignor
+from barnabas.server.groups.caller import Caller
+from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.java_text import is_blank
+from barnabas.server.groups.modern.subscriptions import Subscriptions
+from barnabas.server.groups.modern.target import Assignor, Change, new_target
+from barnabas.server.groups.modern.topics import SubscribedTopics
+from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.groups.share import records as share_records
+from barnabas.server.groups.share.group import ShareGroup
+from barnabas.server.groups.share.member import JOINING, LEAVING, Partitions, ShareGroupMember
+from barnabas.server.groups.share.state_partitions import Topics, TopicStates
+from barnabas.server.groups.timeouts import Timeout
+
+log = logging.getLogger(__name__)
+
+SIMPLE: Final = Assignor(simple_assignor.NAME, simple_assignor.assign)
+UNKNOWN_TIME: Final = 0
+
+
+class Initialization(NamedTuple):
+    """
+    States that are to be initialized once the heartbeat is answered.
+    """
+
+    group_id: str
+    state_epoch: int
+    topics: Topics
+
+
+Answered: TypeAlias = tuple[GroupResult, ShareGroupHeartbeatResponse, Initialization | None]
+
+
+class ShareHeartbeats:
+    """
+    Handles ShareGroupHeartbeat for the groups of one partition.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        *,
+        timers: Timers,
+        topics: SubscribedTopics,
+        config_of: Callable[[str], GroupConfig],
+        options: BrokerConfig,
+    ) -> None:
+        self._groups = groups
+        self._timers = timers
+        self._topics = topics
+        self._config_of = config_of
+        self._options = options
+
+    def heartbeat(
+        self, request: ShareGroupHeartbeatRequest, caller: Caller, now_ms: int
+    ) -> Answered:
+        """
+        Let a member join, stay or leave.
+
+        Raises:
+            KafkaError: the request is refused; the sentence says why.
+        """
+        if request.member_epoch == LEAVING:
+            return self._leave(request)
+        group = self._group_of(request)
+        before = self._member_of(group, request)
+        member = _updated(before, request, caller)
+        records: list[Record] = []
+        if member != before:
+            records.append(share_records.member_record(group.group_id, member))
+        change = _change_of(group, before, member, request)
+        has_changed = member.topic_names != before.topic_names
+        if group.assignment_epoch >= group.group_epoch:
+            has_changed |= group.has_unassigned_partitions
+        epoch = self._next_epoch(group, change.subscriptions, records, must_bump=has_changed)
+        target_epoch, target = self._target_of(group, change, epoch, records, now_ms=now_ms)
+        is_bumped = epoch != group.group_epoch
+        after = self._reconciled(member, target_epoch, target, has_changed=has_changed or is_bumped)
+        if after != member:
+            records.append(share_records.current_record(group.group_id, after))
+        self._prolong(group.group_id, member.member_id)
+        initialization = self._initialization(
+            group, epoch, change.subscriptions, records, now_ms=now_ms
+        )
+        tells = (
+            request.member_epoch == JOINING
+            or request.subscribed_topic_names is not None
+            or after.assigned != before.assigned
+        )
+        answer = self._answer(group.group_id, after, tells=tells)
+        return CoordinatorResult(records=records), answer, initialization
+
+    def loaded(self, group: ShareGroup) -> None:
+        """
+        Start the sessions of the members of a group that was loaded.
+        """
+        for member_id in group.members:
+            self._prolong(group.group_id, member_id)
+
+    # Group and member
+
+    def _group_of(self, request: ShareGroupHeartbeatRequest) -> ShareGroup:
+        """
+        The group; a new one for a member that joins, which is not among the groups yet.
+
+        Raises:
+            GroupIdNotFound: there is none, or it is of another type.
+            GroupMaxSizeReached: it has no room for the member.
+        """
+        if request.member_epoch == JOINING and self._groups.get(request.group_id) is None:
+            group = ShareGroup(request.group_id)
+        else:
+            group = self._groups.expect_share(request.group_id)
+        most = self._options.group_share_max_size
+        if len(group.members) >= most and request.member_id not in group.members:
+            raise GroupMaxSizeReached(
+                f"The share group has reached its maximum capacity of {most} members."
+            )
+        return group
+
+    def _member_of(
+        self, group: ShareGroup, request: ShareGroupHeartbeatRequest
+    ) -> ShareGroupMember:
+        """
+        The member that sends the heartbeat; one without subscription if it is new.
+
+        Raises:
+            UnknownMemberId, FencedMemberEpoch: the sender is not that member any more.
+        """
+        member = group.members.get(request.member_id)
+        if member is None:
+            if request.member_epoch != JOINING:
+                raise UnknownMemberId(
+                    f"Member {request.member_id} is not a member of group {group.group_id}."
+                )
+            member = ShareGroupMember(member_id=request.member_id)
+        _check_epoch(member, request.member_epoch)
+        if request.member_epoch == JOINING:
+            log.info("Group %s: %s joins", group.group_id, member.member_id)
+        return member
+
+    # Epochs and targets
+
+    def _next_epoch(
+        self,
+        group: ShareGroup,
+        subscriptions: Subscriptions,
+        records: list[Record],
+        *,
+        must_bump: bool,
+    ) -> int:
+        epoch = group.group_epoch
+        if not (must_bump or group.is_metadata_stale):
+            return epoch
+        metadata_hash = self._topics.hash(subscriptions.topics)
+        if must_bump or metadata_hash != group.metadata_hash:
+            epoch += 1
+            records.append(share_records.epoch_record(group.group_id, epoch, metadata_hash))
+            log.info("Group %s: epoch %d begins", group.group_id, epoch)
+        group.refreshed_epoch = epoch
+        return epoch
+
+    def _target_of(
+        self,
+        group: ShareGroup,
+        change: Change[ShareGroupMember],
+        epoch: int,
+        records: list[Record],
+        *,
+        now_ms: int,
+    ) -> tuple[int, Partitions]:
+        """
+        The target of the changed member, and the epoch that it is for.
+
+        Raises:
+            UnknownServerError: the assignor failed.
+        """
+        member_id = change.member.member_id
+        if group.assignment_epoch >= epoch or not self._may_assign(group, now_ms):
+            return group.assignment_epoch, group.targets.get(member_id, {})
+        initialized = group.known_states.initialized
+        made = new_target(
+            group,
+            change,
+            epoch=epoch,
+            assignor=SIMPLE,
+            topics=self._topics,
+            records_of=share_records,
+            now_ms=now_ms,
+            assignable={each: topic.partitions for each, topic in initialized.items()},
+        )
+        records += made.records
+        return epoch, made.of_member
+
+    def _may_assign(self, group: ShareGroup, now_ms: int) -> bool:
+        last_ms = group.assignment_timestamp_ms
+        interval_ms = self._config_of(group.group_id).share_assignment_interval_ms
+        return last_ms == UNKNOWN_TIME or not interval_ms or now_ms >= last_ms + interval_ms
+
+    def _reconciled(
+        self, member: ShareGroupMember, epoch: int, target: Partitions, *, has_changed: bool
+    ) -> ShareGroupMember:
+        """
+        The member with its target (Kafka's ``ShareGroupAssignmentBuilder``).
+        """
+        if member.member_epoch == epoch and not has_changed:
+            return member
+        subscribed = self._topics.ids(member.topic_names)
+        assigned = {each: found for each, found in target.items() if each in subscribed}
+        if member.member_epoch == epoch:
+            return replace(member, assigned=assigned)
+        return replace(
+            member,
+            member_epoch=epoch,
+            previous_member_epoch=member.member_epoch,
+            assigned=assigned,
+        )
+
+    # States of partitions
+
+    def _initialization(
+        self,
+        group: ShareGroup,
+        epoch: int,
+        subscriptions: Subscriptions,
+        records: list[Record],
+        *,
+        now_ms: int,
+    ) -> Initialization | None:
+        """
+        The states that the subscribed topics lack; those that are being initialized for too long
+        are tried again.
+        """
+        states = group.known_states
+        since_ms = group.initializing_since_ms
+        if since_ms is None:
+            since_ms = group.initializing_since_ms = now_ms
+        is_fresh = now_ms - since_ms < self._options.group_share_initialize_retry_interval_ms
+        missing: dict[UUID, TopicStates] = {}
+        for name in sorted(subscriptions.topics):
+            topic = self._topics.topics.get(name)
+            if topic is None:
+                continue
+            known = set(_partitions(states.initialized, topic.id))
+            if is_fresh:
+                known |= _partitions(states.initializing, topic.id)
+            partitions = frozenset(range(len(topic.partitions))) - known
+            if partitions:
+                missing[topic.id] = TopicStates(name, partitions)
+        if not missing:
+            return None
+        begun = states.beginning(missing)
+        records.append(share_records.state_partitions_record(group.group_id, begun))
+        return Initialization(group.group_id, epoch, missing)
+
+    # Leaving
+
+    def _leave(self, request: ShareGroupHeartbeatRequest) -> Answered:
+        group = self._groups.find_share(request.group_id)
+        member = group.expect_member(request.member_id)
+        log.info("Group %s: %s leaves", group.group_id, member.member_id)
+        answer = ShareGroupHeartbeatResponse(
+            member_id=request.member_id, member_epoch=request.member_epoch
+        )
+        return self._fence(group, member), answer, None
+
+    def _fence(self, group: ShareGroup, member: ShareGroupMember) -> GroupResult:
+        """
+        Remove a member.
+        """
+        subscriptions = group.subscriptions.copy()
+        subscriptions.remove(member)
+        epoch = group.group_epoch + 1
+        metadata_hash = self._topics.hash(subscriptions.topics)
+        self._timers.cancel((Timeout.SESSION, group.group_id, member.member_id))
+        log.info("Group %s: epoch %d begins without %s", group.group_id, epoch, member.member_id)
+        return CoordinatorResult(
+            records=[
+                *share_records.member_tombstones(group.group_id, member.member_id),
+                share_records.epoch_record(group.group_id, epoch, metadata_hash),
+            ]
+        )
+
+    def _prolong(self, group_id: str, member_id: str) -> None:
+        self._timers.schedule(
+            (Timeout.SESSION, group_id, member_id),
+            self._config_of(group_id).share_session_timeout_ms,
+            partial(self._session_ran_out, group_id, member_id),
+        )
+
+    def _session_ran_out(self, group_id: str, member_id: str, _now_ms: int) -> GroupResult:
+        group = self._groups.get(group_id)
+        if not isinstance(group, ShareGroup) or member_id not in group.members:
+            return NOTHING
+        log.info("Group %s: %s is fenced: its session has expired", group_id, member_id)
+        return self._fence(group, group.members[member_id])
+
+    def _answer(
+        self, group_id: str, member: ShareGroupMember, *, tells: bool
+    ) -> ShareGroupHeartbeatResponse:
+        """
+        Args:
+            tells: whether the member is told what it has.
+        """
+        return ShareGroupHeartbeatResponse(
+            error_code=ErrorCode.NONE,
+            member_id=member.member_id,
+            member_epoch=member.member_epoch,
+            heartbeat_interval_ms=self._config_of(group_id).share_heartbeat_interval_ms,
+            assignment=Assignment(
+                topic_partitions=[
+                    TopicPartitions(topic_id=topic_id, partitions=list(partitions))
+                    for topic_id, partitions in member.assigned.items()
+                ]
+            )
+            if tells
+            else None,
+        )
+
+
+def check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
+    """
+    See whether any group would take this request.
+
+    Raises:
+        InvalidRequest: none would.
+    """
+    for text, sentence in (
+        (request.member_id, "MemberId can't be empty."),
+        (request.group_id, "GroupId can't be empty."),
+        (request.rack_id, "RackId can't be empty."),
+    ):
+        if text is not None and is_blank(text):
+            raise InvalidRequest(sentence)
+    if request.member_epoch == JOINING:
+        if not request.subscribed_topic_names:
+            raise InvalidRequest("SubscribedTopicNames must be set in first request.")
+    elif request.member_epoch < LEAVING:
+        raise InvalidRequest("MemberEpoch is invalid.")
+
+
+def _check_epoch(member: ShareGroupMember, epoch: int) -> None:
+    """
+    Raises:
+        FencedMemberEpoch: the member is at another epoch. The previous one is accepted, since the
+            answer with the present one may have been lost.
+    """
+    known, previous = member.member_epoch, member.previous_member_epoch
+    if epoch in {JOINING, known} or epoch == previous < known:
+        return
+    if epoch > known:
+        sentence = (
+            f"The share group member has a greater member epoch ({epoch}) than the one known by the"
+            f" group coordinator ({known})."
+        )
+    else:
+        sentence = (
+            f"The share group member has a smaller member epoch ({epoch}) than the one known by the"
+            f" group coordinator ({known}), and it does not match the previous member epoch"
+            f" ({previous})."
+        )
+    raise FencedMemberEpoch(f"{sentence} The member must abandon all its partitions and rejoin.")
+
+
+def _updated(
+    member: ShareGroupMember, request: ShareGroupHeartbeatRequest, caller: Caller
+) -> ShareGroupMember:
+    """
+    The member, with what the request says of it; what is not said stays.
+    """
+    names = request.subscribed_topic_names
+    return replace(
+        member,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        topic_names=member.topic_names if names is None else frozenset(names),
+        client_id=caller.client_id,
+        client_host=caller.client_host,
+    )
+
+
+def _change_of(
+    group: ShareGroup,
+    before: ShareGroupMember,
+    after: ShareGroupMember,
+    request: ShareGroupHeartbeatRequest,
+) -> Change[ShareGroupMember]:
+    subscriptions = group.subscriptions
+    if before.topic_names != after.topic_names:
+        subscriptions = subscriptions.copy()
+        subscriptions.remove(before)
+        subscriptions.add(after)
+    return Change(after, before, None, subscriptions, request.subscribed_topic_names)
+
+
+def _partitions(topics: Topics, topic_id: UUID) -> frozenset[int]:
+    topic = topics.get(topic_id)
+    return frozenset() if topic is None else topic.partitions

@@ -1,0 +1,49 @@
+"""
+A member of a share group (KIP-932).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final, TypeAlias
+from uuid import UUID
+
+from barnabas.protocol.structs import struct
+
+Partitions: TypeAlias = Mapping[UUID, Sequence[int]]
+"""
+Partitions of topics. No topic is empty.
+"""
+
+NOTHING_ASSIGNED: Final[Partitions] = {}
+
+JOINING: Final = 0
+"""
+The epoch of a member that joins.
+"""
+LEAVING: Final = -1
+"""
+The epoch of a member that leaves.
+"""
+
+
+@struct(kw_only=True)
+class ShareGroupMember:
+    """
+    A member at one moment (Kafka's class of this name). Its records make it, see ``ShareGroup``.
+
+    A partition may belong to several members, so that none has to give it up for another: what a
+    member is assigned it has at once.
+    """
+
+    instance_id: ClassVar[None] = None  # there are no static members
+    topic_regex: ClassVar[str] = ""  # there are no patterns
+
+    member_id: str
+    member_epoch: int = 0
+    previous_member_epoch: int = -1
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topic_names: frozenset[str] = frozenset()
+    assigned: Partitions = NOTHING_ASSIGNED

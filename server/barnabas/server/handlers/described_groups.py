@@ -1,0 +1,89 @@
+"""
+Groups of the later protocols, as their Describe requests show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Generic, TypeVar
+
+from barnabas.protocol.codec.schema import replace
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.structs import struct
+from barnabas.server.requests.answer_room import AnswerRoom
+from barnabas.server.requests.authorization import authorized_operations
+from barnabas.server.requests.context import RequestContext
+from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.bindings import ResourceType
+from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+
+HIDDEN_TOPICS: Final = (
+    "The group has described topic(s) that the client is not authorized to describe."
+)
+
+G = TypeVar("G", bound=Any)
+
+
+@struct(kw_only=True)
+class Describing(Generic[G]):
+    """
+    How groups of one type are described.
+    """
+
+    describe: Callable[[str], Steps[G]]
+    refuse: Callable[[str, ErrorCode, str | None], G]
+    topics_of: Callable[[G], Iterable[tuple[str, Sequence[int]]]]
+    """Returns the topics and partitions that the description names."""
+
+
+def described(
+    group_ids: Iterable[str],
+    context: RequestContext,
+    kind: Describing[G],
+    *,
+    include_operations: bool,
+) -> Steps[list[G]]:
+    """
+    Each group that is named. Those that the client may not describe come first, then those without
+    a name; a group with topics that the client may not describe is refused.
+    """
+    room = AnswerRoom()
+    refused: list[G] = []
+    nameless: list[G] = []
+    groups: list[G] = []
+    for group_id in group_ids:
+        yield
+        if not context.allows(DESCRIBE_GROUP, group_id):
+            room.take(1)
+            error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            refused.append(kind.refuse(group_id, error, None))
+            continue
+        group = yield from _described(group_id, context, kind)
+        room.take(1 + len(group.members), _size(group, kind))
+        if include_operations and group.error_code == ErrorCode.NONE:
+            operations = authorized_operations(context, ResourceType.GROUP, group_id)
+            group = replace(group, authorized_operations=operations)
+        (nameless if group.error_code == ErrorCode.INVALID_GROUP_ID else groups).append(group)
+    return refused + nameless + groups
+
+
+def _described(group_id: str, context: RequestContext, kind: Describing[G]) -> Steps[G]:
+    try:
+        group = yield from kind.describe(group_id)
+    except KafkaError as error:
+        told = str(error) if error.code == ErrorCode.GROUP_ID_NOT_FOUND else None
+        return kind.refuse(group_id, error.code, told)
+    for topic in dict.fromkeys(name for name, _ in kind.topics_of(group)):
+        yield
+        if not context.allows(DESCRIBE_TOPIC, topic):
+            return kind.refuse(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+    return group
+
+
+def _size(group: Any, kind: Describing[Any]) -> int:
+    """
+    About the bytes of a group in the answer.
+    """
+    partitions = sum(len(name) + 4 * len(indexes) for name, indexes in kind.topics_of(group))
+    names = (sum(map(len, each.subscribed_topic_names)) for each in group.members)
+    return partitions + sum(names)

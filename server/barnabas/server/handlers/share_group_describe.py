@@ -1,0 +1,51 @@
+"""
+ShareGroupDescribe: share groups, their assignments and their members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barnabas.protocol.messages.share_group_describe import (
+    DescribedGroup,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+from barnabas.server.cluster.features import SHARE_VERSION
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.share.describing import described_error
+from barnabas.server.handlers.consumer_group_heartbeat import check_protocol
+from barnabas.server.handlers.described_groups import Describing, described
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.context import RequestContext
+from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+
+
+@handles(ShareGroupDescribeRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
+def share_group_describe(
+    request: ShareGroupDescribeRequest, context: RequestContext
+) -> Steps[ShareGroupDescribeResponse]:
+    """
+    Describe each group that is named, see ``described``.
+    """
+    check_protocol(context, GroupType.SHARE, SHARE_VERSION)
+    kind = Describing(
+        describe=context.broker.groups.describe_share_group,
+        refuse=described_error,
+        topics_of=_topics,
+    )
+    groups = yield from described(
+        request.group_ids,
+        context,
+        kind,
+        include_operations=request.include_authorized_operations,
+    )
+    return ShareGroupDescribeResponse(groups=groups)
+
+
+def _topics(group: DescribedGroup) -> Iterator[tuple[str, list[int]]]:
+    for member in group.members:
+        for topic in member.assignment.topic_partitions:
+            yield topic.topic_name, topic.partitions

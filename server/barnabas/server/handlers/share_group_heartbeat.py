@@ -1,0 +1,41 @@
+"""
+ShareGroupHeartbeat: a member of a share group joins, stays or leaves.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode, InvalidRequest
+from barnabas.protocol.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+from barnabas.server.cluster.features import SHARE_VERSION
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.handlers.consumer_group_heartbeat import caller_of, check_protocol
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.context import RequestContext
+from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
+
+LONGEST_MEMBER_ID: Final = 36
+
+
+@handles(ShareGroupHeartbeatRequest, needs=asks(READ_GROUP, DESCRIBE_TOPIC))
+def share_group_heartbeat(
+    request: ShareGroupHeartbeatRequest, context: RequestContext
+) -> ShareGroupHeartbeatResponse | Delayed:
+    """
+    Hand the heartbeat to the coordinator. A client may subscribe to topics only that it may
+    describe.
+    """
+    check_protocol(context, GroupType.SHARE, SHARE_VERSION)
+    context.require(READ_GROUP, request.group_id)
+    if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
+        raise InvalidRequest("Invalid member id in the request.")
+    for topic in dict.fromkeys(request.subscribed_topic_names or ()):
+        if not context.allows(DESCRIBE_TOPIC, topic):
+            return ShareGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return context.broker.groups.share_heartbeat(request, caller_of(context))

@@ -178,14 +178,17 @@ class ConsumerCoordination(Coordination):
         """
         return [number_of(record) for record in self.batches[-1]]
 
-    def last_value(self, number: int) -> Any:
+    def last_value(self, number: int, member_id: str | None = None) -> Any:
         """
-        The value of the only record of that number in the last batch.
+        The value of the only record of that number in the last batch, or of that and a member.
         """
         (value,) = [
             record.value
             for record in self.batches[-1]
-            if isinstance(record, ModernRecord) and record.key.api.key == number
+            if isinstance(record, ModernRecord)
+            and record.key.api.key == number
+            and record.value is not None
+            and member_id in {None, record.member_id}
         ]
         return value
 

@@ -46,8 +46,8 @@ class TestHomogeneous:
 
     def test_a_member_may_use_two_turns_for_one_partition(self) -> None:
         """
-        1 lacks two members more, and m3 alone has room: it gets 1, and 1 again. 2 is next, and m3
-        gets that, too. 1 stays with two members instead of three.
+        1 lacks three members: m0 gets it and is full, m3 gets it, and gets it again. It stays with
+        two, and m3 has room for 2.
         """
         targets = {
             "m0": (),

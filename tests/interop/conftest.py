@@ -106,6 +106,12 @@ def impatient_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     with running_broker(
         tmp_path / "broker",
         group__min__session__timeout__ms="1000",
+        group__streams__min__session__timeout__ms="1000",
+        group__streams__session__timeout__ms="2000",
+        group__streams__min__heartbeat__interval__ms="100",
+        group__streams__heartbeat__interval__ms="300",
+        group__streams__initial__rebalance__delay__ms="500",
+        group__streams__num__standby__replicas="1",
         transaction__abort__timed__out__transaction__cleanup__interval__ms="500",
     ) as broker:
         yield broker

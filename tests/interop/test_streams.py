@@ -18,6 +18,7 @@ from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parent / "java" / "WordCount.java"
+APPLICATION = "word-count"
 PARTITIONS = 2
 PATIENCE = 60
 VOCABULARY = [f"word-{number}" for number in range(40)]
@@ -39,12 +40,17 @@ class WordCount(BrokerProcess):
 
     name = "the word count"
 
-    def __init__(self, directory: Path, broker: BrokerProcess, jars: str) -> None:
+    def __init__(
+        self, directory: Path, broker: BrokerProcess, jars: str, group_protocol: str = "classic"
+    ) -> None:
         super().__init__(directory, port=broker.port)
         self._jars = jars
+        self._group_protocol = group_protocol
 
     def command(self) -> list[str]:
-        arguments = (self.bootstrap, "word-count", "lines", "counts", str(self.directory / "state"))
+        state = str(self.directory / "state")
+        topics = ("lines", "counts")
+        arguments = (self.bootstrap, APPLICATION, *topics, state, self._group_protocol)
         return java("WordCount", *arguments, extra_class_path=self._jars)
 
     def is_ready(self) -> bool:
@@ -144,14 +150,14 @@ class Story:
 @pytest.fixture
 def start(
     impatient_broker: BrokerProcess, jars: str, tmp_path: Path
-) -> Iterator[Callable[[str], WordCount]]:
+) -> Iterator[Callable[..., WordCount]]:
     """
     Starts an instance of the application in a directory of that name.
     """
     started: list[WordCount] = []
 
-    def start_it(name: str) -> WordCount:
-        application = WordCount(tmp_path / name, impatient_broker, jars)
+    def start_it(name: str, group_protocol: str = "classic") -> WordCount:
+        application = WordCount(tmp_path / name, impatient_broker, jars, group_protocol)
         started.append(application)
         application.start()
         return application
@@ -163,7 +169,7 @@ def start(
 
 
 def test_words_are_counted_exactly_once(
-    impatient_broker: BrokerProcess, start: Callable[[str], WordCount]
+    impatient_broker: BrokerProcess, start: Callable[..., WordCount]
 ) -> None:
     """
     A word that was spoken n times is counted 1, 2, ... n and no count is there twice, although the
@@ -200,3 +206,34 @@ def test_words_are_counted_exactly_once(
     exact = {word: list(range(1, times + 1)) for word, times in story.spoken.items()}
     assert exact == counts.by_word
     assert exact == again.by_word
+
+
+def test_a_streams_group_counts_words_exactly_once(
+    impatient_broker: BrokerProcess, start: Callable[..., WordCount]
+) -> None:
+    """
+    The same with ``group.protocol=streams`` (KIP-1071), by two instances that divide the tasks and
+    keep standbys for each other: the broker is killed, then an instance, which is fenced; the other
+    takes its tasks and reads what it has not read.
+    """
+    for topic in ("lines", "counts"):
+        Confluent().create_topic(impatient_broker.bootstrap, topic, PARTITIONS, {})
+    counts = Counts(impatient_broker.bootstrap)
+    story = Story(impatient_broker, counts)
+    first, second = start("first", "streams"), start("second", "streams")
+    story.go_on(500, first)
+
+    impatient_broker.kill()
+    impatient_broker.start()
+    story.go_on(500, second)
+    second.kill()
+    story.go_on(500, first)
+    second.start()
+    story.go_on(500, second)
+    story.finish()
+
+    assert 0 == first.stop()
+    assert 0 == second.stop()
+    counts.close()
+    exact = {word: list(range(1, times + 1)) for word, times in story.spoken.items()}
+    assert exact == counts.by_word

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from barnabas.server.config import BrokerConfig
     from barnabas.server.config.groups import GroupConfig
     from barnabas.server.groups.coordinator import GroupCoordinator
+    from barnabas.server.groups.streams.topic_creation import InternalTopicCreation
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
@@ -103,6 +104,12 @@ class Coordinators:
         made.follow(self._topics, self._partitions)
         made.start()
         return made
+
+    @cached_property
+    def streams_topics(self) -> InternalTopicCreation:
+        from barnabas.server.groups.streams import topic_creation
+
+        return topic_creation.InternalTopicCreation(self._topics, self._background, self._clock)
 
     @cached_property
     def shares(self) -> ShareCoordinator:

@@ -65,6 +65,11 @@ UNORDERED: Final[Mapping[str, str]] = {
     "DescribedGroup.members": "member_id",
     "GroupMetadataValue.members": "member_id",
     "Member.subscribed_topic_names": "",
+    "Member.client_tags": "key",
+    "TopicInfo.topic_configs": "key",
+    "EndpointToPartitions.active_partitions": "topic",
+    "EndpointToPartitions.standby_partitions": "topic",
+    "TopicPartition.partitions": "",
 }
 """
 Arrays that Kafka fills from a hash map or set: their elements are compared in the order of this
@@ -77,6 +82,8 @@ name.
 """
 BOUNDS: Final = re.compile(r"within \[-?\d+, -?\d+\]")
 """Timestamps that are counted from the broker's clock, in the message of an error."""
+FAILURES: Final = re.compile(r"; Creation failed: .*")
+"""Why internal topics are still missing, which is told for some seconds."""
 LONGEST_RUN_MS: Final = 3_600_000
 
 
@@ -121,7 +128,7 @@ class Reader:
             if field.is_in(version) or field.tag is not None:
                 value = self._in_order(message, field.name)
                 plain[field.name] = self._field(field.name, field.type, value, version)
-        if type(message).__name__ in ASSIGNED:
+        if type(message).__name__ in ASSIGNED and hasattr(message, "topic_id"):
             plain["topic_id"] = self.side.topic_names.get(message.topic_id, plain["topic_id"])
             epochs = plain.pop("assignment_epochs", None) or [None] * len(message.partitions)
             owned = sorted(zip(message.partitions, epochs, strict=True))
@@ -148,7 +155,7 @@ class Reader:
         if isinstance(value, str):
             for made, alias in self.side.aliases.items():
                 value = value.replace(made, alias)
-            return BOUNDS.sub("within [...]", value)
+            return FAILURES.sub("", BOUNDS.sub("within [...]", value))
         return "now" if isinstance(value, int) and self.is_now(value) else value
 
     def _in_order(self, message: Any, name: str) -> Any:

@@ -119,6 +119,15 @@ def _has_lost_tombstones(place: Place) -> bool:
     )
 
 
+def _has_endpoint_without_tasks(place: Place) -> bool:
+    return place.kind == "streams-groups" and any(
+        other.where.endswith(".error_code")
+        and other.kafka == UNKNOWN_SERVER_ERROR
+        and other.barnabas == 0
+        for other in place.others
+    )
+
+
 KNOWN: Final[Mapping[str, Known]] = {
     "timed-out": Known(_has_timed_out, ends=True),
     "broken-twice": Known(_is_broken_twice, ends=False),
@@ -128,6 +137,7 @@ KNOWN: Final[Mapping[str, Known]] = {
     "unused-index": Known(_is_unused_index, ends=False),
     "unanswered": Known(_is_unanswered, ends=True),
     "lost-tombstones": Known(_has_lost_tombstones, ends=True),
+    "endpoint-without-tasks": Known(_has_endpoint_without_tasks, ends=True),
 }
 """
 Classes that are found by comparing. Others are never seen, since no workload goes there or both

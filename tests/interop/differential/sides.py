@@ -38,6 +38,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "group.initial.rebalance.delay.ms": "0",
     # Whether an interval is over is a matter of the machine's pace.
     "group.consumer.assignment.interval.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
     # It goes by the ids of instances and members, and not by those of topics.
     "group.consumer.assignors": "range,uniform",
     # What is written every so often would be written at different moments: only stops write it.
@@ -112,12 +114,15 @@ class Membership:
     Args:
         member_id: as it names itself; a broker may have given it.
         ids: how many it has had.
+        tasks: those of a streams program, by role and subtopology.
     """
 
     member_id: str = ""
     ids: int = 0
     epoch: int = 0
     assigned: dict[UUID, list[int]] = field(default_factory=dict)
+    tasks: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    endpoint_epoch: int = 0
 
 
 class Side:

@@ -11,9 +11,9 @@ import org.apache.kafka.streams.kstream.Produced;
 /**
  * Counts words exactly once with Kafka Streams, until it is told to end or killed.
  *
- * <p>Arguments: the broker, the application id, the topic of lines, the topic of counts, and the
- * directory of its state. As nothing is cached, each word that it reads becomes a record: the word
- * and how often it has been seen.
+ * <p>Arguments: the broker, the application id, the topic of lines, the topic of counts, the
+ * directory of its state, and the group protocol: classic or streams. As nothing is cached, each
+ * word that it reads becomes a record: the word and how often it has been seen.
  */
 public final class WordCount {
     private WordCount() {}
@@ -57,8 +57,11 @@ public final class WordCount {
         settings.put("default.key.serde", Serdes.StringSerde.class.getName());
         settings.put("default.value.serde", Serdes.StringSerde.class.getName());
         settings.put("consumer.auto.offset.reset", "earliest");
-        settings.put("consumer.session.timeout.ms", "2000");
-        settings.put("consumer.heartbeat.interval.ms", "500");
+        settings.put("group.protocol", args[5]);
+        if (args[5].equals("classic")) {
+            settings.put("consumer.session.timeout.ms", "2000");
+            settings.put("consumer.heartbeat.interval.ms", "500");
+        }
         settings.put("producer.transaction.timeout.ms", "2000");
         return settings;
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -31,6 +31,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.messages.describe_groups import DescribedGroup
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -51,6 +52,13 @@ from barnabas.protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
+from barnabas.protocol.messages.streams_group_describe import (
+    DescribedGroup as DescribedStreamsGroup,
+)
+from barnabas.protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -67,10 +75,10 @@ from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.joining import Offer
 from barnabas.server.groups.consumer import describing
 from barnabas.server.groups.consumer.heartbeats import check_heartbeat
-from barnabas.server.groups.consumer.sessions import ConfigOf
 from barnabas.server.groups.deletion import GroupDeletion
 from barnabas.server.groups.describing import describe, is_listed, listed
 from barnabas.server.groups.member_memory import MemberMemory
+from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics, TopicsView
 from barnabas.server.groups.offsets.answers import (
     commit_error,
@@ -84,6 +92,8 @@ from barnabas.server.groups.shard_state import GroupShard, ShardState
 from barnabas.server.groups.share import describing as share_describing
 from barnabas.server.groups.share.heartbeats import check_heartbeat as check_share_heartbeat
 from barnabas.server.groups.share.states import ShareGroupStates
+from barnabas.server.groups.streams import describing as streams_describing
+from barnabas.server.groups.streams.heartbeats import check_heartbeat as check_streams_heartbeat
 from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import Steps, Turns, at_once, finished, map_in_steps
 from barnabas.storage.producers.entry import VerificationGuard
@@ -359,17 +369,39 @@ class GroupCoordinator:
         result, response = heartbeats.heartbeat(request, caller, self._clock.now_ms())
         if not result.records:
             return response
-        delayed = Delayed()
+        return _when_written(shard, result, lambda: response, ConsumerGroupHeartbeatResponse)
 
-        def appended(error: ErrorCode | None) -> None:
-            if error is not None:
-                refused = ConsumerGroupHeartbeatResponse(error_code=error)
-                delayed.answer(refused)
-            else:
-                delayed.answer(response)
+    def streams_heartbeat(
+        self,
+        request: StreamsGroupHeartbeatRequest,
+        caller: Caller,
+        create_topics: Callable[
+            [Mapping[str, CreatableTopic], StreamsGroupHeartbeatResponse],
+            StreamsGroupHeartbeatResponse,
+        ],
+    ) -> StreamsGroupHeartbeatResponse | Delayed:
+        """
+        Let a member of a streams group join, stay or leave.
 
-        shard.write(result, appended)
-        return delayed
+        Args:
+            create_topics: called with the internal topics that are missing, if any are; it returns
+                the answer.
+
+        Raises:
+            KafkaError: the request is refused.
+        """
+        self.shards.check_active()
+        check_streams_heartbeat(request)
+        shard = self.shards.of(request.group_id)
+        heartbeats = shard.state.streams.heartbeats
+        result, response, missing = heartbeats.heartbeat(request, caller, self._clock.now_ms())
+
+        def answer() -> StreamsGroupHeartbeatResponse:
+            return create_topics(missing, response) if missing else response
+
+        if not result.records:
+            return answer()
+        return _when_written(shard, result, answer, StreamsGroupHeartbeatResponse)
 
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, caller: Caller
@@ -568,6 +600,19 @@ class GroupCoordinator:
         group = self.state_of(group_id).groups.find_share(group_id)
         return (yield from share_describing.describe(group, self._subscribed.topics))
 
+    def describe_streams_group(self, group_id: str) -> Steps[DescribedStreamsGroup]:
+        """
+        A streams group with its members.
+
+        Raises:
+            InvalidGroupId: the group id is empty.
+            GroupIdNotFound: the group does not exist, or is of another type.
+            KafkaError: the group is not coordinated here, or not loaded yet.
+        """
+        self._check_name(group_id)
+        group = self.state_of(group_id).groups.find_streams(group_id)
+        return (yield from streams_describing.describe(group))
+
     def delete_groups(self, group_ids: Sequence[str]) -> Steps[Delayed]:
         """
         Delete groups without members, with all their offsets, and the states of share groups.
@@ -588,6 +633,28 @@ class GroupCoordinator:
 
         self._background.spawn("delete share groups", delete())
         return deletion
+
+
+def _when_written(
+    shard: GroupShard,
+    result: GroupResult,
+    answer: Callable[[], Message],
+    refusal: Callable[..., Message],
+) -> Delayed:
+    """
+    The answer to a heartbeat, once its records are committed.
+
+    Args:
+        answer: makes it.
+        refusal: makes that for an error code.
+    """
+    delayed = Delayed()
+
+    def appended(error: ErrorCode | None) -> None:
+        delayed.answer(answer() if error is None else refusal(error_code=error))
+
+    shard.write(result, appended)
+    return delayed
 
 
 def reply_to(future: asyncio.Future[M]) -> Callable[[M], None]:

@@ -11,13 +11,13 @@ from barnabas.protocol.errors import GroupIdNotFound
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.persistence import restored_group
 from barnabas.server.groups.records import GroupRecord
 from barnabas.server.groups.share.group import ShareGroup
+from barnabas.server.groups.streams.group import StreamsGroup
 
-Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup | ModernGroup
+Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 
 
 class Groups:
@@ -120,6 +120,29 @@ class Groups:
             raise GroupIdNotFound(f"Group {group_id} is not a share group.")
         return group
 
+    def expect_streams(self, group_id: str) -> StreamsGroup:
+        """
+        The group, which must be of the streams protocol.
+
+        Raises:
+            GroupIdNotFound: it does not exist, or is of another type.
+        """
+        if group_id not in self._groups:
+            raise GroupIdNotFound(f"Streams group {group_id} not found.")
+        return self.find_streams(group_id)
+
+    def find_streams(self, group_id: str) -> StreamsGroup:
+        """
+        The group, of the streams protocol, for those that look at it, or leave it.
+
+        Raises:
+            GroupIdNotFound: it does not exist, or is of another type.
+        """
+        group = self.expect(group_id)
+        if not isinstance(group, StreamsGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a streams group.")
+        return group
+
     def create_classic(self, group_id: str, now_ms: int) -> ClassicGroup:
         """
         Create an empty group, in place of the one that had the id.
@@ -172,9 +195,9 @@ class Groups:
             self.create_classic(group_id, now_ms)
 
 
-def _new_group(record: ModernRecord) -> ConsumerGroup | ShareGroup | ModernGroup:
+def _new_group(record: ModernRecord) -> ConsumerGroup | ShareGroup | StreamsGroup:
     if record.group_type is GroupType.CONSUMER:
         return ConsumerGroup(record.group_id)
     if record.group_type is GroupType.SHARE:
         return ShareGroup(record.group_id)
-    return ModernGroup(record.group_id, record.group_type)
+    return StreamsGroup(record.group_id)

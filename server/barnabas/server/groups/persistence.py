@@ -17,9 +17,9 @@ from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.records import GroupRecord, Record
 from barnabas.server.groups.share.group import ShareGroup
+from barnabas.server.groups.streams.group import StreamsGroup
 
 NO_TIMEOUT: Final = -1
 
@@ -108,7 +108,7 @@ def restored_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
 
 
 def group_tombstones(
-    group: ClassicGroup | ConsumerGroup | ShareGroup | ModernGroup,
+    group: ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup,
 ) -> list[Record]:
     """
     The records that delete a group, of any type.

@@ -5,7 +5,6 @@ The state of one partition of ``__consumer_offsets``.
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
@@ -13,7 +12,7 @@ from barnabas.protocol.records.batch import NO_PRODUCER_ID, RecordBatch
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.executor import Executor
-from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult, EncodedRecord
+from barnabas.server.coordinator_runtime.result import NOTHING, EncodedRecord
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.answers import join_error, sync_error
@@ -25,18 +24,16 @@ from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.classic_protocol import ClassicProtocol
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.protocol import ConsumerProtocol
-from barnabas.server.groups.consumer.sessions import ConfigOf
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.member_memory import MemberMemory
-from barnabas.server.groups.modern.archive import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord, Role
+from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.offsets.committing import Committing
 from barnabas.server.groups.offsets.deleting import Deleting
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import (
     GroupRecord,
-    GroupResult,
     OffsetRecord,
     Record,
     decode_record,
@@ -44,17 +41,12 @@ from barnabas.server.groups.records import (
 )
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.heartbeats import ShareHeartbeats
-from barnabas.server.groups.timeouts import Timeout
+from barnabas.server.groups.streams.group import StreamsGroup
+from barnabas.server.groups.streams.protocol import StreamsProtocol
 
 log = logging.getLogger(__name__)
 
-MODERN_SESSION_TIMEOUT_MS: Final = 45_000
-"""
-The default of group.consumer.session.timeout.ms, and of its like for share and streams groups.
-"""
-
-
-_ROLES_OF_SUBSCRIPTIONS: Final = frozenset({Role.EPOCH, Role.MEMBER, Role.REGEX})
+_ROLES_OF_SUBSCRIPTIONS: Final = frozenset({Role.EPOCH, Role.MEMBER, Role.REGEX, Role.TOPOLOGY})
 """
 The records after which a group may subscribe to other topics, or not exist.
 """
@@ -103,6 +95,9 @@ class ShardState:
             options=options,
         )
         self.shares = ShareHeartbeats(
+            self.groups, timers=timers, topics=topics, config_of=config_of, options=options
+        )
+        self.streams = StreamsProtocol(
             self.groups, timers=timers, topics=topics, config_of=config_of, options=options
         )
         self.classic = ClassicProtocol(
@@ -186,9 +181,6 @@ class ShardState:
         """
         self._is_loaded = True
         for group in self.groups:
-            if isinstance(group, ModernGroup):
-                self._expect_departure(group)
-                continue
             if isinstance(group, ConsumerGroup):
                 self._topics.follow(group)
                 self.consumers.sessions.loaded(group)
@@ -196,6 +188,10 @@ class ShardState:
             if isinstance(group, ShareGroup):
                 self._topics.follow(group)
                 self.shares.loaded(group)
+                continue
+            if isinstance(group, StreamsGroup):
+                self._topics.follow(group)
+                self.streams.sessions.loaded(group)
                 continue
             self.rebalance.watch_all(group)
             if len(group.members) > self._options.group_max_size:
@@ -219,25 +215,11 @@ class ShardState:
 
     def _follow_topics(self, group_id: str) -> None:
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup | ShareGroup):
+        if not isinstance(group, ClassicGroup | None):
             self._topics.follow(group)
         else:
             self._topics.unfollow(group_id)
-
-    def _expect_departure(self, group: ModernGroup) -> None:
-        if group.members:
-            self._timers.schedule(
-                (Timeout.SESSION, group.group_id, ""),
-                MODERN_SESSION_TIMEOUT_MS,
-                partial(self._remove_modern_members, group.group_id),
-            )
-
-    def _remove_modern_members(self, group_id: str, now_ms: int) -> GroupResult:
-        group = self.groups.get(group_id)
-        if not isinstance(group, ModernGroup) or not group.members:
-            return NOTHING
-        log.info("Group %s: the sessions of %s have expired", group_id, list(group.members))
-        return CoordinatorResult(records=group.without_members())
+            self.streams.deleted(group_id)
 
 
 GroupShard: TypeAlias = CoordinatorShard[ShardState]

@@ -18,6 +18,7 @@ class Timeout(Enum):
     JOIN = "join"  # the JoinGroups of the members
     SYNC = "sync"  # the SyncGroups of the members
     REBALANCE = "rebalance"  # the revocation of partitions by a member
+    INITIAL_REBALANCE = "initial rebalance"  # more members of a streams group that was empty
 
 
 TimerKey: TypeAlias = tuple[Timeout, str, str]

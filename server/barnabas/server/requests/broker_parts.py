@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from barnabas.server.fetch.delayed import FetchPurgatory
     from barnabas.server.fetch.sessions import FetchSessions
     from barnabas.server.groups.coordinator import GroupCoordinator
+    from barnabas.server.groups.streams.topic_creation import InternalTopicCreation
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
@@ -72,6 +73,10 @@ class BrokerParts:
     @property
     def groups(self) -> GroupCoordinator:
         return self.coordinators.groups
+
+    @property
+    def streams_topics(self) -> InternalTopicCreation:
+        return self.coordinators.streams_topics
 
     @property
     def shares(self) -> ShareCoordinator:

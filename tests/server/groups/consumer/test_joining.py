@@ -12,8 +12,8 @@ from barnabas.protocol.errors import ErrorCode, FencedMemberEpoch, GroupIdNotFou
 from barnabas.protocol.structs import replace
 from barnabas.server.groups.consumer.member import MemberState
 from barnabas.server.groups.consumer.records import current_record
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern.archive import ModernGroup
+from barnabas.server.groups.share.group import ShareGroup
+from barnabas.server.groups.streams.group import StreamsGroup
 from tests.support.consumer_groups import CALLER, ConsumerCoordination, told
 from tests.support.coordination import GROUP
 
@@ -288,10 +288,12 @@ def test_states_of_a_group() -> None:
     assert "Empty" == c.consumers.state_name
 
 
-@pytest.mark.parametrize("kind", ["share", "streams"])
-def test_a_group_of_another_protocol_is_not_joined(kind: str) -> None:
+@pytest.mark.parametrize("group_class", [ShareGroup, StreamsGroup])
+def test_a_group_of_another_protocol_is_not_joined(
+    group_class: type[ShareGroup | StreamsGroup],
+) -> None:
     c = ConsumerCoordination()
-    c.state.groups.put(GROUP, ModernGroup(GROUP, GroupType(kind)))
+    c.state.groups.put(GROUP, group_class(GROUP))
 
     with pytest.raises(GroupIdNotFound, match=f"Group {GROUP} is not a consumer group"):
         c.enter("a")

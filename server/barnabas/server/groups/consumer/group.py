@@ -35,19 +35,14 @@ from barnabas.server.groups.consumer.records import (
     with_subscription,
 )
 from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.modern.epochs import (
+    DELETED_ASSIGNMENT_EPOCH,
+    FIRST_ASSIGNMENT_EPOCH,
+    FIRST_EPOCH,
+    OFFSETS_OF_MEMBERS_SINCE,
+)
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex, Subscriptions
-
-OFFSETS_OF_MEMBERS_SINCE: Final = 9
-"""
-The first version of OffsetCommit that members of the consumer protocol may use.
-"""
-FIRST_EPOCH: Final = 1
-"""
-The epoch of a group without records: its first member makes it 2.
-"""
-FIRST_ASSIGNMENT_EPOCH: Final = 1
-DELETED_ASSIGNMENT_EPOCH: Final = -1
 
 
 class ConsumerGroup:
@@ -480,14 +475,14 @@ class PartitionCheck:
         self._member = member
         self._epoch = epoch
 
-    def check_all(self, partitions: Iterable[tuple[UUID, int]]) -> None:
+    def check_all(self, partitions: Iterable[tuple[str, UUID, int]]) -> None:
         """
         See whether the member had all these partitions at its epoch, and has them still.
 
         Raises:
             StaleMemberEpoch, IllegalGeneration: it has not.
         """
-        for topic_id, partition in partitions:
+        for _, topic_id, partition in partitions:
             since = self._member.epoch_of(topic_id, partition)
             if since is None:
                 raise _stale(

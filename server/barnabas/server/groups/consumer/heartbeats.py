@@ -57,9 +57,10 @@ from barnabas.server.groups.consumer.records import (
     target_record,
 )
 from barnabas.server.groups.consumer.regexes import Regexes, RegexUpdate
-from barnabas.server.groups.consumer.sessions import ConfigOf, Sessions
+from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.modern.java_text import is_blank
+from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.records import GroupRecord, GroupResult, Record
 from barnabas.storage.uuids import random_uuid, uuid_text
 

@@ -99,6 +99,13 @@ class ConsumerGroupMember:
         return self.classic is not None
 
     @property
+    def is_revoking(self) -> bool:
+        """
+        Whether it has to give partitions up.
+        """
+        return self.state is MemberState.UNREVOKED_PARTITIONS
+
+    @property
     def has_left_for_a_while(self) -> bool:
         """
         Whether it is a static member that has left, and is going to come back.

@@ -21,8 +21,9 @@ from barnabas.server.groups.consumer.heartbeats import Heartbeats
 from barnabas.server.groups.consumer.migration import Migration
 from barnabas.server.groups.consumer.rebalancing import Rebalancing
 from barnabas.server.groups.consumer.regexes import Regexes
-from barnabas.server.groups.consumer.sessions import ConfigOf, Sessions
+from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
 
 

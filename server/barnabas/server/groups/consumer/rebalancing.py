@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Final
 
 from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from barnabas.protocol.structs import NamedTuple
@@ -28,14 +27,14 @@ from barnabas.server.groups.consumer.records import (
     epoch_record,
     partition_metadata_tombstone,
 )
-from barnabas.server.groups.consumer.sessions import ConfigOf, Sessions
+from barnabas.server.groups.consumer.sessions import Sessions
+from barnabas.server.groups.modern.epochs import may_assign
+from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.target import Assignor, Change, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import Record
 
 log = logging.getLogger(__name__)
-
-UNKNOWN_TIME: Final = 0
 
 
 class TargetOfMember(NamedTuple):
@@ -201,9 +200,8 @@ class Rebalancing:
         """
         Whether enough time has passed since the last assignment (KIP-1263).
         """
-        last_ms = group.assignment_timestamp_ms
         interval_ms = self._config_of(group.group_id).consumer_assignment_interval_ms
-        return last_ms == UNKNOWN_TIME or not interval_ms or now_ms >= last_ms + interval_ms
+        return may_assign(group.assignment_timestamp_ms, interval_ms, now_ms)
 
     def _assignor_of(self, group: ConsumerGroup, change: Change[ConsumerGroupMember]) -> Assignor:
         votes = group.assignor_votes.copy()

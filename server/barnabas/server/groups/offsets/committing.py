@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sized
 from functools import partial
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.codec.schema import ZERO_UUID
@@ -42,7 +42,6 @@ from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.consumer.group import PartitionCheck
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.modern.topics import TopicsView
 from barnabas.server.groups.offsets.answers import NO_METADATA
@@ -62,6 +61,20 @@ CommittedTopic: TypeAlias = OffsetCommitRequestTopic | TxnOffsetCommitRequestTop
 CommittedPartition: TypeAlias = OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
 
 P = TypeVar("P", OffsetCommitResponsePartition, TxnOffsetCommitResponsePartition)
+
+
+class CommitCheck(Protocol):
+    """
+    Decides which offsets a member may commit with an epoch that it has left (KIP-1251).
+    """
+
+    def check_all(self, partitions: Iterable[tuple[str, UUID, int]]) -> None:
+        """
+        See whether the member may commit all of these: topics by name and id, and partitions.
+
+        Raises:
+            StaleMemberEpoch, IllegalGeneration: it may not.
+        """
 
 
 class Committing:
@@ -115,7 +128,7 @@ class Committing:
         check = self._validate(request, version)
         if check is not None:
             ids = {topic.name: topic.topic_id for topic in request.topics}
-            check.check_all((ids[each.topic], each.partition) for each in records)
+            check.check_all((each.topic, ids[each.topic], each.partition) for each in records)
         self._create_without_records(request.group_id, records, now_ms)
         result = CoordinatorResult(records=records, encoded=encoded)
         return result, OffsetCommitResponse(topics=topics)
@@ -185,7 +198,7 @@ class Committing:
 
     def _validate_in_transaction(
         self, request: TxnOffsetCommitRequest, version: int
-    ) -> PartitionCheck | None:
+    ) -> CommitCheck | None:
         group = self._groups.get(request.group_id)
         if group is None:
             if request.generation_id < 0:
@@ -202,7 +215,7 @@ class Committing:
         except StaleMemberEpoch as error:
             raise IllegalGeneration from error
 
-    def _check_in_transaction(self, check: PartitionCheck, records: Iterable[OffsetRecord]) -> None:
+    def _check_in_transaction(self, check: CommitCheck, records: Iterable[OffsetRecord]) -> None:
         """
         Raises:
             IllegalGeneration: the member did not have some partition at its epoch.
@@ -212,13 +225,13 @@ class Committing:
             topic = self._topics.get(record.topic)
             if topic is None:
                 raise IllegalGeneration
-            wanted.append((topic.id, record.partition))
+            wanted.append((record.topic, topic.id, record.partition))
         try:
             check.check_all(wanted)
         except StaleMemberEpoch as error:
             raise IllegalGeneration from error
 
-    def _validate(self, request: OffsetCommitRequest, version: int) -> PartitionCheck | None:
+    def _validate(self, request: OffsetCommitRequest, version: int) -> CommitCheck | None:
         generation_id = request.generation_id_or_member_epoch
         group = self._groups.get(request.group_id)
         if group is None:

@@ -13,6 +13,11 @@ from barnabas.protocol.internal_topics.group_records import share as schemas
 from barnabas.protocol.structs import replace
 from barnabas.server.groups.assignors.java_order.timeline import timeline_order
 from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.modern.epochs import (
+    DELETED_ASSIGNMENT_EPOCH,
+    FIRST_ASSIGNMENT_EPOCH,
+    FIRST_EPOCH,
+)
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.subscriptions import Subscriptions
 from barnabas.server.groups.share.member import (
@@ -29,13 +34,6 @@ from barnabas.server.groups.share.records import (
     with_subscription,
 )
 from barnabas.server.groups.share.state_partitions import NO_STATES, StatePartitions
-
-FIRST_EPOCH: Final = 1
-"""
-The epoch of a group without records: its first member makes it 2.
-"""
-FIRST_ASSIGNMENT_EPOCH: Final = 1
-DELETED_ASSIGNMENT_EPOCH: Final = -1
 
 
 class ShareGroup:

@@ -34,6 +34,7 @@ from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.assignors import simple_assignor
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.epochs import may_assign
 from barnabas.server.groups.modern.java_text import is_blank
 from barnabas.server.groups.modern.subscriptions import Subscriptions
 from barnabas.server.groups.modern.target import Assignor, Change, new_target
@@ -48,7 +49,6 @@ from barnabas.server.groups.timeouts import Timeout
 log = logging.getLogger(__name__)
 
 SIMPLE: Final = Assignor(simple_assignor.NAME, simple_assignor.assign)
-UNKNOWN_TIME: Final = 0
 
 
 class Initialization(NamedTuple):
@@ -226,9 +226,8 @@ class ShareHeartbeats:
         return epoch, made.of_member
 
     def _may_assign(self, group: ShareGroup, now_ms: int) -> bool:
-        last_ms = group.assignment_timestamp_ms
         interval_ms = self._config_of(group.group_id).share_assignment_interval_ms
-        return last_ms == UNKNOWN_TIME or not interval_ms or now_ms >= last_ms + interval_ms
+        return may_assign(group.assignment_timestamp_ms, interval_ms, now_ms)
 
     def _reconciled(
         self, member: ShareGroupMember, epoch: int, target: Partitions, *, has_changed: bool

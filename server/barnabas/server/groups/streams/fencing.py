@@ -1,0 +1,56 @@
+"""
+The removal of members from streams groups, on their own wish or not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.server.coordinator_runtime.result import CoordinatorResult
+from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.groups.streams.group import StreamsGroup
+from barnabas.server.groups.streams.member import StreamsGroupMember
+from barnabas.server.groups.streams.records import epoch_record, member_tombstones
+from barnabas.server.groups.streams.sessions import Sessions
+
+log = logging.getLogger(__name__)
+
+
+class Fencing:
+    """
+    Removes members from the streams groups of one partition.
+    """
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    def fence(
+        self, group: StreamsGroup, members: Sequence[StreamsGroupMember], _now_ms: int
+    ) -> GroupResult:
+        """
+        Remove members, and begin a new epoch.
+        """
+        member_ids = [member.member_id for member in members]
+        records: list[Record] = []
+        for member_id in member_ids:
+            records += member_tombstones(group.group_id, member_id)
+        epoch = group.group_epoch + 1
+        records.append(
+            epoch_record(
+                group.group_id,
+                epoch,
+                metadata_hash=group.metadata_hash,
+                validated_topology_epoch=group.validated_topology_epoch,
+                assignment_configs=group.assignment_configs,
+            )
+        )
+        log.info("Group %s: epoch %d begins without %s", group.group_id, epoch, member_ids)
+        self._sessions.end(group.group_id, member_ids)
+
+        def written(error: ErrorCode | None, _now_ms: int) -> None:
+            if error is not None:
+                self._sessions.stay(group.group_id, members)
+
+        return CoordinatorResult(records=records, on_append=written)

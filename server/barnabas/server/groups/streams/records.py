@@ -1,0 +1,289 @@
+"""
+The records of streams groups, as Kafka's ``StreamsCoordinatorRecordHelpers`` makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from barnabas.protocol.internal_topics.group_records.streams import (
+    CurrentTaskIds,
+    KeyValue,
+    LastAssignmentConfig,
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataKey,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyKey,
+    StreamsGroupTopologyValue,
+    TaskIds,
+)
+from barnabas.protocol.internal_topics.group_records.streams import Endpoint as StoredEndpoint
+from barnabas.protocol.structs import replace
+from barnabas.server.groups.assignors.java_order.hashing import string_rank
+from barnabas.server.groups.assignors.tasks import Tasks, TasksTuple
+from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.streams.member import (
+    ActiveTasks,
+    AssignedTasks,
+    Endpoint,
+    MemberState,
+    PassiveTasks,
+    StreamsGroupMember,
+)
+
+# From members to records.
+
+
+def epoch_record(
+    group_id: str,
+    epoch: int,
+    *,
+    metadata_hash: int,
+    validated_topology_epoch: int,
+    assignment_configs: Mapping[str, str],
+) -> ModernRecord:
+    """
+    The record of the group itself.
+    """
+    value = StreamsGroupMetadataValue(
+        epoch=epoch,
+        metadata_hash=metadata_hash,
+        validated_topology_epoch=validated_topology_epoch,
+        last_assignment_configs=[
+            LastAssignmentConfig(key=key, value=value)
+            for key, value in sorted(assignment_configs.items())
+        ],
+    )
+    return ModernRecord(StreamsGroupMetadataKey(group_id=group_id), value)
+
+
+def member_record(group_id: str, member: StreamsGroupMember) -> ModernRecord:
+    """
+    The record of a member and its process.
+    """
+    endpoint = member.user_endpoint
+    value = StreamsGroupMemberMetadataValue(
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id,
+        user_endpoint=None
+        if endpoint is None
+        else StoredEndpoint(host=endpoint.host, port=endpoint.port),
+        client_tags=[
+            KeyValue(key=key, value=member.client_tags[key])
+            for key in sorted(member.client_tags, key=string_rank)
+        ],
+    )
+    return ModernRecord(_member_key(group_id, member.member_id), value)
+
+
+def topology_record(group_id: str, topology: StreamsGroupTopologyValue) -> ModernRecord:
+    """
+    The record of the topology of a group.
+    """
+    return ModernRecord(StreamsGroupTopologyKey(group_id=group_id), topology)
+
+
+def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> ModernRecord:
+    """
+    The record that the target assignment is complete.
+    """
+    value = StreamsGroupTargetAssignmentMetadataValue(
+        assignment_epoch=epoch, assignment_timestamp=timestamp_ms
+    )
+    return ModernRecord(StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+
+
+def target_record(group_id: str, member_id: str, target: TasksTuple) -> ModernRecord:
+    """
+    The record of a member's target assignment.
+    """
+    active, standby, warmup = map(_task_ids, target)
+    value = StreamsGroupTargetAssignmentMemberValue(
+        active_tasks=active, standby_tasks=standby, warmup_tasks=warmup
+    )
+    return ModernRecord(_target_key(group_id, member_id), value)
+
+
+def current_record(group_id: str, member: StreamsGroupMember) -> ModernRecord:
+    """
+    The record of what a member has, and its epoch.
+    """
+    assigned, pending = member.assigned, member.pending_revocation
+    value = StreamsGroupCurrentMemberAssignmentValue(
+        member_epoch=member.member_epoch,
+        previous_member_epoch=member.previous_member_epoch,
+        state=member.state,
+        active_tasks=_with_epochs(assigned.active),
+        standby_tasks=_without_epochs(assigned.standby),
+        warmup_tasks=_without_epochs(assigned.warmup),
+        active_tasks_pending_revocation=_with_epochs(pending.active),
+        standby_tasks_pending_revocation=_without_epochs(pending.standby),
+        warmup_tasks_pending_revocation=_without_epochs(pending.warmup),
+    )
+    return ModernRecord(_current_key(group_id, member.member_id), value)
+
+
+def member_tombstones(group_id: str, member_id: str) -> list[ModernRecord]:
+    """
+    The records that remove a member, in Kafka's order.
+    """
+    keys: tuple[Any, ...] = (
+        _current_key(group_id, member_id),
+        _target_key(group_id, member_id),
+        _member_key(group_id, member_id),
+    )
+    return [ModernRecord(key, None) for key in keys]
+
+
+def group_tombstones(group_id: str, members: Iterable[str]) -> list[ModernRecord]:
+    """
+    The records that delete a group with its members, in Kafka's order.
+    """
+    members = list(members)
+    keys: list[Any] = [_current_key(group_id, member) for member in members]
+    keys += [_target_key(group_id, member) for member in members]
+    keys.append(StreamsGroupTargetAssignmentMetadataKey(group_id=group_id))
+    keys += [_member_key(group_id, member) for member in members]
+    keys.append(StreamsGroupMetadataKey(group_id=group_id))
+    keys.append(StreamsGroupTopologyKey(group_id=group_id))
+    return [ModernRecord(key, None) for key in keys]
+
+
+# From records to members.
+
+
+def with_metadata(
+    member: StreamsGroupMember, value: StreamsGroupMemberMetadataValue
+) -> StreamsGroupMember:
+    """
+    The member, with what a record says of it and its process.
+    """
+    endpoint = value.user_endpoint
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        topology_epoch=value.topology_epoch,
+        process_id=value.process_id,
+        user_endpoint=None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
+        client_tags={tag.key: tag.value for tag in value.client_tags},
+    )
+
+
+def with_assignment(
+    member: StreamsGroupMember, value: StreamsGroupCurrentMemberAssignmentValue
+) -> StreamsGroupMember:
+    """
+    The member, with the epoch and the tasks of a record.
+    """
+    epoch = value.member_epoch
+    return replace(
+        member,
+        member_epoch=epoch,
+        previous_member_epoch=value.previous_member_epoch,
+        state=MemberState.of(value.state),
+        assigned=AssignedTasks(
+            _active(value.active_tasks, epoch),
+            _passive(value.standby_tasks),
+            _passive(value.warmup_tasks),
+        ),
+        pending_revocation=AssignedTasks(
+            _active(value.active_tasks_pending_revocation, epoch),
+            _passive(value.standby_tasks_pending_revocation),
+            _passive(value.warmup_tasks_pending_revocation),
+        ),
+    )
+
+
+def target_of(value: StreamsGroupTargetAssignmentMemberValue) -> TasksTuple:
+    """
+    The target assignment of a record.
+    """
+    return TasksTuple(
+        *(
+            {each.subtopology_id: tuple(each.partitions) for each in tasks}
+            for tasks in (value.active_tasks, value.standby_tasks, value.warmup_tasks)
+        )
+    )
+
+
+def assignment_configs_of(value: StreamsGroupMetadataValue) -> dict[str, str]:
+    """
+    The configuration of the last assignment, of a record.
+    """
+    return {config.key: config.value for config in value.last_assignment_configs or ()}
+
+
+def in_order(tasks: Mapping[str, Collection[int]]) -> list[tuple[str, list[int]]]:
+    """
+    Tasks by subtopology and partition.
+    """
+    return [(each, sorted(tasks[each])) for each in sorted(tasks, key=string_rank)]
+
+
+def _task_ids(tasks: Tasks) -> list[TaskIds]:
+    return [
+        TaskIds(subtopology_id=subtopology_id, partitions=partitions)
+        for subtopology_id, partitions in in_order(tasks)
+    ]
+
+
+def _with_epochs(tasks: ActiveTasks) -> list[CurrentTaskIds]:
+    return [
+        CurrentTaskIds(
+            subtopology_id=subtopology_id,
+            partitions=partitions,
+            assignment_epochs=[tasks[subtopology_id][each] for each in partitions],
+        )
+        for subtopology_id, partitions in in_order(tasks)
+    ]
+
+
+def _without_epochs(tasks: PassiveTasks) -> list[CurrentTaskIds]:
+    return [
+        CurrentTaskIds(subtopology_id=subtopology_id, partitions=partitions)
+        for subtopology_id, partitions in in_order(tasks)
+    ]
+
+
+def _active(tasks: Iterable[CurrentTaskIds], default_epoch: int) -> ActiveTasks:
+    active = {}
+    for each in tasks:
+        epochs = each.assignment_epochs
+        if epochs is None or len(epochs) != len(each.partitions):
+            # Records before Kafka 4.3 have no epochs of tasks.
+            epochs = [default_epoch] * len(each.partitions)
+        active[each.subtopology_id] = dict(zip(each.partitions, epochs, strict=True))
+    return active
+
+
+def _passive(tasks: Iterable[CurrentTaskIds]) -> PassiveTasks:
+    return {each.subtopology_id: frozenset(each.partitions) for each in tasks}
+
+
+def _member_key(group_id: str, member_id: str) -> StreamsGroupMemberMetadataKey:
+    return StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
+
+
+def _target_key(group_id: str, member_id: str) -> StreamsGroupTargetAssignmentMemberKey:
+    return StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
+
+
+def _current_key(group_id: str, member_id: str) -> StreamsGroupCurrentMemberAssignmentKey:
+    return StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)

@@ -1,0 +1,16 @@
+"""
+The timeouts of members of streams groups.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from barnabas.server.groups.modern.sessions import MemberSessions
+from barnabas.server.groups.streams.group import StreamsGroup
+from barnabas.server.groups.streams.member import StreamsGroupMember
+
+Sessions: TypeAlias = MemberSessions[StreamsGroup, StreamsGroupMember]
+"""
+Starts and ends the timeouts of the members of one partition.
+"""

@@ -1,0 +1,126 @@
+"""
+StreamsGroupHeartbeat: a member of a streams group joins, stays or leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from barnabas.protocol.codec.schema import replace
+from barnabas.protocol.errors import ErrorCode, StreamsInvalidTopology
+from barnabas.protocol.messages.create_topics import CreatableTopic
+from barnabas.protocol.messages.streams_group_heartbeat import (
+    Status,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+from barnabas.server.cluster.features import STREAMS_VERSION
+from barnabas.server.cluster.topic_names import is_internal, reason_invalid
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.streams.statuses import StatusCode, status
+from barnabas.server.groups.streams.topology import topics_of
+from barnabas.server.handlers.consumer_group_heartbeat import caller_of, check_protocol
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.context import RequestContext
+from barnabas.server.requests.registry import handles
+from barnabas.server.security.acl.bindings import CLUSTER_NAME
+from barnabas.server.security.acl.permissions import (
+    CREATE_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_TOPIC,
+    READ_GROUP,
+)
+
+ALWAYS_STRICT: Final = 0
+HEARTBEATS_WITH_FAILURES: Final = 2
+"""
+How many heartbeats of a member are told why a topic could not be created.
+"""
+MOST_FAILURES_TOLD: Final = 3
+
+
+@handles(
+    StreamsGroupHeartbeatRequest,
+    needs=asks(READ_GROUP, DESCRIBE_TOPIC, CREATE_CLUSTER, CREATE_TOPIC),
+)
+def streams_group_heartbeat(
+    request: StreamsGroupHeartbeatRequest, context: RequestContext
+) -> StreamsGroupHeartbeatResponse | Delayed:
+    """
+    Hand the heartbeat to the coordinator, and create the internal topics that it finds missing. A
+    program may use only topics that its client may describe; those that are created are the
+    client's.
+    """
+    check_protocol(context, GroupType.STREAMS, STREAMS_VERSION)
+    context.require(READ_GROUP, request.group_id)
+    if request.topology is not None:
+        names = topics_of(request.topology)
+        _check_names(names)
+        is_allowed = [context.allows(DESCRIBE_TOPIC, name) for name in names]
+        if not all(is_allowed):
+            return StreamsGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+    def create_topics(
+        missing: Mapping[str, CreatableTopic], response: StreamsGroupHeartbeatResponse
+    ) -> StreamsGroupHeartbeatResponse:
+        return _create_topics(missing, response, context)
+
+    return context.broker.groups.streams_heartbeat(request, caller_of(context), create_topics)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    prohibited = [name for name in names if is_internal(name)]
+    if prohibited:
+        raise StreamsInvalidTopology(
+            f"Use of Kafka internal topics {','.join(prohibited)} in a Kafka Streams topology is"
+            " prohibited."
+        )
+    invalid = [name for name in names if reason_invalid(name) is not None]
+    if invalid:
+        raise StreamsInvalidTopology(f"Topic names {','.join(invalid)} are not valid topic names.")
+
+
+def _create_topics(
+    missing: Mapping[str, CreatableTopic],
+    response: StreamsGroupHeartbeatResponse,
+    context: RequestContext,
+) -> StreamsGroupHeartbeatResponse:
+    """
+    The answer, after the creation of the missing topics has begun.
+    """
+    if not context.sees(CREATE_CLUSTER, CLUSTER_NAME):
+        refused = [name for name in missing if not context.allows(CREATE_TOPIC, name)]
+        if refused:
+            names = ", ".join(refused)
+            return _with_detail(response, f"Unauthorized to CREATE on topics {names}.")
+    creation = context.broker.streams_topics
+    creation.begin(
+        missing,
+        context.charge(ALWAYS_STRICT, is_told=False),
+        HEARTBEATS_WITH_FAILURES * response.heartbeat_interval_ms,
+    )
+    failures = [f"{name} ({why})" for name, why in creation.failures(missing).items()]
+    if not failures:
+        return response
+    told = ", ".join(failures[:MOST_FAILURES_TOLD])
+    more = len(failures) - MOST_FAILURES_TOLD
+    return _with_detail(
+        response, f"Creation failed: {told}{f' and {more} more' if more > 0 else ''}."
+    )
+
+
+def _with_detail(
+    response: StreamsGroupHeartbeatResponse, detail: str
+) -> StreamsGroupHeartbeatResponse:
+    """
+    The answer that says more about the missing topics.
+    """
+
+    def told(each: Status) -> Status:
+        if each.status_code != StatusCode.MISSING_INTERNAL_TOPICS:
+            return each
+        return status(StatusCode.MISSING_INTERNAL_TOPICS, f"{each.status_detail}; {detail}")
+
+    return replace(response, status=[told(each) for each in response.status or ()])

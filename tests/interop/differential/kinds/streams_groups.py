@@ -1,0 +1,453 @@
+"""
+Streams groups (KIP-1071), whose programs need topics of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
+from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from barnabas.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from barnabas.protocol.messages.streams_group_heartbeat import Subtopology, Topology
+from tests.interop.differential.membership import Member, Pause, describe_groups
+from tests.interop.differential.scripts import ACTS, Script
+from tests.interop.differential.steps import Ask, Ready
+from tests.interop.differential.streams_membership import (
+    StreamsMember,
+    describe_streams_groups,
+    internal_names,
+    internal_topic,
+    subtopology,
+)
+
+GROUP_RESOURCE: Final = 32
+SET: Final = 0
+SECONDS_OF_CONFIGS: Final = 1.0
+"""Longer than it takes a broker to learn of a group's configuration."""
+OWNINGS: Final = ("what it has", "nothing", "something else", "one kind", "nothing said")
+
+
+@dataclass(slots=True)
+class Program:
+    """
+    The program of a group, with the names of its topics.
+    """
+
+    script: Script
+    group: str
+    epoch: int
+    subtopologies: list[Subtopology] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        shapes = (
+            self._stateless,
+            self._counting,
+            self._counting,
+            self._repartitioned,
+            self._repartitioned,
+            self._joined,
+            self._joined_with_repartitioned,
+            self._of_two_parts,
+            self._of_two_parts,
+            self._in_a_chain,
+            self._looping,
+            self._never_sent,
+            self._without_sources,
+        )
+        self.subtopologies = self.script.chance.choice(shapes)()
+
+    @property
+    def topology(self) -> Topology:
+        return Topology(epoch=self.epoch, subtopologies=self.subtopologies)
+
+    @property
+    def internal(self) -> list[str]:
+        return internal_names(self.topology)
+
+    @property
+    def source(self) -> str:
+        return self.script.topic
+
+    @property
+    def other(self) -> str:
+        return f"{self.script.topic}.b"
+
+    def _named(self, name: str) -> str:
+        return f"{self.group}-{name}"
+
+    def _some_count(self) -> int:
+        """
+        How many partitions a repartition topic is to have; mostly that is left open.
+        """
+        return self.script.chance.choice((0, 0, 0, 1, 2, 3, 5))
+
+    def _stateless(self) -> list[Subtopology]:
+        return [subtopology("0", [self.source])]
+
+    def _counting(self) -> list[Subtopology]:
+        chance = self.script.chance
+        odd = chance.choice((None, None, None, None, "value", "factor"))
+        changelog = internal_topic(
+            self._named("count-changelog"),
+            replication_factor=3 if odd == "factor" else chance.choice((0, 0, 1)),
+            cleanup_policy="nonsense" if odd == "value" else "compact",
+            segment_bytes="1048576",
+        )
+        return [subtopology("0", [self.source], changelogs=[changelog])]
+
+    def _repartitioned(self) -> list[Subtopology]:
+        topic = internal_topic(
+            self._named("agg-repartition"), self._some_count(), retention_ms="-1"
+        )
+        changelog = internal_topic(self._named("agg-changelog"), cleanup_policy="compact")
+        parts = [
+            subtopology("0", [self.source], sinks=[topic.name]),
+            subtopology("1", repartition=[topic], changelogs=[changelog], copartition=[((), (0,))]),
+        ]
+        self.script.chance.shuffle(parts)
+        return parts
+
+    def _joined(self) -> list[Subtopology]:
+        changelogs = [
+            internal_topic(self._named(f"{side}-changelog"), cleanup_policy="compact")
+            for side in ("left", "right")
+        ]
+        sources = [self.source, self.other]
+        return [
+            subtopology("0", sources, changelogs=changelogs, copartition=[((0, 1), ())]),
+        ]
+
+    def _joined_with_repartitioned(self) -> list[Subtopology]:
+        topic = internal_topic(self._named("map-repartition"), self._some_count())
+        return [
+            subtopology("0", [self.source], sinks=[topic.name]),
+            subtopology("1", [self.other], repartition=[topic], copartition=[((0,), (0,))]),
+        ]
+
+    def _of_two_parts(self) -> list[Subtopology]:
+        changelog = internal_topic(self._named("b-changelog"), cleanup_policy="compact")
+        return [
+            subtopology("0", [self.source]),
+            subtopology("1", [self.other], changelogs=[changelog]),
+        ]
+
+    def _in_a_chain(self) -> list[Subtopology]:
+        first, second, third = (
+            internal_topic(self._named(f"{number}-repartition"), self._some_count())
+            for number in range(3)
+        )
+        changelog = internal_topic(self._named("last-changelog"))
+        return [
+            subtopology("0", [self.source], sinks=[first.name, third.name]),
+            subtopology("1", repartition=[first], sinks=[second.name]),
+            subtopology(
+                "2",
+                repartition=[second, third],
+                changelogs=[changelog],
+                copartition=[((), (0, 1))],
+            ),
+        ]
+
+    def _looping(self) -> list[Subtopology]:
+        one, other = (internal_topic(self._named(f"{name}-repartition")) for name in ("a", "b"))
+        return [
+            subtopology("0", repartition=[one], sinks=[other.name]),
+            subtopology("1", repartition=[other], sinks=[one.name]),
+        ]
+
+    def _never_sent(self) -> list[Subtopology]:
+        topic = internal_topic(self._named("lost-repartition"))
+        return [subtopology("0", [self.source], repartition=[topic])]
+
+    def _without_sources(self) -> list[Subtopology]:
+        return [subtopology("0", [self.source]), subtopology("1")]
+
+
+@dataclass(slots=True)
+class Application:
+    """
+    The members of one group, and what they do.
+    """
+
+    script: Script
+    group: str
+    program: Program
+    has_endpoints: bool
+    members: list[StreamsMember] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.members = [StreamsMember(self.group, f"m{number}") for number in range(4)]
+
+    # What members do
+
+    def join(self, member: StreamsMember) -> None:
+        chance = self.script.chance
+        process = chance.choice(("p0", "p1", "p1", "p2", f"p-{member.name}"))
+        self.script.do(
+            member.pulse(
+                topology=self.program.topology,
+                owns="nothing",
+                timeout_ms=chance.choice((60_000, 300_000)),
+                process=process,
+                rack=chance.choice((None, None, "r1")),
+                endpoint=chance.choice((None, 80, 81)) if self.has_endpoints else None,
+                tags=chance.choice((None, (), (("zone", "a"), ("cell", "b")))),
+                internal=self.program.internal,
+            )
+        )
+
+    def beat(self, member: StreamsMember) -> None:
+        """
+        Send the heartbeat of a member that does as it is told.
+        """
+        owns = self.script.chance.choice(("what it has",) * 3 + ("nothing said",))
+        self.script.do(member.pulse(owns=owns, internal=self.program.internal))
+
+    def all_beat(self, _member: StreamsMember) -> None:
+        for member in self.members:
+            self.beat(member)
+
+    def change(self, member: StreamsMember) -> None:
+        """
+        Say something else about oneself.
+        """
+        chance = self.script.chance
+        self.script.do(
+            member.pulse(
+                owns="what it has",
+                process=chance.choice((None, "p0", "p1")),
+                rack=chance.choice((None, "r2")),
+                timeout_ms=chance.choice((-1, 70_000)),
+                endpoint=82 if self.has_endpoints and chance.random() < 0.5 else None,
+                tags=chance.choice((None, (("zone", "c"),))),
+                internal=self.program.internal,
+            )
+        )
+
+    def leave(self, member: StreamsMember) -> None:
+        self.script.do(member.go(shuts_down=self.script.chance.random() < 0.1))
+
+    def shut_down(self, member: StreamsMember) -> None:
+        self.script.do(member.pulse(owns="what it has", shuts_down=True))
+
+    def be_odd(self, member: StreamsMember) -> None:
+        """
+        Do what is not expected.
+        """
+        chance, do = self.script.chance, self.script.do
+        topology, internal = self.program.topology, self.program.internal
+        stale = Topology(epoch=max(topology.epoch - 1, 0), subtopologies=topology.subtopologies)
+        newer = Topology(epoch=topology.epoch + 1, subtopologies=topology.subtopologies)
+        others = Topology(
+            epoch=topology.epoch, subtopologies=[subtopology("0", [self.program.source])]
+        )
+        odd: tuple[Callable[[], None], ...] = (
+            lambda: do(
+                member.pulse(ahead=chance.choice((-2, -1, 1, 5)), owns=chance.choice(OWNINGS))
+            ),
+            lambda: do(member.pulse(ahead=-1, owns="what it has", internal=internal)),
+            lambda: do(member.pulse(epoch=chance.choice((-3, -2, -1, 0, 1, 2**31 - 1)))),
+            lambda: do(
+                member.pulse(
+                    topology=chance.choice((stale, newer, others)),
+                    timeout_ms=60_000,
+                    owns="nothing",
+                    process="p9",
+                    internal=internal,
+                )
+            ),
+            lambda: do(member.pulse(topology=topology, owns="nothing")),
+            lambda: do(member.pulse(topology=topology, timeout_ms=1, owns="something else")),
+            lambda: do(member.pulse(topology=topology, epoch=1, timeout_ms=1)),
+            lambda: do(member.pulse(topology=self._broken(), timeout_ms=1, owns="nothing")),
+            lambda: do(member.pulse(owns=chance.choice(OWNINGS), internal=internal)),
+            lambda: do(member.pulse(instance=chance.choice(("", "i0")))),
+            lambda: do(member.pulse(rack=" ")),
+            lambda: do(member.pulse(tags=(("a", "1"), ("a", "2")))),
+            lambda: do(member.pulse(knows_endpoints=False, internal=internal)),
+            lambda: do(StreamsMember(self.group, "stranger").pulse(epoch=chance.choice((1, 3)))),
+            lambda: do(StreamsMember(self.group, "stranger").go(shuts_down=True)),
+            lambda: do(StreamsMember(self.group, " ").pulse(topology=topology, timeout_ms=1)),
+            lambda: do(StreamsMember(" ", "m").pulse(topology=topology, timeout_ms=1)),
+            lambda: do(StreamsMember(f"{self.group}.no", "m").pulse(epoch=1)),
+            lambda: do(StreamsMember(f"{self.group}.no", "m").go()),
+            lambda: do(member.beat(joins=True, names=[self.program.source], timeout_ms=1)),
+            lambda: do(member.classic_heartbeat()),
+        )
+        chance.choice(odd)()
+
+    def _broken(self) -> Topology:
+        """
+        A topology that no group takes.
+        """
+        chance, epoch = self.script.chance, self.program.epoch
+        source = self.program.source
+        changelog = internal_topic(f"{self.group}-x-changelog", 3)
+        repartition = internal_topic(f"{self.group}-x-repartition")
+        parts: list[Subtopology] = chance.choice(
+            (
+                [subtopology("0", [source], changelogs=[changelog])],
+                [subtopology("0", ["__consumer_offsets"])],
+                [subtopology("0", ["a b", "c/d"])],
+                [subtopology("0", patterns=["a.*"])],
+                [subtopology("0", [source]), subtopology("0", [source])],
+                [subtopology("0", [source], copartition=[((3,), ())])],
+                [subtopology("0", [source], copartition=[((-1,), ())])],
+                [subtopology("0", repartition=[repartition])],
+                [subtopology("0", [f"{source}.none", f"{source}.x", f"{source}.y", "z"])],
+                [],
+            )
+        )
+        return Topology(epoch=chance.choice((epoch, epoch, -1)), subtopologies=parts)
+
+    def commit(self, member: StreamsMember) -> None:
+        chance, script = self.script.chance, self.script
+        topic = chance.choice((script.topic, script.topic, self.program.other))
+        offsets = {chance.randrange(2): chance.randrange(100) for _ in range(2)}
+        version = chance.choice((8, 9, 9))
+        script.do(
+            member.commit(topic, offsets, ahead=chance.choice((0, 0, -1, -1, 1)), version=version)
+        )
+        script.do(
+            member.fetch_offsets(script.topic, script.partitions, ahead=chance.choice((0, 0, 1)))
+        )
+
+    def join_as_classic(self, _member: StreamsMember) -> None:
+        """
+        Join by the classic protocol, which only an empty group allows, and leave again.
+        """
+        member = Member(self.group, "classic")
+        # With the id of no member Kafka would lose the records of the group (lost-tombstones).
+        self.script.do(member.join([self.script.topic], keeps_id=False, version=5, instance="c0"))
+        self.script.do(member.be_removed("c0"))
+
+    # What others do
+
+    def look(self) -> None:
+        script, groups = self.script, [self.group, f"{self.group}.none", ""]
+        script.do(describe_streams_groups(groups))
+        script.do(describe_groups(groups, script.chance.choice((4, 5, 6))))
+
+    def configure(self) -> None:
+        name, value = self.script.chance.choice(
+            (
+                ("streams.heartbeat.interval.ms", "6000"),
+                ("streams.session.timeout.ms", "50000"),
+                ("streams.session.timeout.ms", "1"),
+                ("streams.num.standby.replicas", "0"),
+                ("streams.num.standby.replicas", "1"),
+                ("streams.num.standby.replicas", "2"),
+                ("streams.num.standby.replicas", "3"),
+            )
+        )
+        self.set(name, value)
+
+    def set(self, name: str, value: str) -> None:
+        config = AlterableConfig(name=name, config_operation=SET, value=value)
+        resource = AlterConfigsResource(
+            resource_type=GROUP_RESOURCE, resource_name=self.group, configs=[config]
+        )
+        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+        self.script.do(Ask(f"{self.group}: {name}={value}", 1, lambda _: request))
+        self.script.do(Pause(SECONDS_OF_CONFIGS))
+
+    def delete(self) -> None:
+        request = DeleteGroupsRequest(groups_names=[self.group])
+        self.script.do(Ask(f"delete {self.group}", 2, lambda _: request))
+
+    def delete_offsets(self) -> None:
+        partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1)]
+        topic = OffsetDeleteRequestTopic(name=self.script.topic, partitions=partitions)
+        request = OffsetDeleteRequest(group_id=self.group, topics=[topic])
+        self.script.do(Ask(f"delete offsets of {self.group}", 0, lambda _: request))
+
+    def grow(self) -> None:
+        self.script.create_partitions(self.script.partitions + 1)
+        self.script.do(Pause())
+
+    def create_other_topic(self) -> None:
+        chance, name = self.script.chance, self.program.other
+        count = (
+            self.script.partitions
+            if self.has_endpoints
+            else chance.choice((self.script.partitions, 1, 2, 3))
+        )
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=count,
+            replication_factor=1,
+            assignments=[],
+            configs=[],
+        )
+        create = CreateTopicsRequest(topics=[topic])
+        self.script.do(Ask(f"create {name}", 7, lambda _: create))
+        self.script.do(Ready(name, 1))
+        self.script.do(Pause())
+
+    def delete_a_topic(self) -> None:
+        chance = self.script.chance
+        name = chance.choice((self.program.other, *self.program.internal))
+        delete = DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000)
+        self.script.do(Ask(f"delete {name}", 4, lambda _: delete))
+        self.script.do(Pause())
+
+
+def streams_groups(script: Script) -> None:
+    """
+    Four members of a program, and what may happen to their group.
+    """
+    chance = script.chance
+    script.create(partitions=chance.choice((1, 2, 3, 5, 8)))
+    group = f"{script.topic}.g"
+    program = Program(script, group, chance.choice((0, 0, 3)))
+    has_endpoints = chance.random() < 0.4
+    application = Application(script, group, program, has_endpoints)
+    script.do(Pause(SECONDS_OF_CONFIGS))
+    if has_endpoints or chance.random() < 0.8:
+        application.create_other_topic()
+    if chance.random() < 0.5:
+        application.set("streams.num.standby.replicas", chance.choice(("1", "2")))
+    if chance.random() < 0.1:
+        # It is not over before the workload is.
+        application.set("streams.initial.rebalance.delay.ms", "600000")
+    by_members = (
+        *4 * (application.join,),
+        *2 * (application.leave,),
+        *2 * (application.change,),
+        *3 * (application.be_odd,),
+        *2 * (application.commit,),
+        application.join_as_classic,
+        application.shut_down,
+        *14 * (application.all_beat,),
+    )
+    by_others = (
+        application.create_other_topic,
+        application.configure,
+        application.delete,
+        application.delete_offsets,
+        application.look,
+        # Kafka fails where a member has an endpoint and the program no tasks.
+        *(() if has_endpoints else (application.grow, application.delete_a_topic)),
+    )
+    for act in range(ACTS):
+        for _ in range(28):
+            if chance.random() < 0.1:
+                chance.choice(by_others)()
+            else:
+                chance.choice(by_members)(chance.choice(application.members))
+        application.look()
+        if act < ACTS - 1:
+            script.next_act()

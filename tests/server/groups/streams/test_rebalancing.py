@@ -1,0 +1,439 @@
+"""
+Members of streams groups join, get tasks, pass them on, and leave.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, FencedMemberEpoch
+from barnabas.protocol.internal_topics.group_records import streams as schemas
+from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.streams.member import MemberState
+from barnabas.server.groups.streams.statuses import StatusCode
+from tests.support.coordination import GROUP
+from tests.support.some import some
+from tests.support.streams_groups import (
+    COUNTER,
+    REBALANCE_TIMEOUT_MS,
+    StreamsCoordination,
+    as_lists,
+    internal,
+    part,
+    statuses,
+    streams_facts,
+    topology,
+)
+
+SESSION_MS = 45_000
+
+
+def test_the_first_member_gets_all_tasks_at_once() -> None:
+    """
+    With the records in Kafka's order.
+    """
+    c = StreamsCoordination()
+    c.create("t", 3)
+
+    answer = c.enter("a")
+
+    assert ["19 a", "23", "17", "21 a", "20", "22 a"] == c.last
+    assert (2, 5000, []) == (answer.member_epoch, answer.heartbeat_interval_ms, answer.status)
+    assert answer.active_tasks is not None
+    assert [("0", [0, 1, 2])] == [(e.subtopology_id, e.partitions) for e in answer.active_tasks]
+    assert ([], []) == (answer.standby_tasks, answer.warmup_tasks)
+    assert "Stable" == c.streams.state_name
+    assert 0 == c.streams.validated_topology_epoch
+
+
+def test_a_heartbeat_that_changes_nothing_writes_nothing() -> None:
+    c = StreamsCoordination()
+    c.create("t", 3)
+    c.enter("a")
+    before = len(c.batches)
+
+    answer = c.beat("a", 2)
+
+    assert before == len(c.batches)
+    assert answer.active_tasks is None
+    assert answer.standby_tasks is None
+    assert answer.warmup_tasks is None
+    assert answer.partitions_by_user_endpoint is None
+
+
+def test_a_task_moves_once_its_member_has_shown_that_it_gave_it_up() -> None:
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    assert {} == as_lists({e.subtopology_id: e.partitions for e in c.enter("b").active_tasks or ()})
+    assert MemberState.UNRELEASED_TASKS is c.member("b").state
+
+    answer = c.beat("a", 2)
+    assert 2 == answer.member_epoch
+    assert MemberState.UNREVOKED_TASKS is c.member("a").state
+    assert 1 == len(c.active("a")["0"])
+    assert "Reconciling" == c.streams.state_name
+    c.report("b")
+    assert {} == c.active("b")
+
+    assert 3 == c.report("a").member_epoch
+    c.report("b")
+    assert [0, 1] == sorted(c.active("a")["0"] + c.active("b")["0"])
+    assert "Stable" == c.streams.state_name
+
+
+def test_a_process_has_a_task_once() -> None:
+    """
+    A standby of a task is in another process than the task.
+    """
+    c = StreamsCoordination(group={"streams_num_standby_replicas": 1})
+    c.create("t", 2)
+    c.enter("a", COUNTER, process="p")
+    c.create_missing()
+    c.enter("b", COUNTER, process="p")
+    c.settle("a", "b")
+    assert ({}, {}) == (c.standby("a"), c.standby("b"))
+
+    c.enter("c", COUNTER, process="q")
+    c.settle("a", "b", "c")
+
+    assert ({}, {"0": [0, 1]}) == (c.active("c"), c.standby("c"))
+    assert ({}, {}) == (c.standby("a"), c.standby("b"))
+
+
+def test_a_new_number_of_standbys_begins_an_epoch() -> None:
+    """
+    The record of the group says what its assignment was made for.
+    """
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a", COUNTER)
+    c.create_missing()
+    c.enter("b", COUNTER)
+    c.settle("a", "b")
+    epoch = c.streams.group_epoch
+
+    c.set_config(streams_num_standby_replicas=1)
+    c.report("a")
+
+    assert epoch + 1 == c.streams.group_epoch
+    assert {"num.standby.replicas": "1"} == c.streams.assignment_configs
+    c.settle("a", "b")
+    assert (c.active("a"), c.active("b")) == (c.standby("b"), c.standby("a"))
+
+
+def test_a_group_waits_for_its_internal_topics() -> None:
+    """
+    Its members are told which are missing, and have no tasks meanwhile.
+    """
+    c = StreamsCoordination()
+    c.create("t", 2)
+
+    answer = c.enter("a", COUNTER)
+
+    assert [StatusCode.MISSING_INTERNAL_TOPICS] == statuses(answer)
+    assert ["t-changelog"] == list(c.missing)
+    assert "NotReady" == c.streams.state_name
+    assert -1 == c.streams.validated_topology_epoch
+    assert [] == answer.active_tasks
+    assert [StatusCode.MISSING_INTERNAL_TOPICS] == statuses(c.report("a"))
+    c.create_missing()
+    c.settle("a")
+    assert [] == statuses(c.report("a"))
+    assert {"0": [0, 1]} == c.active("a")
+    assert "Stable" == c.streams.state_name
+
+
+def test_a_source_that_comes_and_goes_changes_the_group() -> None:
+    c = StreamsCoordination()
+    assert [StatusCode.MISSING_SOURCE_TOPICS] == statuses(c.enter("a"))
+    assert "NotReady" == c.streams.state_name
+
+    c.create("t", 2)
+    c.settle("a")
+    assert {"0": [0, 1]} == c.active("a")
+    c.grow("t", 3)
+    c.settle("a")
+    assert {"0": [0, 1, 2]} == c.active("a")
+    c.delete("t")
+    assert [StatusCode.MISSING_SOURCE_TOPICS] == statuses(c.report("a"))
+    c.settle("a")
+    assert {} == c.active("a")
+    assert "NotReady" == c.streams.state_name
+
+
+def test_the_first_assignment_of_an_empty_group_waits_for_more_members() -> None:
+    """
+    Then all members get theirs at once, without a heartbeat.
+    """
+    c = StreamsCoordination(group={"streams_initial_rebalance_delay_ms": 3000})
+    c.create("t", 2)
+    answer = c.enter("a")
+    assert ([StatusCode.ASSIGNMENT_DELAYED], 1) == (statuses(answer), answer.member_epoch)
+    c.advance(1000)
+    c.enter("b")
+    assert "Assigning" == c.streams.state_name
+
+    c.advance(1999)
+    assert [StatusCode.ASSIGNMENT_DELAYED] == statuses(c.report("a"))
+    c.advance(1)
+
+    assert ["21 a", "21 b", "20"] == sorted(c.last, key=lambda each: ("20" in each, each))
+    assert [] == statuses(c.report("a"))
+    c.settle("a", "b")
+    assert [0, 1] == sorted(c.active("a")["0"] + c.active("b")["0"])
+
+
+def test_a_group_that_is_empty_after_the_delay_has_no_assignment() -> None:
+    c = StreamsCoordination(group={"streams_initial_rebalance_delay_ms": 3000})
+    c.create("t", 2)
+    c.enter("a")
+    c.go("a")
+    before = len(c.batches)
+
+    c.advance(3000)
+
+    assert before == len(c.batches)
+
+
+def test_a_group_that_is_deleted_does_not_end_the_delay_of_the_next() -> None:
+    c = StreamsCoordination(group={"streams_initial_rebalance_delay_ms": 3000})
+    c.create("t", 2)
+    c.enter("a")
+    c.go("a")
+    c.advance(2000)
+    changes, _ = c.state.deleting.delete_groups([GROUP])
+    c.write(changes)
+    c.enter("a")
+    c.report("a")
+
+    c.advance(2999)
+    assert [StatusCode.ASSIGNMENT_DELAYED] == statuses(c.report("a"))
+    c.advance(1)
+    assert [] == statuses(c.report("a"))
+    assert {"0": [0, 1]} == c.active("a")
+
+
+def test_two_assignments_are_an_interval_apart() -> None:
+    c = StreamsCoordination(group={"streams_assignment_interval_ms": 1000})
+    c.create("t", 2)
+    c.enter("a")
+
+    answer = c.enter("b")
+    assert [StatusCode.ASSIGNMENT_DELAYED] == statuses(answer)
+    assert "Assigning" == c.streams.state_name
+    c.advance(999)
+    assert [StatusCode.ASSIGNMENT_DELAYED] == statuses(c.report("b"))
+    c.advance(1)
+    assert [] == statuses(c.report("b"))
+
+
+def test_a_member_that_leaves_is_gone_with_its_records() -> None:
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    c.enter("b")
+    c.settle("a", "b")
+
+    answer = c.go("b")
+
+    assert ["-22 b", "-21 b", "-19 b", "17"] == c.last
+    assert ("b", -1, [], 0) == (
+        answer.member_id,
+        answer.member_epoch,
+        answer.status,
+        answer.heartbeat_interval_ms,
+    )
+    c.settle("a")
+    assert {"0": [0, 1]} == c.active("a")
+
+
+def test_a_member_that_is_silent_is_fenced() -> None:
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    c.enter("b")
+    c.settle("a", "b")
+
+    c.advance(SESSION_MS - 1)
+    c.report("a")
+    c.advance(1)
+
+    assert ["-22 b", "-21 b", "-19 b", "17"] == c.last
+    assert ["a"] == list(c.streams.members)
+
+
+def test_a_member_that_does_not_give_up_its_tasks_is_fenced() -> None:
+    """
+    However often it sends heartbeats.
+    """
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    c.enter("b")
+    for _ in range(3):
+        c.beat("a", 2)
+        c.report("b")
+        c.advance(REBALANCE_TIMEOUT_MS // 3)
+
+    assert ["b"] == list(c.streams.members)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_sessions_begin_again_with_a_restart(restarts: bool) -> None:
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    c.advance(SESSION_MS - 1)
+    if restarts:
+        c.restart()
+
+    c.advance(1)
+
+    assert restarts == ("a" in c.streams.members)
+    c.advance(SESSION_MS)
+    assert c.streams.is_empty
+
+
+def test_a_removal_that_cannot_be_written_is_tried_again() -> None:
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    c.append_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    c.advance(SESSION_MS)
+    c.append_error = None
+    assert ["a"] == list(c.streams.members)
+
+    c.advance(SESSION_MS)
+
+    assert c.streams.is_empty
+
+
+def test_all_members_are_told_to_shut_down_until_the_group_is_empty() -> None:
+    """
+    By the name of the first one that asked for it.
+    """
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    c.enter("b")
+    answer = c.beat("a", 2, shutdown_application=True)
+    assert [StatusCode.SHUTDOWN_APPLICATION] == statuses(answer)
+    c.go("a", shutdown_application=True)
+
+    (status,) = some(c.report("b").status or ())
+    assert (
+        "Streams group member a encountered a fatal error and requested a shutdown for the entire"
+        " application." == status.status_detail
+    )
+    c.go("b")
+    assert [] == statuses(c.enter("a"))
+
+
+def test_an_empty_classic_group_becomes_a_streams_group_and_back() -> None:
+    """
+    Its offsets stay.
+    """
+    c = StreamsCoordination()
+    c.create("t", 2)
+    (classic,) = c.stable()
+    c.leave(classic)
+    c.commit_offsets({("t", 0): 5})
+
+    c.enter("a")
+    assert "GroupRecord" == c.last[0]
+    assert "streams" == c.streams.type.value
+    c.go("a")
+    c.join(version=3)
+    assert ["-20", "-17", "-23", "GroupRecord"] == c.last
+    assert c.state.offsets.is_known(GROUP, "t", 0)
+
+
+def test_tombstones_delete_a_group_in_kafkas_order() -> None:
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    c.go("a")
+
+    changes, _ = c.state.deleting.delete_groups([GROUP])
+    c.write(changes)
+
+    assert ["-20", "-17", "-23"] == c.last
+    assert c.state.groups.get(GROUP) is None
+    assert {} == streams_facts(c.replayed())
+
+
+def test_a_rejoining_member_keeps_its_tasks() -> None:
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+
+    answer = c.enter("a")
+
+    assert 2 == answer.member_epoch
+    assert {"0": [0, 1]} == c.active("a")
+
+
+def test_several_subtopologies_share_the_members() -> None:
+    program = topology(
+        part("0", ["t"], sinks=["r"]),
+        part("1", repartition=[internal("r", 2)], changelogs=[internal("c")]),
+    )
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a", program)
+    c.create_missing()
+    c.enter("b", program)
+    c.settle("a", "b")
+
+    counts = {each: sum(map(len, c.active(each).values())) for each in "ab"}
+    assert {"a": 2, "b": 2} == counts
+
+
+def test_epochs_of_records_before_kafka_4_3_are_the_members() -> None:
+    """
+    Their tasks have none.
+    """
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    (current,) = [
+        record
+        for record in c.batches[-1]
+        if isinstance(record, ModernRecord) and record.key.api.key == 22
+    ]
+    tasks = schemas.CurrentTaskIds(subtopology_id="0", partitions=[0, 1])
+    value: Any = current.value
+    c.state.apply(
+        ModernRecord(current.key, type(value)(**_fields(value) | {"active_tasks": [tasks]})), 0, -1
+    )
+
+    assert {"0": {0: 2, 1: 2}} == c.member("a").assigned.active
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in type(value).__annotations__ if name != "api"}
+
+
+def test_a_state_of_a_later_release_ends_with_a_fresh_start() -> None:
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    member = c.member("a")
+    c.streams.members["a"] = type(member)(
+        **{
+            name: getattr(member, name)
+            for name in ("member_id", "member_epoch", "process_id", "assigned", "topology_epoch")
+        },
+        state=MemberState.of(9),
+        client_id="client",
+        client_host="/127.0.0.1",
+        rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
+    )
+
+    with pytest.raises(FencedMemberEpoch, match="unknown state"):
+        c.beat("a", 2)
+    c.beat("a", 2, active={})
+    assert MemberState.STABLE is c.member("a").state

@@ -25,6 +25,8 @@ from barnabas.protocol.messages import (
     share_fetch,
     share_group_describe,
     share_group_heartbeat,
+    streams_group_describe,
+    streams_group_heartbeat,
     write_share_group_state,
 )
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -827,6 +829,50 @@ def _share_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
     )
 
 
+def _streams_group_heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
+    messages = streams_group_heartbeat
+    for group in (OPEN, OTHER):
+        yield messages.StreamsGroupHeartbeatRequest(
+            group_id=group, member_id="nobody", member_epoch=1, endpoint_information_epoch=0
+        )
+    for topic in NAMES:
+        changelog = messages.TopicInfo(
+            name=f"{topic}-changelog", partitions=0, replication_factor=0, topic_configs=[]
+        )
+        yield messages.StreamsGroupHeartbeatRequest(
+            group_id=f"program that reads {topic}",
+            member_id="nobody",
+            member_epoch=0,
+            endpoint_information_epoch=0,
+            rebalance_timeout_ms=60_000,
+            process_id="p",
+            client_tags=[],
+            active_tasks=[],
+            standby_tasks=[],
+            warmup_tasks=[],
+            topology=messages.Topology(
+                epoch=0,
+                subtopologies=[
+                    messages.Subtopology(
+                        subtopology_id="0",
+                        source_topics=[topic],
+                        source_topic_regex=[],
+                        state_changelog_topics=[changelog],
+                        repartition_sink_topics=[],
+                        repartition_source_topics=[],
+                        copartition_groups=[],
+                    )
+                ],
+            ),
+        )
+
+
+def _streams_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield streams_group_describe.StreamsGroupDescribeRequest(
+        group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
+    )
+
+
 def _alter_share_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
     messages = alter_share_group_offsets
     partition = messages.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
@@ -917,6 +963,8 @@ MAKERS: Final[Mapping[type[Message], Make]] = {
     describe_share_group_offsets.DescribeShareGroupOffsetsRequest: _describe_share_offsets,
     share_group_heartbeat.ShareGroupHeartbeatRequest: _share_group_heartbeat,
     share_group_describe.ShareGroupDescribeRequest: _share_group_describe,
+    streams_group_heartbeat.StreamsGroupHeartbeatRequest: _streams_group_heartbeat,
+    streams_group_describe.StreamsGroupDescribeRequest: _streams_group_describe,
     alter_share_group_offsets.AlterShareGroupOffsetsRequest: _alter_share_offsets,
     delete_share_group_offsets.DeleteShareGroupOffsetsRequest: _delete_share_offsets,
 }

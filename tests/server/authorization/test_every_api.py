@@ -22,6 +22,7 @@ from barnabas.protocol.messages.fetch import FetchRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRequest
+from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC, Permission
@@ -46,6 +47,7 @@ TELL_WHAT_IS_ALLOWED: Final = frozenset(
         apis.DESCRIBE_TOPIC_PARTITIONS,
         apis.METADATA,
         apis.SHARE_GROUP_DESCRIBE,
+        apis.STREAMS_GROUP_DESCRIBE,
     )
 )
 """
@@ -56,6 +58,7 @@ NOT_ASKED_HERE: Final[Mapping[type[Message], Permission]] = {
     FetchRequest: CLUSTER_ACTION,  # by followers
     FindCoordinatorRequest: CLUSTER_ACTION,  # for share groups
     ShareGroupDescribeRequest: DESCRIBE_TOPIC,  # as above
+    StreamsGroupDescribeRequest: DESCRIBE_TOPIC,  # as above
     DescribeTransactionsRequest: DESCRIBE_TOPIC,  # within an open transaction
 }
 REQUESTS: Final = [

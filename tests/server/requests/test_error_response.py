@@ -49,6 +49,7 @@ Kafka answers these with its sentence for the code, Barnabas with the message of
 COORDINATORS_SENTENCES: Final = (
     *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe"),
     *("ShareGroupHeartbeat", "ShareGroupDescribe"),
+    *("StreamsGroupHeartbeat", "StreamsGroupDescribe"),
 )
 """
 Kafka answers these without a sentence, unless it is its coordinator that refuses them.

@@ -16,12 +16,11 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
-from barnabas.server.cluster.features import STREAMS_VERSION
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.streams.statuses import StatusCode, status
 from barnabas.server.groups.streams.topology import topics_of
-from barnabas.server.handlers.consumer_group_heartbeat import caller_of, check_protocol
+from barnabas.server.handlers.group_protocols import caller_of, check_protocol
 from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
@@ -55,7 +54,7 @@ def streams_group_heartbeat(
     program may use only topics that its client may describe; those that are created are the
     client's.
     """
-    check_protocol(context, GroupType.STREAMS, STREAMS_VERSION)
+    check_protocol(context, GroupType.STREAMS)
     context.require(READ_GROUP, request.group_id)
     if request.topology is not None:
         names = yield from topics_of(request.topology)

@@ -12,8 +12,8 @@ SHARE_GROUPS = "kafka-share-groups"
 TOPICS = "kafka-topics"
 
 
-def _fill(guide: Guide, topic: str) -> None:
-    guide(TOPICS, "--create", "--topic", topic, "--partitions", "2")
+def _fill(guide: Guide, topic: str, partitions: int = 2) -> None:
+    guide(TOPICS, "--create", "--topic", topic, "--partitions", str(partitions))
     lines = "".join(f"{key}:value {number} of {key}\n" for number in range(2) for key in "abcdef")
     keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=:")
     guide("kafka-console-producer", "--topic", topic, *keyed, given=lines)
@@ -138,7 +138,7 @@ def groups_share_records(guide: Guide) -> None:
     """
     A share group: nobody, one member, offsets that are moved and forgotten, and its deletion.
     """
-    _fill(guide, "parcels")
+    _fill(guide, "parcels", partitions=1)  # of several, either may be read first
     of_group = (SHARE_GROUPS, "--describe", "--group", "couriers")
     set_start = ("--alter", "--entity-type", "groups", "--entity-name", "couriers")
     guide("kafka-configs", *set_start, "--add-config", "share.auto.offset.reset=earliest")
@@ -150,7 +150,7 @@ def groups_share_records(guide: Guide) -> None:
     guide.until(lambda seen: "Empty" in seen, *of_group, "--state")
     member = guide.start(*consume, *settings)
     guide.until(lambda seen: "Stable" in seen, *of_group, "--state")
-    guide.until(lambda seen: ":0,1" in seen, *of_group, "--members")
+    guide.until(lambda seen: "parcels:0" in seen, *of_group, "--members")
     for details in (
         (),
         ("--offsets",),

@@ -13,6 +13,8 @@ from uuid import UUID
 from barnabas.protocol.codec.schema import ZERO_UUID, Message
 from barnabas.protocol.messages import (
     alter_configs,
+    alter_share_group_offsets,
+    delete_share_group_offsets,
     delete_share_group_state,
     describe_share_group_offsets,
     incremental_alter_configs,
@@ -21,6 +23,10 @@ from barnabas.protocol.messages import (
     read_share_group_state_summary,
     share_acknowledge,
     share_fetch,
+    share_group_describe,
+    share_group_heartbeat,
+    streams_group_describe,
+    streams_group_heartbeat,
     write_share_group_state,
 )
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -146,13 +152,6 @@ from barnabas.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
-)
-from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
-from barnabas.protocol.messages.streams_group_heartbeat import (
-    StreamsGroupHeartbeatRequest,
-    Subtopology,
-    TopicInfo,
-    Topology,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from barnabas.protocol.messages.txn_offset_commit import (
@@ -344,48 +343,6 @@ def _consumer_group_heartbeat(version: int, _ids: Ids) -> Iterator[Message]:
 
 def _consumer_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
     yield ConsumerGroupDescribeRequest(
-        group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
-    )
-
-
-def _streams_group_heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
-    for group in (OPEN, OTHER):
-        yield StreamsGroupHeartbeatRequest(
-            group_id=group, member_id="nobody", member_epoch=1, endpoint_information_epoch=0
-        )
-    for topic in (OPEN, OTHER, MISSING):
-        yield StreamsGroupHeartbeatRequest(
-            group_id=f"{OPEN}-program",
-            member_id="somebody",
-            member_epoch=0,
-            endpoint_information_epoch=0,
-            rebalance_timeout_ms=60_000,
-            topology=Topology(
-                epoch=0,
-                subtopologies=[
-                    Subtopology(
-                        subtopology_id="0",
-                        source_topics=[topic],
-                        source_topic_regex=[],
-                        state_changelog_topics=[
-                            TopicInfo(
-                                name=f"{topic}-log",
-                                partitions=0,
-                                replication_factor=0,
-                                topic_configs=[],
-                            )
-                        ],
-                        repartition_sink_topics=[],
-                        repartition_source_topics=[],
-                        copartition_groups=[],
-                    )
-                ],
-            ),
-        )
-
-
-def _streams_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
-    yield StreamsGroupDescribeRequest(
         group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
     )
 
@@ -854,6 +811,92 @@ def _describe_share_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
         )
 
 
+def _share_group_heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
+    messages = share_group_heartbeat
+    for group in (OPEN, OTHER):
+        yield messages.ShareGroupHeartbeatRequest(
+            group_id=group, member_id="nobody", member_epoch=1
+        )
+    for topic in NAMES:
+        yield messages.ShareGroupHeartbeatRequest(
+            group_id=OPEN, member_id="nobody", member_epoch=1, subscribed_topic_names=[topic]
+        )
+
+
+def _share_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield share_group_describe.ShareGroupDescribeRequest(
+        group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
+    )
+
+
+def _streams_group_heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
+    messages = streams_group_heartbeat
+    for group in (OPEN, OTHER):
+        yield messages.StreamsGroupHeartbeatRequest(
+            group_id=group, member_id="nobody", member_epoch=1, endpoint_information_epoch=0
+        )
+    for topic in NAMES:
+        changelog = messages.TopicInfo(
+            name=f"{topic}-changelog", partitions=0, replication_factor=0, topic_configs=[]
+        )
+        yield messages.StreamsGroupHeartbeatRequest(
+            group_id=f"program that reads {topic}",
+            member_id="nobody",
+            member_epoch=0,
+            endpoint_information_epoch=0,
+            rebalance_timeout_ms=60_000,
+            process_id="p",
+            client_tags=[],
+            active_tasks=[],
+            standby_tasks=[],
+            warmup_tasks=[],
+            topology=messages.Topology(
+                epoch=0,
+                subtopologies=[
+                    messages.Subtopology(
+                        subtopology_id="0",
+                        source_topics=[topic],
+                        source_topic_regex=[],
+                        state_changelog_topics=[changelog],
+                        repartition_sink_topics=[],
+                        repartition_source_topics=[],
+                        copartition_groups=[],
+                    )
+                ],
+            ),
+        )
+
+
+def _streams_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
+    yield streams_group_describe.StreamsGroupDescribeRequest(
+        group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
+    )
+
+
+def _alter_share_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
+    messages = alter_share_group_offsets
+    partition = messages.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
+    for group in (OPEN, OTHER):
+        yield messages.AlterShareGroupOffsetsRequest(
+            group_id=group,
+            topics=[
+                messages.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=[partition])
+                for name in NAMES
+            ],
+        )
+
+
+def _delete_share_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
+    messages = delete_share_group_offsets
+    for group in (OPEN, OTHER):
+        yield messages.DeleteShareGroupOffsetsRequest(
+            group_id=group,
+            topics=[
+                messages.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in NAMES
+            ],
+        )
+
+
 Make = Callable[[int, Ids], Iterator[Message]]
 MAKERS: Final[Mapping[type[Message], Make]] = {
     ProduceRequest: _produce,
@@ -866,8 +909,6 @@ MAKERS: Final[Mapping[type[Message], Make]] = {
     JoinGroupRequest: _join_group,
     HeartbeatRequest: _heartbeat,
     ConsumerGroupHeartbeatRequest: _consumer_group_heartbeat,
-    StreamsGroupHeartbeatRequest: _streams_group_heartbeat,
-    StreamsGroupDescribeRequest: _streams_group_describe,
     ConsumerGroupDescribeRequest: _consumer_group_describe,
     LeaveGroupRequest: _leave_group,
     SyncGroupRequest: _sync_group,
@@ -920,4 +961,10 @@ MAKERS: Final[Mapping[type[Message], Make]] = {
     delete_share_group_state.DeleteShareGroupStateRequest: _delete_state,
     read_share_group_state_summary.ReadShareGroupStateSummaryRequest: _read_state_summary,
     describe_share_group_offsets.DescribeShareGroupOffsetsRequest: _describe_share_offsets,
+    share_group_heartbeat.ShareGroupHeartbeatRequest: _share_group_heartbeat,
+    share_group_describe.ShareGroupDescribeRequest: _share_group_describe,
+    streams_group_heartbeat.StreamsGroupHeartbeatRequest: _streams_group_heartbeat,
+    streams_group_describe.StreamsGroupDescribeRequest: _streams_group_describe,
+    alter_share_group_offsets.AlterShareGroupOffsetsRequest: _alter_share_offsets,
+    delete_share_group_offsets.DeleteShareGroupOffsetsRequest: _delete_share_offsets,
 }

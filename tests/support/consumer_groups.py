@@ -17,8 +17,6 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 from barnabas.protocol.messages.offset_commit import OffsetCommitResponse
-from barnabas.server.config.groups import GroupConfig
-from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.subscriptions import assignment_bytes
 from barnabas.server.groups.consumer.group import ConsumerGroup
@@ -48,33 +46,6 @@ class ConsumerCoordination(Coordination):
         super().__init__(**options)
         self.set_config(consumer_assignment_interval_ms=interval_ms)
         self.state.loaded(self.now_ms)
-
-    def set_config(self, group_id: str = GROUP, **options: Any) -> None:
-        self.group_configs[group_id] = GroupConfig(**options)
-
-    # Topics
-
-    def create(self, name: str, partition_count: int) -> UUID:
-        """
-        Create a topic, and let the coordinator know.
-        """
-        topic_id = self.topics.put(name, partition_count)
-        self.subscribed.created(name)
-        return topic_id
-
-    def grow(self, name: str, partition_count: int) -> None:
-        self.topics.put(name, partition_count)
-        self.subscribed.changed(name)
-
-    def delete(self, name: str) -> None:
-        self.topics.remove(name)
-        self.subscribed.changed(name)
-
-    def write_records(self, records: list[Record]) -> None:
-        """
-        Append records that another broker might have written.
-        """
-        self.write(CoordinatorResult(records=records))
 
     # Requests
 
@@ -207,14 +178,17 @@ class ConsumerCoordination(Coordination):
         """
         return [number_of(record) for record in self.batches[-1]]
 
-    def last_value(self, number: int) -> Any:
+    def last_value(self, number: int, member_id: str | None = None) -> Any:
         """
-        The value of the only record of that number in the last batch.
+        The value of the only record of that number in the last batch, or of that and a member.
         """
         (value,) = [
             record.value
             for record in self.batches[-1]
-            if isinstance(record, ModernRecord) and record.key.api.key == number
+            if isinstance(record, ModernRecord)
+            and record.key.api.key == number
+            and record.value is not None
+            and member_id in {None, record.member_id}
         ]
         return value
 

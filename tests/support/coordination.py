@@ -32,6 +32,7 @@ from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.groups import GroupConfig
 from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.coordinator_runtime.timers import Operation, TimerQueue
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
@@ -192,6 +193,33 @@ class Coordination:
             self._uncommitted.append(settle)
         else:
             settle(None)
+
+    def set_config(self, group_id: str = GROUP, **options: Any) -> None:
+        self.group_configs[group_id] = GroupConfig(**options)
+
+    # Topics
+
+    def create(self, name: str, partition_count: int) -> UUID:
+        """
+        Create a topic, and let the coordinator know.
+        """
+        topic_id = self.topics.put(name, partition_count)
+        self.subscribed.created(name)
+        return topic_id
+
+    def grow(self, name: str, partition_count: int) -> None:
+        self.topics.put(name, partition_count)
+        self.subscribed.changed(name)
+
+    def delete(self, name: str) -> None:
+        self.topics.remove(name)
+        self.subscribed.changed(name)
+
+    def write_records(self, records: list[Record]) -> None:
+        """
+        Append records that another broker might have written.
+        """
+        self.write(CoordinatorResult(records=records))
 
     def commit(self, error: ErrorCode | None = None) -> None:
         """

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
-from uuid import UUID
 
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.messages.streams_group_heartbeat import (
@@ -19,7 +18,6 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
     TopicInfo,
     Topology,
 )
-from barnabas.server.config.groups import GroupConfig
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.shard_state import ShardState
@@ -103,25 +101,20 @@ class StreamsCoordination(Coordination):
     def __init__(self, *, group: Mapping[str, Any] | None = None, **options: Any) -> None:
         super().__init__(**options)
         self.missing: Mapping[str, CreatableTopic] = {}
-        self.set_config(**group or {})
+        self.set_options(**group or {})
         self.state.loaded(self.now_ms)
 
-    def set_config(self, **options: Any) -> None:
+    def set_options(self, **options: Any) -> None:
+        """
+        Set options of the group.
+        """
         given: dict[str, Any] = {
             "streams_assignment_interval_ms": 0,
             "streams_initial_rebalance_delay_ms": 0,
         }
-        self.group_configs[GROUP] = GroupConfig(**given | options)
+        self.set_config(**given | options)
 
     # Topics
-
-    def create(self, name: str, partition_count: int) -> UUID:
-        """
-        Create a topic, and let the coordinator know.
-        """
-        topic_id = self.topics.put(name, partition_count)
-        self.subscribed.created(name)
-        return topic_id
 
     def create_missing(self) -> None:
         """
@@ -129,14 +122,6 @@ class StreamsCoordination(Coordination):
         """
         for topic in self.missing.values():
             self.create(topic.name, topic.num_partitions)
-
-    def grow(self, name: str, partition_count: int) -> None:
-        self.topics.put(name, partition_count)
-        self.subscribed.changed(name)
-
-    def delete(self, name: str) -> None:
-        self.topics.remove(name)
-        self.subscribed.changed(name)
 
     # Requests
 

@@ -88,7 +88,6 @@ KNOWN: Final[Mapping[str, Callable[[Difference], bool]]] = {
         "ConfigException: (.*) for configuration Invalid dynamic configuration",
         "InvalidRequestException: Log cleaner threads",
     ),
-    "next-protocol": _both("--group drivers|--describe --group $", "", ""),
     "apis": _both("kafka-broker-api-versions", "usable", "UNSUPPORTED"),
     "voters": _cannot_change_voters,
     "features": _both(

@@ -15,6 +15,7 @@ _RULES: Final = tuple(
     for pattern, plain in (
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uuid>"),
         (r"(?i)(topic_?id\W+|cluster ?id: +|directory[_.]?id\W+)[\w-]{22}", r"\1<id>"),
+        (r"[\w-]{22}(?= +/\d)", "<member>"),
         (r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]", "[<time>]"),
         (r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[:.,]\d{3}Z?", "<time>"),
         (r"(?<![.\d])1[5-9]\d{11}\b", "<time>"),

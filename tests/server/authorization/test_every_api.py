@@ -21,6 +21,7 @@ from barnabas.protocol.messages.describe_transactions import DescribeTransaction
 from barnabas.protocol.messages.fetch import FetchRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.registry import HANDLERS
@@ -41,11 +42,12 @@ TELL_WHAT_IS_ALLOWED: Final = frozenset(
     api.key
     for api in (
         apis.CONSUMER_GROUP_DESCRIBE,
-        apis.STREAMS_GROUP_DESCRIBE,
         apis.DESCRIBE_CLUSTER,
         apis.DESCRIBE_GROUPS,
         apis.DESCRIBE_TOPIC_PARTITIONS,
         apis.METADATA,
+        apis.SHARE_GROUP_DESCRIBE,
+        apis.STREAMS_GROUP_DESCRIBE,
     )
 )
 """
@@ -55,8 +57,9 @@ NOT_ASKED_HERE: Final[Mapping[type[Message], Permission]] = {
     ConsumerGroupDescribeRequest: DESCRIBE_TOPIC,  # of members that have partitions
     FetchRequest: CLUSTER_ACTION,  # by followers
     FindCoordinatorRequest: CLUSTER_ACTION,  # for share groups
+    ShareGroupDescribeRequest: DESCRIBE_TOPIC,  # as above
+    StreamsGroupDescribeRequest: DESCRIBE_TOPIC,  # as above
     DescribeTransactionsRequest: DESCRIBE_TOPIC,  # within an open transaction
-    StreamsGroupDescribeRequest: DESCRIBE_TOPIC,  # of a program
 }
 REQUESTS: Final = [
     pytest.param(request, id=request.__name__.removesuffix("Request")) for request in MAKERS

@@ -268,6 +268,11 @@ def test_listeners_that_cannot_be_are_refused(texts: dict[str, str | None]) -> N
         BrokerConfig.parse(texts)
 
 
+def test_the_classic_protocol_of_groups_cannot_be_left_out() -> None:
+    with pytest.raises(InvalidValue, match="Disabling the 'classic' protocol is not supported"):
+        BrokerConfig.parse({"group.coordinator.rebalance.protocols": "consumer"})
+
+
 def test_refusals_are_configuration_errors() -> None:
     assert issubclass(UnknownOption, ConfigError)
     assert issubclass(InvalidValue, ConfigError)

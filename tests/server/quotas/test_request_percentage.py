@@ -178,9 +178,14 @@ def test_every_answer_has_a_place_for_the_wait_but_for_those_of_kafka_that_have_
     }
 
     assert {
+        "DeleteShareGroupState",
         "DescribeQuorum",
+        "InitializeShareGroupState",
+        "ReadShareGroupState",
+        "ReadShareGroupStateSummary",
         "SaslAuthenticate",
         "SaslHandshake",
+        "WriteShareGroupState",
         "WriteTxnMarkers",
     } == without
 

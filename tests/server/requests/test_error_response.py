@@ -40,13 +40,17 @@ VERSIONS: Final = [(key, version) for key in HANDLERS for version in REQUESTS[ke
 OWN_SENTENCES: Final = (
     *("FindCoordinator", "DescribeConfigs", "AlterClientQuotas", "DescribeQuorum"),
     *("ReadShareGroupState", "WriteShareGroupState", "ReadShareGroupStateSummary"),
-    "DescribeShareGroupOffsets",
+    *("DescribeShareGroupOffsets", "AlterShareGroupOffsets", "DeleteShareGroupOffsets"),
 )
 """
 Kafka answers these with its sentence for the code, Barnabas with the message of the error.
 """
 
-COORDINATORS_SENTENCES: Final = ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe")
+COORDINATORS_SENTENCES: Final = (
+    *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe"),
+    *("ShareGroupHeartbeat", "ShareGroupDescribe"),
+    *("StreamsGroupHeartbeat", "StreamsGroupDescribe"),
+)
 """
 Kafka answers these without a sentence, unless it is its coordinator that refuses them.
 """

@@ -104,6 +104,12 @@ class BrokerConfig(
                 self.queued_max_request_bytes,
                 "Value must be at least socket.request.max.bytes",
             )
+        if "classic" not in self.group_coordinator_rebalance_protocols:
+            raise InvalidValue(
+                "group.coordinator.rebalance.protocols",
+                ",".join(self.group_coordinator_rebalance_protocols),
+                "Disabling the 'classic' protocol is not supported",
+            )
         self.check_authorizer()
         check_limits(self)
         self.check_share_limits()

@@ -71,7 +71,7 @@ _INERT: Final[Mapping[str, str]] = {
         remote.log.storage.manager.class.path remote.log.storage.manager.impl.prefix
         remote.log.storage.system.enable
     """,
-    "share groups are not supported": """
+    "the share coordinator writes at once, into its own topic": """
         group.share.persister.class.name share.coordinator.append.linger.ms
         share.coordinator.cached.buffer.max.bytes share.coordinator.threads
         share.coordinator.write.timeout.ms share.fetch.purgatory.purge.interval.requests

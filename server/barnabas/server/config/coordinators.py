@@ -67,8 +67,9 @@ class GroupOptions(Options):
     )
 
     group_coordinator_rebalance_protocols: Names = option(
-        ("classic", "consumer", "share", "streams"),
-        "The protocols that members of groups may use; classic always is.",
+        ("classic", "consumer", "streams"),
+        "The protocols that members of groups may use; classic has to be among them. Share groups"
+        " follow the feature share.version alone.",
         one_of=("classic", "consumer", "share", "streams"),
     )
 

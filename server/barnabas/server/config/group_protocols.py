@@ -68,6 +68,7 @@ class ConsumerProtocolOptions(Options):
         10 * MINUTES,
         "The longest time after which regular expressions are matched again.",
         at_least=10 * SECONDS,
+        internal=True,
     )
 
 
@@ -114,6 +115,7 @@ class ShareProtocolOptions(Options):
         30 * SECONDS,
         "The time after which partitions that are not initialized yet are asked for again.",
         at_least=1,
+        internal=True,
     )
 
 

@@ -618,7 +618,11 @@ class GroupCoordinator:
         Delete groups without members, with all their offsets, and the states of share groups.
         """
         deletion = GroupDeletion(group_ids)
-        with_states = [each for each in group_ids if each and self.share_states.has_states(each)]
+        with_states = []
+        for group_id in group_ids:
+            yield
+            if group_id and self.share_states.has_states(group_id):
+                with_states.append(group_id)
         if not with_states:
             yield from deletion.begin(self.shards.of)
             return deletion

@@ -45,14 +45,17 @@ async def delete_share_group_offsets(
                 DeleteShareGroupOffsetsResponseTopic(topic_name=names[topic_id], topic_id=topic_id)
             )
         else:
-            text = str(error) or error.code.sentence
-            failed.append(_failed(names[topic_id], error.code, text))
+            failed.append(_failed(names[topic_id], error.code, str(error) or None))
     return DeleteShareGroupOffsetsResponse(responses=refused + deleted + failed + missing)
 
 
 def _failed(
     name: str, code: ErrorCode, message: str | None = None
 ) -> DeleteShareGroupOffsetsResponseTopic:
+    """
+    Args:
+        message: None leaves the sentence for the code to the client.
+    """
     return DeleteShareGroupOffsetsResponseTopic(
-        topic_name=name, error_code=code, error_message=message or code.sentence
+        topic_name=name, error_code=code, error_message=message
     )

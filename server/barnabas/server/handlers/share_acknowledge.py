@@ -17,6 +17,8 @@ from barnabas.protocol.messages.share_acknowledge import (
     ShareAcknowledgeResponse,
     ShareAcknowledgeTopicResponse,
 )
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.handlers.share_acknowledging import (
     PendingAcknowledgements,
     acknowledge,
@@ -42,6 +44,7 @@ NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_E
 
 @handles(ShareAcknowledgeRequest, needs=asks(READ_GROUP, READ_TOPIC))
 def share_acknowledge(request: ShareAcknowledgeRequest, context: RequestContext) -> Steps[Delayed]:
+    check_protocol(context, GroupType.SHARE)
     if request.group_id is None:
         raise InvalidRequest("Invalid group id in the request.")
     context.require(READ_GROUP, request.group_id)

@@ -30,6 +30,8 @@ from barnabas.protocol.messages.share_fetch import (
     ShareFetchResponse,
 )
 from barnabas.server.fetch.stored_records import StoredRecords
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.handlers.share_acknowledging import (
     PendingAcknowledgements,
     acknowledge,
@@ -64,6 +66,7 @@ MayRead = Callable[[str], bool]
 
 @handles(ShareFetchRequest, needs=asks(READ_GROUP, READ_TOPIC))
 def share_fetch(request: ShareFetchRequest, context: RequestContext) -> Steps[Delayed]:
+    check_protocol(context, GroupType.SHARE)
     if request.group_id is None:
         raise InvalidRequest("Invalid group id in the request.")
     context.require(READ_GROUP, request.group_id)

@@ -11,11 +11,10 @@ from barnabas.protocol.messages.share_group_describe import (
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
 )
-from barnabas.server.cluster.features import SHARE_VERSION
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.share.describing import described_error
-from barnabas.server.handlers.consumer_group_heartbeat import check_protocol
 from barnabas.server.handlers.described_groups import Describing, described
+from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -30,7 +29,7 @@ def share_group_describe(
     """
     Describe each group that is named, see ``described``.
     """
-    check_protocol(context, GroupType.SHARE, SHARE_VERSION)
+    check_protocol(context, GroupType.SHARE)
     kind = Describing(
         describe=context.broker.groups.describe_share_group,
         refuse=described_error,

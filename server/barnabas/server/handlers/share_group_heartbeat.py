@@ -11,9 +11,8 @@ from barnabas.protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from barnabas.server.cluster.features import SHARE_VERSION
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.handlers.consumer_group_heartbeat import caller_of, check_protocol
+from barnabas.server.handlers.group_protocols import caller_of, check_protocol
 from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
@@ -31,7 +30,7 @@ def share_group_heartbeat(
     Hand the heartbeat to the coordinator. A client may subscribe to topics only that it may
     describe.
     """
-    check_protocol(context, GroupType.SHARE, SHARE_VERSION)
+    check_protocol(context, GroupType.SHARE)
     context.require(READ_GROUP, request.group_id)
     if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
         raise InvalidRequest("Invalid member id in the request.")

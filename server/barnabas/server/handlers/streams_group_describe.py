@@ -14,10 +14,9 @@ from barnabas.protocol.messages.streams_group_describe import (
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
 )
-from barnabas.server.cluster.features import STREAMS_VERSION
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.streams.describing import described_error, topics_of
-from barnabas.server.handlers.consumer_group_heartbeat import check_protocol
+from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks, authorized_operations
 from barnabas.server.requests.context import RequestContext
@@ -39,7 +38,7 @@ def streams_group_describe(
     Describe each group that is named. Those that the client may not describe come first in the
     answer, then those without a name; a group with topics that it may not describe is refused.
     """
-    check_protocol(context, GroupType.STREAMS, STREAMS_VERSION)
+    check_protocol(context, GroupType.STREAMS)
     room = AnswerRoom()
     refused: list[DescribedGroup] = []
     nameless: list[DescribedGroup] = []

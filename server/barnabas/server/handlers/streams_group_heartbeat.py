@@ -5,6 +5,7 @@ StreamsGroupHeartbeat: a member of a streams group joins, stays or leaves.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from barnabas.protocol.codec.schema import replace
@@ -15,16 +16,16 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
-from barnabas.server.cluster.features import STREAMS_VERSION
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.streams.statuses import StatusCode, status
 from barnabas.server.groups.streams.topology import topics_of
-from barnabas.server.handlers.consumer_group_heartbeat import caller_of, check_protocol
+from barnabas.server.handlers.group_protocols import caller_of, check_protocol
 from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     CREATE_CLUSTER,
@@ -47,18 +48,18 @@ MOST_FAILURES_TOLD: Final = 3
 )
 def streams_group_heartbeat(
     request: StreamsGroupHeartbeatRequest, context: RequestContext
-) -> StreamsGroupHeartbeatResponse | Delayed:
+) -> Steps[StreamsGroupHeartbeatResponse | Delayed]:
     """
     Hand the heartbeat to the coordinator, and create the internal topics that it finds missing. A
     program may use only topics that its client may describe; those that are created are the
     client's.
     """
-    check_protocol(context, GroupType.STREAMS, STREAMS_VERSION)
+    check_protocol(context, GroupType.STREAMS)
     context.require(READ_GROUP, request.group_id)
     if request.topology is not None:
-        names = topics_of(request.topology)
-        _check_names(names)
-        is_allowed = [context.allows(DESCRIBE_TOPIC, name) for name in names]
+        names = yield from topics_of(request.topology)
+        yield from _check_names(names)
+        is_allowed = yield from map_in_steps(partial(context.allows, DESCRIBE_TOPIC), names)
         if not all(is_allowed):
             return StreamsGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
@@ -70,14 +71,19 @@ def streams_group_heartbeat(
     return context.broker.groups.streams_heartbeat(request, caller_of(context), create_topics)
 
 
-def _check_names(names: Sequence[str]) -> None:
-    prohibited = [name for name in names if is_internal(name)]
+def _check_names(names: Sequence[str]) -> Steps[None]:
+    prohibited, invalid = [], []
+    for name in names:
+        yield
+        if is_internal(name):
+            prohibited.append(name)
+        elif reason_invalid(name) is not None:
+            invalid.append(name)
     if prohibited:
         raise StreamsInvalidTopology(
             f"Use of Kafka internal topics {','.join(prohibited)} in a Kafka Streams topology is"
             " prohibited."
         )
-    invalid = [name for name in names if reason_invalid(name) is not None]
     if invalid:
         raise StreamsInvalidTopology(f"Topic names {','.join(invalid)} are not valid topic names.")
 

@@ -1,5 +1,6 @@
 """
-``kafka-consumer-groups`` and ``kafka-groups``: members, offsets, and moving them.
+``kafka-consumer-groups``, ``kafka-share-groups`` and ``kafka-groups``: members, offsets, and moving
+them.
 """
 
 from __future__ import annotations
@@ -7,11 +8,12 @@ from __future__ import annotations
 from tests.interop.tools.guide import Guide
 
 GROUPS = "kafka-consumer-groups"
+SHARE_GROUPS = "kafka-share-groups"
 TOPICS = "kafka-topics"
 
 
-def _fill(guide: Guide, topic: str) -> None:
-    guide(TOPICS, "--create", "--topic", topic, "--partitions", "2")
+def _fill(guide: Guide, topic: str, partitions: int = 2) -> None:
+    guide(TOPICS, "--create", "--topic", topic, "--partitions", str(partitions))
     lines = "".join(f"{key}:value {number} of {key}\n" for number in range(2) for key in "abcdef")
     keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=:")
     guide("kafka-console-producer", "--topic", topic, *keyed, given=lines)
@@ -94,13 +96,104 @@ def _list_groups(guide: Guide) -> None:
 
 def groups_of_the_next_protocol(guide: Guide) -> None:
     """
-    With ``group.protocol=consumer``.
+    With ``group.protocol=consumer``: while a member is there, after it has left, and the end.
     """
     _fill(guide, "trains")
     consume = ("kafka-console-consumer", "--topic", "trains", "--group", "drivers")
-    settings = ("--from-beginning", "--max-messages", "12")
-    guide(*consume, *settings, "--command-property", "group.protocol=consumer")
+    next_protocol = ("--command-property", "group.protocol=consumer")
+    settings = ("--command-property", "client.id=console", "--from-beginning")
+    of_group = (GROUPS, "--describe", "--group", "drivers")
+    member = guide.start(*consume, *settings, *next_protocol)
+    guide.until(lambda seen: "Stable" in seen, *of_group, "--state")
+    guide.until(lambda seen: "-               " not in seen, *of_group)
+    for details in (
+        (),
+        ("--offsets", "--verbose"),
+        ("--members",),
+        ("--members", "--verbose"),
+        ("--state",),
+        ("--state", "--verbose"),
+        ("--validate-regex", "t.*"),
+        ("--validate-regex", "t("),
+    ):
+        guide(*of_group, *details)
+    _list_groups(guide)
     guide(GROUPS, "--delete", "--group", "drivers")
+    guide(GROUPS, "--delete-offsets", "--group", "drivers", "--topic", "trains")
+    move = ("--topic", "trains", "--to-earliest", "--execute")
+    guide(GROUPS, "--reset-offsets", "--group", "drivers", *move)
+    member.interrupt()
+    guide.until(lambda seen: "Empty" in seen, *of_group, "--state")
+    guide(*of_group, "--members", "--verbose")
+    guide(*of_group, "--state", "--verbose")
+    guide(GROUPS, "--reset-offsets", "--group", "drivers", *move)
+    guide(*consume, *settings[:2], *next_protocol, "--max-messages", "12")
+    guide(*of_group)
+    guide(GROUPS, "--delete-offsets", "--group", "drivers", "--topic", "trains")
+    guide(GROUPS, "--delete", "--group", "drivers")
+    guide(*of_group)
+
+
+def groups_share_records(guide: Guide) -> None:
+    """
+    A share group: nobody, one member, offsets that are moved and forgotten, and its deletion.
+    """
+    _fill(guide, "parcels", partitions=1)  # of several, either may be read first
+    of_group = (SHARE_GROUPS, "--describe", "--group", "couriers")
+    set_start = ("--alter", "--entity-type", "groups", "--entity-name", "couriers")
+    guide("kafka-configs", *set_start, "--add-config", "share.auto.offset.reset=earliest")
+    guide(SHARE_GROUPS, "--list")
+    guide(*of_group)
+    consume = ("kafka-console-share-consumer", "--topic", "parcels", "--group", "couriers")
+    settings = ("--command-property", "client.id=console")
+    guide(*consume, *settings, "--max-messages", "12", "--timeout-ms", "30000")
+    guide.until(lambda seen: "Empty" in seen, *of_group, "--state")
+    member = guide.start(*consume, *settings)
+    guide.until(lambda seen: "Stable" in seen, *of_group, "--state")
+    guide.until(lambda seen: "parcels:0" in seen, *of_group, "--members")
+    for details in (
+        (),
+        ("--offsets",),
+        ("--offsets", "--verbose"),
+        ("--members",),
+        ("--members", "--verbose"),
+        ("--state",),
+        ("--state", "--verbose"),
+    ):
+        guide(*of_group, *details)
+    for state in ((), ("stable",), ("empty",), ("sleepy",)):
+        guide(SHARE_GROUPS, "--list", "--state", *state)
+    guide(SHARE_GROUPS, "--describe", "--all-groups")
+    guide("kafka-groups", "--list", "--share")
+    guide(GROUPS, "--describe", "--group", "couriers")
+    guide(GROUPS, "--list", "--type", "share")
+    change = ("--topic", "parcels", "--to-earliest", "--execute")
+    guide(SHARE_GROUPS, "--reset-offsets", "--group", "couriers", *change)
+    guide(SHARE_GROUPS, "--delete-offsets", "--group", "couriers", "--topic", "parcels")
+    guide(SHARE_GROUPS, "--delete", "--group", "couriers")
+    member.interrupt()
+    guide.until(lambda seen: "Empty" in seen, *of_group, "--state")
+    guide(*of_group)
+    guide(*of_group, "--members")
+    for rule in (
+        ("--to-earliest",),
+        ("--to-latest",),
+        ("--to-datetime", "2001-02-03T04:05:06.000"),
+    ):
+        for how in ("--dry-run", "--execute"):
+            topics = ("--topic", "parcels", *rule, how)
+            guide(SHARE_GROUPS, "--reset-offsets", "--group", "couriers", *topics)
+        guide(*of_group)
+    guide(SHARE_GROUPS, "--reset-offsets", "--group", "couriers", "--topic", "nothing", *change[2:])
+    guide(SHARE_GROUPS, "--delete-offsets", "--group", "couriers", "--topic", "nothing")
+    guide(SHARE_GROUPS, "--delete-offsets", "--group", "couriers", "--topic", "parcels")
+    guide(*of_group)
+    guide(SHARE_GROUPS, "--delete-offsets", "--group", "nobody", "--topic", "parcels")
+    guide(SHARE_GROUPS, "--delete", "--group", "couriers")
+    guide(SHARE_GROUPS, "--delete", "--group", "couriers")
+    guide(*of_group)
+    guide(SHARE_GROUPS)
+    guide(SHARE_GROUPS, "--list")
 
 
 def offsets_are_moved(guide: Guide) -> None:
@@ -184,5 +277,6 @@ PARTS = (
     groups_come_and_go,
     offsets_are_moved,
     groups_of_the_next_protocol,
+    groups_share_records,
     groups_without_sense,
 )

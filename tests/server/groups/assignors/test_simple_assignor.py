@@ -44,6 +44,27 @@ class TestHomogeneous:
 
         assert {"m0": {A: [1]}, "m1": {A: [0]}} == plain(assign(members, {A: 2}))
 
+    def test_a_member_may_use_two_turns_for_one_partition(self) -> None:
+        """
+        1 lacks three members: m0 gets it and is full, m3 gets it, and gets it again. It stays with
+        two, and m3 has room for 2.
+        """
+        targets = {
+            "m0": (),
+            "m1": (2,),
+            "m2": (2,),
+            "m3": (),
+            "m4": (1, 2, 0),
+            "m5": (0,),
+            "m6": (0,),
+        }
+        members = {m: member(A, target={A: numbers}) for m, numbers in targets.items()}
+
+        assignments = assign(group(**members), {A: 3})
+
+        assert [1, 2] == sorted(assignments["m3"][A])
+        assert {(A, 0): 3, (A, 1): 2, (A, 2): 3} == owners(assignments)
+
     def test_topics_that_are_not_subscribed_any_more_are_given_up(self) -> None:
         members = group(m0=member(A, target={B: [0], A: [0]}))
 

@@ -677,3 +677,43 @@ def test_a_group_of_consumers_is_named_in_no_classic_answer() -> None:
     c.enter("a")
 
     assert UnknownMemberId is code(lambda: c.heartbeat("b", 1, group_id=GROUP))
+
+
+def test_a_classic_member_gives_up_topics_at_once() -> None:
+    """
+    Before there is another assignment; and it is called to show that it did.
+    """
+    c = ConsumerCoordination(interval_ms=15_000)
+    c.create("t", 1)
+    other_id = c.create("u", 1)
+    c.enter("new", [])
+    metadata = offer("t", "u")
+    generation = c.join("a", protocols=metadata).now.generation_id
+    c.sync("a", generation)
+    assert 2 == len(c.assigned("a"))
+
+    answer = c.join("a", protocols=offer("u", owned={"t": [0], "u": [0]})).now
+
+    assert {other_id: [0]} == c.assigned("a")
+    assert (generation, MemberState.UNREVOKED_PARTITIONS) == (
+        answer.generation_id,
+        c.member("a").state,
+    )
+    assert c.consumers.assignment_epoch == generation
+    assert RebalanceInProgress is code(lambda: c.heartbeat("a", generation))
+
+
+def test_the_end_of_a_pattern_begins_an_epoch() -> None:
+    """
+    Also where the names stay the same.
+    """
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"], regex="u.*", instance_id="i")
+    c.enter("b", ["t"])
+    c.settle("a", "b")
+    epoch = c.consumers.group_epoch
+
+    c.join(protocols=offer("t"), instance_id="i")
+
+    assert epoch + 1 == c.consumers.group_epoch

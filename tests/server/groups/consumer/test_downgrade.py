@@ -233,13 +233,32 @@ def test_members_whose_metadata_cannot_be_read_keep_the_group() -> None:
     """
     In Kafka the last consumer could not leave.
     """
-    c = ConsumerCoordination()
-    c.enter("new", ["t"])
-    c.join("a", protocols=(("range", consumer_metadata(["t"])), ("own", b"")))
+    c = unreadable("b")
 
     c.go("new")
 
-    assert ["a"] == list(c.consumers.members)
+    assert {"a", "b"} == set(c.consumers.members)
+
+
+def unreadable(*member_ids: str) -> ConsumerCoordination:
+    """
+    Members whose only common protocol has no metadata, and *new*.
+    """
+    c = ConsumerCoordination()
+    c.enter("new", ["t"])
+    metadata = consumer_metadata(["t"])
+    c.join("a", protocols=(("range", metadata), ("own", b"")))
+    for member_id in member_ids:
+        c.join(member_id, protocols=(("other", metadata), ("own", b"")))
+    return c
+
+
+def test_metadata_of_protocols_that_are_not_selected_do_not_matter() -> None:
+    c = unreadable()
+
+    c.go("new")
+
+    assert ["a"] == list(c.group.members)
 
 
 @pytest.mark.parametrize("version", range(4))
@@ -306,6 +325,8 @@ def test_a_round_of_joins_before_an_upgrade_does_not_end_a_later_one() -> None:
     answer = c.join(protocols=offer("t"), instance_id="i")
     assert ErrorCode.NONE == answer.now.error_code
     assert c.is_in(GroupState.STABLE)
+    members = set(c.group.members)
+    assert other in members
 
     for _ in range(12):
         c.advance(5_000)
@@ -313,6 +334,7 @@ def test_a_round_of_joins_before_an_upgrade_does_not_end_a_later_one() -> None:
             c.heartbeat(member.member_id, c.group.generation_id)
 
     assert c.is_in(GroupState.STABLE)
+    assert members == set(c.group.members)
 
 
 # A classic member in place of the last, static, consumer
@@ -338,6 +360,7 @@ def test_a_classic_member_in_place_of_the_last_consumer_makes_the_group_classic(
     (assigned,) = assignment_of(c.group.members[new].assignment).assigned_partitions
     assert ("t", [0, 1, 2, 3]) == (assigned.topic, sorted(assigned.partitions))
     assert {"i": new} == c.group.static_members
+    assert {"heartbeat"} == {timeout.value for timeout, _, _ in c.queue._timers}
 
 
 def test_the_replaced_consumers_assignment_is_had_by_a_sync() -> None:
@@ -376,7 +399,8 @@ def test_a_replacement_may_keep_the_group(options: dict[str, Any]) -> None:
 def test_a_replacement_with_unreadable_metadata_keeps_the_group() -> None:
     c, a = static_mixed()
 
-    answer = c.join(protocols=(*offer("t"), ("own", b"")), instance_id="i").now
+    protocols = (("other", consumer_metadata(["t"])), (offer("t")[0][0], b""))
+    answer = c.join(protocols=protocols, instance_id="i").now
 
     assert not is_classic(c)
     assert {a, answer.member_id} == set(c.consumers.members)

@@ -330,3 +330,33 @@ def test_the_assignor_with_most_votes_is_shown() -> None:
         c.enter(member_id, ["t"], assignor=assignor)
 
     assert "range" == c.consumers.preferred_assignor
+
+
+def test_the_most_members_that_there_were_are_remembered() -> None:
+    """
+    The order of Kafka's map depends on it.
+    """
+    group = group_of(
+        *(member_record(GROUP, replace(FULL, member_id=each)) for each in ("a", "b", "c")),
+        *member_tombstones(GROUP, "b"),
+        member_record(GROUP, replace(FULL, member_id="a")),
+    )
+
+    assert (3, 2) == (group.largest_size, len(group.members))
+
+
+def test_a_member_waits_for_partitions_that_others_have() -> None:
+    member = replace(FULL, assigned={TOPIC_ID: {1: 6}}, pending_revocation={})
+    other = replace(
+        FULL, member_id="n", instance_id=None, assigned={TOPIC_ID: {2: 6}}, pending_revocation={}
+    )
+    group = group_of(
+        current_record(GROUP, member),
+        current_record(GROUP, other),
+        target_record(GROUP, "m", {TOPIC_ID: (1, 2)}),
+    )
+    assert group.waits_for_others(group.members["m"])
+
+    group.apply(member_tombstones(GROUP, "n")[0])
+
+    assert not group.waits_for_others(group.members["m"])

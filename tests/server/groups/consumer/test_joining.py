@@ -92,14 +92,19 @@ def test_what_the_member_does_not_repeat_stays() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"rack_id": "r"}, {"assignor": "range"}, {"timeout_ms": 5}, {"caller": ("c", "/h")}],
-    ids=str,
+    [
+        {"rack_id": "r"},
+        {"assignor": "range"},
+        {"timeout_ms": 5},
+        {"caller": CALLER._replace(client_id="c")},
+        {"caller": CALLER._replace(client_host="/h")},
+    ],
+    ids=["rack", "assignor", "timeout", "client", "host"],
 )
 def test_a_change_beside_the_topics_begins_no_epoch(change: dict[str, Any]) -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"]).member_epoch
-    if "caller" in change:
-        change = {"caller": CALLER._replace(client_id="c", client_host="/h")}
+    c.beat("a", epoch)
 
     answer = c.beat("a", epoch, **change)
 

@@ -359,3 +359,24 @@ def test_a_pattern_of_another_broker_that_is_none_here_matches_nothing() -> None
     resolved = c.consumers.subscriptions.resolved
     assert {"t1", "t2"} == resolved["t.*"].topics
     assert not resolved["("].topics
+
+
+def test_a_pattern_that_nobody_has_any_more_lets_the_others_be_resolved_again() -> None:
+    """
+    As in Kafka: there are fewer patterns than were resolved.
+    """
+    c = ConsumerCoordination()
+    c.enter("a", None, regex="t.*")
+    c.executor.do()
+    c.advance(FLOOR_MS + 1)
+    c.enter("b", None, regex="u.*")
+    c.executor.do()
+    c.settle("a", "b")
+    c.advance(FLOOR_MS + 1)
+    c.settle("a", "b")
+    assert 0 == c.executor.do()
+
+    c.beat("a", c.member("a").member_epoch, regex="u.*")
+
+    assert 1 == c.executor.do()
+    assert {"u.*"} == set(c.consumers.subscriptions.resolved)

@@ -8,7 +8,8 @@ import pytest
 
 from barnabas.protocol.errors import UnknownMemberId
 from barnabas.server.groups.consumer.member import LEAVING_FOR_A_WHILE
-from tests.support.consumer_groups import ConsumerCoordination, check_owners, told
+from barnabas.server.groups.modern.records import ModernRecord
+from tests.support.consumer_groups import ConsumerCoordination, check_owners, number_of, told
 
 
 def test_a_member_that_leaves_for_a_while_keeps_its_partitions() -> None:
@@ -45,9 +46,11 @@ def test_a_member_that_leaves_for_a_while_gives_up_what_it_has_to() -> None:
 
 def test_the_member_that_comes_back_takes_the_place_of_the_old_one() -> None:
     c = ConsumerCoordination()
-    topic_id = c.create("t", 2)
+    topic_id = c.create("t", 1)
     epoch = c.enter("a", ["t"], instance_id="i").member_epoch
-    c.beat("a", epoch)
+    c.grow("t", 2)
+    epoch = c.beat("a", epoch).member_epoch
+    assert epoch - 1 == c.member("a").previous_member_epoch
     c.go("a", -2, instance_id="i")
 
     answer = c.enter("b", ["t"], instance_id="i")
@@ -57,6 +60,15 @@ def test_the_member_that_comes_back_takes_the_place_of_the_old_one() -> None:
     assert epoch == c.consumers.group_epoch
     assert ["b"] == list(c.consumers.members)
     check_owners(c.consumers)
+    replaced, reconciled = (
+        record.value
+        for record in c.batches[-1]
+        if isinstance(record, ModernRecord) and number_of(record) == "8 b"
+    )
+    assert (0, 0) == (replaced.member_epoch, replaced.previous_member_epoch)
+    assert (epoch, 0) == (reconciled.member_epoch, reconciled.previous_member_epoch)
+    (target,) = c.last_value(7, "b").topic_partitions
+    assert (topic_id, [0, 1]) == (target.topic_id, sorted(target.partitions))
 
 
 def test_the_member_may_come_back_under_its_id() -> None:

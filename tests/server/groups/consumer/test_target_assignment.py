@@ -305,3 +305,38 @@ def test_the_assignor_sees_the_names_in_the_order_of_the_request(
         seen = recorders["uniform"].specs[-1].members["a"].subscribed_topic_ids
         assert [ids[name] for name in names] == list(seen)
         c.go("a")
+
+
+def test_a_vote_that_is_taken_back_does_not_count(recorders: dict[str, Recorder]) -> None:
+    """
+    It would win the tie.
+    """
+    c = ConsumerCoordination()
+    epoch = c.enter("a", ["t"], assignor="uniform").member_epoch
+
+    c.beat("a", epoch, assignor="range", topics=["t", "u"])
+
+    assert (1, 1) == (len(recorders["uniform"].specs), len(recorders["range"].specs))
+
+
+def test_a_member_without_topics_is_not_counted_before_the_group_looks_at_its_topics(
+    recorders: dict[str, Recorder],
+) -> None:
+    """
+    As in Kafka: the members that were counted last were all of one kind.
+    """
+    c = ConsumerCoordination(interval_ms=1000)
+    c.create("t", 2)
+    c.enter("a", ["t"])
+    c.enter("b", ["t"])
+    c.beat("a", 2)
+    c.advance(1000)
+
+    c.enter("d", [])
+
+    assert {"a", "b", "d"} == set(recorders["uniform"].specs[-1].members)
+    assert recorders["uniform"].is_homogeneous
+    c.grow("t", 3)
+    c.advance(1000)
+    c.beat("d", c.member("d").member_epoch)
+    assert not recorders["uniform"].is_homogeneous

@@ -231,3 +231,34 @@ def test_no_timeout_ends_a_group_that_is_gone() -> None:
     c.advance(SESSION_MS)
 
     assert before == c.batches
+
+
+def test_a_static_member_that_leaves_while_it_gives_up_has_its_session_to_come_back() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 2)
+    epoch = c.enter("a", ["t"], timeout_ms=10_000, instance_id="i").member_epoch
+    c.enter("b", ["t"])
+    c.beat("a", epoch)
+    assert MemberState.UNREVOKED_PARTITIONS is c.member("a").state
+    c.go("a", -2, instance_id="i")
+
+    c.advance(10_000)
+
+    assert "a" in c.consumers.members
+
+
+def test_who_gave_up_within_its_epoch_is_waited_for_no_more() -> None:
+    """
+    The next epoch has no assignment yet.
+    """
+    c = ConsumerCoordination(interval_ms=15_000)
+    c.create("t", 2)
+    epoch = c.enter("a", ["t"], timeout_ms=10_000).member_epoch
+    c.beat("a", epoch, topics=["u"])
+    assert MemberState.UNREVOKED_PARTITIONS is c.member("a").state
+    c.beat("a", epoch, owned={})
+    assert (MemberState.STABLE, epoch) == (c.member("a").state, c.member("a").member_epoch)
+
+    c.advance(10_000)
+
+    assert "a" in c.consumers.members

@@ -134,7 +134,7 @@ def test_a_random_life_ends_in_balance(seed: int) -> None:
         if chance < 0.05:
             client.leave()
         elif chance < 0.08:
-            c.set_config(streams_num_standby_replicas=random.randrange(3))
+            c.set_options(streams_num_standby_replicas=random.randrange(3))
         elif chance < 0.1:
             c.restart()
         elif chance < 0.15:

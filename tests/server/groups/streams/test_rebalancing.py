@@ -115,7 +115,7 @@ def test_a_new_number_of_standbys_begins_an_epoch() -> None:
     c.settle("a", "b")
     epoch = c.streams.group_epoch
 
-    c.set_config(streams_num_standby_replicas=1)
+    c.set_options(streams_num_standby_replicas=1)
     c.report("a")
 
     assert epoch + 1 == c.streams.group_epoch

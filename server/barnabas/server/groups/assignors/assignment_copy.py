@@ -2,6 +2,8 @@
 A member's assignment while an assignor changes it.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -8,6 +8,8 @@ part of it. The most loaded range grows from the right, and its level falls. Mem
 nothing to give leave it.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -7,6 +7,8 @@ loaded subscribers, then the most loaded ones give to the least loaded, again an
 topic changes any more.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -6,6 +6,8 @@ Each member keeps what fits its quota. What nobody has, and what was above a quo
 members in their order, topic by topic.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -142,7 +142,9 @@ class ClassicMembers:
             group, before, member, caller=caller, now_ms=now_ms, records=records
         )
         is_changed = member.topic_names != before.topic_names or regex is not RegexUpdate.NONE
-        change = self._rebalancing.change_of(group, before, member, subscription.topics)
+        change = self._rebalancing.change_of(
+            group, before, member, subscription.topics, must_bump=is_changed
+        )
         epoch = self._rebalancing.next_epoch(group, change, records, must_bump=is_changed)
         must_rebalance = group.assignment_epoch < epoch
         if not is_downgrade:

@@ -268,8 +268,10 @@ class Heartbeats:
         regex = self._regexes.update(
             group, before, member, caller=caller, now_ms=now_ms, records=records
         )
-        change = self._rebalancing.change_of(group, before, member, request.subscribed_topic_names)
         must_bump = has_new_names or regex is RegexUpdate.UPDATED_AND_RESOLVED
+        change = self._rebalancing.change_of(
+            group, before, member, request.subscribed_topic_names, must_bump=must_bump
+        )
         epoch = self._rebalancing.next_epoch(group, change, records, must_bump=must_bump)
         target = self._rebalancing.target_of(group, change, epoch, records, now_ms=now_ms)
         after = self._rebalancing.reconcile(

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Final
 from uuid import UUID
 
 from barnabas.protocol.errors import DecodeError, ErrorCode, GroupIdNotFound
+from barnabas.protocol.structs import replace
 from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.answers import join_error, sync_error
@@ -190,9 +190,9 @@ class Migration:
         """
         Whether the group becomes a classic one without these members.
         """
-        left = len(group.members) - len(leaving)
-        classic = group.classic_member_count - sum(member.is_classic for member in leaving)
-        return 0 < left == classic and self._may_downgrade(group, left)
+        gone = {member.member_id for member in leaving}
+        stay = [member for member_id, member in group.members.items() if member_id not in gone]
+        return bool(stay) and self._may_downgrade(group, stay)
 
     def can_downgrade_replacing(
         self, group: ConsumerGroup, replaced: ConsumerGroupMember, protocols: Protocols
@@ -204,24 +204,31 @@ class Migration:
         Args:
             protocols: those of the classic member.
         """
-        is_last = group.classic_member_count == len(group.members) - 1 and not replaced.is_classic
-        return is_last and self._may_downgrade(group, len(group.members), protocols)
+        if replaced.is_classic:
+            return False
+        offered = tuple((name, metadata) for name, metadata in protocols)
+        joining = replace(replaced, classic=ClassicMember(session_timeout_ms=0, protocols=offered))
+        stay = [each for each in group.members.values() if each is not replaced]
+        return self._may_downgrade(group, [*stay, joining])
 
-    def _may_downgrade(
-        self, group: ConsumerGroup, size: int, protocols: Iterable[tuple[str, bytes]] = ()
-    ) -> bool:
+    def _may_downgrade(self, group: ConsumerGroup, stay: Sequence[ConsumerGroupMember]) -> bool:
+        if not all(member.is_classic for member in stay):
+            return False
         if self._policy not in _DOWNGRADES:
             log.info("Group %s stays a consumer group: downgrades are disabled", group.group_id)
             return False
-        if size > self._options.group_max_size:
+        if len(stay) > self._options.group_max_size:
             log.info("Group %s stays a consumer group: it is too large", group.group_id)
             return False
-        classic = [
-            member.classic for member in group.members.values() if member.classic is not None
-        ]
+        after = ClassicGroup(
+            group.group_id, GroupState.STABLE, state_timestamp_ms=None, protocol_type=CONSUMER
+        )
+        for member in stay:
+            after.add(_downgraded(member))
+        protocol = after.select_protocol()
         try:
-            for _, metadata in chain(protocols, *(each.protocols for each in classic)):
-                version_of(metadata)
+            for each in after.members.values():
+                version_of(each.metadata(protocol))
         except DecodeError as error:
             # In Kafka the last member of the consumer protocol could not leave.
             log.info("Group %s stays a consumer group: %s", group.group_id, error)

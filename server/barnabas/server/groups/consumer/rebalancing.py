@@ -69,6 +69,8 @@ class Rebalancing:
         before: ConsumerGroupMember,
         after: ConsumerGroupMember,
         names: Sequence[str] | None,
+        *,
+        must_bump: bool,
     ) -> Change[ConsumerGroupMember]:
         """
         The change from one state of a member to the next.
@@ -76,6 +78,7 @@ class Rebalancing:
         Args:
             before: without subscription if the member is new.
             names: of topics, in the order of the request, if it has any.
+            must_bump: the change begins an epoch.
         """
         subscriptions = group.subscriptions
         if (before.topic_names, before.topic_regex) != (after.topic_names, after.topic_regex):
@@ -85,7 +88,10 @@ class Rebalancing:
             if before.topic_regex and not subscriptions.regexes[before.topic_regex]:
                 subscriptions.resolved.pop(before.topic_regex, None)
         static = group.static_member(after.instance_id)
-        return Change(after, before, static, subscriptions, names)
+        # Kafka counts the kinds of subscriptions where it looks at their topics only.
+        has_to_look = must_bump or group.is_metadata_stale
+        before_it = None if has_to_look else (group.subscriptions, len(group.members))
+        return Change(after, before, static, subscriptions, names, before_it)
 
     def next_epoch(
         self,

@@ -91,6 +91,8 @@ class Change(Generic[M]):
     """Those of the group with the change."""
     names: Sequence[str] | None = None
     """The names of topics in the order of the request, if it has any."""
+    before_it: tuple[Subscriptions, int] | None = None
+    """Subscriptions and number of the members without the change, where Kafka counts those."""
 
 
 class NewTarget(NamedTuple):
@@ -129,7 +131,8 @@ def new_target(
     known = [topic for topic in map(topics.topics.get, names) if topic is not None]
     begun = perf_counter()
     specs = dict(_specs(group, change, {topic.name: topic.id for topic in known}))
-    is_homogeneous = change.subscriptions.are_homogeneous(len(specs))
+    subscriptions, count = change.before_it or (change.subscriptions, len(specs))
+    is_homogeneous = subscriptions.are_homogeneous(count)
     spec = GroupSpec(
         specs,
         SubscriptionType.HOMOGENEOUS if is_homogeneous else SubscriptionType.HETEROGENEOUS,

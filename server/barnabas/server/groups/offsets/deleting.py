@@ -27,6 +27,8 @@ from barnabas.server.groups.offsets.expiry import expired_offsets
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.persistence import group_tombstones
 from barnabas.server.groups.records import GroupResult, OffsetRecord, Record, encode_record
+from barnabas.server.groups.share.group import ShareGroup
+from barnabas.server.groups.share.records import state_partitions_record
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 T = TypeVar("T")
@@ -122,11 +124,24 @@ class Deleting:
 
     def forget_topics(self, topics: Iterable[DeletedTopic]) -> Iterator[GroupResult]:
         """
-        Delete the offsets of deleted topics, in results for ``GROUPS_AT_ONCE`` groups each.
+        Delete the offsets of deleted topics, and forget their partitions in share groups, in
+        results for ``GROUPS_AT_ONCE`` groups each.
 
         A topic of the same name may have been created since: offsets with another topic id stay.
         """
         ids = dict(topics)
+        gone = set(ids.values())
+        for some in _some(self._groups):
+            yield CoordinatorResult(
+                records=[
+                    state_partitions_record(group.group_id, group.states.without(gone))
+                    for group in some
+                    if isinstance(group, ShareGroup)
+                    and group.states is not None
+                    and group.states.knows_any(gone)
+                ],
+                is_atomic=False,
+            )
         for groups in _some(self._offsets.groups()):
             yield CoordinatorResult(
                 records=[

@@ -8,12 +8,14 @@ The first member brings it, and its record keeps it. Members with another one ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.internal_topics.group_records import streams as schemas
 from barnabas.protocol.messages import streams_group_heartbeat as messages
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import string_hash
+from barnabas.server.scheduling.turns import Steps
 
 
 class StreamsTopology:
@@ -97,16 +99,20 @@ def topology_of(topology: messages.Topology) -> StreamsTopology:
     )
 
 
-def topics_of(topology: messages.Topology) -> list[str]:
+def topics_of(topology: messages.Topology) -> Steps[list[str]]:
     """
     The topics that a member's topology names, each once.
     """
     names: dict[str, None] = {}
     for each in topology.subtopologies:
-        names |= dict.fromkeys(each.source_topics)
-        names |= dict.fromkeys(each.repartition_sink_topics)
-        names |= dict.fromkeys(topic.name for topic in each.repartition_source_topics)
-        names |= dict.fromkeys(topic.name for topic in each.state_changelog_topics)
+        for name in chain(
+            each.source_topics,
+            each.repartition_sink_topics,
+            (topic.name for topic in each.repartition_source_topics),
+            (topic.name for topic in each.state_changelog_topics),
+        ):
+            yield
+            names[name] = None
     return list(names)
 
 

@@ -8,6 +8,8 @@ walks over the bins, and over each from its beginning. A bin that gets its ninth
 ``computeIfAbsent``) doubles a table of less than 64, and becomes a tree in a larger one.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

@@ -2,6 +2,8 @@
 Hash codes of Java, and the sizes of the tables of ``java.util.HashMap``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from functools import lru_cache

@@ -2,6 +2,8 @@
 The order of the numbers in a ``HashSet<Integer>``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -1,0 +1,387 @@
+"""
+Members of share groups join, share partitions, and leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from barnabas.protocol.errors import (
+    FencedMemberEpoch,
+    GroupIdNotFound,
+    GroupMaxSizeReached,
+    InvalidRequest,
+    KafkaError,
+    UnknownMemberId,
+)
+from barnabas.server.groups.caller import Caller
+from tests.support.coordination import GROUP
+from tests.support.share_groups import ShareCoordination, share_facts
+
+# Joining
+
+
+def test_the_first_member_begins_the_group_and_has_its_states_initialized() -> None:
+    c = ShareCoordination()
+    topic_id = c.create("t", 2)
+    c.is_slow_to_initialize = True
+
+    answer = c.enter("a", ["t"])
+
+    assert ["10 a", "11", "13 a", "12", "14 a", "15"] == c.last
+    assert (2, []) == (
+        answer.member_epoch,
+        answer.assignment and answer.assignment.topic_partitions,
+    )
+    assert [(GROUP, 2, {topic_id: frozenset({0, 1})})] == [
+        (group_id, epoch, {each: topic.partitions for each, topic in topics.items()})
+        for group_id, epoch, topics in c.asked
+    ]
+
+
+def test_partitions_are_assigned_when_their_states_are_initialized() -> None:
+    c = ShareCoordination()
+    topic_id = c.create("t", 2)
+    c.enter("a", ["t"])
+
+    answer = c.again("a")
+
+    assert 3 == answer.member_epoch
+    assert {topic_id: [0, 1]} == c.assigned("a")
+    assert answer.assignment is not None
+
+
+def test_partitions_are_shared_once_members_are_more() -> None:
+    c = ShareCoordination()
+    topic_id = c.create("t", 1)
+    for member_id in ("a", "b", "c"):
+        c.enter(member_id, ["t"])
+
+    c.settle("a", "b", "c")
+
+    assert [{topic_id: [0]}] * 3 == [c.assigned(member_id) for member_id in ("a", "b", "c")]
+
+
+def test_partitions_are_spread_over_fewer_members() -> None:
+    c = ShareCoordination()
+    topic_id = c.create("t", 4)
+    for member_id in ("a", "b"):
+        c.enter(member_id, ["t"])
+
+    c.settle("a", "b")
+
+    assert [0, 1, 2, 3] == sorted(c.assigned("a")[topic_id] + c.assigned("b")[topic_id])
+    assert 2 == len(c.assigned("a")[topic_id])
+
+
+def test_members_have_only_the_topics_that_they_subscribe_to() -> None:
+    c = ShareCoordination()
+    first, second = c.create("t", 2), c.create("u", 1)
+    c.enter("a", ["t"])
+    c.enter("b", ["u"])
+
+    c.settle("a", "b")
+
+    assert ({first: [0, 1]}, {second: [0]}) == (c.assigned("a"), c.assigned("b"))
+
+
+def test_a_heartbeat_that_says_nothing_new_writes_nothing() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+    before = len(c.log)
+
+    answer = c.again("a")
+
+    assert (before, None) == (len(c.log), answer.assignment)
+
+
+def test_a_member_that_repeats_its_topics_is_told_what_it_has() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+
+    answer = c.beat("a", c.member("a").member_epoch, topics=["t"])
+
+    assert answer.assignment is not None
+    assert [[0]] == [topic.partitions for topic in answer.assignment.topic_partitions]
+
+
+def test_a_change_of_topics_begins_an_epoch() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    other = c.create("u", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+    epoch = c.shares.group_epoch
+
+    c.beat("a", c.member("a").member_epoch, topics=["u"])
+    c.settle("a")
+
+    assert epoch < c.shares.group_epoch
+    assert {other: [0]} == c.assigned("a")
+
+
+def test_another_client_or_rack_is_a_record_without_an_epoch() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+    epoch = c.shares.group_epoch
+
+    c.beat("a", epoch, rack_id="r", caller=Caller(1, "other", "/10.0.0.1"))
+
+    assert ["10 a"] == c.last
+    member = c.member("a")
+    assert ("r", "other", "/10.0.0.1") == (member.rack_id, member.client_id, member.client_host)
+    assert epoch == c.shares.group_epoch
+
+
+def test_the_next_assignment_waits_for_the_interval() -> None:
+    c = ShareCoordination(interval_ms=1000)
+    c.create("t", 2)
+    c.enter("a", ["t"])
+    c.again("a")
+    assert c.shares.assignment_epoch < c.shares.group_epoch
+
+    c.advance(1000)
+    c.again("a")
+
+    assert c.shares.assignment_epoch == c.shares.group_epoch
+
+
+# Topics
+
+
+def test_partitions_that_are_added_are_initialized_and_assigned() -> None:
+    c = ShareCoordination()
+    topic_id = c.create("t", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+
+    c.grow("t", 3)
+    c.settle("a")
+
+    assert {topic_id: frozenset({1, 2})} == {
+        each: topic.partitions for each, topic in c.asked[-1].topics.items()
+    }
+    assert {topic_id: [0, 1, 2]} == c.assigned("a")
+
+
+def test_a_topic_that_is_created_later_is_assigned() -> None:
+    c = ShareCoordination()
+    c.enter("a", ["t"])
+    assert not c.asked
+
+    topic_id = c.create("t", 1)
+    c.settle("a")
+
+    assert {topic_id: [0]} == c.assigned("a")
+
+
+def test_states_that_do_not_come_are_asked_for_again_after_the_interval() -> None:
+    c = ShareCoordination(group_share_initialize_retry_interval_ms=30_000)
+    c.create("t", 1)
+    c.is_slow_to_initialize = True
+    c.enter("a", ["t"])
+    c.again("a")
+    c.advance(29_999)
+    c.again("a")
+    assert 1 == len(c.asked)
+
+    c.advance(1)
+    c.again("a")
+
+    assert 2 == len(c.asked)
+
+
+def test_states_that_failed_are_asked_for_with_the_next_heartbeat() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.is_slow_to_initialize = True
+    c.enter("a", ["t"])
+    c.change_states(c.shares.known_states.failed(c.asked[0].topics))
+
+    c.again("a")
+
+    assert 2 == len(c.asked)
+
+
+# Leaving
+
+
+def test_a_member_that_leaves_is_gone_and_an_epoch_begins() -> None:
+    c = ShareCoordination()
+    topic_id = c.create("t", 2)
+    for member_id in ("a", "b"):
+        c.enter(member_id, ["t"])
+    c.settle("a", "b")
+    epoch = c.shares.group_epoch
+
+    answer = c.beat("b", -1)
+
+    assert ("b", -1) == (answer.member_id, answer.member_epoch)
+    assert ["-14 b", "-13 b", "-10 b", "11"] == c.last
+    assert epoch + 1 == c.shares.group_epoch
+    c.settle("a")
+    assert {topic_id: [0, 1]} == c.assigned("a")
+
+
+def test_a_group_without_members_is_empty_and_stays() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+
+    c.beat("a", -1)
+
+    assert ("Empty", True) == (c.shares.state_name, c.shares.is_empty)
+    assert c.shares.known_states.initialized
+
+
+def test_a_member_without_heartbeats_is_fenced() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.set_config(share_assignment_interval_ms=0, share_session_timeout_ms=45_000)
+    c.enter("a", ["t"])
+    c.enter("b", ["t"])
+    c.advance(44_000)
+    c.again("a")
+
+    c.advance(1_000)
+
+    assert ["a"] == list(c.shares.members)
+    assert ["-14 b", "-13 b", "-10 b", "11"] == c.last
+
+
+def test_members_have_their_sessions_after_a_restart() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+
+    c.restart()
+    c.state.loaded(c.now_ms)
+    c.advance(44_999)
+    assert "a" in c.shares.members
+    c.advance(1)
+
+    assert c.shares.is_empty
+
+
+# Epochs
+
+
+@pytest.mark.parametrize(
+    ("behave", "error", "sentence"),
+    [
+        (lambda c: c.beat("x", 3), UnknownMemberId, "Member x is not a member of group group."),
+        (lambda c: c.beat("x", -1), UnknownMemberId, "Member x is not a member of group group."),
+        (
+            lambda c: c.beat("a", 9),
+            FencedMemberEpoch,
+            "The share group member has a greater member epoch (9) than the one known by the group"
+            " coordinator (3). The member must abandon all its partitions and rejoin.",
+        ),
+        (
+            lambda c: c.beat("a", 1),
+            FencedMemberEpoch,
+            "The share group member has a smaller member epoch (1) than the one known by the group"
+            " coordinator (3), and it does not match the previous member epoch (2). The member must"
+            " abandon all its partitions and rejoin.",
+        ),
+        (lambda c: c.beat("a", 3, group_id="g"), GroupIdNotFound, "Share group g not found."),
+        (lambda c: c.beat(" ", 0, topics=["t"]), InvalidRequest, "MemberId can't be empty."),
+        (
+            lambda c: c.beat("b", 0, topics=["t"], group_id=""),
+            InvalidRequest,
+            "GroupId can't be empty.",
+        ),
+        (
+            lambda c: c.beat("b", 0, topics=["t"], rack_id=" "),
+            InvalidRequest,
+            "RackId can't be empty.",
+        ),
+        (
+            lambda c: c.beat("b", 0),
+            InvalidRequest,
+            "SubscribedTopicNames must be set in first request.",
+        ),
+        (lambda c: c.beat("b", -2), InvalidRequest, "MemberEpoch is invalid."),
+    ],
+)
+def test_requests_are_refused(
+    behave: Callable[[ShareCoordination], object], error: type[KafkaError], sentence: str
+) -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+    before = len(c.log)
+
+    with pytest.raises(error) as refused:
+        behave(c)
+
+    assert sentence == str(refused.value)
+    assert before == len(c.log)
+
+
+def test_the_previous_epoch_is_accepted() -> None:
+    """
+    The answer with the present one may have been lost.
+    """
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+
+    assert 3 == c.beat("a", 2).member_epoch
+
+
+def test_a_member_may_join_again() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+    epoch = c.shares.group_epoch
+
+    answer = c.enter("a", ["t"])
+
+    assert epoch == answer.member_epoch
+    assert answer.assignment is not None
+    assert answer.assignment.topic_partitions
+
+
+def test_a_group_is_full() -> None:
+    c = ShareCoordination(group_share_max_size=1)
+    c.create("t", 1)
+    c.enter("a", ["t"])
+
+    with pytest.raises(GroupMaxSizeReached) as refused:
+        c.enter("b", ["t"])
+
+    assert "The share group has reached its maximum capacity of 1 members." == str(refused.value)
+    c.enter("a", ["t"])
+
+
+# Restarts
+
+
+def test_everything_survives_a_restart() -> None:
+    c = ShareCoordination()
+    c.create("t", 3)
+    c.create("u", 1)
+    c.enter("a", ["t"], rack_id="r")
+    c.enter("b", ["t", "u"])
+    c.settle("a", "b")
+    c.enter("c", ["u"])
+    c.beat("a", -1)
+    facts = share_facts(c.state)
+
+    c.restart()
+
+    assert facts == share_facts(c.state)
+    assert facts[GROUP]["members"]

@@ -1,0 +1,107 @@
+"""
+The states of a share group's partitions: begun, completed, ended, forgotten.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from barnabas.server.groups.offsets.deleting import DeletedTopic
+from barnabas.server.groups.share.state_partitions import NO_STATES, StatePartitions, TopicStates
+from tests.support.share_groups import ShareCoordination
+
+A, B = UUID(int=1), UUID(int=2)
+
+
+def of(topic_id: UUID, *partitions: int) -> dict[UUID, TopicStates]:
+    return {topic_id: TopicStates(f"t{topic_id.int}", frozenset(partitions))}
+
+
+def test_states_are_begun_and_completed_in_parts() -> None:
+    begun = NO_STATES.beginning(of(A, 0, 1)).beginning(of(A, 2))
+    assert of(A, 0, 1, 2) == begun.initializing
+
+    completed = begun.completed(of(A, 1))
+
+    assert (of(A, 0, 2), of(A, 1)) == (completed.initializing, completed.initialized)
+    assert of(A, 0, 1) == completed.completed(of(A, 0)).initialized
+
+
+def test_states_that_failed_are_not_initializing_any_more() -> None:
+    failed = NO_STATES.beginning(of(A, 0, 1) | of(B, 0)).failed(of(A, 0) | of(B, 0))
+
+    assert (of(A, 1), {}) == (failed.initializing, failed.initialized)
+
+
+def test_states_of_initialized_topics_end() -> None:
+    states = StatePartitions(initialized=of(A, 0, 1) | of(B, 0), deleting={})
+
+    ending = states.ending([A, UUID(int=9)])
+
+    assert (of(B, 0), {A: "t1"}) == (ending.initialized, ending.deleting)
+    assert {} == ending.ended([A]).deleting
+
+
+def test_a_topic_that_begins_again_is_not_being_deleted() -> None:
+    states = StatePartitions(deleting={A: "t1", B: "t2"})
+
+    assert {B: "t2"} == states.beginning(of(A, 0)).deleting
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        StatePartitions(initializing=of(A, 0) | of(B, 0)),
+        StatePartitions(initialized=of(A, 0) | of(B, 0)),
+        StatePartitions(deleting={A: "t1", B: "t2"}),
+    ],
+)
+def test_topics_that_are_deleted_are_forgotten_wherever_they_are(states: StatePartitions) -> None:
+    assert states.knows_any([A])
+
+    left = states.without([A])
+
+    assert not left.knows_any([A])
+    assert left.knows_any([B])
+
+
+def test_a_deleted_topic_leaves_the_record_of_the_group() -> None:
+    c = ShareCoordination()
+    topic_id = c.create("t", 2)
+    other = c.create("u", 1)
+    c.enter("a", ["t", "u"])
+    assert {topic_id, other} == set(c.shares.known_states.initialized)
+
+    c.delete("t")
+    for result in c.state.deleting.forget_topics([DeletedTopic("t", topic_id)]):
+        c.write(result)
+
+    assert ["15"] == c.last
+    assert {other} == set(c.shares.known_states.initialized)
+
+
+def test_a_deleted_topic_that_no_group_knows_is_no_record() -> None:
+    c = ShareCoordination()
+    c.create("t", 2)
+    c.enter("a", ["t"])
+    before = len(c.log)
+
+    for result in c.state.deleting.forget_topics([DeletedTopic("u", UUID(int=7))]):
+        c.write(result)
+
+    assert before == len(c.log)
+
+
+def test_a_share_group_without_members_is_kept_although_it_has_no_offsets() -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.beat("a", -1)
+    c.advance(365 * 24 * 3600 * 1000)
+
+    for result in c.state.deleting.expire(c.now_ms):
+        c.write(result)
+
+    assert c.shares.is_empty

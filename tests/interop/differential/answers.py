@@ -102,6 +102,14 @@ class Difference(NamedTuple):
         return f"{self.where}: Kafka {_short(self.kafka)}, Barnabas {_short(self.barnabas)}"
 
 
+def _is_of_share_group(message: Any) -> bool:
+    """
+    Whether partitions are those of a member of a share group: by the hashes of topic ids, which are
+    chosen at random, its assignor chooses among partitions.
+    """
+    return "share" in type(message).__module__.rpartition(".")[2]
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """
@@ -134,7 +142,7 @@ class Reader:
             plain["topic_id"] = self.side.topic_names.get(message.topic_id, plain["topic_id"])
             epochs = plain.pop("assignment_epochs", None) or [None] * len(message.partitions)
             owned = sorted(zip(message.partitions, epochs, strict=True))
-            plain["partitions"] = owned
+            plain["partitions"] = len(owned) if _is_of_share_group(message) else owned
         if plain.get(ENDPOINTS) is not None:
             plain[ENDPOINTS] = sorted(plain[ENDPOINTS], key=repr)
         if type(message).__name__ == "ConsumerGroupRegularExpressionValue":

@@ -21,6 +21,12 @@ from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.messages.produce import ProduceRequest
+from barnabas.protocol.messages.read_share_group_state_summary import (
+    PartitionData,
+    ReadShareGroupStateSummaryRequest,
+    ReadStateSummaryData,
+)
+from barnabas.storage.uuids import uuid_text
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.wire_client import Disconnected, WireClient
@@ -38,6 +44,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "group.initial.rebalance.delay.ms": "0",
     # Whether an interval is over is a matter of the machine's pace.
     "group.consumer.assignment.interval.ms": "0",
+    "group.share.assignment.interval.ms": "0",
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
     "group.streams.max.session.timeout.ms": NEVER_MS,
@@ -52,6 +59,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "log.segment.delete.delay.ms": NEVER_MS,
     "log.index.size.max.bytes": str(1 << 18),
     "offsets.topic.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
 """
@@ -75,6 +83,7 @@ WRITTEN_AT_START: Final = ("recovery-point-offset-checkpoint", "log-start-offset
 PATIENCE: Final = 90.0
 GROUPS: Final = 0
 TRANSACTIONS: Final = 1
+SHARE: Final = 2
 NOT_LOADED: Final = frozenset({14, 15, 16, 51})
 PAUSE: Final = 0.02
 CLOSED: Final = "connection closed"
@@ -178,6 +187,14 @@ class Side:
                 find = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["first"])
                 await _ask_until_loaded(client, find, 4)
             await _ask_until_loaded(client, DescribeGroupsRequest(groups=["first"]), 5)
+            topic_id = UUID(int=1)
+            key = f"first:{uuid_text(topic_id)}:0"
+            find = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=[key])
+            await _ask_until_loaded(client, find, 6)
+            data = PartitionData(partition=0, leader_epoch=-1)
+            topics = [ReadStateSummaryData(topic_id=topic_id, partitions=[data])]
+            read = ReadShareGroupStateSummaryRequest(group_id="first", topics=topics)
+            await _ask_until_loaded(client, read, 1)
             for name in (None, "first"):
                 init = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
                 await _ask_until_loaded(client, init, 4)

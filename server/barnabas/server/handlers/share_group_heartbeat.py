@@ -33,7 +33,7 @@ def share_group_heartbeat(
     check_protocol(context, GroupType.SHARE)
     context.require(READ_GROUP, request.group_id)
     if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
-        raise InvalidRequest("Invalid member id in the request.")
+        raise InvalidRequest
     for topic in dict.fromkeys(request.subscribed_topic_names or ()):
         if not context.allows(DESCRIBE_TOPIC, topic):
             return ShareGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)

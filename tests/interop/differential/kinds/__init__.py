@@ -30,6 +30,7 @@ from tests.interop.differential.kinds.producers import idempotence, markers, ope
 from tests.interop.differential.kinds.removal import delete_records, retention
 from tests.interop.differential.kinds.requests import requests
 from tests.interop.differential.kinds.sessions import sessions
+from tests.interop.differential.kinds.share_groups import share_groups
 from tests.interop.differential.kinds.streams_groups import streams_groups
 from tests.interop.differential.scripts import Kind, Script, Workload
 
@@ -60,8 +61,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     "consumer-groups": consumer_groups,
     "migrations": migrations,
     "streams-groups": streams_groups,
+    "share-groups": share_groups,
 }
-COORDINATED_KINDS: Final = frozenset(list(KINDS)[-9:])
+COORDINATED_KINDS: Final = frozenset(list(KINDS)[-10:])
 """
 Groups, and transactions that the coordinator knows of; the others' come from nowhere.
 """

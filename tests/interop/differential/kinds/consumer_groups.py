@@ -38,6 +38,19 @@ SET: Final = 0
 OWNINGS: Final = ("what it has", "nothing", "something else", "nothing said")
 
 
+def set_group_config(script: Script, group: str, name: str, value: str) -> None:
+    """
+    Set an option of a group, and wait until it is in force.
+    """
+    config = AlterableConfig(name=name, config_operation=SET, value=value)
+    resource = AlterConfigsResource(
+        resource_type=GROUP_RESOURCE, resource_name=group, configs=[config]
+    )
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    script.do(Ask(f"{group}: {name}={value}", 1, lambda _: request))
+    script.do(Pause())
+
+
 @dataclass(slots=True)
 class Party:
     """
@@ -181,13 +194,7 @@ class Party:
                 ("consumer.heartbeat.interval.ms", "100000"),
             )
         )
-        config = AlterableConfig(name=name, config_operation=SET, value=value)
-        resource = AlterConfigsResource(
-            resource_type=GROUP_RESOURCE, resource_name=self.group, configs=[config]
-        )
-        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
-        self.script.do(Ask(f"{self.group}: {name}={value}", 1, lambda _: request))
-        self.script.do(Pause())
+        set_group_config(self.script, self.group, name, value)
 
     def delete(self) -> None:
         request = DeleteGroupsRequest(groups_names=[self.group])

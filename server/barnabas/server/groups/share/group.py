@@ -194,7 +194,7 @@ class ShareGroup:
             NonEmptyGroup: it has members.
         """
         if not self.is_empty:
-            raise NonEmptyGroup
+            raise NonEmptyGroup("The group is not empty.")
 
     def _no_offsets(self) -> GroupIdNotFound:
         return GroupIdNotFound(f"Group {self.group_id} is not a consumer group.")

@@ -94,7 +94,7 @@ class ShareGroupStates:
         if not isinstance(group, ShareGroup):
             raise GroupIdNotFound(f"Group {group_id} is not a share group.")
         if not group.is_empty:
-            raise NonEmptyGroup
+            raise NonEmptyGroup("The group is not empty.")
         if partitions:
             await self._write(group_id, group.known_states.beginning(self._named(partitions)))
         return group.group_epoch

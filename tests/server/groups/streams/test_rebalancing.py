@@ -216,6 +216,35 @@ def test_a_group_that_is_deleted_does_not_end_the_delay_of_the_next() -> None:
     assert {"0": [0, 1]} == c.active("a")
 
 
+def test_a_member_that_comes_back_does_not_prolong_the_delay() -> None:
+    c = StreamsCoordination(group={"streams_initial_rebalance_delay_ms": 3000})
+    c.create("t", 2)
+    c.enter("a")
+    c.go("a")
+    c.advance(2000)
+    c.enter("a")
+
+    c.advance(1000)
+
+    assert [] == statuses(c.report("a"))
+    assert {"0": [0, 1]} == c.active("a")
+
+
+def test_a_topology_that_becomes_valid_begins_an_epoch() -> None:
+    """
+    Also where the hash of its topics is the same.
+    """
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    c.streams.validated_topology_epoch = -1
+    assert "NotReady" == c.streams.state_name
+
+    c.report("a")
+
+    assert (3, 0) == (c.streams.group_epoch, c.streams.validated_topology_epoch)
+
+
 def test_two_assignments_are_an_interval_apart() -> None:
     c = StreamsCoordination(group={"streams_assignment_interval_ms": 1000})
     c.create("t", 2)

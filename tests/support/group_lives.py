@@ -248,22 +248,24 @@ class RandomScript(Script):
 
 class CrowdedScript(RandomScript):
     """
-    A life of a group of 16 or 32 members with large topics.
+    A group of 16 members or more that has waited for two large topics: they get their partitions in
+    turn, since one of them has another topic, too.
     """
 
     def __init__(self, assignor: str, seed: int) -> None:
         super().__init__(assignor, seed)
-        self.set_topic(
-            "large", UUID(int=self.choose.getrandbits(128)), 64 * self.choose.randrange(8, 17)
-        )
         self.set_topic("small", UUID(int=self.choose.getrandbits(128)), 2)
         self.is_static = self.is_mixed = False
-        self.shared = ["large"]
-        self.member_limit = self.choose.choice([16, 32, 34])
-        # Different topics: what all have in common is given in turn.
-        self.heartbeat("first", None, ["large", "small"])
-        while len(self.model.names) < self.member_limit - 1:
+        self.shared = ["large", "other"]
+        self.member_limit = self.choose.choice([16, 32, 64])
+        self.heartbeat("first", None, [*self.shared, "small"])
+        while len(self.model.names) < self.member_limit:
             self.join()
+        for name in self.shared:
+            count = self.member_limit * self.choose.randrange(20, 40)
+            self.set_topic(name, UUID(int=self.choose.getrandbits(128)), count)
+        self.heartbeat("first", None, [*self.shared, "small"])
+        self.member_limit += 3
 
     def change_topics(self) -> None:
         """
@@ -271,8 +273,7 @@ class CrowdedScript(RandomScript):
         """
 
     def change(self, member_id: str) -> None:
-        both = ["large", "small"] if self.chance(0.3) else ["large"]
-        self.heartbeat(member_id, None, both)
+        self.heartbeat(member_id, None, self.shared + ["small"] * self.chance(0.3))
 
 
 class ChainScript(Script):

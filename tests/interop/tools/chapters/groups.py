@@ -9,6 +9,7 @@ from tests.interop.tools.guide import Guide
 
 GROUPS = "kafka-consumer-groups"
 SHARE_GROUPS = "kafka-share-groups"
+STREAMS_GROUPS = "kafka-streams-groups"
 TOPICS = "kafka-topics"
 
 
@@ -192,7 +193,6 @@ def groups_share_records(guide: Guide) -> None:
     guide(SHARE_GROUPS, "--delete", "--group", "couriers")
     guide(SHARE_GROUPS, "--delete", "--group", "couriers")
     guide(*of_group)
-    guide(SHARE_GROUPS)
     guide(SHARE_GROUPS, "--list")
 
 
@@ -268,6 +268,13 @@ def groups_without_sense(guide: Guide) -> None:
     guide(GROUPS, "--validate-regex", "a(")
     guide(GROUPS, "--describe", "--group", "")
     guide(GROUPS, "--describe", "--group", "a", "--state", "stable")
+    for tool in (SHARE_GROUPS, STREAMS_GROUPS):
+        guide(tool)
+        guide(tool, "--list")
+        guide(tool, "--describe")
+        guide(tool, "--describe", "--group", "nobody")
+        guide(tool, "--describe", "--group", "nobody", "--members")
+        guide(tool, "--delete", "--group", "nobody")
     guide("kafka-groups")
     guide("kafka-groups", "--list", "--consumer", "--share")
     guide("kafka-groups", "--list", "--group-type", "strange")

@@ -187,21 +187,26 @@ class Application:
     program: Program
     has_endpoints: bool
     members: list[StreamsMember] = field(default_factory=list)
+    processes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.members = [StreamsMember(self.group, f"m{number}") for number in range(4)]
+        # A member does not move to another process: Kafka then forgets what the first one has.
+        self.processes = {
+            member.name: self.script.chance.choice(("p0", "p1", "p1", "p2", f"p-{member.name}"))
+            for member in self.members
+        }
 
     # What members do
 
     def join(self, member: StreamsMember) -> None:
         chance = self.script.chance
-        process = chance.choice(("p0", "p1", "p1", "p2", f"p-{member.name}"))
         self.script.do(
             member.pulse(
                 topology=self.program.topology,
                 owns="nothing",
                 timeout_ms=chance.choice((60_000, 300_000)),
-                process=process,
+                process=self.processes[member.name],
                 rack=chance.choice((None, None, "r1")),
                 endpoint=chance.choice((None, 80, 81)) if self.has_endpoints else None,
                 tags=chance.choice((None, (), (("zone", "a"), ("cell", "b")))),
@@ -228,7 +233,7 @@ class Application:
         self.script.do(
             member.pulse(
                 owns="what it has",
-                process=chance.choice((None, "p0", "p1")),
+                process=chance.choice((None, self.processes[member.name])),
                 rack=chance.choice((None, "r2")),
                 timeout_ms=chance.choice((-1, 70_000)),
                 endpoint=82 if self.has_endpoints and chance.random() < 0.5 else None,
@@ -265,7 +270,7 @@ class Application:
                     topology=chance.choice((stale, newer, others)),
                     timeout_ms=60_000,
                     owns="nothing",
-                    process="p9",
+                    process=self.processes[member.name],
                     internal=internal,
                 )
             ),
@@ -402,7 +407,7 @@ class Application:
         name = chance.choice((self.program.other, *self.program.internal))
         delete = DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000)
         self.script.do(Ask(f"delete {name}", 4, lambda _: delete))
-        self.script.do(Pause())
+        self.script.do(Pause(SECONDS_OF_CONFIGS))
 
 
 def streams_groups(script: Script) -> None:

@@ -89,6 +89,13 @@ def test_a_repartition_topic_is_as_large_as_what_feeds_it() -> None:
     assert {"r1": 4, "r2": 4, "c": 4} == missing(configure(*reversed(parts), t=4))
 
 
+def test_the_largest_source_feeds_a_repartition_topic() -> None:
+    parts = [part("0", ["t", "u"], sinks=["r"]), part("1", repartition=[internal("r")])]
+
+    assert {"r": 5} == missing(configure(*parts, t=3, u=5))
+    assert {"r": 5} == missing(configure(*parts, t=5, u=3))
+
+
 def test_a_repartition_topic_may_say_its_size() -> None:
     parts = [part("0", ["t"], sinks=["r"]), part("1", repartition=[internal("r", 7)])]
 

@@ -11,8 +11,9 @@ import pytest
 from barnabas.protocol.errors import ErrorCode, FencedMemberEpoch
 from barnabas.protocol.internal_topics.group_records import streams as schemas
 from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.streams.member import MemberState
+from barnabas.server.groups.streams.member import AssignedTasks, MemberState, StreamsGroupMember
 from barnabas.server.groups.streams.statuses import StatusCode
+from barnabas.server.groups.streams.task_owners import TaskOwners
 from tests.support.coordination import GROUP
 from tests.support.some import some
 from tests.support.streams_groups import (
@@ -101,6 +102,25 @@ def test_a_process_has_a_task_once() -> None:
 
     assert ({}, {"0": [0, 1]}) == (c.active("c"), c.standby("c"))
     assert ({}, {}) == (c.standby("a"), c.standby("b"))
+
+
+def test_a_process_has_a_task_until_its_last_member_gives_it_up() -> None:
+    """
+    Two members of a process have the same standby once one of them has moved there.
+    """
+    owners = TaskOwners()
+    tasks = AssignedTasks(standby={"0": frozenset({1})})
+    first, second = (
+        StreamsGroupMember(member_id=name, process_id="p", assigned=tasks) for name in "ab"
+    )
+    owners.add(first)
+    owners.add(second)
+
+    owners.remove(first)
+    assert owners.has_passive("p", ("0", 1))
+    owners.remove(second)
+    assert not owners.has_passive("p", ("0", 1))
+    assert not owners.standby
 
 
 def test_a_new_number_of_standbys_begins_an_epoch() -> None:
@@ -214,6 +234,35 @@ def test_a_group_that_is_deleted_does_not_end_the_delay_of_the_next() -> None:
     c.advance(1)
     assert [] == statuses(c.report("a"))
     assert {"0": [0, 1]} == c.active("a")
+
+
+def test_a_member_that_comes_back_does_not_prolong_the_delay() -> None:
+    c = StreamsCoordination(group={"streams_initial_rebalance_delay_ms": 3000})
+    c.create("t", 2)
+    c.enter("a")
+    c.go("a")
+    c.advance(2000)
+    c.enter("a")
+
+    c.advance(1000)
+
+    assert [] == statuses(c.report("a"))
+    assert {"0": [0, 1]} == c.active("a")
+
+
+def test_a_topology_that_becomes_valid_begins_an_epoch() -> None:
+    """
+    Also where the hash of its topics is the same.
+    """
+    c = StreamsCoordination()
+    c.create("t", 2)
+    c.enter("a")
+    c.streams.validated_topology_epoch = -1
+    assert "NotReady" == c.streams.state_name
+
+    c.report("a")
+
+    assert (3, 0) == (c.streams.group_epoch, c.streams.validated_topology_epoch)
 
 
 def test_two_assignments_are_an_interval_apart() -> None:

@@ -7,7 +7,7 @@ task only once, in whatever role.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from typing import Final, TypeAlias
 
@@ -17,7 +17,7 @@ Task: TypeAlias = tuple[str, int]
 """
 A subtopology and a partition.
 """
-NOBODY: Final[frozenset[str]] = frozenset()
+NOBODY: Final[Counter[str]] = Counter()
 
 
 class TaskOwners:
@@ -29,8 +29,9 @@ class TaskOwners:
 
     def __init__(self) -> None:
         self.active: dict[Task, str] = {}
-        self.standby: defaultdict[Task, set[str]] = defaultdict(set)
-        self.warmup: defaultdict[Task, set[str]] = defaultdict(set)
+        # By the number of its members: a member may change to a process that has the task, too.
+        self.standby: defaultdict[Task, Counter[str]] = defaultdict(Counter)
+        self.warmup: defaultdict[Task, Counter[str]] = defaultdict(Counter)
 
     def is_active(self, task: Task) -> bool:
         """
@@ -60,7 +61,7 @@ class TaskOwners:
             self.active |= dict.fromkeys(_each(tasks.active), member.process_id)
             for owners, passive in self._passive(tasks):
                 for task in _each(passive):
-                    owners[task].add(member.process_id)
+                    owners[task][member.process_id] += 1
 
     def remove(self, member: StreamsGroupMember) -> None:
         """
@@ -72,13 +73,13 @@ class TaskOwners:
                     del self.active[task]
             for owners, passive in self._passive(tasks):
                 for task in _each(passive):
-                    owners[task].discard(member.process_id)
+                    owners[task] -= Counter((member.process_id,))
                     if not owners[task]:
                         del owners[task]
 
     def _passive(
         self, tasks: AssignedTasks
-    ) -> tuple[tuple[defaultdict[Task, set[str]], PassiveTasks], ...]:
+    ) -> tuple[tuple[defaultdict[Task, Counter[str]], PassiveTasks], ...]:
         return (self.standby, tasks.standby), (self.warmup, tasks.warmup)
 
 

@@ -1,0 +1,118 @@
+"""
+Internal topics are created beside the heartbeats that miss them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from barnabas.protocol.errors import KafkaError, PolicyViolation, TopicAlreadyExists
+from barnabas.protocol.messages.create_topics import CreatableTopic
+from barnabas.server.groups.streams.topic_creation import MOST_FAILURES, InternalTopicCreation
+from barnabas.server.scheduling.background import Background
+from barnabas.server.topics.creation import CreationPlan
+from barnabas.testing.manual_clock import ManualClock
+
+TOLD_MS = 10_000
+
+
+class FakeTopics:
+    """
+    Takes topics when it is let, with the errors that it was given.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.errors: dict[str, KafkaError] = {}
+        self.failure: KafkaError | None = None
+        self.may_go_on = asyncio.Event()
+        self.may_go_on.set()
+
+    async def create(self, topics: Sequence[CreatableTopic], *, charge: Any) -> CreationPlan:
+        self.asked.append([topic.name for topic in topics])
+        await self.may_go_on.wait()
+        if self.failure is not None:
+            raise self.failure
+        return CreationPlan(errors=dict(self.errors))
+
+
+class World:
+    def __init__(self) -> None:
+        self.topics = FakeTopics()
+        self.clock = ManualClock()
+        background = Background(self.clock)
+        self.creation = InternalTopicCreation(
+            self.topics,  # type: ignore[arg-type]  # it is asked to create only
+            background,
+            self.clock,
+        )
+
+    async def begin(self, *names: str) -> None:
+        wanted = {
+            name: CreatableTopic(
+                name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+            )
+            for name in names
+        }
+        self.creation.begin(wanted, None, TOLD_MS)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_topics_are_created_together() -> None:
+    world = World()
+
+    await world.begin("a", "b")
+
+    assert [["a", "b"]] == world.topics.asked
+    assert {} == world.creation.failures(["a", "b"])
+
+
+async def test_a_topic_is_not_created_twice_at_a_time() -> None:
+    world = World()
+    world.topics.may_go_on.clear()
+    await world.begin("a")
+    await world.begin("a", "b")
+
+    world.topics.may_go_on.set()
+    await world.begin()
+    await world.begin("a")
+
+    assert [["a"], ["b"], ["a"]] == world.topics.asked
+
+
+async def test_a_failure_is_told_for_a_while_and_not_tried_again() -> None:
+    world = World()
+    world.topics.errors = {"a": TopicAlreadyExists("There is one.")}
+    await world.begin("a", "b")
+    assert {"a": "There is one."} == world.creation.failures(["a", "b"])
+
+    await world.begin("a")
+    assert 1 == len(world.topics.asked)
+    world.clock.advance(TOLD_MS / 1000)
+    assert {} == world.creation.failures(["a"])
+    await world.begin("a")
+
+    assert 2 == len(world.topics.asked)
+
+
+async def test_a_failure_of_all_is_told_of_each() -> None:
+    world = World()
+    world.topics.failure = PolicyViolation()
+
+    await world.begin("a", "b")
+
+    sentence = PolicyViolation.code.sentence
+    assert {"a": sentence, "b": sentence} == world.creation.failures(["a", "b"])
+
+
+async def test_the_failures_that_are_remembered_have_a_bound() -> None:
+    world = World()
+    names = [str(number) for number in range(MOST_FAILURES + 5)]
+    world.topics.errors = dict.fromkeys(names, TopicAlreadyExists("x"))
+
+    await world.begin(*names)
+
+    assert names[5:] == list(world.creation.failures(names))

@@ -169,6 +169,7 @@ LEFT_OUT: Final = frozenset(
         "entries",
         "expired-token",
         "first-round",
+        "not-ready",
         "created-by-metadata",
         "full-index-after-crash",
         "giant-record",

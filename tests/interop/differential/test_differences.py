@@ -647,6 +647,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "acl-wildcard": "test_names_that_begin_with_a_star",
     "expired-token": "test_a_token_whose_owner_is_no_user_authenticates_nobody",
     "first-round": "test_a_group_in_its_first_round_of_joins_can_be_upgraded",
+    "not-ready": "test_a_group_that_is_not_ready_is_found_by_both_names",
     "unreadable-member": "test_members_whose_metadata_cannot_be_read_keep_the_group",
     "missing-secret": "test_a_variable_without_a_value_is_refused",
     "stored-variables": "test_variables_are_text_in_what_is_set_while_it_runs",

@@ -16,6 +16,12 @@ from barnabas.server.groups.groups import Group, Groups
 GROUP_ID_NOT_FOUND_SINCE: Final = 6
 
 
+_OTHER_NAMES: Final = {"notready": "not_ready"}
+"""
+States by the names that Kafka looks for, if those are not the ones that its clients send.
+"""
+
+
 def listed(group: Group) -> ListedGroup:
     """
     A group as ListGroups shows it.
@@ -33,9 +39,9 @@ def is_listed(group: Group, states: Collection[str], types: Collection[str]) -> 
     Whether a group is in one of the states and of one of the types, all in lower case. An empty
     collection means any; an unknown name matches no group.
     """
-    return (not states or group.state_name.lower() in states) and (
-        not types or group.type.value in types
-    )
+    state = group.state_name.lower()
+    is_wanted = state in states or _OTHER_NAMES.get(state) in states
+    return (not states or is_wanted) and (not types or group.type.value in types)
 
 
 def describe(groups: Groups, group_id: str, version: int) -> DescribedGroup:

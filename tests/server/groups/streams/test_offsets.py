@@ -132,6 +132,17 @@ def test_a_streams_group_is_listed_by_type_and_state() -> None:
     assert not is_listed(group, set(), {"consumer"})
 
 
+def test_a_group_that_is_not_ready_is_found_by_both_names() -> None:
+    c = StreamsCoordination()
+    c.enter("a")
+    group = c.streams
+    assert "NotReady" == group.state_name
+
+    assert is_listed(group, {"notready"}, ())
+    assert is_listed(group, {"not_ready"}, ())
+    assert not is_listed(group, {"stable"}, ())
+
+
 def test_a_description_shows_the_topology_as_it_is_configured() -> None:
     """
     Once its topics are known, with their numbers of partitions.

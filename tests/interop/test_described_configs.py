@@ -29,6 +29,8 @@ GIVEN: Final = {
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "offsets.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     # Some that have synonyms, a range, or a unit of their own.
@@ -60,6 +62,8 @@ DIFFERENCES: Final[Mapping[str, frozenset[str]]] = {
     "group.initial.rebalance.delay.ms": frozenset({"default"}),
     "metadata.max.idle.interval.ms": frozenset({"default"}),
     "offsets.topic.replication.factor": frozenset({"default"}),
+    "share.coordinator.state.topic.min.isr": frozenset({"default"}),
+    "share.coordinator.state.topic.replication.factor": frozenset({"default"}),
     "transaction.state.log.min.isr": frozenset({"default"}),
     "transaction.state.log.replication.factor": frozenset({"default"}),
     "process.roles": frozenset({"default"}),

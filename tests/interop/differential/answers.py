@@ -63,6 +63,7 @@ UNORDERED: Final[Mapping[str, str]] = {
     "ConsumerGroupCurrentMemberAssignmentValue.assigned_partitions": "topic_id",
     "ConsumerGroupCurrentMemberAssignmentValue.partitions_pending_revocation": "topic_id",
     "DescribedGroup.members": "member_id",
+    "JoinGroupResponse.members": "member_id",
     "GroupMetadataValue.members": "member_id",
     "Member.subscribed_topic_names": "",
     "Member.client_tags": "key",

@@ -30,6 +30,8 @@ OTHER_DEFAULTS = {
     "node.id": "(required)",
     "offsets.topic.replication.factor": "3",
     "process.roles": "(required)",
+    "share.coordinator.state.topic.min.isr": "2",
+    "share.coordinator.state.topic.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
     "transaction.state.log.replication.factor": "3",
 }

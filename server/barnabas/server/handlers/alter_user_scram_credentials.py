@@ -5,7 +5,6 @@ AlterUserScramCredentials: sets and removes what users authenticate with (KIP-55
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TypeAlias
 
 from barnabas.protocol.errors import (
@@ -48,24 +47,27 @@ async def alter_user_scram_credentials(
     Change the credentials of each user, or say why not; one user can be changed once.
     """
     wanted: list[Change] = [*request.deletions, *request.upsertions]
-    times = Counter(change.name for change in wanted)
 
     def plan(made: list[Versioned]) -> Steps[list[AlterUserScramCredentialsResult]]:
-        results = {}
+        results: dict[str, AlterUserScramCredentialsResult] = {}
+        records: dict[str, Versioned] = {}
         for change in wanted:
             yield
+            if change.name in results and change.name not in records:
+                continue  # the first error of a user is told
             result = AlterUserScramCredentialsResult(user=change.name, error_code=ErrorCode.NONE)
             try:
-                if times[change.name] > 1:
+                if records.pop(change.name, None) is not None:
                     raise DuplicateResource(
                         "A user credential cannot be altered twice in the same request"
                     )
-                made.append(_record(change, context.broker.image))
+                records[change.name] = _record(change, context.broker.image)
             except KafkaError as error:
                 result = AlterUserScramCredentialsResult(
                     user=change.name, error_code=error.code, error_message=str(error)
                 )
             results[change.name] = result
+        made += records.values()
         return list(results.values())
 
     async def alter() -> list[AlterUserScramCredentialsResult]:

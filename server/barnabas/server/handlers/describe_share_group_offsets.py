@@ -76,13 +76,11 @@ async def _named_topics(
     First those that exist, then those that do not, then those that the client may not see.
 
     Raises:
-        UnknownServerError: no group has an empty id, and no partition a negative number. Kafka
-            stumbles there, too.
+        UnknownServerError: no group has an empty id, and no partition of a topic that exists a
+            negative number. Kafka stumbles there, too.
     """
     topics = group.topics or ()
     if topics and not group.group_id:
-        raise UnknownServerError
-    if any(min(each.partitions, default=0) < 0 for each in topics):
         raise UnknownServerError
     known, missing, refused = [], [], []
     async for topic in context.broker.turns.between(topics):
@@ -90,6 +88,8 @@ async def _named_topics(
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             refused.append(_failed_topic(topic.topic_name, topic.partitions, code))
         elif topic.topic_name in context.broker.topics:
+            if min(topic.partitions, default=0) < 0:
+                raise UnknownServerError
             known.append(
                 await _describe_topic(group.group_id, topic.topic_name, topic.partitions, context)
             )

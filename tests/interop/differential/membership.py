@@ -47,7 +47,7 @@ SECONDS_TO_SETTLE: Final = 0.3
 CLIENT_ID: Final = "t"
 """That of ``WireClient``: ids of classic members begin with it."""
 SUBSCRIPTION_VERSION: Final = 3
-LONGEST_JOIN_MS: Final = 5_000
+LONGEST_JOIN_MS: Final = 10_000
 """Members that do not come are waited for this long: some never do."""
 UNKNOWN_MEMBER_ID: Final = 25
 MEMBER_ID_REQUIRED: Final = 79

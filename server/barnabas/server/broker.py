@@ -33,13 +33,13 @@ from barnabas.server.dynamic_config.cleaner import cleaner_settings, watch_clean
 from barnabas.server.dynamic_config.groups import GroupConfigs
 from barnabas.server.dynamic_config.settings import configure_parts
 from barnabas.server.dynamic_config.topics import TopicConfigs
-from barnabas.server.fetch.delayed import FetchPurgatory
 from barnabas.server.fetch.sessions import FetchSessions
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import Listening
 from barnabas.server.network.registry import ConnectionLimits, Connections
 from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
+from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher

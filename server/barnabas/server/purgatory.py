@@ -8,11 +8,18 @@ happens to it. Here each holds what it waits for, and is completed by that.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from concurrent.futures import Executor
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.codec.schema import Message
+from barnabas.server.scheduling.turns import TURN_S, Turns
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock
 
 Outcome: TypeAlias = "Message | list[Buffer] | Exception | None"
 """
@@ -104,3 +111,80 @@ class Delayed:
         listener, self._listener = self._listener, None
         if listener is not None:
             listener(outcome)
+
+
+class PurgatoryFetch(Protocol):
+    """
+    A fetch that can wait.
+    """
+
+    def complete(self) -> None:
+        """
+        Answer, or look again.
+        """
+
+    def hurry(self) -> None:
+        """
+        End the wait.
+        """
+
+    def fail(self, error: Exception) -> None:
+        """
+        Answer with this error.
+        """
+
+
+class FetchPurgatory:
+    """
+    All fetches that wait, those whose turn has come, and what they share.
+
+    The fetches of consumers and those of share groups have one each.
+    """
+
+    __slots__ = ("_is_scheduled", "_ready", "clock", "reads", "turns", "waiting")
+
+    def __init__(self, clock: ServerClock, reads: Executor, turns: Turns) -> None:
+        """
+        Args:
+            reads: threads that read what the page cache lacks.
+        """
+        self.clock = clock
+        self.reads = reads
+        self.turns = turns
+        self.waiting: set[PurgatoryFetch] = set()
+        self._ready: deque[PurgatoryFetch] = deque()
+        self._is_scheduled = False
+
+    def ready(self, fetch: PurgatoryFetch) -> None:
+        """
+        Complete that fetch when this turn of the loop has ended, and those before it are complete.
+
+        Where very many are ready, others are served in between.
+        """
+        self._ready.append(fetch)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._complete)
+
+    def wake_all(self) -> None:
+        """
+        The broker stops: each fetch gets what there is.
+        """
+        for fetch in tuple(self.waiting):
+            fetch.hurry()
+
+    def _complete(self) -> None:
+        ready = self._ready
+        end = perf_counter() + TURN_S
+        # Not those that an answer makes ready: what follows closely is answered together.
+        for _ in range(len(ready)):
+            fetch = ready.popleft()
+            try:
+                fetch.complete()
+            except Exception as error:  # whatever it is, the other fetches are answered
+                fetch.fail(error)
+            if perf_counter() >= end:
+                break
+        self._is_scheduled = bool(ready)
+        if ready:
+            asyncio.get_running_loop().call_soon(self._complete)

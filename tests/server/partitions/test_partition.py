@@ -27,10 +27,11 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.fetch import delayed as delayed_fetch
-from barnabas.server.fetch.delayed import DelayedFetch, FetchPurgatory
+from barnabas.server import purgatory as purgatories
+from barnabas.server.fetch.delayed import DelayedFetch
 from barnabas.server.partitions.partition import EpochEnd, Partition
 from barnabas.server.partitions.watch import Watch
+from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.scheduling.turns import TURN_S, Steps, Turns
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.fetch_isolation import FetchIsolation
@@ -281,7 +282,7 @@ async def test_others_are_served_while_very_many_fetches_are_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ticks = itertools.count()
-    monkeypatch.setattr(delayed_fetch, "perf_counter", lambda: next(ticks) * TURN_S / 10)
+    monkeypatch.setattr(purgatories, "perf_counter", lambda: next(ticks) * TURN_S / 10)
     purgatory = purgatory_of(ManualClock())
     answers: list[object] = []
     for _ in range(100):

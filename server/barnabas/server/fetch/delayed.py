@@ -9,21 +9,18 @@ an append costs each of them one addition and no read.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor
 from enum import Enum
-from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import UnknownServerError
-from barnabas.server.purgatory import Delayed
-from barnabas.server.scheduling.turns import TURN_S, Steps, Turns, finished
+from barnabas.server.purgatory import Delayed, FetchPurgatory
+from barnabas.server.scheduling.turns import Steps, finished
 from barnabas.storage.fs.interface import WouldBlock
 
 if TYPE_CHECKING:
     from barnabas.protocol.messages.fetch import FetchResponse
-    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.server.clock import Timer
     from barnabas.server.fetch.reader import FetchPlan, LogReadResult
     from barnabas.server.partitions.watch import Watch
 
@@ -225,57 +222,3 @@ class DelayedFetch(Delayed):
             self._timer.cancel()
             self._timer = None
         self._purgatory.waiting.discard(self)
-
-
-class FetchPurgatory:
-    """
-    All fetches that wait, those whose turn has come, and what they share.
-    """
-
-    __slots__ = ("_is_scheduled", "_ready", "clock", "reads", "turns", "waiting")
-
-    def __init__(self, clock: ServerClock, reads: Executor, turns: Turns) -> None:
-        """
-        Args:
-            reads: threads that read what the page cache lacks.
-        """
-        self.clock = clock
-        self.reads = reads
-        self.turns = turns
-        self.waiting: set[DelayedFetch] = set()
-        self._ready: deque[DelayedFetch] = deque()
-        self._is_scheduled = False
-
-    def ready(self, fetch: DelayedFetch) -> None:
-        """
-        Complete that fetch when this turn of the loop has ended, and those before it are complete.
-
-        Where very many are ready, others are served in between.
-        """
-        self._ready.append(fetch)
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._complete)
-
-    def wake_all(self) -> None:
-        """
-        The broker stops: each fetch gets what there is.
-        """
-        for fetch in tuple(self.waiting):
-            fetch.wake()
-
-    def _complete(self) -> None:
-        ready = self._ready
-        end = perf_counter() + TURN_S
-        # Not those that an answer makes ready: what follows closely is answered together.
-        for _ in range(len(ready)):
-            fetch = ready.popleft()
-            try:
-                fetch.complete()
-            except Exception as error:  # whatever it is, the other fetches are answered
-                fetch.fail(error)
-            if perf_counter() >= end:
-                break
-        self._is_scheduled = bool(ready)
-        if ready:
-            asyncio.get_running_loop().call_soon(self._complete)

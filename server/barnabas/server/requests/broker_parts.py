@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from barnabas.server.config import BrokerConfig
     from barnabas.server.coordinators import Coordinators
     from barnabas.server.dynamic_config.admin import ConfigAdmin
-    from barnabas.server.fetch.delayed import FetchPurgatory
     from barnabas.server.fetch.sessions import FetchSessions
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.groups.streams.topic_creation import InternalTopicCreation
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.purgatory import FetchPurgatory
     from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
     from barnabas.server.requests.dispatch import ActiveQuotas
     from barnabas.server.scheduling.background import Background

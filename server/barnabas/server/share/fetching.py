@@ -13,17 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
-from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import KafkaError, OffsetOutOfRange, UnknownServerError
 from barnabas.protocol.messages.share_fetch import AcquiredRecords
 from barnabas.server.partitions.watch import Watch
-from barnabas.server.purgatory import Delayed
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, TURN_S, Steps, Turns, finished
+from barnabas.server.purgatory import Delayed, FetchPurgatory
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps, finished
 from barnabas.server.share.acquiring import AcquireRequest
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
@@ -33,7 +30,7 @@ from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.schema import Message
-    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.server.clock import Timer
     from barnabas.server.share.partition import SharePartition
     from barnabas.storage.segment.fetch_data import FetchDataInfo
 
@@ -215,7 +212,7 @@ class DelayedShareFetch(Delayed):
 
     def __init__(
         self,
-        purgatory: ShareFetchPurgatory,
+        purgatory: FetchPurgatory,
         plan: ShareFetchPlan,
         respond: Callable[[list[ShareFetched]], Steps[Message]],
     ) -> None:
@@ -414,7 +411,7 @@ class DelayedShareFetch(Delayed):
             self._is_ready = True
             self._purgatory.ready(self)
 
-    def proceed(self) -> None:
+    def complete(self) -> None:
         """
         Look again now.
         """
@@ -446,54 +443,3 @@ def _let_go(selected: Sequence[_Selected]) -> None:
     """
     for one in selected:
         one.share_partition.end_fetch()
-
-
-class ShareFetchPurgatory:
-    """
-    All fetches of share groups that wait, those that look again, and what they share.
-    """
-
-    __slots__ = ("_is_scheduled", "_ready", "clock", "reads", "turns", "waiting")
-
-    def __init__(self, clock: ServerClock, reads: Executor, turns: Turns) -> None:
-        """
-        Args:
-            reads: threads that read what the page cache lacks.
-        """
-        self.clock = clock
-        self.reads = reads
-        self.turns = turns
-        self.waiting: set[DelayedShareFetch] = set()
-        self._ready: deque[DelayedShareFetch] = deque()
-        self._is_scheduled = False
-
-    def ready(self, fetch: DelayedShareFetch) -> None:
-        """
-        Let that fetch look again when this turn of the loop has ended, in the order of these calls.
-        """
-        self._ready.append(fetch)
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._proceed)
-
-    def wake_all(self) -> None:
-        """
-        The broker stops: each fetch gets what there is.
-        """
-        for fetch in tuple(self.waiting):
-            fetch.hurry()
-
-    def _proceed(self) -> None:
-        ready = self._ready
-        end = perf_counter() + TURN_S
-        for _ in range(len(ready)):
-            fetch = ready.popleft()
-            try:
-                fetch.proceed()
-            except Exception as error:  # whatever it is, the other fetches are answered
-                fetch.fail(error)
-            if perf_counter() >= end:
-                break
-        self._is_scheduled = bool(ready)
-        if ready:
-            asyncio.get_running_loop().call_soon(self._proceed)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from barnabas.protocol.errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
 from barnabas.server.config.share import SharePartitionOptions
-from barnabas.server.share.fetching import ShareFetchPurgatory
+from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.share.keys import SharePartitionKey
 from barnabas.server.share.offset_reset import first_offset, reads_files
 from barnabas.server.share.partition import SharePartition, persister_error
@@ -71,7 +71,7 @@ class SharePartitionManager:
         self._reads = reads
         self._background = background
         self._share_partitions: dict[SharePartitionKey, SharePartition] = {}
-        self.fetches = ShareFetchPurgatory(clock, reads, turns)
+        self.fetches = FetchPurgatory(clock, reads, turns)
         self.sessions = ShareSessions(
             options.group_share_max_share_sessions,
             metrics,

@@ -12,9 +12,7 @@ from uuid import UUID
 from barnabas.protocol.errors import (
     IllegalGeneration,
     KafkaError,
-    NonEmptyGroup,
     StaleMemberEpoch,
-    UnknownMemberId,
     UnsupportedVersion,
 )
 from barnabas.protocol.internal_topics.group_records import consumer as schemas
@@ -35,17 +33,12 @@ from barnabas.server.groups.consumer.records import (
     with_subscription,
 )
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern.epochs import (
-    DELETED_ASSIGNMENT_EPOCH,
-    FIRST_ASSIGNMENT_EPOCH,
-    FIRST_EPOCH,
-    OFFSETS_OF_MEMBERS_SINCE,
-)
+from barnabas.server.groups.modern.group import OFFSETS_OF_MEMBERS_SINCE, ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex, Subscriptions
 
 
-class ConsumerGroup:
+class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
     """
     A consumer group (Kafka's class of this name).
 
@@ -63,47 +56,24 @@ class ConsumerGroup:
     listed_protocol_type: Final = CONSUMER
 
     __slots__ = (
-        "assignment_epoch",
-        "assignment_timestamp_ms",
         "assignor_votes",
         "classic_protocols",
-        "group_epoch",
-        "group_id",
         "has_partition_metadata",
-        "is_deleted",
-        "largest_size",
-        "members",
-        "metadata_hash",
         "owners",
-        "refreshed_epoch",
         "static_members",
         "subscriptions",
-        "targets",
     )
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.group_epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = FIRST_ASSIGNMENT_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.members: dict[str, ConsumerGroupMember] = {}
-        self.largest_size = 0
+        super().__init__(group_id)
         self.static_members: dict[str, str] = {}
-        self.targets: dict[str, Target] = {}
         self.subscriptions = Subscriptions()
         self.owners: dict[UUID, dict[int, str]] = {}
         self.assignor_votes: Counter[str] = Counter()
         self.classic_protocols: Counter[str] = Counter()  # offered by how many members
         self.has_partition_metadata = False
-        self.is_deleted = False
-        self.refreshed_epoch: int | None = None
 
     # State
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
 
     @property
     def state_name(self) -> str:
@@ -117,19 +87,6 @@ class ConsumerGroup:
         if all(each.is_reconciled_to(self.assignment_epoch) for each in self.members.values()):
             return "Stable"
         return "Reconciling"
-
-    @property
-    def is_metadata_stale(self) -> bool:
-        """
-        Whether topics may have changed since the group looked at them last.
-        """
-        return self.refreshed_epoch is None or self.group_epoch < self.refreshed_epoch
-
-    def request_metadata_refresh(self) -> None:
-        """
-        Let the next heartbeat look at the topics: one of them has changed.
-        """
-        self.refreshed_epoch = None
 
     @property
     def preferred_assignor(self) -> str | None:
@@ -168,18 +125,6 @@ class ConsumerGroup:
             return None
         member_id = self.static_members.get(instance_id)
         return None if member_id is None else self.members[member_id]
-
-    def expect_member(self, member_id: str) -> ConsumerGroupMember:
-        """
-        The member with that id.
-
-        Raises:
-            UnknownMemberId: there is none.
-        """
-        member = self.members.get(member_id)
-        if member is None:
-            raise UnknownMemberId(f"Member {member_id} is not a member of group {self.group_id}.")
-        return member
 
     def is_taken(self, topic_id: UUID, partition: int) -> bool:
         """
@@ -224,12 +169,6 @@ class ConsumerGroup:
             return True
         count = self.classic_member_count
         return any(self.classic_protocols[name] == count for name in protocols)
-
-    def members_in_order(self) -> list[str]:
-        """
-        The ids of the members in the order of Kafka's ``TimelineHashMap``.
-        """
-        return timeline_order(self.members, self.largest_size)
 
     # Validation of requests
 
@@ -296,16 +235,6 @@ class ConsumerGroup:
         Do nothing: single offsets may always be deleted.
         """
 
-    def validate_delete(self) -> None:
-        """
-        See whether the group may be deleted.
-
-        Raises:
-            NonEmptyGroup: it has members.
-        """
-        if not self.is_empty:
-            raise NonEmptyGroup
-
     # Records
 
     def tombstones(self) -> list[ModernRecord]:
@@ -336,15 +265,6 @@ class ConsumerGroup:
             self.targets.pop(key.member_id, None)
         else:
             self.targets[key.member_id] = target_of(value)
-
-    def _apply_target_epoch(
-        self, _key: Any, value: schemas.ConsumerGroupTargetAssignmentMetadataValue | None
-    ) -> None:
-        if value is None:
-            self.assignment_epoch, self.assignment_timestamp_ms = DELETED_ASSIGNMENT_EPOCH, 0
-        else:
-            self.assignment_epoch = value.assignment_epoch
-            self.assignment_timestamp_ms = value.assignment_timestamp
 
     def _apply_regex(
         self,
@@ -400,8 +320,7 @@ class ConsumerGroup:
             self._uncount(before)
             if before.instance_id != member.instance_id:
                 self._release_instance(before)
-        self.members[member.member_id] = member
-        self.largest_size = max(self.largest_size, len(self.members))
+        self._keep(member.member_id, member)
         self.subscriptions.add(member)
         if member.server_assignor is not None:
             self.assignor_votes[member.server_assignor] += 1
@@ -443,17 +362,11 @@ class ConsumerGroup:
             if not owners:
                 self.owners.pop(topic_id, None)
 
-    def __repr__(self) -> str:
-        return (
-            f"<ConsumerGroup {self.group_id} {self.state_name} epoch {self.group_epoch}"
-            f" members {list(self.members)}>"
-        )
-
 
 _APPLY: Final[Mapping[Role, Callable[[ConsumerGroup, Any, Any], None]]] = {
     Role.EPOCH: ConsumerGroup._apply_epoch,
     Role.MEMBER: ConsumerGroup._apply_member,
-    Role.TARGET_EPOCH: ConsumerGroup._apply_target_epoch,
+    Role.TARGET_EPOCH: ConsumerGroup.apply_target_epoch,
     Role.TARGET: ConsumerGroup._apply_target,
     Role.CURRENT: ConsumerGroup._apply_current,
     Role.REGEX: ConsumerGroup._apply_regex,

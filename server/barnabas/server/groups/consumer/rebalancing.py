@@ -28,7 +28,6 @@ from barnabas.server.groups.consumer.records import (
     partition_metadata_tombstone,
 )
 from barnabas.server.groups.consumer.sessions import Sessions
-from barnabas.server.groups.modern.epochs import may_assign
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.target import Assignor, Change, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics
@@ -132,7 +131,8 @@ class Rebalancing:
         Raises:
             UnknownServerError: the assignor failed.
         """
-        if group.assignment_epoch >= epoch or not self._may_assign(group, now_ms):
+        interval_ms = self._config_of(group.group_id).consumer_assignment_interval_ms
+        if group.assignment_epoch >= epoch or not group.may_assign(interval_ms, now_ms):
             return self.last_target_of(group, change.member)
         made = new_target(
             group,
@@ -195,13 +195,6 @@ class Rebalancing:
             if not after.is_classic:
                 self._sessions.expect_revocation(group.group_id, after)
         return after
-
-    def _may_assign(self, group: ConsumerGroup, now_ms: int) -> bool:
-        """
-        Whether enough time has passed since the last assignment (KIP-1263).
-        """
-        interval_ms = self._config_of(group.group_id).consumer_assignment_interval_ms
-        return may_assign(group.assignment_timestamp_ms, interval_ms, now_ms)
 
     def _assignor_of(self, group: ConsumerGroup, change: Change[ConsumerGroupMember]) -> Assignor:
         votes = group.assignor_votes.copy()

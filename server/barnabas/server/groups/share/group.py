@@ -8,16 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.protocol.errors import GroupIdNotFound, NonEmptyGroup, UnknownMemberId
+from barnabas.protocol.errors import GroupIdNotFound
 from barnabas.protocol.internal_topics.group_records import share as schemas
 from barnabas.protocol.structs import replace
-from barnabas.server.groups.assignors.java_order.timeline import timeline_order
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern.epochs import (
-    DELETED_ASSIGNMENT_EPOCH,
-    FIRST_ASSIGNMENT_EPOCH,
-    FIRST_EPOCH,
-)
+from barnabas.server.groups.modern.group import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.subscriptions import Subscriptions
 from barnabas.server.groups.share.member import (
@@ -36,7 +31,7 @@ from barnabas.server.groups.share.records import (
 from barnabas.server.groups.share.state_partitions import NO_STATES, StatePartitions
 
 
-class ShareGroup:
+class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
     """
     A share group (Kafka's class of this name).
 
@@ -52,41 +47,18 @@ class ShareGroup:
     can_become_classic: Final = False
 
     __slots__ = (
-        "assignment_epoch",
-        "assignment_timestamp_ms",
-        "group_epoch",
-        "group_id",
         "initializing_since_ms",
-        "is_deleted",
-        "largest_size",
-        "members",
-        "metadata_hash",
-        "refreshed_epoch",
         "states",
         "subscriptions",
-        "targets",
     )
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.group_epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = FIRST_ASSIGNMENT_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.members: dict[str, ShareGroupMember] = {}
-        self.largest_size = 0
-        self.targets: dict[str, Partitions] = {}
+        super().__init__(group_id)
         self.subscriptions = Subscriptions()
         self.states: StatePartitions | None = None
         self.initializing_since_ms: int | None = None
-        self.is_deleted = False
-        self.refreshed_epoch: int | None = None
 
     # State
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
 
     @property
     def state_name(self) -> str:
@@ -94,19 +66,6 @@ class ShareGroup:
         The state, as ``maybeUpdateGroupState`` of Kafka's class computes it.
         """
         return "Stable" if self.members else "Empty"
-
-    @property
-    def is_metadata_stale(self) -> bool:
-        """
-        Whether topics may have changed since the group looked at them last.
-        """
-        return self.refreshed_epoch is None or self.group_epoch < self.refreshed_epoch
-
-    def request_metadata_refresh(self) -> None:
-        """
-        Let the next heartbeat look at the topics: one of them has changed.
-        """
-        self.refreshed_epoch = None
 
     @property
     def subscribed_topics(self) -> set[str]:
@@ -143,18 +102,6 @@ class ShareGroup:
             for topic_id, topic in self.known_states.initialized.items()
         )
 
-    def expect_member(self, member_id: str) -> ShareGroupMember:
-        """
-        The member with that id.
-
-        Raises:
-            UnknownMemberId: there is none.
-        """
-        member = self.members.get(member_id)
-        if member is None:
-            raise UnknownMemberId(f"Member {member_id} is not a member of group {self.group_id}.")
-        return member
-
     # Validation of requests
 
     def validate_commit(
@@ -186,16 +133,6 @@ class ShareGroup:
         """
         raise self._no_offsets()
 
-    def validate_delete(self) -> None:
-        """
-        See whether the group may be deleted.
-
-        Raises:
-            NonEmptyGroup: it has members.
-        """
-        if not self.is_empty:
-            raise NonEmptyGroup("The group is not empty.")
-
     def _no_offsets(self) -> GroupIdNotFound:
         return GroupIdNotFound(f"Group {self.group_id} is not a consumer group.")
 
@@ -205,7 +142,7 @@ class ShareGroup:
         """
         The records that delete the group, in Kafka's order.
         """
-        return group_tombstones(self.group_id, timeline_order(self.members, self.largest_size))
+        return group_tombstones(self.group_id, self.members_in_order())
 
     def apply(self, record: ModernRecord) -> None:
         """
@@ -262,15 +199,6 @@ class ShareGroup:
         else:
             self.targets[key.member_id] = partitions_of(value.topic_partitions)
 
-    def _apply_target_epoch(
-        self, _key: Any, value: schemas.ShareGroupTargetAssignmentMetadataValue | None
-    ) -> None:
-        if value is None:
-            self.assignment_epoch, self.assignment_timestamp_ms = DELETED_ASSIGNMENT_EPOCH, 0
-        else:
-            self.assignment_epoch = value.assignment_epoch
-            self.assignment_timestamp_ms = value.assignment_timestamp
-
     def _apply_states(
         self, _key: Any, value: schemas.ShareGroupStatePartitionMetadataValue | None
     ) -> None:
@@ -281,21 +209,14 @@ class ShareGroup:
         before = self.members.get(member.member_id)
         if before is not None:
             self.subscriptions.remove(before)
-        self.members[member.member_id] = member
-        self.largest_size = max(self.largest_size, len(self.members))
+        self._keep(member.member_id, member)
         self.subscriptions.add(member)
-
-    def __repr__(self) -> str:
-        return (
-            f"<ShareGroup {self.group_id} {self.state_name} epoch {self.group_epoch}"
-            f" members {list(self.members)}>"
-        )
 
 
 _APPLY: Final[Mapping[Role, Callable[[ShareGroup, Any, Any], None]]] = {
     Role.EPOCH: ShareGroup._apply_epoch,
     Role.MEMBER: ShareGroup._apply_member,
-    Role.TARGET_EPOCH: ShareGroup._apply_target_epoch,
+    Role.TARGET_EPOCH: ShareGroup.apply_target_epoch,
     Role.TARGET: ShareGroup._apply_target,
     Role.CURRENT: ShareGroup._apply_current,
     Role.OTHER: ShareGroup._apply_states,

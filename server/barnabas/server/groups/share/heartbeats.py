@@ -34,7 +34,6 @@ from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.assignors import simple_assignor
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.epochs import may_assign
 from barnabas.server.groups.modern.java_text import is_blank
 from barnabas.server.groups.modern.subscriptions import Subscriptions
 from barnabas.server.groups.modern.target import Assignor, Change, new_target
@@ -209,7 +208,8 @@ class ShareHeartbeats:
             UnknownServerError: the assignor failed.
         """
         member_id = change.member.member_id
-        if group.assignment_epoch >= epoch or not self._may_assign(group, now_ms):
+        interval_ms = self._config_of(group.group_id).share_assignment_interval_ms
+        if group.assignment_epoch >= epoch or not group.may_assign(interval_ms, now_ms):
             return group.assignment_epoch, group.targets.get(member_id, {})
         initialized = group.known_states.initialized
         made = new_target(
@@ -224,10 +224,6 @@ class ShareHeartbeats:
         )
         records += made.records
         return epoch, made.of_member
-
-    def _may_assign(self, group: ShareGroup, now_ms: int) -> bool:
-        interval_ms = self._config_of(group.group_id).share_assignment_interval_ms
-        return may_assign(group.assignment_timestamp_ms, interval_ms, now_ms)
 
     def _reconciled(
         self, member: ShareGroupMember, epoch: int, target: Partitions, *, has_changed: bool

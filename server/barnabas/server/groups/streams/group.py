@@ -9,22 +9,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from barnabas.protocol.errors import (
-    NonEmptyGroup,
     StaleMemberEpoch,
-    UnknownMemberId,
     UnsupportedVersion,
 )
 from barnabas.protocol.internal_topics.group_records import streams as schemas
 from barnabas.protocol.structs import replace
-from barnabas.server.groups.assignors.java_order.timeline import timeline_order
 from barnabas.server.groups.assignors.tasks import NO_TASKS, TasksTuple
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern.epochs import (
-    DELETED_ASSIGNMENT_EPOCH,
-    FIRST_ASSIGNMENT_EPOCH,
-    FIRST_EPOCH,
-    OFFSETS_OF_MEMBERS_SINCE,
-)
+from barnabas.server.groups.modern.group import OFFSETS_OF_MEMBERS_SINCE, ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.streams.configured_topology import ConfiguredTopology
 from barnabas.server.groups.streams.member import LEAVING, NO_ASSIGNED_TASKS, StreamsGroupMember
@@ -44,7 +36,7 @@ The epoch of a topology whose topics are not there.
 """
 
 
-class StreamsGroup:
+class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
     """
     A streams group (Kafka's class of this name).
 
@@ -63,48 +55,25 @@ class StreamsGroup:
 
     __slots__ = (
         "assignment_configs",
-        "assignment_epoch",
-        "assignment_timestamp_ms",
         "configured_topology",
         "endpoint_information_epoch",
-        "group_epoch",
-        "group_id",
-        "is_deleted",
-        "largest_size",
-        "members",
-        "metadata_hash",
         "owners",
-        "refreshed_epoch",
         "shutdown_requested_by",
-        "targets",
         "topology",
         "validated_topology_epoch",
     )
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.group_epoch = FIRST_EPOCH
-        self.metadata_hash = 0
+        super().__init__(group_id)
         self.validated_topology_epoch = 0
         self.assignment_configs: Mapping[str, str] = {}
-        self.assignment_epoch = FIRST_ASSIGNMENT_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.members: dict[str, StreamsGroupMember] = {}
-        self.largest_size = 0
-        self.targets: dict[str, TasksTuple] = {}
         self.owners = TaskOwners()
         self.topology: StreamsTopology | None = None
-        self.is_deleted = False
         self.configured_topology: ConfiguredTopology | None = None
-        self.refreshed_epoch: int | None = None
         self.shutdown_requested_by: str | None = None
         self.endpoint_information_epoch = 0
 
     # State
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
 
     @property
     def state_name(self) -> str:
@@ -120,19 +89,6 @@ class StreamsGroup:
         if all(each.is_reconciled_to(self.assignment_epoch) for each in self.members.values()):
             return "Stable"
         return "Reconciling"
-
-    @property
-    def is_metadata_stale(self) -> bool:
-        """
-        Whether topics may have changed since the group looked at them last.
-        """
-        return self.refreshed_epoch is None or self.group_epoch < self.refreshed_epoch
-
-    def request_metadata_refresh(self) -> None:
-        """
-        Let the next heartbeat look at the topics: one of them has changed.
-        """
-        self.refreshed_epoch = None
 
     def request_shutdown(self, member_id: str) -> None:
         """
@@ -154,18 +110,6 @@ class StreamsGroup:
         """
         return self.targets.get(member_id, NO_TASKS)
 
-    def expect_member(self, member_id: str) -> StreamsGroupMember:
-        """
-        The member with that id.
-
-        Raises:
-            UnknownMemberId: there is none.
-        """
-        member = self.members.get(member_id)
-        if member is None:
-            raise UnknownMemberId(f"Member {member_id} is not a member of group {self.group_id}.")
-        return member
-
     @property
     def subscribed_topics(self) -> frozenset[str]:
         """
@@ -182,12 +126,6 @@ class StreamsGroup:
             and self.topology is not None
             and topic in self.topology.source_topics
         )
-
-    def members_in_order(self) -> list[str]:
-        """
-        The ids of the members in the order of Kafka's ``TimelineHashMap``.
-        """
-        return timeline_order(self.members, self.largest_size)
 
     # Validation of requests
 
@@ -254,16 +192,6 @@ class StreamsGroup:
         Do nothing: single offsets may always be deleted.
         """
 
-    def validate_delete(self) -> None:
-        """
-        See whether the group may be deleted.
-
-        Raises:
-            NonEmptyGroup: it has members.
-        """
-        if not self.is_empty:
-            raise NonEmptyGroup
-
     # Records
 
     def tombstones(self) -> list[ModernRecord]:
@@ -299,15 +227,6 @@ class StreamsGroup:
             self.targets.pop(key.member_id, None)
         else:
             self.targets[key.member_id] = target_of(value)
-
-    def _apply_target_epoch(
-        self, _key: Any, value: schemas.StreamsGroupTargetAssignmentMetadataValue | None
-    ) -> None:
-        if value is None:
-            self.assignment_epoch, self.assignment_timestamp_ms = DELETED_ASSIGNMENT_EPOCH, 0
-        else:
-            self.assignment_epoch = value.assignment_epoch
-            self.assignment_timestamp_ms = value.assignment_timestamp
 
     def _apply_member(
         self,
@@ -345,8 +264,7 @@ class StreamsGroup:
         before = self.members.get(member.member_id)
         if before is not None:
             self.owners.remove(before)
-        self.members[member.member_id] = member
-        self.largest_size = max(self.largest_size, len(self.members))
+        self._keep(member.member_id, member)
         self.owners.add(member)
 
     def _remove(self, member: StreamsGroupMember) -> None:
@@ -355,17 +273,11 @@ class StreamsGroup:
         if not self.members:
             self.shutdown_requested_by = None
 
-    def __repr__(self) -> str:
-        return (
-            f"<StreamsGroup {self.group_id} {self.state_name} epoch {self.group_epoch}"
-            f" members {list(self.members)}>"
-        )
-
 
 _APPLY: Final[Mapping[Role, Callable[[StreamsGroup, Any, Any], None]]] = {
     Role.EPOCH: StreamsGroup._apply_epoch,
     Role.MEMBER: StreamsGroup._apply_member,
-    Role.TARGET_EPOCH: StreamsGroup._apply_target_epoch,
+    Role.TARGET_EPOCH: StreamsGroup.apply_target_epoch,
     Role.TARGET: StreamsGroup._apply_target,
     Role.CURRENT: StreamsGroup._apply_current,
     Role.TOPOLOGY: StreamsGroup._apply_topology,

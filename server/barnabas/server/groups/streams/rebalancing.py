@@ -20,7 +20,6 @@ from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResul
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.assignors.tasks import NO_TASKS, TasksTuple
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.epochs import may_assign
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import GroupResult, Record
@@ -194,7 +193,7 @@ class Rebalancing:
 
     def _may_assign(self, group: StreamsGroup, now_ms: int) -> bool:
         interval_ms = self._config_of(group.group_id).streams_assignment_interval_ms
-        return may_assign(group.assignment_timestamp_ms, interval_ms, now_ms)
+        return group.may_assign(interval_ms, now_ms)
 
     def _delay_is_over(self, group_id: str, now_ms: int) -> GroupResult:
         """

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.join_group import (
     JoinGroupRequest,
@@ -180,6 +180,11 @@ class Coordination:
 
         if not changes.records:
             settle(None)
+            return
+        try:
+            self.state.check_room(changes.records)
+        except KafkaError as error:
+            settle(error.code)
             return
         if self.append_error is not None:
             settle(self.append_error)

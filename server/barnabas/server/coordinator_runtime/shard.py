@@ -46,6 +46,14 @@ class StateMachine(Playback, Protocol):
         The key and the value of a record.
         """
 
+    def check_room(self, records: Sequence[Any]) -> None:
+        """
+        See whether records may be added to those that are kept in memory.
+
+        Raises:
+            KafkaError: they may not.
+        """
+
     def apply(self, record: Any, record_offset: int, producer_id: int) -> None:
         """
         Apply a record that is in the log.
@@ -231,7 +239,11 @@ class CoordinatorShard(Generic[S]):
     def _append(self, result: CoordinatorResult[Any]) -> int:
         """
         Append the records and apply them; return the offset after the last one.
+
+        Raises:
+            KafkaError: they were refused, all of them.
         """
+        self._state.check_room(result.records)
         now_ms = self._clock.now_ms()
         pairs = result.encoded or map(self._state.encode, result.records)
         encoded = [SimpleRecord(now_ms, key, value) for key, value in pairs]

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -369,7 +370,9 @@ class GroupCoordinator:
         result, response = heartbeats.heartbeat(request, caller, self._clock.now_ms())
         if not result.records:
             return response
-        return _when_written(shard, result, lambda: response, ConsumerGroupHeartbeatResponse)
+        return _when_written(
+            shard, result, request, lambda: response, ConsumerGroupHeartbeatResponse
+        )
 
     def streams_heartbeat(
         self,
@@ -401,7 +404,7 @@ class GroupCoordinator:
 
         if not result.records:
             return answer()
-        return _when_written(shard, result, answer, StreamsGroupHeartbeatResponse)
+        return _when_written(shard, result, request, answer, StreamsGroupHeartbeatResponse)
 
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, caller: Caller
@@ -419,19 +422,14 @@ class GroupCoordinator:
         result, response, wanted = heartbeats.heartbeat(request, caller, self._clock.now_ms())
         if not result.records:
             return response
-        delayed = Delayed()
 
-        def appended(error: ErrorCode | None) -> None:
-            if error is not None:
-                delayed.answer(ShareGroupHeartbeatResponse(error_code=error))
-                return
-            delayed.answer(response)
+        def answer() -> ShareGroupHeartbeatResponse:
             if wanted is not None:
                 name = f"initialize states of {request.group_id}"
                 self._background.spawn(name, self.share_states.initialize(wanted))
+            return response
 
-        shard.write(result, appended)
-        return delayed
+        return _when_written(shard, result, request, answer, ShareGroupHeartbeatResponse)
 
     # Offsets
 
@@ -638,6 +636,9 @@ class GroupCoordinator:
 def _when_written(
     shard: GroupShard,
     result: GroupResult,
+    request: ConsumerGroupHeartbeatRequest
+    | ShareGroupHeartbeatRequest
+    | StreamsGroupHeartbeatRequest,
     answer: Callable[[], Message],
     refusal: Callable[..., Message],
 ) -> Delayed:
@@ -651,7 +652,12 @@ def _when_written(
     delayed = Delayed()
 
     def appended(error: ErrorCode | None) -> None:
-        delayed.answer(answer() if error is None else refusal(error_code=error))
+        if error is None:
+            delayed.answer(answer())
+            return
+        with suppress(KafkaError):  # the shard has resigned, and has no timeouts any more
+            shard.state.forget_stranger(request.group_id, request.member_id)
+        delayed.answer(refusal(error_code=error))
 
     shard.write(result, appended)
     return delayed

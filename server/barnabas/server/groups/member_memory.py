@@ -7,7 +7,12 @@ has left. Without a limit one client could fill the memory of the broker with me
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
+
+from barnabas.protocol.codec.schema import fields
+from barnabas.protocol.errors import CoordinatorNotAvailable
+from barnabas.server.groups.modern.records import ModernRecord, Role
 
 MOST_BYTES: Final = 128 * 1024 * 1024
 
@@ -53,3 +58,77 @@ class MemberMemory:
         Count *size* bytes.
         """
         return Held(self, size)
+
+
+HELD_ROLES: Final = frozenset({Role.MEMBER, Role.REGEX, Role.TOPOLOGY})
+"""
+The records with which clients of the later protocols can fill the memory. The number of partitions
+bounds the others.
+"""
+RECORD_BYTES: Final = 2000
+"""
+The memory of a member with its timers and its assignment, without what its client names.
+"""
+OBJECT_BYTES: Final = 56
+
+
+class HeldRecords:
+    """
+    The memory of the members, patterns and topologies in the groups of one partition that use the
+    later protocols. Those that were read from the log do not count, as classic members do not.
+    """
+
+    __slots__ = ("_held", "_memory")
+
+    def __init__(self, memory: MemberMemory) -> None:
+        self._memory = memory
+        self._held: dict[Any, Held] = {}
+
+    def check_room(self, records: Iterable[Any]) -> None:
+        """
+        See whether there is room for records. Those that need no more than the ones that they
+        replace always have it.
+
+        Raises:
+            CoordinatorNotAvailable: there is none.
+        """
+        more = 0
+        for record in records:
+            if isinstance(record, ModernRecord) and record.role in HELD_ROLES:
+                held = self._held.get(record.key)
+                more += _bytes_of(record) - (0 if held is None else held.size)
+        if not self._memory.has_room(more):
+            raise CoordinatorNotAvailable("Members of groups have taken all the memory for them.")
+
+    def apply(self, record: ModernRecord) -> None:
+        """
+        Count a record, or count it no more.
+        """
+        if record.role not in HELD_ROLES:
+            return
+        if record.value is None:
+            self._held.pop(record.key, None)
+        else:
+            self._held[record.key] = self._memory.hold(_bytes_of(record))
+
+
+def _bytes_of(record: ModernRecord) -> int:
+    """
+    About the memory that a record takes once it is applied, in bytes.
+    """
+    if record.value is None:
+        return 0
+    return RECORD_BYTES + _size(record.key) + _size(record.value)
+
+
+def _size(value: Any) -> int:
+    match value:
+        case None | int():
+            return 0
+        case str() | bytes():
+            return OBJECT_BYTES + len(value)
+        case list():
+            return OBJECT_BYTES + sum(map(_size, value))
+        case _:
+            parts = (getattr(value, field.name) for field in fields(type(value)))
+            return OBJECT_BYTES + sum(map(_size, parts))

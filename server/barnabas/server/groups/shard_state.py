@@ -5,6 +5,7 @@ The state of one partition of ``__consumer_offsets``.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
@@ -25,7 +26,7 @@ from barnabas.server.groups.classic_protocol import ClassicProtocol
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.protocol import ConsumerProtocol
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.member_memory import MemberMemory
+from barnabas.server.groups.member_memory import HeldRecords, MemberMemory
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
@@ -43,6 +44,7 @@ from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.heartbeats import ShareHeartbeats
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.groups.streams.protocol import StreamsProtocol
+from barnabas.server.groups.timeouts import Timeout
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +83,7 @@ class ShardState:
         self._options = options
         self._executor = executor
         self._topics = topics
+        self._held = HeldRecords(memory)
         self._is_loaded = False
         self.groups = Groups()
         self.offsets = OffsetStore()
@@ -116,6 +119,25 @@ class ShardState:
         """
         return encode_record(record)
 
+    def check_room(self, records: Sequence[Record]) -> None:
+        """
+        See whether the broker has memory for what clients want it to keep.
+
+        Raises:
+            CoordinatorNotAvailable: it has not.
+        """
+        self._held.check_room(records)
+
+    def forget_stranger(self, group_id: str, member_id: str) -> None:
+        """
+        End the timeouts that a heartbeat has begun whose records were refused, unless the sender is
+        a member all the same.
+        """
+        group = self.groups.get(group_id)
+        if group is None or member_id not in group.members:
+            for timeout in (Timeout.SESSION, Timeout.REBALANCE):
+                self._timers.cancel((timeout, group_id, member_id))
+
     def apply(self, record: Record, record_offset: int, producer_id: int) -> None:
         """
         Apply a record that is in the log.
@@ -132,8 +154,10 @@ class ShardState:
                 self.groups.apply_classic(record)
             case ModernRecord():
                 self.groups.apply_modern(record)
-                if self._is_loaded and record.role in _ROLES_OF_SUBSCRIPTIONS:
-                    self._follow_topics(record.group_id)
+                if self._is_loaded:
+                    self._held.apply(record)
+                    if record.role in _ROLES_OF_SUBSCRIPTIONS:
+                        self._follow_topics(record.group_id)
 
     def replay(self, batch: RecordBatch) -> None:
         """

@@ -44,6 +44,11 @@ class TransactionalIds:
     def __init__(self) -> None:
         self.transactions: dict[str, Transaction] = {}
 
+    def check_room(self, records: Sequence[TransactionRecord]) -> None:
+        """
+        Do nothing: ``transactional.id.expiration.ms`` bounds how long ids stay.
+        """
+
     @staticmethod
     def encode(record: TransactionRecord) -> EncodedRecord:
         """

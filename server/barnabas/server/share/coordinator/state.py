@@ -87,6 +87,11 @@ class ShareCoordinatorState:
         self.known: dict[SharePartitionKey, KnownState] = {}
         self._last_tombstone_offset = NO_OFFSET
 
+    def check_room(self, records: Sequence[object]) -> None:
+        """
+        Do nothing: there is one state for each partition of a share group.
+        """
+
     # Requests
 
     def initialize(

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 class Coordinators:
     """
-    The group coordinator, the share coordinator, those who ask it, the transaction coordinator, and
-    its writer of markers.
+    The coordinators of groups, of share states and of transactions, the share-partition manager,
+    and the writer of transaction markers.
 
     Invariants:
 

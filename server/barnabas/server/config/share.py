@@ -128,7 +128,7 @@ class ShareCoordinatorOptions(Options):
     )
     share_coordinator_cold_partition_snapshot_interval_ms: Int = option(
         5 * MINUTES,
-        "The interval at which states that have not changed are written anew, and their age then.",
+        "The interval of a search for states of that age or older, which get a new snapshot.",
         at_least=1,
         internal=True,
     )

@@ -25,7 +25,7 @@ from barnabas.server.scheduling.turns import Steps, finished
 
 class ClassicProtocol:
     """
-    Hands the requests of classic members to those who know the type of their group.
+    Hands the requests of classic members to the class that handles groups of that type.
     """
 
     def __init__(

@@ -4,9 +4,9 @@ one node, always this one.
 
 The first question for a group creates ``__consumer_offsets``, for a transactional id
 ``__transaction_state``, and for a share-partition ``__share_group_state``, as in Kafka, which
-answers COORDINATOR_NOT_AVAILABLE until the topic is there; here the answer waits for it, and so do
-those to everybody who asks meanwhile: a client that is sent to a coordinator which does not know
-yet that it is one may tell its user.
+answers COORDINATOR_NOT_AVAILABLE until the topic is there. Here the answer waits for the topic, and
+so do the answers to other clients: a coordinator that has not opened its partition yet would refuse
+their requests, and some clients report that to their users.
 
 Keys that the client may not describe, or that no share-partition has, are refused, and create no
 topic.

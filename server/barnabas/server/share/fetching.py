@@ -377,7 +377,7 @@ class DelayedShareFetch(Delayed):
             return
         if self._timer is None:
             self._begin_to_wait()
-            # What came before the watches were set has told nobody.
+            # No watch has seen records that were appended before the watches were set.
             self.attempt()
         elif self._has_news or self._is_last:
             self.attempt()

@@ -15,7 +15,7 @@ TopicPartitions: TypeAlias = Mapping[UUID, Collection[int]]
 
 class ShareGroups(Protocol):
     """
-    The share groups of a broker, as those see them who keep their states.
+    The share groups of a broker, as the share coordinator and share-partitions use them.
 
     A group has its partitions in its record of state partitions (Kafka's
     ``ShareGroupStatePartitionMetadata``): some are being initialized, some are initialized, and

@@ -104,13 +104,13 @@ class SharePartitionManager:
 
     def get(self, group_id: str, topic_id: UUID, index: int) -> SharePartition | None:
         """
-        The share-partition that somebody has fetched before.
+        The share-partition; None if no member has fetched it since the broker started.
         """
         return self._share_partitions.get(SharePartitionKey(group_id, topic_id, index))
 
     def get_or_load(self, group_id: str, partition: Partition) -> SharePartition:
         """
-        The share-partition, which is loaded unless somebody has fetched it before.
+        The share-partition. The first fetch of it loads its state.
         """
         key = SharePartitionKey(group_id, partition.topic_id, partition.index)
         known = self._share_partitions.get(key)

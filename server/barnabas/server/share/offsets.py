@@ -1,7 +1,7 @@
 """
 The offsets of share groups, described, altered and deleted (Kafka ``GroupCoordinatorService``).
 
-They are in the states that the share coordinator keeps. Altering one begins its state anew.
+They are in the states that the share coordinator keeps. Altering one initializes the state again.
 """
 
 from __future__ import annotations

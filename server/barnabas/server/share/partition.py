@@ -1,6 +1,6 @@
 """
 A share-partition as the server sees it: a window on a partition, the locks that end in it, and
-those who wait for something to acquire.
+the fetches that wait for records to acquire.
 
 ::
 
@@ -56,7 +56,7 @@ _COORDINATOR_ERRORS: Final = frozenset(
 _FENCED: Final = frozenset({ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH})
 _FATAL: Final = (NotLeaderOrFollower, GroupIdNotFound, UnknownTopicOrPartition)
 """
-The errors after which a share-partition has to be read anew.
+The errors after which the state of a share-partition has to be read again.
 """
 
 
@@ -96,7 +96,7 @@ class SharePartition:
     ) -> None:
         """
         Args:
-            fenced: is told that this has to be read anew.
+            fenced: called when the state has to be read again, with the error.
         """
         self.key = key
         self.partition = partition
@@ -140,7 +140,7 @@ class SharePartition:
 
     def notify(self) -> None:
         """
-        Let those who wait look again.
+        Let the waiting fetches look again.
         """
         for waiter in tuple(self.waiters):
             waiter.wake()

@@ -75,8 +75,7 @@ def fetched_batches(
     records: FileSlice, *, last_known: int, most: int, nowait: bool = False
 ) -> list[FetchedBatch]:
     """
-    The whole batches of a slice, as far as somebody needs them who takes *most* offsets behind
-    *last_known*.
+    The whole batches of a slice, up to the one with the offset *most* behind *last_known*.
 
     Raises:
         CorruptRecord: there is no batch where one should begin.

@@ -1,9 +1,9 @@
 """
-Who of the subscribers of a topic gets a partition next, and who gives one away (Kafka's
+The balancer finds the subscriber of a topic that gets the next partition, or loses one (Kafka's
 ``UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer``).
 
 The subscribers are sorted by what they have. The least loaded range grows from the left: its
-members get a partition each in turn, then its level rises by one, and those who have as many are
+members get a partition each in turn, then its level rises by one, and members that have as many are
 part of it. The most loaded range grows from the right, and its level falls. Members that have
 nothing to give leave it.
 """

@@ -44,7 +44,7 @@ def assign(
 
 class _Topic:
     """
-    A topic that somebody subscribes to.
+    A topic that at least one member subscribes to.
     """
 
     __slots__ = ("estimated_size", "id", "owners", "subscribers")

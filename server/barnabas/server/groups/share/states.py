@@ -41,7 +41,7 @@ The start offset of a state whose group has not begun yet.
 
 class ShareGroupStates:
     """
-    The share groups of this broker, for those who keep their states (``ShareGroups``).
+    The share groups of this broker, for the share coordinator (implements ``ShareGroups``).
 
     Used on the event loop's thread only.
     """

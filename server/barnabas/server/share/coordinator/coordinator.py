@@ -1,6 +1,6 @@
 """
 The share coordinator of a broker: the states of all share-partitions (Kafka
-``ShareCoordinatorService``), and the way to it for those who serve them (``Persister``).
+``ShareCoordinatorService``), and the way to it for share-partitions (``Persister``).
 
 In Kafka the leader of a partition asks the share coordinator over the wire. Here both are in one
 process, and the records are the same.
@@ -122,7 +122,7 @@ class ShareCoordinator:
 
     def start(self) -> None:
         """
-        Take requests, write old states anew and delete records that no state needs.
+        Take requests, write new snapshots of old states, and delete records that no state needs.
         """
         self.shards.start()
         options = self._options
@@ -242,7 +242,7 @@ class ShareCoordinator:
 
     def snapshot_cold(self) -> None:
         """
-        Write states anew that have not changed for long, so that older records can go.
+        Write new snapshots of states that have not changed for long, so that older records can go.
         """
         interval_ms = self._options.share_coordinator_cold_partition_snapshot_interval_ms
         for shard in self.shards:

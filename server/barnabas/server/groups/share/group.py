@@ -38,6 +38,8 @@ class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
     Invariants:
 
     1. Only ``apply`` changes what its records say.
+    2. ``all_initialized_at`` and the answer of ``has_unassigned_partitions`` are kept until the
+       next record.
 
     Used on the event loop's thread only.
     """
@@ -47,6 +49,8 @@ class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
     can_become_classic: Final = False
 
     __slots__ = (
+        "_has_unassigned_partitions",
+        "all_initialized_at",
         "initializing_since_ms",
         "states",
         "subscriptions",
@@ -57,6 +61,9 @@ class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
         self.subscriptions = Subscriptions()
         self.states: StatePartitions | None = None
         self.initializing_since_ms: int | None = None
+        self.all_initialized_at: int | None = None
+        """The version of the metadata with which every subscribed partition has its state."""
+        self._has_unassigned_partitions: bool | None = None
 
     # State
 
@@ -93,6 +100,11 @@ class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
         Whether members subscribe to a topic whose initialized partitions are not all assigned
         (Kafka's ``initializedAssignmentPending``).
         """
+        if self._has_unassigned_partitions is None:
+            self._has_unassigned_partitions = self._find_unassigned_partitions()
+        return self._has_unassigned_partitions
+
+    def _find_unassigned_partitions(self) -> bool:
         assigned: dict[UUID, set[int]] = {}
         for target in self.targets.values():
             for topic_id, partitions in target.items():
@@ -149,6 +161,8 @@ class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
         Apply a record, or a tombstone. A tombstone of what does not exist has no effect.
         """
         _APPLY[record.role](self, record.key, record.value)
+        self._has_unassigned_partitions = None
+        self.all_initialized_at = None
 
     def _apply_epoch(self, _key: Any, value: schemas.ShareGroupMetadataValue | None) -> None:
         if value is None:

@@ -259,6 +259,9 @@ class ShareHeartbeats:
         The states that the subscribed topics lack; those that are being initialized for too long
         are tried again.
         """
+        version = self._topics.topics.version
+        if group.all_initialized_at == version and not records:
+            return None
         states = group.known_states
         since_ms = group.initializing_since_ms
         if since_ms is None:
@@ -276,6 +279,8 @@ class ShareHeartbeats:
             if partitions:
                 missing[topic.id] = TopicStates(name, partitions)
         if not missing:
+            if not records and not states.initializing:
+                group.all_initialized_at = version
             return None
         begun = states.beginning(missing)
         records.append(share_records.state_partitions_record(group.group_id, begun))

@@ -211,6 +211,27 @@ def test_states_that_failed_are_asked_for_with_the_next_heartbeat() -> None:
     assert 2 == len(c.asked)
 
 
+def test_states_of_a_further_topic_that_failed_are_asked_for_again() -> None:
+    """
+    The group had all states before, with the same topics in the cluster.
+    """
+    c = ShareCoordination()
+    c.create("t", 1)
+    other = c.create("u", 1)
+    c.enter("a", ["t"])
+    c.settle("a")
+    c.is_slow_to_initialize = True
+    c.beat("a", c.member("a").member_epoch, topics=["t", "u"])
+    c.change_states(c.shares.known_states.failed(c.asked[-1].topics))
+    asked = len(c.asked)
+
+    c.again("a")
+    c.again("a")
+
+    assert asked < len(c.asked)
+    assert {other} == set(c.asked[-1].topics)
+
+
 # Leaving
 
 

@@ -1,5 +1,5 @@
 """
-The memory that it takes to compress a batch again.
+What records look like in a batch that is compressed again, and the memory that this takes.
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ import pytest
 
 from barnabas.protocol.compression import CompressionType, decompress
 from barnabas.protocol.records.batch import build_batch, read_batch, seal_batch
-from barnabas.protocol.records.record import SimpleRecord
+from barnabas.protocol.records.record import Header, Record, SimpleRecord, encode_records
+from barnabas.protocol.records.scan import WINDOW_BYTES
 from barnabas.storage.log.batch_rebuild import rebuild_batch
 from tests.support.bombs import memory_below
 from tests.support.limits import stated
+from tests.support.random_logs import strange_record
 
 COUNT = 50_000
+NOW = 1_700_000_000_000
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
@@ -57,3 +60,64 @@ def test_records_that_are_renumbered_take_no_memory_one_by_one() -> None:
 
     offsets = [record.offset for record in read_batch(memoryview(rebuilt)).records()]
     assert list(range(COUNT)) == offsets
+
+
+def rebuilt_payload(payload: bytes | bytearray, count: int) -> bytes:
+    """
+    The records of a batch with *payload* that was compressed, after it was rebuilt without.
+    """
+    data = seal_batch(
+        payload,
+        count,
+        base_offset=0,
+        last_offset_delta=count - 1,
+        base_timestamp=NOW,
+        max_timestamp=NOW,
+        compression=CompressionType.ZSTD,
+    )
+    batch = read_batch(memoryview(data))
+    assert not batch.scan().malformed
+    rebuilt = rebuild_batch(batch, batch.scan(), codec=CompressionType.NONE, level=None)
+    return bytes(read_batch(memoryview(rebuilt)).payload)
+
+
+@pytest.mark.parametrize("how", [0, 1, 2])
+@pytest.mark.parametrize("before", [0, 1, 9, 30])
+def test_records_are_written_as_kafka_writes_them(how: int, before: int) -> None:
+    """
+    Attributes mean nothing and become 0, numbers become as short as can be.
+
+    The record with them is also behind one that is larger than what is looked at together.
+    """
+    records = [Record(at, NOW, b"key", b"v" * (at % 20)) for at in range(before + 2)]
+    if before:
+        records[0] = Record(0, NOW, b"key", bytes(2 * WINDOW_BYTES))
+    regular = bytes(encode_records(records, 0, NOW))
+    start = len(encode_records(records[:before], 0, NOW))
+    strange = regular[:start] + bytes(strange_record(bytearray(regular[start:]), how))
+    assert regular != strange
+
+    assert regular == rebuilt_payload(strange, len(records))
+
+
+def test_a_length_below_minus_one_becomes_minus_one() -> None:
+    payload = bytearray(encode_records([Record(0, NOW, None, None)], 0, NOW))
+    payload[4:6] = b"\x05\x0b"
+
+    assert bytes.fromhex("0c 00 00 00 01 01 00") == rebuilt_payload(payload, 1)
+
+
+def test_bytes_in_the_name_of_a_header_that_are_no_text_are_replaced() -> None:
+    record = Record(0, NOW, b"k", b"v", (Header("??", b"x"),))
+    payload = bytearray(encode_records([record], 0, NOW)).replace(b"??", b"\xff?")
+
+    expected = encode_records([record._replace(headers=(Header("\ufffd?", b"x"),))], 0, NOW)
+    assert expected == rebuilt_payload(payload, 1)
+
+
+@pytest.mark.parametrize("size", [WINDOW_BYTES - 30, WINDOW_BYTES, 3 * WINDOW_BYTES + 1])
+def test_records_of_any_size_are_kept_as_they_are(size: int) -> None:
+    records = [Record(at, NOW, b"key", b"v" * (size if at == 2 else 9)) for at in range(5)]
+    payload = bytes(encode_records(records, 0, NOW))
+
+    assert payload == rebuilt_payload(payload, len(records))

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.records.varints import append_varint
+from barnabas.protocol.records.walk import RecordWalk
 from barnabas.storage.cleaner.offset_map import OffsetMap
-from barnabas.storage.cleaner.record_walk import RecordWalk
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -5,14 +5,14 @@ This happens where the topic has another codec than the producer used, or where 
 do not have the offset deltas 0, 1, 2, ... The new batch is that of Kafka's MemoryRecordsBuilder:
 deltas from 0 on, the first record's timestamp as its base, no delete horizon, the same producer.
 
-Records whose deltas are right already are copied as one piece.
+Records whose deltas are right already, and which look as Kafka writes them, are copied as one
+piece.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Final
 
 from barnabas.protocol.compression import CompressionType, decompress, decompress_chunks
 from barnabas.protocol.errors import UnknownServerError
@@ -25,14 +25,9 @@ from barnabas.protocol.records.batch import (
     seal_batch,
 )
 from barnabas.protocol.records.record import Buffer, Record, encode_records
-from barnabas.protocol.records.rules import RecordRules
-from barnabas.protocol.records.scan import RecordScan
+from barnabas.protocol.records.scan import WINDOW_BYTES, RecordScan
+from barnabas.protocol.records.walk import RegularityWalk
 from barnabas.storage.threads.turns import Turns, offered
-from barnabas.storage.units import LONG_MAX
-
-_NOT_NEGATIVE: Final = RecordRules(
-    keys_required=False, create_time=True, now_ms=0, before_max_ms=0, after_max_ms=LONG_MAX
-)
 
 
 def rebuild_batch(
@@ -55,17 +50,15 @@ def rebuild_batch(
             Kafka has no better answer either.
     """
     check_producer(batch)
-    can_keep_records = (
+    payload: Buffer | None = None
+    if (
         scan.consecutive
         and scan.first_timestamp_delta == 0
         and not batch.attributes & LOG_APPEND_TIME_FLAG
-    )
-    payload: Buffer
-    if can_keep_records:
-        base_timestamp = batch.base_timestamp
-        payload = _decompress(batch, turns)
-        _check_timestamps(payload, batch, turns)
-    else:
+    ):
+        payload = _regular_records(batch, turns)
+    base_timestamp = batch.base_timestamp
+    if payload is None:
         # One by one: the objects of all of them would take a multiple of their bytes.
         records = _checked(batch.records() if turns is None else offered(batch.records(), turns))
         first = next(records)
@@ -111,22 +104,30 @@ def check_producer(batch: RecordBatch) -> None:
         raise UnknownServerError("Invalid negative sequence number used")
 
 
-def _check_timestamps(payload: Buffer, batch: RecordBatch, turns: Turns | None) -> None:
-    scan = RecordScan(batch.record_count, batch.base_timestamp, rules=_NOT_NEGATIVE)
-    if turns is None:
-        scan.walk(memoryview(payload))
-    else:
-        scan.walk_chunks(offered(decompress_chunks(CompressionType.NONE, payload), turns))
-    if scan.errors:
-        raise _negative(scan.errors[0].timestamp)
+def _regular_records(batch: RecordBatch, turns: Turns | None) -> Buffer | None:
+    """
+    The records of *batch* as they are, or None if Kafka would write them in another way or not at
+    all.
+    """
+    payload = _decompress(batch, turns)
+    view = memoryview(payload)
+    position, left, size = 0, batch.record_count, WINDOW_BYTES
+    while left:
+        if turns is not None:
+            turns.offer()
+        walk = RegularityWalk(bytes(view[position : position + size]), left)
+        walk.step()
+        least_timestamp = batch.base_timestamp + walk.least_timestamp_delta
+        if not walk.all_regular or least_timestamp < NO_TIMESTAMP:
+            return None
+        position += walk.record_end
+        left -= walk.walked
+        size = max(WINDOW_BYTES, walk.next_size)
+    return payload
 
 
 def _checked(records: Iterable[Record]) -> Iterator[Record]:
     for offset, record in enumerate(records):
         if record.timestamp < NO_TIMESTAMP:
-            raise _negative(record.timestamp)
+            raise UnknownServerError(f"Invalid negative timestamp {record.timestamp}")
         yield record._replace(offset=offset)
-
-
-def _negative(timestamp: int) -> UnknownServerError:
-    return UnknownServerError(f"Invalid negative timestamp {timestamp}")

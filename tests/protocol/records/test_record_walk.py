@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.records import walk as record_walk
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import (
     Header,
@@ -20,8 +21,7 @@ from barnabas.protocol.records.record import (
     encode_records,
     iter_records,
 )
-from barnabas.storage.cleaner import record_walk
-from barnabas.storage.cleaner.record_walk import RecordWalk
+from barnabas.protocol.records.walk import RecordWalk, RegularityWalk
 from tests.support.compiled import compiled, plain
 from tests.support.random_logs import strange_record
 
@@ -94,7 +94,7 @@ def test_a_walk_tells_what_was_written(records: list[Record]) -> None:
 
 @pytest.mark.parametrize("how", ["plain", "compiled"])
 def test_plain_and_compiled_say_the_same(how: str) -> None:
-    name = "barnabas.storage.cleaner.record_walk"
+    name = "barnabas.protocol.records.walk"
     module = plain(name) if how == "plain" else compiled(name)
 
     assert expected(SOME) == walked(walk_of(SOME, module))
@@ -190,6 +190,44 @@ def test_a_number_is_regular_if_it_is_as_short_as_can_be(number: bytes, is_regul
     walk.advance()
 
     assert is_regular == walk.is_regular
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_regular"), [(1, 1, True), (3, 1, False), (1, 5, False)]
+)
+def test_what_is_not_there_is_regular_if_its_length_is_minus_one(
+    key: int, value: int, is_regular: bool
+) -> None:
+    payload = bytes((12, 0, 0, 0, key, value, 0))
+    walk = RecordWalk(payload, 0, len(payload), 1)
+
+    walk.advance()
+
+    assert is_regular == walk.is_regular
+    assert (True, False) == (walk.key_length < 0, walk.has_value)
+
+
+@given(RECORDS, st.data())
+def test_the_walk_in_front_of_a_rebuild_takes_windows(
+    records: list[Record], data: st.DataObject
+) -> None:
+    """
+    Wherever the bytes are cut, the walk says how much it needs to go on behind its last record.
+    """
+    payload = bytes(encode_records(records, 0, 0))
+    end = data.draw(st.integers(0, len(payload)))
+    walk = RegularityWalk(payload[:end], len(records))
+    walk.step()
+
+    rest = payload[walk.record_end :]
+    further = RegularityWalk(rest, len(records) - walk.walked)
+    further.step()
+
+    assert len(records) == walk.walked + further.walked
+    assert len(rest) == further.record_end
+    assert 0 <= walk.next_size <= max(0, len(rest))
+    least = min(0, *(record.timestamp for record in records), 0)
+    assert least == min(walk.least_timestamp_delta, further.least_timestamp_delta)
 
 
 def test_names_of_headers_that_may_not_be_text_are_not_regular() -> None:

@@ -65,7 +65,7 @@ class RecordWalk:
         self.has_value: bool = False
         self.is_regular: bool = True
         """Whether the bytes of the record are those that Kafka would write: the shortest varints,
-        no attributes, and header names in ASCII."""
+        no attributes, -1 as the length of what is not there, and header names in ASCII."""
         self._end: i64 = end
         self._number: i64 = 0
 
@@ -105,12 +105,10 @@ class RecordWalk:
         at = self._read_varint(at)
         self.key_length = self._number
         self.key_at = at
-        if self._number > 0:
-            at += self._number
+        at = self._pass_bytes(at)
         at = self._read_varint(at)
         self.has_value = self._number >= 0
-        if self._number > 0:
-            at += self._number
+        at = self._pass_bytes(at)
         at = self._read_varint(at)
         if self._number:
             at = self._pass_headers(at, end)
@@ -135,11 +133,20 @@ class RecordWalk:
             if not self.data[name_at:at].isascii():
                 # It may be no text, and Kafka replaces the bytes that are none.
                 self.is_regular = False
-            at = self._read_varint(at)
-            if self._number > 0:
-                at += self._number
+            at = self._pass_bytes(self._read_varint(at))
             count -= 1
         return at
+
+    def _pass_bytes(self, position: i64) -> i64:
+        """
+        The position behind the bytes at *position*, whose length was just read.
+        """
+        length: i64 = self._number
+        if length >= 0:
+            return position + length
+        if length < -1:
+            self.is_regular = False
+        return position
 
     def _read_varint(self, position: i64) -> i64:
         """
@@ -190,3 +197,39 @@ class RecordWalk:
             self.is_regular = False
         self._number = number
         return end
+
+
+class RegularityWalk(RecordWalk):
+    """
+    Finds out whether records that are kept would look the same if Kafka had written them.
+    """
+
+    def __init__(self, data: bytes, record_count: i64) -> None:
+        """
+        Args:
+            data: begins with a record, and may end within one.
+            record_count: records from there on, also those behind *data*.
+        """
+        super().__init__(data, 0, len(data), record_count)
+        self.all_regular: bool = True
+        self.least_timestamp_delta: i64 = 0
+        self.next_size: i64 = 0
+        """Bytes of the record that *data* cut, or 0 if its length is cut."""
+
+    def step(self) -> None:
+        """
+        Walk along all records that are whole.
+
+        Raises:
+            InvalidRecord: a record is not one.
+        """
+        end: i64 = len(self.data)
+        while self.walked < self.record_count:
+            length, start = next_varint(self.data, self.record_end, end)
+            if start < 0 or start + length > end:
+                self.next_size = 0 if start < 0 else start + length - self.record_end
+                return
+            self.advance()
+            if not self.is_regular:
+                self.all_regular = False
+            self.least_timestamp_delta = min(self.least_timestamp_delta, self.timestamp_delta)

@@ -47,6 +47,8 @@ SECONDS_TO_SETTLE: Final = 0.3
 CLIENT_ID: Final = "t"
 """That of ``WireClient``: ids of classic members begin with it."""
 SUBSCRIPTION_VERSION: Final = 3
+LONG_MS: Final = 3_600_000
+"""A timeout that is over in no workload."""
 LONGEST_JOIN_MS: Final = 10_000
 """Members that do not come are waited for this long: some never do."""
 UNKNOWN_MEMBER_ID: Final = 25
@@ -317,7 +319,7 @@ class _Join:
         metadata = version.to_bytes(2, "big") + encode(subscription, version)
         return JoinGroupRequest(
             group_id=self.member.group,
-            session_timeout_ms=60_000,
+            session_timeout_ms=LONG_MS,
             rebalance_timeout_ms=LONGEST_JOIN_MS,
             member_id=known.member_id,
             group_instance_id=self.instance,

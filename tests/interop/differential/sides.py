@@ -47,6 +47,12 @@ SETTINGS: Final[Mapping[str, str]] = {
     "group.share.assignment.interval.ms": "0",
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
+    # So is whether members of an earlier act are still waited for. They are.
+    "group.max.session.timeout.ms": NEVER_MS,
+    "group.consumer.max.session.timeout.ms": NEVER_MS,
+    "group.consumer.session.timeout.ms": NEVER_MS,
+    "group.share.max.session.timeout.ms": NEVER_MS,
+    "group.share.session.timeout.ms": NEVER_MS,
     "group.streams.max.session.timeout.ms": NEVER_MS,
     "group.streams.session.timeout.ms": NEVER_MS,
     # It goes by the ids of instances and members, and not by those of topics.

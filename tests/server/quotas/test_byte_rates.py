@@ -110,10 +110,13 @@ async def test_a_producer_that_wants_no_answer_is_not_read_either(broker: TestBr
         for _ in range(2):
             client.send(request, version=LAST_NAMED)
             client.expect_no_answer()
+        log = broker.partitions.expect("t", 0).log
+        # Its wait begins when the broker has read it, and the clock is moved by hand.
+        await until(lambda: log.log_end_offset == 2)
 
         await waits(broker, client.ask(ApiVersionsRequest(), 0), 10.0)
 
-    assert 2 == broker.partitions.expect("t", 0).log.log_end_offset
+    assert 2 == log.log_end_offset
 
 
 async def test_no_counter_is_kept_without_quotas(broker: TestBroker) -> None:

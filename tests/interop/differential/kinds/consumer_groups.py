@@ -25,6 +25,7 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from tests.interop.differential.membership import (
+    LONG_MS,
     Member,
     Pause,
     describe_consumer_groups,
@@ -106,7 +107,7 @@ class Party:
                 assignor=self.assignor if chance.random() < 0.8 else None,
                 instance=self.instances.get(member.name),
                 rack=chance.choice((None, None, "r1")),
-                timeout_ms=chance.choice((60_000, 300_000)),
+                timeout_ms=chance.choice((LONG_MS, 2 * LONG_MS)),
                 owns="nothing",
             )
         )
@@ -189,7 +190,7 @@ class Party:
             (
                 ("consumer.heartbeat.interval.ms", "6000"),
                 ("consumer.heartbeat.interval.ms", "5000"),
-                ("consumer.session.timeout.ms", "50000"),
+                ("consumer.session.timeout.ms", str(LONG_MS)),
                 ("consumer.session.timeout.ms", "1"),
                 ("consumer.heartbeat.interval.ms", "100000"),
             )
@@ -288,7 +289,7 @@ class Crossing:
             member.beat(
                 joins=True,
                 names=[self.script.topic],
-                timeout_ms=60_000,
+                timeout_ms=LONG_MS,
                 owns="nothing",
                 instance=self.instance if member is new else None,
             )

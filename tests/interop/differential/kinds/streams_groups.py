@@ -22,7 +22,7 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from barnabas.protocol.messages.streams_group_heartbeat import Subtopology, Topology
-from tests.interop.differential.membership import Member, Pause, describe_groups
+from tests.interop.differential.membership import LONG_MS, Member, Pause, describe_groups
 from tests.interop.differential.scripts import ACTS, Script
 from tests.interop.differential.steps import Ask, Ready
 from tests.interop.differential.streams_membership import (
@@ -205,7 +205,7 @@ class Application:
             member.pulse(
                 topology=self.program.topology,
                 owns="nothing",
-                timeout_ms=chance.choice((60_000, 300_000)),
+                timeout_ms=chance.choice((LONG_MS, 2 * LONG_MS)),
                 process=self.processes[member.name],
                 rack=chance.choice((None, None, "r1")),
                 endpoint=chance.choice((None, 80, 81)) if self.has_endpoints else None,
@@ -235,7 +235,7 @@ class Application:
                 owns="what it has",
                 process=chance.choice((None, self.processes[member.name])),
                 rack=chance.choice((None, "r2")),
-                timeout_ms=chance.choice((-1, 70_000)),
+                timeout_ms=chance.choice((-1, 3 * LONG_MS)),
                 endpoint=82 if self.has_endpoints and chance.random() < 0.5 else None,
                 tags=chance.choice((None, (("zone", "c"),))),
                 internal=self.program.internal,
@@ -268,7 +268,7 @@ class Application:
             lambda: do(
                 member.pulse(
                     topology=chance.choice((stale, newer, others)),
-                    timeout_ms=60_000,
+                    timeout_ms=LONG_MS,
                     owns="nothing",
                     process=self.processes[member.name],
                     internal=internal,
@@ -350,7 +350,7 @@ class Application:
         name, value = self.script.chance.choice(
             (
                 ("streams.heartbeat.interval.ms", "6000"),
-                ("streams.session.timeout.ms", "3600000"),
+                ("streams.session.timeout.ms", str(LONG_MS)),
                 ("streams.session.timeout.ms", "1"),
                 ("streams.num.standby.replicas", "0"),
                 ("streams.num.standby.replicas", "1"),

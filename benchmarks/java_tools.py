@@ -99,6 +99,37 @@ def consume(
     return parse_consumed(text)
 
 
+def share(
+    bootstrap: str, topic: str, records: int, *, group: str, consumers: int
+) -> dict[str, float]:
+    """
+    Records and seconds of ``kafka-share-consumer-perf-test``, with the time to join the group.
+
+    Args:
+        consumers: members of the group, each in a thread of its own.
+
+    Raises:
+        Unavailable: there is no Java.
+    """
+    text = _output(
+        "org.apache.kafka.tools.ShareConsumerPerformance",
+        "--bootstrap-server",
+        bootstrap,
+        "--topic",
+        topic,
+        "--group",
+        group,
+        "--threads",
+        str(consumers),
+        "--num-records",
+        str(records),
+        "--hide-header",
+        "--timeout",
+        "60000",
+    )
+    return parse_shared(text)
+
+
 def end_to_end(bootstrap: str, topic: str, records: int, size: int) -> dict[str, float]:
     """
     What ``EndToEndLatency`` says: a record is sent when the one before it was consumed. Its
@@ -131,6 +162,14 @@ def parse_consumed(text: str) -> dict[str, float]:
     fields = [field.strip() for field in text.strip().splitlines()[-1].split(",")]
     records, fetching_ms = float(fields[4]), float(fields[7])
     return {"records": records, "seconds": fetching_ms / 1000}
+
+
+def parse_shared(text: str) -> dict[str, float]:
+    """
+    The figures in what ``kafka-share-consumer-perf-test`` printed last: times, MB, records, ms.
+    """
+    fields = [field.strip() for field in text.strip().splitlines()[-1].split(",")]
+    return {"records": float(fields[5]), "seconds": float(fields[6]) / 1000}
 
 
 def _output(main_class: str, *arguments: str, extra_class_path: str = "") -> str:

@@ -12,6 +12,7 @@ from benchmarks.measure import Measure
 from benchmarks.measures import (
     consume,
     durability,
+    groups,
     kafka_tools,
     latency,
     life,
@@ -33,6 +34,7 @@ def all_measures(bench: Bench) -> list[Measure]:
         *latency.measures(bench),
         *life.peak_memory(bench),
         *kafka_tools.measures(bench),
+        *groups.measures(bench),
         *durability.measures(bench),
         *life.last_measures(bench),
         *many_partitions.measures(bench),

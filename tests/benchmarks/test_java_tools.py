@@ -17,6 +17,10 @@ CONSUMED = (
     "3000, 1000, 976.5625, 1000000.0\n"
 )
 
+SHARED = (
+    "2026-01-31 12:00:00:000, 2026-01-31 12:00:04:000, 190.7349, 47.6837, 500000.0, 2000000, 4000\n"
+)
+
 
 def test_the_warm_up_is_not_in_what_was_produced() -> None:
     assert {"per_second": 1999.2} == java_tools.parse_produced(PRODUCED)
@@ -24,3 +28,7 @@ def test_the_warm_up_is_not_in_what_was_produced() -> None:
 
 def test_joining_the_group_is_not_in_what_was_consumed() -> None:
     assert {"records": 1_000_000, "seconds": 1.0} == java_tools.parse_consumed(CONSUMED)
+
+
+def test_joining_the_group_is_in_what_was_shared() -> None:
+    assert {"records": 2_000_000, "seconds": 4.0} == java_tools.parse_shared(SHARED)

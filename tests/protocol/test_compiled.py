@@ -72,3 +72,24 @@ def test_the_hook_takes_the_same_fingerprint() -> None:
 
     assert hook.fingerprint(sources) == fingerprint(sources)
     assert fingerprint(reversed(sources)) != fingerprint(sources)
+
+
+def turns_while_handling(source: Path) -> Iterator[str]:
+    """
+    Where a generator or a coroutine gives up its turn while it handles an exception.
+    """
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Try):
+            for part in (*node.handlers, *node.finalbody):
+                for inner in ast.walk(part):
+                    if isinstance(inner, ast.Yield | ast.YieldFrom | ast.Await):
+                        yield f"{source.name}:{inner.lineno}"
+
+
+@pytest.mark.parametrize("source", compilable(), ids=lambda source: source.stem)
+def test_no_turn_is_given_up_while_an_exception_is_handled(source: Path) -> None:
+    """
+    A compiled generator that yields within ``except`` leaves its exception behind: whatever runs
+    next handles it, too, and each error that it raises has it as its context.
+    """
+    assert [] == [*turns_while_handling(source)]

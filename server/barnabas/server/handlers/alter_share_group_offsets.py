@@ -37,44 +37,48 @@ async def alter_share_group_offsets(
     async for asked in broker.turns.between(request.topics):
         topic = broker.topics.get(asked.topic_name)
         if not context.allows(READ_TOPIC, asked.topic_name):
-            refused.append(_refused(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            refused.append(await _refused(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED, context))
         elif topic is None:
-            refused.append(_refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            refused.append(await _refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, context))
         else:
             accepted.append((asked, topic.id))
-            known = {
-                each.partition_index: each.start_offset
-                for each in asked.partitions
-                if each.partition_index in topic.partitions
-            }
+            known = {}
+            async for each in broker.turns.between(asked.partitions):
+                if each.partition_index in topic.partitions:
+                    known[each.partition_index] = each.start_offset
             if known:
                 offsets[topic.id] = known
     if not request.group_id:
         raise InvalidGroupId
     failed = await alter(request.group_id, offsets, broker.share_groups, broker.shares)
-    answered = [_answered(asked, topic_id, offsets, failed) for asked, topic_id in accepted]
+    answered = [
+        await _answered(asked, topic_id, offsets, failed, context) for asked, topic_id in accepted
+    ]
     return AlterShareGroupOffsetsResponse(responses=refused + answered)
 
 
-def _refused(
-    asked: AlterShareGroupOffsetsRequestTopic, code: ErrorCode
+async def _refused(
+    asked: AlterShareGroupOffsetsRequestTopic, code: ErrorCode, context: RequestContext
 ) -> AlterShareGroupOffsetsResponseTopic:
+    partitions = [
+        _partition(each.partition_index, code)
+        async for each in context.broker.turns.between(asked.partitions)
+    ]
     return AlterShareGroupOffsetsResponseTopic(
-        topic_name=asked.topic_name,
-        topic_id=ZERO_UUID,
-        partitions=[_partition(each.partition_index, code) for each in asked.partitions],
+        topic_name=asked.topic_name, topic_id=ZERO_UUID, partitions=partitions
     )
 
 
-def _answered(
+async def _answered(
     asked: AlterShareGroupOffsetsRequestTopic,
     topic_id: UUID,
     offsets: dict[UUID, dict[int, int]],
     failed: Failures,
+    context: RequestContext,
 ) -> AlterShareGroupOffsetsResponseTopic:
     known, errors = offsets.get(topic_id, {}), failed.get(topic_id, {})
     partitions = []
-    for each in asked.partitions:
+    async for each in context.broker.turns.between(asked.partitions):
         index = each.partition_index
         if index not in known:
             partitions.append(_partition(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))

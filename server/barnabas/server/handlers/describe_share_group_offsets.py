@@ -10,6 +10,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from barnabas.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
     DescribeShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
@@ -86,7 +87,7 @@ async def _named_topics(
     async for topic in context.broker.turns.between(topics):
         if not context.allows(DESCRIBE_TOPIC, topic.topic_name):
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            refused.append(_failed_topic(topic.topic_name, topic.partitions, code))
+            refused.append(await _failed_topic(topic, code, context))
         elif topic.topic_name in context.broker.topics:
             if min(topic.partitions, default=0) < 0:
                 raise UnknownServerError
@@ -102,18 +103,18 @@ async def _named_topics(
                         DescribeShareGroupOffsetsResponsePartition(
                             partition_index=index, start_offset=UNKNOWN
                         )
-                        for index in topic.partitions
+                        async for index in context.broker.turns.between(topic.partitions)
                     ],
                 )
             )
     return known + missing + refused
 
 
-def _failed_topic(
-    name: str, indexes: list[int], code: ErrorCode
+async def _failed_topic(
+    topic: DescribeShareGroupOffsetsRequestTopic, code: ErrorCode, context: RequestContext
 ) -> DescribeShareGroupOffsetsResponseTopic:
     return DescribeShareGroupOffsetsResponseTopic(
-        topic_name=name,
+        topic_name=topic.topic_name,
         partitions=[
             DescribeShareGroupOffsetsResponsePartition(
                 partition_index=index,
@@ -121,7 +122,7 @@ def _failed_topic(
                 error_code=code,
                 error_message=code.sentence,
             )
-            for index in indexes
+            async for index in context.broker.turns.between(topic.partitions)
         ],
     )
 

@@ -7,8 +7,8 @@ Brokers send them to each other. This one asks its own coordinator without them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.errors import KafkaError
@@ -52,6 +52,7 @@ from barnabas.server.security.acl.permissions import CLUSTER_ACTION
 from barnabas.server.share.coordinator.state import StateToWrite
 from barnabas.server.share.keys import SharePartitionKey
 
+T = TypeVar("T")
 P = TypeVar("P")
 
 _NEVER_INITIALIZED: Final = {"start_offset": -1, "delivery_complete_count": -1}
@@ -69,10 +70,9 @@ async def initialize_state(
 
     # Kafka looks at the partitions of a topic here only for what is in them.
     result = initialize_share_group_state.PartitionResult
-    results = await _each(request, context, initialize, result, may_be_empty=True)
-    return InitializeShareGroupStateResponse(
-        results=[InitializeStateResult(topic_id=each, partitions=those) for each, those in results]
-    )
+    outcome = _Outcome(InitializeStateResult, result)
+    await _each(request, context, initialize, outcome, may_be_empty=True)
+    return InitializeShareGroupStateResponse(results=outcome.topics)
 
 
 @handles(ReadShareGroupStateRequest, needs=gate(CLUSTER_ACTION))
@@ -100,10 +100,9 @@ async def read_state(
     def result(**values: Any) -> read_share_group_state.PartitionResult:
         return read_share_group_state.PartitionResult(**{"state_batches": [], **values})
 
-    results = await _each(request, context, read, result)
-    return ReadShareGroupStateResponse(
-        results=[ReadStateResult(topic_id=each, partitions=those) for each, those in results]
-    )
+    outcome = _Outcome(ReadStateResult, result)
+    await _each(request, context, read, outcome)
+    return ReadShareGroupStateResponse(results=outcome.topics)
 
 
 @handles(WriteShareGroupStateRequest, needs=gate(CLUSTER_ACTION))
@@ -125,16 +124,15 @@ async def write_state(
                     delivery_state=each.delivery_state,
                     delivery_count=each.delivery_count,
                 )
-                for each in data.state_batches
+                async for each in context.broker.turns.between(data.state_batches)
             ],
         )
         await context.broker.shares.write(key, state)
         return {}
 
-    results = await _each(request, context, write, write_share_group_state.PartitionResult)
-    return WriteShareGroupStateResponse(
-        results=[WriteStateResult(topic_id=each, partitions=those) for each, those in results]
-    )
+    outcome = _Outcome(WriteStateResult, write_share_group_state.PartitionResult)
+    await _each(request, context, write, outcome)
+    return WriteShareGroupStateResponse(results=outcome.topics)
 
 
 @handles(DeleteShareGroupStateRequest, needs=gate(CLUSTER_ACTION))
@@ -147,10 +145,9 @@ async def delete_state(
         await context.broker.shares.delete(key)
         return {}
 
-    results = await _each(request, context, delete, delete_share_group_state.PartitionResult)
-    return DeleteShareGroupStateResponse(
-        results=[DeleteStateResult(topic_id=each, partitions=those) for each, those in results]
-    )
+    outcome = _Outcome(DeleteStateResult, delete_share_group_state.PartitionResult)
+    await _each(request, context, delete, outcome)
+    return DeleteShareGroupStateResponse(results=outcome.topics)
 
 
 @handles(ReadShareGroupStateSummaryRequest, needs=gate(CLUSTER_ACTION))
@@ -171,31 +168,57 @@ async def read_state_summary(
         }
 
     result = read_share_group_state_summary.PartitionResult
-    results = await _each(request, context, summary, result)
-    return ReadShareGroupStateSummaryResponse(
-        results=[ReadStateSummaryResult(topic_id=each, partitions=those) for each, those in results]
-    )
+    outcome = _Outcome(ReadStateSummaryResult, result)
+    await _each(request, context, summary, outcome)
+    return ReadShareGroupStateSummaryResponse(results=outcome.topics)
+
+
+class _Outcome(Generic[T, P]):
+    """
+    The results of a request by topics, in the order in which it names them first.
+    """
+
+    def __init__(self, topic_result: Callable[..., T], result: Callable[..., P]) -> None:
+        self.topics: list[T] = []
+        self._topic_result = topic_result
+        self._result = result
+        self._partitions: dict[UUID, list[P]] = {}
+
+    def of_topic(self, topic_id: UUID) -> list[P]:
+        """
+        Where the results of the partitions of a topic belong.
+        """
+        found = self._partitions.get(topic_id)
+        if found is None:
+            found = self._partitions[topic_id] = []
+            self.topics.append(self._topic_result(topic_id=topic_id, partitions=found))
+        return found
+
+    def result(self, partition: int, values: dict[str, Any]) -> P:
+        """
+        The result of a partition.
+        """
+        return self._result(partition=partition, **values)
 
 
 async def _each(
     request: Any,
     context: RequestContext,
     ask: Callable[[SharePartitionKey, Any], Awaitable[dict[str, Any]]],
-    result: Callable[..., P],
+    outcome: _Outcome[Any, Any],
     *,
     may_be_empty: bool = False,
-) -> Sequence[tuple[UUID, list[P]]]:
+) -> None:
     """
-    The results of *ask* for each partition of a request, by topics. A request without a group, or
-    with a topic without partitions, has none.
+    Add the results of *ask* for each partition of a request to *outcome*. A request without a
+    group, or with a topic without partitions, has none.
     """
     if not request.group_id:
-        return []
+        return
     if not may_be_empty and not all(topic.partitions for topic in request.topics):
-        return []
-    topics: dict[UUID, list[P]] = {}
+        return
     async for topic in context.broker.turns.between(request.topics):
-        results = topics.setdefault(topic.topic_id, [])
+        results = outcome.of_topic(topic.topic_id)
         async for data in context.broker.turns.between(topic.partitions):
             key = SharePartitionKey(request.group_id, topic.topic_id, data.partition)
             try:
@@ -203,5 +226,4 @@ async def _each(
             except KafkaError as error:
                 text = str(error) or error.code.sentence
                 values = {"error_code": error.code, "error_message": text}
-            results.append(result(partition=data.partition, **values))
-    return list(topics.items())
+            results.append(outcome.result(data.partition, values))

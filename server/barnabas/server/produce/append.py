@@ -191,9 +191,10 @@ class ProduceAppends:
                     break
                 except BatchTakesLong:
                     # It was not examined yet, or the topic has another configuration by now.
-                    examined = await workers.batches.do(
-                        context.client, partial(log.examine, records), len(records)
-                    )
+                    pass
+                examined = await workers.batches.do(
+                    context.client, partial(log.examine, records), len(records)
+                )
         except Exception as error:  # whatever it is, the other partitions are served
             return append_failed(partition, error, context.broker.metrics)
         return self._appended(partition, info)

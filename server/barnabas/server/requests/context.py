@@ -45,6 +45,7 @@ from barnabas.server.security.host_address import host_address
 if TYPE_CHECKING:
     from asyncio import Future
 
+    from barnabas.protocol.codec.codec import Codec
     from barnabas.protocol.headers import RequestHeader
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
@@ -235,7 +236,8 @@ class RequestContext:
         except CloseConnection:
             raise
         except Exception as error:  # whatever it is, the client gets an answer
-            return (yield from self._buffers_in_steps([error]))
+            box = [error]
+        return (yield from self._buffers_in_steps(box))
 
     def _forget(self) -> None:
         """
@@ -381,15 +383,15 @@ class RequestContext:
         else:
             response = outcome
         box[0] = response
+        codec = self.route.response_codec
         try:
-            try:
-                buffers = self.route.response_codec.write(response, ENTRIES_AT_ONCE)
-            except TooManyEntries:
-                buffers = yield from self.route.response_codec.write_in_steps(response)
+            buffers = written_at_once(codec, response)
+            if buffers is None:
+                buffers = yield from codec.write_in_steps(response)
+            return _framed(buffers, self.route, self.correlation_id)
         except ValueError as error:
             box[0] = error
-            return (yield from self._encoded(box))
-        return _framed(buffers, self.route, self.correlation_id)
+        return (yield from self._encoded(box))
 
     def _failed(self, error: Exception) -> Steps[Message]:
         """
@@ -407,6 +409,19 @@ class RequestContext:
         without_frames(error)
         self.broker.metrics.count_error(self.route.name, code)
         return error_response(self.route.registration, self.request, self.version, code, text)
+
+
+def written_at_once(codec: Codec, response: Message) -> list[Buffer] | None:
+    """
+    The buffers of an answer; None if it is so large that it is written in steps.
+
+    Raises:
+        ValueError: a value cannot be written.
+    """
+    try:
+        return codec.write(response, ENTRIES_AT_ONCE)
+    except TooManyEntries:
+        return None
 
 
 def _kind_of(cls: type) -> int:

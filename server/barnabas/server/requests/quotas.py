@@ -22,13 +22,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from barnabas.protocol import apis
-from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE, Buffer
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.errors import TooManyEntries
 from barnabas.protocol.structs import is_frozen, replace
 from barnabas.server.cluster.client_quotas import CLIENT_ID, USER
 from barnabas.server.purgatory import Delayed, Outcome
-from barnabas.server.requests.context import Pending, RequestContext, Served
+from barnabas.server.requests.context import Pending, RequestContext, Served, written_at_once
 from barnabas.server.requests.timing import TimedAwaitable, timed_steps
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.quotas.limits import DEFAULT
@@ -302,9 +301,8 @@ class MeteredRequest(RequestContext):
         count: return how long, and the answer has to be an empty one.
         """
         codec = self.route.response_codec
-        try:
-            buffers = codec.write(response, ENTRIES_AT_ONCE)
-        except TooManyEntries:
+        buffers = written_at_once(codec, response)
+        if buffers is None:
             buffers = yield from codec.write_in_steps(response)
         size = _SIZE_BYTES + sum(len(cast("Any", buffer)) for buffer in buffers)
         if self._is_counted:

@@ -137,6 +137,8 @@ SETTINGS: Final = {
     "authorizer.class.name": AUTHORIZER,
     "super.users": "User:ANONYMOUS;User:root",
     "auto.create.topics.enable": "false",
+    # Retention would remove records from one of them first.
+    "log.initial.task.delay.ms": str(24 * 3600 * 1000),
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",

@@ -139,6 +139,23 @@ class Story:
 
         wait_for(are_there, "all tokens", PATIENCE)
 
+    def wait_for_end(self, hmac: bytes) -> None:
+        """
+        Likewise, it learns a moment later that a token has ended.
+        """
+
+        def has_ended() -> bool:
+            with logged_in(self.broker, "dora") as client:
+                answer = client.ask(tokens_of(), 3)
+            now_ms = time.time() * 1000
+            return all(
+                token.expiry_timestamp_ms < now_ms
+                for token in answer.tokens
+                if bytes(token.hmac) == hmac
+            )
+
+        wait_for(has_ended, "the end of a token", PATIENCE)
+
     def _plain(self, value: Any, began: float) -> Any:
         if isinstance(value, list):
             return sorted((self._plain(each, began) for each in value), key=repr)
@@ -222,7 +239,7 @@ def how_tokens_end(story: Story) -> None:
     story.ask("bob", expiry(short, 1000))
     story.ask("dora", expiry(short))
     story.ask("dora", expiry(long, 0))
-    time.sleep(0.1)
+    story.wait_for_end(long)
     story.ask("dora", expiry(long, 0))
     story.ask("carol", expiry(long, -5))
 

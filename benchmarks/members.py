@@ -25,16 +25,23 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from barnabas.protocol.codec.codec import decode
+from barnabas.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
 from benchmarks.topics import LOCAL, PATIENCE
-from benchmarks.wire import exactly
+from benchmarks.wire import ask, exactly
 from tests.support.wire_client import request_frame
 
 VERSION: Final = 1
+DESCRIBE: Final = 0
+"""The version of ConsumerGroupDescribe."""
+DESCRIBED_AT_ONCE: Final = 500
 HEADER_BYTES: Final = 5
 """The correlation id of a response, and no tagged fields."""
 CONNECTIONS: Final = 50
@@ -136,16 +143,16 @@ class Members:
             TimeoutError: they are not, after a long time.
         """
         deadline = time.monotonic() + PATIENCE
-        while not self.are_settled():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{len(self)} members have no stable assignment")
+        while True:
             began = time.monotonic()
             self._send((member, member.frame()) for member in self._members)
             while news := [member for member in self._members if member.has_news]:
                 self._send((member, member.frame()) for member in news)
-            time.sleep(
-                max(0.0, began + ROUND_S - time.monotonic()) if not self.are_settled() else 0
-            )
+            if self.are_settled() and self._are_stable():
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{len(self)} members have no stable assignment")
+            time.sleep(max(0.0, began + ROUND_S - time.monotonic()))
 
     def are_settled(self) -> bool:
         """
@@ -159,6 +166,21 @@ class Members:
         return all(
             len(found) == 1 and owned[group] == self._partitions for group, found in epochs.items()
         )
+
+    def _are_stable(self) -> bool:
+        """
+        Whether the broker says so: another assignment may be under way that no member knows of.
+        """
+        groups = sorted({member.group for member in self._members})
+        for at in range(0, len(groups), DESCRIBED_AT_ONCE):
+            request = ConsumerGroupDescribeRequest(
+                group_ids=groups[at : at + DESCRIBED_AT_ONCE], include_authorized_operations=False
+            )
+            answer = ask(self._connections[0], request_frame(request, DESCRIBE, 1, "bench"))
+            described = decode(ConsumerGroupDescribeResponse, DESCRIBE, answer[4 + HEADER_BYTES :])
+            if any(group.group_state != "Stable" for group in described.groups):
+                return False
+        return True
 
     def beat(self, per_second: int, seconds: float) -> int:
         """

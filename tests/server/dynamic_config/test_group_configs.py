@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.cluster.image import MetadataImage, ResourceType, config_record
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.groups import GroupConfig, within_limits
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
@@ -31,7 +31,7 @@ class Cluster:
         brokers = SimpleNamespace(
             of_all_brokers=self.levels, of_this_broker={}, current=lambda: BrokerConfig(**options)
         )
-        image = SimpleNamespace(config=self._config)
+        image = SimpleNamespace(config=self._config, config_changes=0)
         self.configs = GroupConfigs(cast(BrokerConfigs, brokers), cast(MetadataImage, image))
 
     def _config(self, kind: ResourceType, name: str) -> dict[str, str]:
@@ -60,6 +60,23 @@ def test_a_change_is_seen_at_once() -> None:
     cluster.stored.clear()
 
     assert before == cluster.configs.of(GROUP)
+
+
+@pytest.mark.parametrize("broker", ["", "1"])
+def test_a_change_of_the_broker_is_seen_at_once(broker: str) -> None:
+    """
+    Where it has an option for all brokers or for this one, and where that is removed.
+    """
+    image = MetadataImage()
+    configs = GroupConfigs(BrokerConfigs(BrokerConfig(), image, 1), image)
+    option = "group.consumer.assignment.interval.ms"
+    before = configs.of(GROUP).consumer_assignment_interval_ms
+
+    for value in ("50", "60", None):
+        image.apply(config_record(ResourceType.BROKER, broker, option, value)[0])
+
+        expected = before if value is None else int(value)
+        assert expected == configs.of(GROUP).consumer_assignment_interval_ms
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ class MetadataImage:
         "acls",
         "brokers",
         "collisions",
+        "config_changes",
         "configs",
         "controllers",
         "feature_levels",
@@ -125,6 +126,8 @@ class MetadataImage:
         self.topics_by_id: dict[UUID, Topic] = {}
         self.collisions: dict[str, list[str]] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        self.config_changes = 0
+        """How often a config was set or removed."""
         self.next_producer_id = -1
         self.acls = Acls()
         self.kept = KeptRecords()
@@ -313,6 +316,7 @@ class MetadataImage:
         return topic
 
     def _apply_config(self, record: records.ConfigRecord) -> None:
+        self.config_changes += 1
         resource = (record.resource_type, record.resource_name)
         if record.value is not None:
             self.configs.setdefault(resource, {})[record.name] = record.value

@@ -20,6 +20,8 @@ class GroupConfigs:
     Invariants:
 
     1. A kept configuration is made of the options that are stored with it.
+    2. What groups inherit is that of the broker's options after ``_changes`` changes of configs:
+       heartbeats ask several times each, and nothing is compared then.
 
     Used on the event loop's thread only.
     """
@@ -27,6 +29,7 @@ class GroupConfigs:
     def __init__(self, brokers: BrokerConfigs, image: MetadataImage) -> None:
         self._brokers = brokers
         self._image = image
+        self._changes = -1
         self._levels: Any = None
         self._inherited: dict[str, str] = {}
         self._default = GroupConfig()
@@ -36,12 +39,9 @@ class GroupConfigs:
         """
         The configuration of a group, as it is now.
         """
-        levels = self._brokers.of_all_brokers, self._brokers.of_this_broker
-        if self._levels is None or levels != self._levels:
-            self._levels = levels
-            self._inherited = inherited(self._brokers.current())
-            self._default = GroupConfig.parse(self._inherited)
-            self._own.clear()
+        if self._changes != self._image.config_changes:
+            self._changes = self._image.config_changes
+            self._follow_broker()
         stored = self._image.config(ResourceType.GROUP, group_id)
         if not stored:
             self._own.pop(group_id, None)
@@ -53,6 +53,14 @@ class GroupConfigs:
             known = (dict(stored), GroupConfig.parse(self._inherited | effective))
             self._own[group_id] = known
         return known[1]
+
+    def _follow_broker(self) -> None:
+        levels = self._brokers.of_all_brokers, self._brokers.of_this_broker
+        if levels != self._levels:
+            self._levels = levels
+            self._inherited = inherited(self._brokers.current())
+            self._default = GroupConfig.parse(self._inherited)
+            self._own.clear()
 
 
 def inherited(broker: BrokerConfig) -> dict[str, str]:

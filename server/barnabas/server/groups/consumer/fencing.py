@@ -79,5 +79,5 @@ class Fencing:
         metadata_hash = self._topics.hash(subscriptions.topics)
         records.append(epoch_record(group.group_id, epoch, metadata_hash))
         member_ids = [member.member_id for member in members]
-        log.info("Group %s: epoch %d begins without %s", group.group_id, epoch, member_ids)
+        log.debug("Group %s: epoch %d begins without %s", group.group_id, epoch, member_ids)
         return CoordinatorResult(records=records)

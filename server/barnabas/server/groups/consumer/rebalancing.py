@@ -110,7 +110,7 @@ class Rebalancing:
         if must_bump or metadata_hash != group.metadata_hash:
             epoch += 1
             records.append(epoch_record(group.group_id, epoch, metadata_hash))
-            log.info("Group %s: epoch %d begins", group.group_id, epoch)
+            log.debug("Group %s: epoch %d begins", group.group_id, epoch)
         group.refreshed_epoch = epoch
         if group.has_partition_metadata:
             records.append(partition_metadata_tombstone(group.group_id))

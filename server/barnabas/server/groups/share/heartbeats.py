@@ -188,7 +188,7 @@ class ShareHeartbeats:
         if must_bump or metadata_hash != group.metadata_hash:
             epoch += 1
             records.append(share_records.epoch_record(group.group_id, epoch, metadata_hash))
-            log.info("Group %s: epoch %d begins", group.group_id, epoch)
+            log.debug("Group %s: epoch %d begins", group.group_id, epoch)
         group.refreshed_epoch = epoch
         return epoch
 
@@ -306,7 +306,7 @@ class ShareHeartbeats:
         epoch = group.group_epoch + 1
         metadata_hash = self._topics.hash(subscriptions.topics)
         self._timers.cancel((Timeout.SESSION, group.group_id, member.member_id))
-        log.info("Group %s: epoch %d begins without %s", group.group_id, epoch, member.member_id)
+        log.debug("Group %s: epoch %d begins without %s", group.group_id, epoch, member.member_id)
         return CoordinatorResult(
             records=[
                 *share_records.member_tombstones(group.group_id, member.member_id),

@@ -46,7 +46,7 @@ class Fencing:
                 assignment_configs=group.assignment_configs,
             )
         )
-        log.info("Group %s: epoch %d begins without %s", group.group_id, epoch, member_ids)
+        log.debug("Group %s: epoch %d begins without %s", group.group_id, epoch, member_ids)
         self._sessions.end(group.group_id, member_ids)
 
         def written(error: ErrorCode | None, _now_ms: int) -> None:

@@ -137,7 +137,7 @@ class Rebalancing:
                 assignment_configs=configs,
             )
         )
-        log.info("Group %s: epoch %d begins", group.group_id, epoch)
+        log.debug("Group %s: epoch %d begins", group.group_id, epoch)
         return epoch
 
     # Targets

@@ -269,8 +269,9 @@ class ShareGroupClient(_PartitionClient):
     is_exclusive = False
     appends = 1 + 3 + 1
 
-    def __init__(self, member_id: str, *topics: str) -> None:
+    def __init__(self, member_id: str, *topics: str, group_id: str = GROUP) -> None:
         super().__init__(member_id, topics)
+        self.group_id = group_id
 
     async def beat(self, wire: WireClient) -> ErrorCode:
         return self.learn(await wire.ask(self._request(self.epoch), 1))
@@ -281,7 +282,7 @@ class ShareGroupClient(_PartitionClient):
 
     def _request(self, epoch: int) -> ShareGroupHeartbeatRequest:
         return ShareGroupHeartbeatRequest(
-            group_id=GROUP,
+            group_id=self.group_id,
             member_id=self.member_id,
             member_epoch=epoch,
             subscribed_topic_names=self.topics if epoch == 0 or self.is_disconnected else None,

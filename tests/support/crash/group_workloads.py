@@ -144,6 +144,7 @@ async def shares(life: GroupLife) -> None:
     await acknowledge(life, records, second, [(1, 1, [ACCEPT])])
     await acknowledge(life, records, first, [(4, 4, [RELEASE])])
     await acknowledge(life, records, first, [(3, 3, [ACCEPT])], partition=1)
+    await acknowledge(life, records, first, [(5, 5, [REJECT])], partition=1)
     await life.pass_time(UPKEEP_S)
     await life.settle()
     await life.pass_time(UPKEEP_S)  # the locks end

@@ -52,7 +52,7 @@ from tests.support.crash.group_checks import (
     states_of,
 )
 from tests.support.crash.group_clients import GroupClient
-from tests.support.crash.points import Keep, Point, Subject, Watch
+from tests.support.crash.points import ALL, NONE, Keep, Point, Subject, Watch
 from tests.support.group_requests import coordinator_request
 from tests.support.server import DATA, START_MS, TestBroker, running, until
 from tests.support.wire_client import WireClient
@@ -80,7 +80,7 @@ OPTIONS: Final = {
     "num_recovery_threads_per_data_dir": "1",
     "background_threads": "1",
 }
-SEGMENT_BYTES: Final = {GROUP_METADATA_TOPIC: 4000, SHARE_GROUP_STATE_TOPIC: 1500}
+SEGMENT_BYTES: Final = {GROUP_METADATA_TOPIC: 4000, SHARE_GROUP_STATE_TOPIC: 1000}
 """
 Segments of some batches.
 """
@@ -138,6 +138,7 @@ class Promise:
     committed: tuple[int, ...]
     """The states that were answered for, or the first ones if a crash may lose them."""
     loses_nothing: bool
+    keep: Keep
     clients: tuple[GroupClient, ...]
 
     def check(self, found: Sequence[Any]) -> bool:
@@ -212,6 +213,7 @@ class GroupLife:
             self._histories,
             tuple(each.committed if loses_nothing else 0 for each in self._histories),
             loses_nothing,
+            keep,
             tuple(client.copied() for client in self.clients),
         )
 
@@ -323,7 +325,7 @@ class Groups(Subject[Promise]):
     Args:
         newcomer: makes a client that joins the group after a crash.
         is_synced: whether each append is synced, so that a crash of the machine loses nothing.
-        stride: of the points at which something is lost, every so many-th is taken.
+        stride: of the points at which some part is kept, every so many-th is taken.
     """
 
     second_crashes: ClassVar = (4, 8)
@@ -384,7 +386,7 @@ class Groups(Subject[Promise]):
 def different(points: Iterable[Point[Promise]], stride: int) -> list[Point[Promise]]:
     """
     The first of those points that do not differ in what a coordinator depends on, and of those that
-    lose something every *stride*-th.
+    keep some part every *stride*-th.
     """
     found: dict[object, Point[Promise]] = {}
     for point in points:
@@ -394,11 +396,11 @@ def different(points: Iterable[Point[Promise]], stride: int) -> list[Point[Promi
             if name in CHECKPOINTS or name.startswith(DIRECTORIES)
         )
         found.setdefault((point.promised.committed, files), point)
-    losing = count()
+    parts = count()
     return [
         point
         for point in found.values()
-        if point.promised.loses_nothing or next(losing) % stride == 0
+        if point.promised.keep in {NONE, ALL} or next(parts) % stride == 0
     ]
 
 

@@ -43,7 +43,7 @@ def life(request: pytest.FixtureRequest) -> str:
 def subject(request: pytest.FixtureRequest, life: str, all_crash_points: bool) -> Groups:
     if request.param and not all_crash_points:
         pytest.skip("only with --crash-points all")
-    return Groups(*LIVES[life], is_synced=request.param, stride=1 if all_crash_points else 6)
+    return Groups(*LIVES[life], is_synced=request.param, stride=1 if all_crash_points else 8)
 
 
 async def test_a_crash_at_any_step_leaves_groups_as_they_were_answered_for(

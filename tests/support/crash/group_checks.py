@@ -5,8 +5,8 @@ What has to be true of groups whose broker starts again after a crash.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.groups.shard_state import GroupShard, ShardState
@@ -21,6 +21,11 @@ from tests.support.share_groups import share_facts
 from tests.support.streams_groups import streams_facts
 from tests.support.wire_client import WireClient
 
+Record: TypeAlias = tuple[int, int]
+"""
+A partition and an offset.
+"""
+
 TOPIC: Final = "t"
 SESSION_S: Final = 46.0
 """
@@ -32,6 +37,53 @@ How often clients send a heartbeat before it is said that they never come to an 
 """
 AVAILABLE: Final = 0
 UNKNOWN_START: Final = -1
+
+
+class Deliveries:
+    """
+    What members of a share group were told of the records of one topic.
+    """
+
+    def __init__(self) -> None:
+        self.counts: dict[Record, int] = {}
+        """How often each was delivered, by the last fetch that has acquired it."""
+        self._done: frozenset[Record] = frozenset()
+        self._released: dict[Record, int] = {}
+
+    def ask(self, record: Record) -> None:
+        """
+        The acknowledgement of a record is sent: it may be done with, or not yet.
+        """
+        self._released.pop(record, None)
+
+    def note(self, record: Record, *, is_done: bool) -> None:
+        """
+        The acknowledgement of a record was answered.
+        """
+        if is_done:
+            self._done |= {record}
+        else:
+            self._released[record] = self.counts[record]
+
+    def clear(self) -> None:
+        """
+        Nothing is known any more: the offsets of the group are altered.
+        """
+        self.counts, self._done, self._released = {}, frozenset(), {}
+
+    def copied(self) -> Deliveries:
+        found = Deliveries()
+        found._done, found._released = self._done, dict(self._released)
+        return found
+
+    def check(self, given: Mapping[Record, int]) -> None:
+        """
+        See that no record is given again that is done with, and that released ones are.
+        """
+        assert not self._done & set(given), "given again"
+        for record, count in self._released.items():
+            assert given.get(record, 0) > count, f"{record} was delivered {count} times: {given}"
+
 
 # The states
 
@@ -105,13 +157,17 @@ def _copied(value: Any) -> Any:
 # What has to be true
 
 
-async def check_known(wire: WireClient, clients: Iterable[GroupClient]) -> None:
+async def check_known(
+    wire: WireClient, clients: Iterable[GroupClient], *, is_as_told: bool
+) -> None:
     """
-    The broker knows its members, by the epochs that it has told them.
+    The broker knows its members by the epochs that it has told them, also a member whose last
+    answer is lost. In the classic protocol such a member joins again.
     """
     for client in clients:
-        code = await client.beat(wire)
-        assert code not in UNKNOWN, f"{client} is told {code.name}"
+        if is_as_told or client.survives_lost_answers:
+            code = await client.beat(wire)
+            assert code not in UNKNOWN, f"{client} is told {code.name}"
 
 
 async def check_going_on(
@@ -139,13 +195,19 @@ async def check_going_on(
     raise AssertionError(f"{wanted} are not assigned: {clients}, {states_of(broker)}")
 
 
-async def check_deliveries(broker: TestBroker, wire: WireClient) -> None:
+async def check_deliveries(
+    broker: TestBroker, wire: WireClient, deliveries: Deliveries | None
+) -> None:
     """
     A new member of a share group is given the records that are not done with, and no other, each
     for as many times as the state says.
+
+    Args:
+        deliveries: what members were told; None if a crash may have lost it.
     """
     topic_id = await broker.topic_id(TOPIC)
     client, member = ShareClient(wire, TOPIC, topic_id), Member(GROUP, "fetching")
+    given: dict[Record, int] = {}
     for (_, of_topic, index), value in states_of(broker)[1].items():
         if of_topic != topic_id or value.start_offset == UNKNOWN_START:
             continue
@@ -158,22 +220,25 @@ async def check_deliveries(broker: TestBroker, wire: WireClient) -> None:
                     counts[offset] = batch.delivery_count
                 else:
                     counts.pop(offset, None)
-        expected = {offset: count + 1 for offset, count in counts.items()}
-        given: dict[int, int] = {}
+        expected = {(index, offset): count + 1 for offset, count in counts.items()}
+        found: dict[Record, int] = {}
         for _ in range(ROUNDS):  # Its state is read first.
             answer = await client.share_fetch(member, partitions=[index])
-            given |= _acquired(answer, index)
-            if given:
+            found |= acquired_in(answer, index)
+            if found:
                 break
-        assert expected == given, f"{TOPIC}-{index} with {value} gives {given}, not {expected}"
+        assert expected == found, f"{TOPIC}-{index} with {value} gives {found}, not {expected}"
+        given |= found
+    if deliveries is not None:
+        deliveries.check(given)
 
 
-def _acquired(answer: Any, index: int) -> dict[int, int]:
+def acquired_in(answer: Any, index: int) -> dict[Record, int]:
     """
-    The offsets that a fetch has acquired in a partition, each with its count of deliveries.
+    The records that a fetch has acquired in a partition, each with its count of deliveries.
     """
     return {
-        offset: each.delivery_count
+        (index, offset): each.delivery_count
         for topic in answer.responses
         for partition in topic.partitions
         if partition.partition_index == index

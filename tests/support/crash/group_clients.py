@@ -91,6 +91,8 @@ class GroupClient(ABC):
     """Whether no other member may have what it has."""
     appends = 1
     """How many batches of records a heartbeat leads to at most."""
+    survives_lost_answers = True
+    """Whether the broker takes the epoch before the one that it has told last."""
 
     def __init__(self, member_id: str) -> None:
         self.member_id = member_id
@@ -365,6 +367,7 @@ class ClassicClient(GroupClient):
     A member that uses the classic protocol, the only one of its group that does.
     """
 
+    survives_lost_answers = False
     appends = 3  # a new group, or a member that joins again; its assignment
 
     def __init__(self, topic: str) -> None:

@@ -27,7 +27,7 @@ from barnabas.protocol.messages.offset_delete import (
 )
 from tests.support.config_requests import grow
 from tests.support.coordination import GROUP
-from tests.support.crash.group_checks import SESSION_S
+from tests.support.crash.group_checks import SESSION_S, acquired_in
 from tests.support.crash.group_clients import (
     LEAVING_FOR_A_WHILE,
     ClassicClient,
@@ -35,11 +35,18 @@ from tests.support.crash.group_clients import (
     GroupClient,
     ShareGroupClient,
     StreamsClient,
+    code_of_commit,
 )
 from tests.support.crash.groups import GroupLife
+from tests.support.group_requests import commit_request
 from tests.support.share_client import Acknowledged, Member, ShareClient
 
 ACCEPT, RELEASE, REJECT = 1, 2, 3
+OTHER_GROUP: Final = "other"
+LONG: Final = "m" * 3000
+"""
+A text after which the log has another segment.
+"""
 UPKEEP_S: Final = 16.0
 """
 In which the logs are cleaned or pruned, and no session ends.
@@ -84,7 +91,8 @@ async def consumers(life: GroupLife) -> None:
     await delete_group(life)
     await life.join(ConsumerClient("d", "u"))
     await life.settle()
-    await life.pass_time(UPKEEP_S)
+    await leave_all(life)
+    await leave_nothing(life, rounds=2)
 
 
 async def migrations(life: GroupLife) -> None:
@@ -159,6 +167,7 @@ async def shares(life: GroupLife) -> None:
     await life.end(a)
     await life.settle()
     await leave_all(life)
+    life.deliveries.clear()
     await alter_offsets(life, "t", {0: 2})
     await delete_topic(life, "u")
     await delete_share_offsets(life, "t")
@@ -195,7 +204,8 @@ async def streams(life: GroupLife) -> None:
     await delete_group(life)
     await life.join(StreamsClient("d"))
     await life.settle()
-    await life.pass_time(UPKEEP_S)
+    await leave_all(life)
+    await leave_nothing(life, rounds=3)
 
 
 # What several lives do
@@ -224,6 +234,18 @@ async def delete_group(life: GroupLife, *, appends: int = 1) -> None:
         assert 0 == answer.results[0].error_code, answer
 
     await life.see(delete(), appends=appends)
+
+
+async def leave_nothing(life: GroupLife, *, rounds: int) -> None:
+    """
+    Delete the group, and let the cleaner remove all that was ever written of it: the records first,
+    then the tombstones.
+    """
+    await delete_group(life)
+    for number in range(rounds):
+        request = commit_request(OTHER_GROUP, "t", {0: number}, metadata=LONG)
+        assert ErrorCode.NONE is code_of_commit(await life.see(life.wire.ask(request, 8)))
+        await life.pass_time(UPKEEP_S)
 
 
 async def delete_offsets(life: GroupLife, topic: str, partition: int) -> None:
@@ -264,6 +286,8 @@ async def fetch(life: GroupLife, records: ShareClient, member: Member) -> None:
     """
     answer = await life.see(records.share_fetch(member, partitions=[0, 1]), appends=2)
     assert 0 == answer.error_code, answer
+    for index in range(2):
+        life.deliveries.counts |= acquired_in(answer, index)
 
 
 async def acknowledge(
@@ -274,10 +298,16 @@ async def acknowledge(
     *,
     partition: int = 0,
 ) -> None:
+    for first, last, _ in acknowledged:
+        for offset in range(first, last + 1):
+            life.deliveries.ask((partition, offset))
     request = records.share_acknowledge(member, acknowledged, partition=partition)
     answer = await life.see(request)
     assert 0 == answer.error_code, answer
     assert 0 == answer.responses[0].partitions[0].error_code, answer
+    for first, last, types in acknowledged:
+        for offset, kind in zip(range(first, last + 1), types, strict=True):
+            life.deliveries.note((partition, offset), is_done=kind != RELEASE)
 
 
 async def alter_offsets(life: GroupLife, topic: str, offsets: Mapping[int, int]) -> None:

@@ -25,6 +25,7 @@ from itertools import count
 from threading import get_ident
 from typing import Any, ClassVar, Final, TypeVar
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC
@@ -44,6 +45,7 @@ from tests.support.coordination import GROUP, Coordination
 from tests.support.crash.group_checks import (
     ROUNDS,
     TOPIC,
+    Deliveries,
     check_deliveries,
     check_going_on,
     check_known,
@@ -138,20 +140,22 @@ class Promise:
     committed: tuple[int, ...]
     """The states that were answered for, or the first ones if a crash may lose them."""
     loses_nothing: bool
+    is_answer_lost: bool
     keep: Keep
     clients: tuple[GroupClient, ...]
+    deliveries: Deliveries
 
     def check(self, found: Sequence[Any]) -> bool:
         """
-        See whether a broker may have these states; return whether they are those that were answered
-        for.
+        See whether a broker may have these states; return whether they are those that its clients
+        were told last.
         """
         for history, state, first in zip(self.histories, found, self.committed, strict=True):
             assert state in history.states[first:], (
                 f"the {history.name} are in no state from {first} on; they differ from this one "
                 f"by {_differences(history.states[first], state)}"
             )
-        return self.loses_nothing and all(
+        return not self.is_answer_lost and all(
             state == history.states[first]
             for history, state, first in zip(self.histories, found, self.committed, strict=True)
         )
@@ -167,6 +171,20 @@ def _differences(one: Any, other: Any, path: str = "") -> list[str]:
             for each in _differences(one.get(key), other.get(key), f"{path}/{key}")
         ]
     return [f"{path}: {one!r} and {other!r}"]
+
+
+class WatchedWire(WireClient):
+    """
+    A connection on which every other answer is an instant to crash at: its client does not get it.
+    """
+
+    life: GroupLife | None = None
+
+    async def ask(self, request: Message, version: int) -> Any:
+        answer = await super().ask(request, version)
+        if self.life is not None:
+            self.life.lose_answer()
+        return answer
 
 
 class GroupLife:
@@ -192,9 +210,11 @@ class GroupLife:
         self.broker = broker
         self.wire = wire
         self.clients: list[GroupClient] = []
+        self.deliveries = Deliveries()
         self._clock = clock
         self._is_synced = is_synced
         self._is_in_steps = False
+        self._is_answer_lost = False
         self._thread = get_ident()
         self._logs = [shard.log.partition.log for shard in shards_of(broker)]
         self._replayed = Coordination().state
@@ -213,8 +233,10 @@ class GroupLife:
             self._histories,
             tuple(each.committed if loses_nothing else 0 for each in self._histories),
             loses_nothing,
+            self._is_answer_lost,
             keep,
             tuple(client.copied() for client in self.clients),
+            self.deliveries.copied(),
         )
 
     @property
@@ -262,6 +284,16 @@ class GroupLife:
     def _batches_from(self, log: int, offset: int) -> list[RecordBatch]:
         found = self._logs[log].read(offset, 1 << 20, FetchIsolation.LOG_END, True).records
         return [] if found is None else [*batches(found.read())]
+
+    def lose_answer(self) -> None:
+        """
+        Have an instant at which an answer is on its way, if it tells of a state with an odd number.
+        """
+        self._note()
+        if sum(self._last) % 2:
+            self._is_answer_lost = True
+            self.watch.look("before an answer arrives")
+            self._is_answer_lost = False
 
     async def pass_time(self, seconds: float) -> None:
         """
@@ -345,8 +377,9 @@ class Groups(Subject[Promise]):
         files, clock = CrashableFiles(), ManualClock(START_MS)
         async with running(files, clock, **self._options) as broker:
             await prepare(broker)
-            async with await broker.client() as wire:
+            async with await WatchedWire.open(broker.port) as wire:
                 life = GroupLife(broker, wire, clock, files, keeps=keeps, is_synced=self._is_synced)
+                wire.life = life
                 await self._workload(life)
                 # The clean stop that follows is not the clients' affair.
                 return different(life.watch.end(), self._stride)
@@ -364,23 +397,24 @@ class Groups(Subject[Promise]):
 
     async def check(self, point: Point[Promise], *, lives: int, thoroughly: bool) -> None:
         """
-        The broker has a state that it may have; *thoroughly*, the members of the group go on, and
-        so does one that joins now.
+        The broker has a state that it may have; *thoroughly*, or after a lost answer, the members
+        of the group go on, and so does one that joins now.
         """
         clock = ManualClock(point.now_ms)
         promise = point.promised
         async with running(point.last_files(), clock, **self._options) as broker:
             await loaded(broker)
-            is_as_answered = promise.check(states_of(broker))
-            if not thoroughly:
+            is_as_told = promise.check(states_of(broker))
+            if not (thoroughly or promise.is_answer_lost):
                 return
             clients = [client.disconnected() for client in promise.clients]
             async with await broker.client() as wire:
-                if is_as_answered:
-                    await check_known(wire, clients)
+                if promise.loses_nothing:
+                    await check_known(wire, clients, is_as_told=is_as_told)
                 clients.append(self._newcomer("newcomer"))
                 await check_going_on(broker, wire, clock, clients)
-                await check_deliveries(broker, wire)
+                told = promise.deliveries if promise.loses_nothing else None
+                await check_deliveries(broker, wire, told)
 
 
 def different(points: Iterable[Point[Promise]], stride: int) -> list[Point[Promise]]:

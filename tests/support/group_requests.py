@@ -55,14 +55,14 @@ def sync_request(group_id: str, member_id: str, generation_id: int = 1) -> SyncG
 
 
 def commit_request(
-    group_id: str, topic: str, offsets: Mapping[int, int], **facts: Any
+    group_id: str, topic: str, offsets: Mapping[int, int], *, metadata: str = "", **facts: Any
 ) -> OffsetCommitRequest:
     """
     Commit offsets of a topic by partition, as one that is no member unless *facts* say otherwise.
     """
     partitions = [
         OffsetCommitRequestPartition(
-            partition_index=index, committed_offset=offset, committed_metadata=""
+            partition_index=index, committed_offset=offset, committed_metadata=metadata
         )
         for index, offset in offsets.items()
     ]

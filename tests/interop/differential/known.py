@@ -179,6 +179,7 @@ LEFT_OUT: Final = frozenset(
         "missing-secret",
         "producers",
         "session-partitions",
+        "share-state-ahead",
         "stored-variables",
         "unreadable-member",
         "lz4-low-levels",

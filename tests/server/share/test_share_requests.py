@@ -19,13 +19,17 @@ from barnabas.server.cluster.image import ResourceType
 from barnabas.server.cluster.topic_names import SHARE_GROUP_STATE_TOPIC
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.crash.group_clients import ShareGroupClient
+from tests.support.group_requests import coordinator_request
 from tests.support.server import START_MS, TestBroker, running, until
 from tests.support.share_client import Member, ShareClient
 from tests.support.transactional_client import SECOND, TOPIC, Client, prepare
 
-pytestmark = pytest.mark.broker(share_coordinator_state_topic_num_partitions="1")
+pytestmark = pytest.mark.broker(
+    share_coordinator_state_topic_num_partitions="1", group_share_assignment_interval_ms="0"
+)
 
-GROUP = "g"
+GROUP, LOST_GROUP = "g", "lost"
 LOCK_S = 30.0
 LONG_MS = 3_600_000
 
@@ -280,6 +284,28 @@ async def test_a_restart_keeps_what_is_done_and_how_often_it_was_delivered() -> 
 
     # Of offset 3 nothing was written but that its member's connection had ended.
     assert [(1, 1, 2), (3, 3, 2)] == acquired(answer)
+
+
+async def test_a_group_whose_records_are_lost_goes_on_with_its_states(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    Its epochs begin again, below those of the states.
+    """
+    await share.produce([b"a"], [b"b"], [b"c"])
+    await share.initialize(LOST_GROUP, 1, state_epoch=9)
+    await share.client.ask(coordinator_request(LOST_GROUP), 6)
+    client = ShareGroupClient("m", "t", group_id=LOST_GROUP)
+    assert ErrorCode.NONE is await client.beat(share.client)
+    assert broker.parts is not None
+    states = broker.parts.coordinators.groups.share_states
+    await until(lambda: states.initialized(LOST_GROUP))
+
+    assert ErrorCode.NONE is await client.beat(share.client)
+
+    assert {share.topic_id: [0]} == client.owned
+    fetched = await share.share_fetch(Member(LOST_GROUP), max_wait_ms=LONG_MS)
+    assert [(1, 2, 1)] == acquired(fetched)
 
 
 async def test_the_start_follows_that_of_the_log(broker: TestBroker, share: ShareClient) -> None:

@@ -18,6 +18,7 @@ from random import Random
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from barnabas.testing.disks.crashable import EVERYTHING, NOTHING, Choose, CrashableFiles, Image
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.crash.count import CRASH_POINTS
 
 P = TypeVar("P")
@@ -57,6 +58,14 @@ def any_part(seed: int) -> Keep:
     return Keep(f"any part ({seed})", _any_part(seed))
 
 
+class LastFiles(CrashableFiles):
+    """
+    A disk after its last crash. It has no copies of all bytes for the next one.
+    """
+
+    can_crash = False
+
+
 @dataclass(frozen=True, slots=True)
 class Point(Generic[P]):
     """
@@ -73,6 +82,12 @@ class Point(Generic[P]):
         The disk of the machine that starts again.
         """
         return CrashableFiles(image=self.image)
+
+    def last_files(self) -> MemoryFiles:
+        """
+        The same, for a machine that does not crash any more.
+        """
+        return LastFiles(image=self.image)
 
 
 class Watch(Generic[P]):
@@ -113,10 +128,9 @@ class Watch(Generic[P]):
         Store what a crash would leave now.
         """
         for keep in self._keeps:
-            image, promised = (
-                self._files.image(keep.choose(self._files.steps)),
-                self._promised(keep),
-            )
+            # In this order: what another thread does meanwhile is not promised.
+            promised = self._promised(keep)
+            image = self._files.image(keep.choose(self._files.steps))
             key = image.key, self._key(promised)
             if key in self._known:
                 continue

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.config_requests import SET, TOPIC, change, describe, grow
 from tests.support.crash.points import Keep, Point, Subject, Watch
@@ -128,7 +129,7 @@ class Topics(Subject[Progress]):
         The broker has all that was answered, what was asked for wholly or not at all, and nothing
         else; *thoroughly*, it continues, and so does the one after it.
         """
-        files, clock = point.files(), ManualClock(point.now_ms)
+        files, clock = point.last_files(), ManualClock(point.now_ms)
         async with running(files, clock, **OPTIONS) as broker:
             found = await topics_of(broker)
             assert found in point.promised.outcomes, f"{found}, not {point.promised}"
@@ -219,7 +220,7 @@ async def _end(client: WireClient, topic: str) -> int:
     return int(found.offset)
 
 
-def _check_directories(files: CrashableFiles, topics: Mapping[str, Known]) -> None:
+def _check_directories(files: MemoryFiles, topics: Mapping[str, Known]) -> None:
     """
     Each partition has its directory, and nothing is left of one that is not there.
     """

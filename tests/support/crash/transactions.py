@@ -179,7 +179,7 @@ class Transactions(Subject[Progress]):
         """
         for by_timeout in {False, thoroughly and lives == 1}:
             clock = ManualClock(point.now_ms)
-            async with running(point.files(), clock, **OPTIONS) as broker:
+            async with running(point.last_files(), clock, **OPTIONS) as broker:
                 await check_going_on(
                     broker, clock, self._protocol, point.promised, by_timeout=by_timeout
                 )

@@ -139,6 +139,19 @@ class PartitionLog:
             memoryview(batch), origin=AppendOrigin.COORDINATOR, verification_guard=guard
         )
 
+    async def delete_records(self, offset: int) -> None:
+        """
+        Delete the records below *offset*, which later ones replace. Those are synced before, in the
+        executor: a crash of the machine could otherwise leave neither.
+
+        Raises:
+            KafkaError: the log cannot be written, or is not served any more.
+        """
+        log = self.partition.log
+        await asyncio.get_running_loop().run_in_executor(self._io, log.flush)
+        self.check()
+        log.delete_records(offset)
+
     def divided(self, records: Sequence[SimpleRecord]) -> Iterator[slice]:
         """
         Divide *records* into as few batches as ``max.message.bytes`` of the topic allows.

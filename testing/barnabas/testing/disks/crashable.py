@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from barnabas.testing.disks.memory import MemoryFiles, Node
+from barnabas.testing.disks.memory import Cut, MemoryFiles, Node, Write
 
 READING: Final = frozenset({"open", "map", "read", "look", "list"})
 """Actions that change nothing. Making a file, when opening does so, is an action of its own."""
@@ -172,7 +172,8 @@ class CrashableFiles(MemoryFiles):
         for name in sorted(image.directories):
             self.link_directory(_path(name))
         for name, (content, modified_ms) in image.files.items():
-            self.link(_path(name), Node(bytearray(content), modified_ms, content))
+            pending: list[Write | Cut] | None = [] if self.can_crash else None
+            self.link(_path(name), Node(bytearray(content), modified_ms, content, pending))
         for folder in self._folders.values():
             folder.sync()
 

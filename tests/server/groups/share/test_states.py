@@ -105,3 +105,20 @@ def test_a_share_group_without_members_is_kept_although_it_has_no_offsets() -> N
         c.write(result)
 
     assert c.shares.is_empty
+
+
+def test_a_topic_whose_deletion_nobody_has_noted_is_forgotten_by_a_heartbeat() -> None:
+    """
+    As after a crash between the deletion and the record; the epoch stays where it is then.
+    """
+    c = ShareCoordination()
+    kept = c.create("t", 2)
+    deleted = c.create("u", 1)
+    c.enter("m", ["t", "u"])
+    c.settle("m")
+    c.delete("u")
+
+    c.settle("m")
+
+    assert deleted not in c.shares.known_states.initialized
+    assert {kept: [0, 1]} == c.assigned("m")

@@ -42,7 +42,7 @@ from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.groups.share import records as share_records
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.member import JOINING, LEAVING, Partitions, ShareGroupMember
-from barnabas.server.groups.share.state_partitions import Topics, TopicStates
+from barnabas.server.groups.share.state_partitions import StatePartitions, Topics, TopicStates
 from barnabas.server.groups.timeouts import Timeout
 
 log = logging.getLogger(__name__)
@@ -267,6 +267,33 @@ class ShareHeartbeats:
         if since_ms is None:
             since_ms = group.initializing_since_ms = now_ms
         is_fresh = now_ms - since_ms < self._options.group_share_initialize_retry_interval_ms
+        gone = self._gone(states)
+        states = states.without(gone) if gone else states
+        missing = self._missing(states, subscriptions, is_fresh=is_fresh)
+        if missing or gone:
+            begun = states.beginning(missing)
+            records.append(share_records.state_partitions_record(group.group_id, begun))
+        elif not records and not states.initializing:
+            group.all_initialized_at = version
+        return Initialization(group.group_id, epoch, missing) if missing else None
+
+    def _gone(self, states: StatePartitions) -> set[UUID]:
+        """
+        The topics with states that do not exist any more. Their deletion has written that, unless a
+        crash came between; and while it is not known, each heartbeat would try to assign them.
+        """
+        known = {*states.initializing, *states.initialized, *states.deleting}
+        return {each for each in known if self._topics.topics.get_by_id(each) is None}
+
+    def _missing(
+        self, states: StatePartitions, subscriptions: Subscriptions, *, is_fresh: bool
+    ) -> dict[UUID, TopicStates]:
+        """
+        The partitions of subscribed topics that have no states.
+
+        Args:
+            is_fresh: whether those may still come that are being initialized.
+        """
         missing: dict[UUID, TopicStates] = {}
         for name in sorted(subscriptions.topics):
             topic = self._topics.topics.get(name)
@@ -278,13 +305,7 @@ class ShareHeartbeats:
             partitions = frozenset(range(len(topic.partitions))) - known
             if partitions:
                 missing[topic.id] = TopicStates(name, partitions)
-        if not missing:
-            if not records and not states.initializing:
-                group.all_initialized_at = version
-            return None
-        begun = states.beginning(missing)
-        records.append(share_records.state_partitions_record(group.group_id, begun))
-        return Initialization(group.group_id, epoch, missing)
+        return missing
 
     # Leaving
 

@@ -12,7 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, KafkaError, NonEmptyGroup
+from barnabas.protocol.errors import (
+    ErrorCode,
+    FencedStateEpoch,
+    GroupIdNotFound,
+    KafkaError,
+    NonEmptyGroup,
+)
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.groups.modern.topics import TopicsView
@@ -161,7 +167,12 @@ class ShareGroupStates:
             for topic_id, topic in topics.items():
                 for index in sorted(topic.partitions):
                     key = SharePartitionKey(group_id, topic_id, index)
-                    await coordinator.initialize(key, state_epoch, NO_START)
+                    try:
+                        await coordinator.initialize(key, state_epoch, NO_START)
+                    except FencedStateEpoch:
+                        # A crash of the machine has taken the records of the group, whose epochs
+                        # begin again, and not those of the state. The group goes on from there.
+                        log.warning("The state of %s is known already", key.coordinator_key)
             await self._change(group_id, lambda states: states.completed(topics))
         except KafkaError as error:
             log.warning("Group %s: states cannot be initialized: %s", group_id, error)

@@ -249,7 +249,7 @@ class ShareCoordinator:
             if shard.log.is_open:
                 shard.write(shard.state.snapshot_cold(self._clock.now_ms(), interval_ms))
 
-    def prune(self) -> None:
+    async def prune(self) -> None:
         """
         Delete the records that no state needs.
         """
@@ -261,7 +261,7 @@ class ShareCoordinator:
             if offset <= 0 or self._pruned.get(index) == offset:
                 continue
             try:
-                shard.log.partition.log.delete_records(offset)
+                await shard.log.delete_records(offset)
             except KafkaError as error:
                 logger.warning("%r: records below %d were not deleted: %s", shard, offset, error)
             else:

@@ -42,6 +42,15 @@ DELIVERIES: Final = 10
 """
 The most deliveries of a record that any group may have.
 """
+UNCERTAIN: Final = (
+    "DisconnectException",
+    "UnknownServerException",
+    "CoordinatorNotAvailableException",
+)
+"""
+The errors of acknowledgements that may have been written: the connection broke, in a fetch or in
+``commitSync``, or the broker was about to stop.
+"""
 QUICK = {
     "group.share.min.session.timeout.ms": "1000",
     "group.share.session.timeout.ms": str(int(SESSION_S * 1000)),
@@ -116,10 +125,11 @@ class ShareMember(MemberProcess):
 
     def without_answer(self) -> set[int]:
         """
-        The same, and those whose acknowledgement was under way when the connection broke.
+        The same, and those whose acknowledgement was under way when the broker went away.
         """
-        lost = (each.number for each in self.results if each.error == "DisconnectException")
-        return self.unanswered().union(lost)
+        return self.unanswered().union(
+            each.number for each in self.results if each.error in UNCERTAIN
+        )
 
     def confirmed(self, kind: str = "ACCEPT") -> set[int]:
         """
@@ -292,6 +302,7 @@ class Source:
     """
 
     BATCH: Final = 20
+    RELEASED: Final = 7
     PAUSE_S: Final = 0.02
 
     def __init__(self, group: ShareGroup) -> None:
@@ -325,7 +336,7 @@ class Source:
                 number = next(group.numbers)
                 self._producer.produce(
                     group.topic,
-                    b"%d" % number,
+                    b"%d %s" % (number, self._script(number)),
                     partition=number % partitions,
                     on_delivery=self._delivered,
                 )
@@ -335,7 +346,13 @@ class Source:
         value = message.value()
         assert error is None
         assert value is not None
-        self._group.sent.add(int(value))
+        self._group.sent.add(int(value.split()[0]))
+
+    def _script(self, number: int) -> bytes:
+        """
+        Some records are released at first.
+        """
+        return b"release accept" if number % self.RELEASED == 0 else b"accept"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -455,6 +455,30 @@ def test_records_of_a_member_that_has_gone_come_to_others_at_once(quick: BrokerP
             assert second not in holder.deliveries
         assert [] == group.errors()
         group.wait_for_members(1)
+
+
+def test_deliveries_are_counted_on_after_the_broker_has_ended(tmp_path: Path) -> None:
+    """
+    What a member releases is written, what it acquires is not: the delivery during which the broker
+    ends does not count. What the member says of it afterwards is refused.
+    """
+    with (
+        running_broker(tmp_path, **_as_keywords(QUICK)) as broker,
+        ShareGroup(broker, "counted") as group,
+    ):
+        group.create("counted", 1)
+        member = group.join()
+        ends: tuple[Callable[[], object], ...] = (broker.stop, broker.kill)
+        for number_of_ends, end in enumerate(ends, 1):
+            number = group.send_one("release release hold")
+            group.wait_until(lambda n=number: group.counts(n) == [1, 2, 3], "a third delivery")  # type: ignore[misc]
+            end()
+            broker.start()
+            group.let_go(number)
+            group.wait_for_confirmed([number])
+
+            assert [1, 2, 3, 3] == group.counts(number)
+            assert number_of_ends == len(member.errors())
 
 
 def test_every_record_is_accepted_whatever_ends_meanwhile(tmp_path: Path) -> None:

@@ -549,9 +549,10 @@ def test_partitions_and_topics_that_are_new_are_read_from_their_beginning(
         group.grow(4)
         group.wait_for_confirmed(group.send(each=3))
 
-        group.delete()
-        group.create("new", 3)
-        group.wait_for_confirmed(group.send(each=3))
+        for partitions in (3, 4, 2):
+            group.delete()
+            group.create("new", partitions)
+            group.wait_for_confirmed(group.send(each=3))
         group.wait_for_no_lag()
 
         assert {1} == {each.delivery_count for each in group.deliveries()}

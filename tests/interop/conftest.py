@@ -36,6 +36,20 @@ _LITTLE_WAITING = {"group.initial.rebalance.delay.ms": "500"}
 Members join within milliseconds here; three seconds of waiting for more would be spent in vain.
 """
 
+IMPATIENT = {
+    "group.min.session.timeout.ms": "1000",
+    "group.streams.min.session.timeout.ms": "1000",
+    "group.streams.session.timeout.ms": "2000",
+    "group.streams.min.heartbeat.interval.ms": "100",
+    "group.streams.heartbeat.interval.ms": "300",
+    "group.streams.initial.rebalance.delay.ms": "500",
+    "group.streams.num.standby.replicas": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+}
+"""
+Settings of a broker that gives up dead members and their transactions quickly.
+"""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
@@ -103,17 +117,8 @@ def impatient_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     A broker for one test alone, which gives up dead members and their transactions quickly.
     """
-    with running_broker(
-        tmp_path / "broker",
-        group__min__session__timeout__ms="1000",
-        group__streams__min__session__timeout__ms="1000",
-        group__streams__session__timeout__ms="2000",
-        group__streams__min__heartbeat__interval__ms="100",
-        group__streams__heartbeat__interval__ms="300",
-        group__streams__initial__rebalance__delay__ms="500",
-        group__streams__num__standby__replicas="1",
-        transaction__abort__timed__out__transaction__cleanup__interval__ms="500",
-    ) as broker:
+    settings = {name.replace(".", "__"): value for name, value in IMPATIENT.items()}
+    with running_broker(tmp_path / "broker", **settings) as broker:
         yield broker
 
 

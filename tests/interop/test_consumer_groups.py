@@ -4,32 +4,21 @@ Consumer groups (KIP-848) of real clients: members come, go, die and change thei
 
 from __future__ import annotations
 
-import signal
-import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Self
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions
 
 from tests.interop.clients.base import NewRecord
-from tests.interop.clients.confluent import Confluent
 from tests.interop.conftest import running_broker
-from tests.support.apache_kafka import java
+from tests.interop.live_group import PATIENCE, LiveGroup, MemberProcess, java_member
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
-from tests.support.java_programs import compiled
 
-ROOT = Path(__file__).parents[2]
 SOURCE = Path(__file__).parent / "java" / "Member.java"
-PATIENCE = 60.0
 SESSION_S = 4.0
 QUICK = {
     "group.consumer.min.session.timeout.ms": "1000",
@@ -43,24 +32,16 @@ QUICK = {
 LIBRARIES = ("confluent-kafka", "Java")
 
 
-class Member:
+class Member(MemberProcess):
     """
-    A member in a process of its own, and what it has said.
+    A member, what it was assigned, and what it has read.
     """
 
     def __init__(self, library: str, *arguments: str) -> None:
-        if library == "Java":
-            classes = compiled(SOURCE)
-            command = java("Member", *arguments, heap="96m", extra_class_path=classes)
-        else:
-            command = [sys.executable, "-m", "tests.interop.consumer_member", *arguments]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, text=True
-        )
         self.assignments: list[set[str]] = []
         self.read: set[tuple[str, int, int]] = set()
-        self._reader = threading.Thread(target=self._listen)
-        self._reader.start()
+        in_python = [sys.executable, "-m", "tests.interop.consumer_member", *arguments]
+        super().__init__(java_member(SOURCE, *arguments) if library == "Java" else in_python)
 
     @property
     def assigned(self) -> set[str]:
@@ -69,33 +50,17 @@ class Member:
         """
         return self.assignments[-1] if self.assignments else set()
 
-    def _listen(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            match line.split():
-                case ["assigned", "-"]:
-                    self.assignments.append(set())
-                case ["assigned", listed]:
-                    self.assignments.append(set(listed.split(",")))
-                case ["read", topic, partition, offset]:
-                    self.read.add((topic, int(partition), int(offset)))
-
-    def close(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self._end()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self._end()
-
-    def _end(self) -> None:
-        self.process.wait(PATIENCE)
-        self._reader.join(PATIENCE)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+    def hear(self, words: Sequence[str]) -> None:
+        match words:
+            case ["assigned", "-"]:
+                self.assignments.append(set())
+            case ["assigned", listed]:
+                self.assignments.append(set(listed.split(",")))
+            case ["read", topic, partition, offset]:
+                self.read.add((topic, int(partition), int(offset)))
 
 
-class Group:
+class Group(LiveGroup[Member]):
     """
     Members of one group with one topic, or those of a pattern.
     """
@@ -103,31 +68,11 @@ class Group:
     def __init__(
         self, broker: BrokerProcess, topic: str, partitions: int = 4, library: str = LIBRARIES[0]
     ) -> None:
-        self.broker, self.topic, self.library = broker, topic, library
-        self.group_id = f"group-of-{topic}"
-        self.members: list[Member] = []
+        super().__init__(broker, topic)
+        self.library = library
         self.sent: set[tuple[str, int, int]] = set()
-        self.admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        self._client = Confluent()
         self._numbers = count()
-        self.partition_counts: dict[str, int] = {}
         self.create(topic, partitions)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for member in self.members:
-            member.kill()
-
-    def create(self, topic: str, partitions: int) -> None:
-        self._client.create_topic(self.broker.bootstrap, topic, partitions, {})
-        self.partition_counts[topic] = partitions
-
-    def grow(self, partitions: int) -> None:
-        (done,) = self.admin.create_partitions([NewPartitions(self.topic, partitions)]).values()
-        done.result(30)
-        self.partition_counts[self.topic] = partitions
 
     def join(
         self,
@@ -161,23 +106,12 @@ class Group:
             for partition in range(self.partition_counts[topic])
             for _ in range(3)
         ]
-        for place in self._client.produce(self.broker.bootstrap, topic, records, "none"):
+        for place in self.client.produce(self.broker.bootstrap, topic, records, "none"):
             self.sent.add((topic, place.partition, place.offset))
 
-    def wait_until(
-        self, condition: Callable[[], bool], what: str, seconds: float = PATIENCE
-    ) -> float:
-        """
-        Wait, and return how long it took.
-        """
-        began = time.monotonic()
-        while not condition():
-            assert time.monotonic() - began < seconds, (
-                f"{what}: {[m.assigned for m in self.members]}, not read:"
-                f" {sorted(self.sent - self.all_read())[:5]}"
-            )
-            time.sleep(0.02)
-        return time.monotonic() - began
+    def situation(self) -> str:
+        unread = sorted(self.sent - self.all_read())[:5]
+        return f"{[m.assigned for m in self.members]}, not read: {unread}"
 
     def wait_for_shares(self, *members: Member, seconds: float = PATIENCE) -> float:
         """
@@ -349,8 +283,7 @@ def test_a_topic_that_is_made_again_is_read_from_its_beginning(quick: BrokerProc
         group.send()
         group.wait_for_records()
 
-        (done,) = group.admin.delete_topics([group.topic]).values()
-        done.result(30)
+        group.delete()
         group.wait_until(lambda: not member.assigned, "partitions to be given up")
         group.sent.clear()
         member.read.clear()
@@ -372,7 +305,7 @@ def test_a_pattern_is_matched_by_the_broker(quick: BrokerProcess, library: str) 
         group.wait_for_shares(one, other)
 
         group.create(f"pattern-{library}-2", 2)
-        group._client.create_topic(quick.bootstrap, f"pattern-{library}-x", 2, {})
+        group.client.create_topic(quick.bootstrap, f"pattern-{library}-x", 2, {})
         group.wait_for_shares(one, other)
         group.send()
         group.send(f"pattern-{library}-2")

@@ -13,7 +13,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.interop.clients.confluent import Confluent
+from tests.interop.conftest import IMPATIENT
 from tests.support.apache_kafka import java, library
+from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.java_programs import compiled
 
@@ -139,6 +141,12 @@ class Story:
         assert 0 == self._producer.flush(PATIENCE), "lines that were not acknowledged"
         self._counts.read_up_to(self.spoken.total())
 
+    def exact(self) -> dict[str, list[int]]:
+        """
+        The counts of each word, of which none is missing and none is there twice.
+        """
+        return {word: list(range(1, times + 1)) for word, times in self.spoken.items()}
+
     def _speak(self) -> None:
         for partition in range(PARTITIONS):
             words = self._chance.choices(VOCABULARY, k=5)
@@ -147,17 +155,25 @@ class Story:
         self._producer.poll(0)
 
 
+def begin(broker: BrokerProcess) -> tuple[Counts, Story]:
+    """
+    Create the topics, and begin to read and to write.
+    """
+    for topic in ("lines", "counts"):
+        Confluent().create_topic(broker.bootstrap, topic, PARTITIONS, {})
+    counts = Counts(broker.bootstrap)
+    return counts, Story(broker, counts)
+
+
 @pytest.fixture
-def start(
-    impatient_broker: BrokerProcess, jars: str, tmp_path: Path
-) -> Iterator[Callable[..., WordCount]]:
+def start(jars: str, tmp_path: Path) -> Iterator[Callable[..., WordCount]]:
     """
     Starts an instance of the application in a directory of that name.
     """
     started: list[WordCount] = []
 
-    def start_it(name: str, group_protocol: str = "classic") -> WordCount:
-        application = WordCount(tmp_path / name, impatient_broker, jars, group_protocol)
+    def start_it(broker: BrokerProcess, name: str, group_protocol: str = "classic") -> WordCount:
+        application = WordCount(tmp_path / name, broker, jars, group_protocol)
         started.append(application)
         application.start()
         return application
@@ -178,11 +194,8 @@ def test_words_are_counted_exactly_once(
     At first it is started again with its files. The second time there are none: it restores the
     counts from their changelog and waits for the transaction that was left open.
     """
-    for topic in ("lines", "counts"):
-        Confluent().create_topic(impatient_broker.bootstrap, topic, PARTITIONS, {})
-    counts = Counts(impatient_broker.bootstrap)
-    story = Story(impatient_broker, counts)
-    first = start("first")
+    counts, story = begin(impatient_broker)
+    first = start(impatient_broker, "first")
     story.go_on(500, first)
 
     impatient_broker.kill()
@@ -194,7 +207,7 @@ def test_words_are_counted_exactly_once(
     first.kill()
     impatient_broker.kill()
     impatient_broker.start()
-    second = start("second")
+    second = start(impatient_broker, "second")
     story.go_on(500, second)
     story.finish()
 
@@ -203,9 +216,8 @@ def test_words_are_counted_exactly_once(
     again = Counts(impatient_broker.bootstrap)
     again.read_up_to(counts.total)
     again.close()
-    exact = {word: list(range(1, times + 1)) for word, times in story.spoken.items()}
-    assert exact == counts.by_word
-    assert exact == again.by_word
+    assert story.exact() == counts.by_word
+    assert story.exact() == again.by_word
 
 
 def test_a_streams_group_counts_words_exactly_once(
@@ -216,11 +228,9 @@ def test_a_streams_group_counts_words_exactly_once(
     keep standbys for each other: the broker is killed, then an instance, which is fenced; the other
     takes its tasks and reads what it has not read.
     """
-    for topic in ("lines", "counts"):
-        Confluent().create_topic(impatient_broker.bootstrap, topic, PARTITIONS, {})
-    counts = Counts(impatient_broker.bootstrap)
-    story = Story(impatient_broker, counts)
-    first, second = start("first", "streams"), start("second", "streams")
+    counts, story = begin(impatient_broker)
+    first = start(impatient_broker, "first", "streams")
+    second = start(impatient_broker, "second", "streams")
     story.go_on(500, first)
 
     impatient_broker.kill()
@@ -235,5 +245,33 @@ def test_a_streams_group_counts_words_exactly_once(
     assert 0 == first.stop()
     assert 0 == second.stop()
     counts.close()
-    exact = {word: list(range(1, times + 1)) for word, times in story.spoken.items()}
-    assert exact == counts.by_word
+    assert story.exact() == counts.by_word
+
+
+def test_a_live_streams_group_moves_to_apache_kafka_and_back(
+    tmp_path: Path, start: Callable[..., WordCount]
+) -> None:
+    """
+    One instance goes on. The other one is killed while there is no broker: its tasks are taken up
+    where they are according to what the broker before has written.
+    """
+    with BothBrokers.in_turn(tmp_path / "broker", IMPATIENT) as both:
+        both.barnabas.start()
+        counts, story = begin(both.barnabas)
+        first = start(both.barnabas, "first", "streams")
+        second = start(both.barnabas, "second", "streams")
+        story.go_on(300, first)
+
+        for stops, starts in ((both.barnabas, both.kafka), (both.kafka, both.barnabas)):
+            stops.stop()
+            second.kill()
+            starts.start()
+            story.go_on(300, first)
+            second.start()
+            story.go_on(300, second)
+        story.finish()
+
+        assert 0 == first.stop()
+        assert 0 == second.stop()
+        counts.close()
+        assert story.exact() == counts.by_word

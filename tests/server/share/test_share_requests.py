@@ -338,6 +338,28 @@ async def test_a_deleted_topic_ends_a_wait(broker: TestBroker, share: ShareClien
     await second.close()
 
 
+async def test_a_session_finds_a_topic_that_is_being_created(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    Clients hear of its id before its partitions can be found. The error in between passes, although
+    the session has the partition already and the client does not add it again.
+    """
+    assert broker.parts is not None
+    by_id = broker.parts.partitions._by_id
+    created = by_id.pop(share.topic_id.bytes)
+    member = Member(GROUP)
+    early = await share.share_fetch(member)
+    assert ErrorCode.UNKNOWN_TOPIC_ID == early.responses[0].partitions[0].error_code
+
+    by_id[share.topic_id.bytes] = created
+    await share.produce([b"v"])
+    answer = await share.share_fetch(member, partitions=[], max_wait_ms=LONG_MS)
+
+    assert 0 == answer.responses[0].partitions[0].error_code
+    assert [(0, 0, 1)] == acquired(answer)
+
+
 async def test_a_state_that_was_never_initialized_serves_nobody(broker: TestBroker) -> None:
     """
     Kafka's own error for that is the unknown one.

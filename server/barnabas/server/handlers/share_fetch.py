@@ -173,7 +173,7 @@ def _locate(
     for number, (where, cached) in enumerate(tuple(session.partitions.items()), 1):
         if number % ENTRIES_PER_STEP == 0:
             yield
-        name, index = cached.topic, where[1]
+        name, index = cached.name(where[0], partitions.name_of), where[1]
         if name is None:
             errors[where] = ErrorCode.UNKNOWN_TOPIC_ID
         elif not may_read(name):

@@ -70,11 +70,21 @@ class CachedSharePartition:
     def __init__(self, topic: str | None, *, is_news: bool) -> None:
         """
         Args:
-            topic: its name when the partition was added, None if no topic had that id.
+            topic: its name, None if no topic has that id so far.
             is_news: the next answer has the partition, whatever there is to say of it.
         """
         self.topic = topic
         self.is_news = is_news
+
+    def name(self, topic_id: UUID, name_of: Callable[[UUID], str | None]) -> str | None:
+        """
+        The name of its topic, None if there is none. Clients hear of a topic that is being created
+        before its partitions can be found, and add a partition to their session once only: what was
+        unknown then is looked for again.
+        """
+        if self.topic is None:
+            self.topic = name_of(topic_id)
+        return self.topic
 
     def must_respond(self, *, has_records: bool, has_error: bool) -> bool:
         """

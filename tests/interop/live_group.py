@@ -92,7 +92,8 @@ class MemberProcess:
                 stream.close()
         if not self._errors.closed:
             self._errors.seek(0)
-            print(self._errors.read().decode(errors="replace")[-2000:])
+            if said := self._errors.read().decode(errors="replace"):
+                print(said[-2000:])
             self._errors.close()
 
     def _listen(self) -> None:

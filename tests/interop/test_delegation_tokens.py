@@ -149,7 +149,7 @@ class Story:
                 answer = client.ask(tokens_of(), 3)
             now_ms = time.time() * 1000
             return all(
-                token.expiry_timestamp_ms < now_ms
+                token.expiry_timestamp < now_ms
                 for token in answer.tokens
                 if bytes(token.hmac) == hmac
             )

@@ -65,7 +65,8 @@ def both(
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
 ) -> Iterator[BothBrokers]:
-    settings = {"node.id": "1", **certificates.settings()}
+    # Each of Kafka's network threads takes a new store at its own time.
+    settings = {"node.id": "1", "num.network.threads": "1", **certificates.settings()}
     if request.param:
         settings[f"ssl.allow.{request.param}.changes"] = "true"
     directory = tmp_path_factory.mktemp("brokers")

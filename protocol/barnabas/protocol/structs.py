@@ -180,7 +180,10 @@ def replace(struct: T, /, **changes: Any) -> T:
     """
     A copy of *struct* with some fields changed.
     """
-    return type(struct)(**dict(items(struct)) | changes)
+    source: Any = struct
+    values = {name: getattr(source, name) for name in source.__match_args__}
+    values.update(changes)
+    return type(struct)(**values)
 
 
 def is_frozen(cls: type) -> bool:

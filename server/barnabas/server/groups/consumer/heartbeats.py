@@ -227,11 +227,10 @@ class Heartbeats:
     ) -> bool:
         """
         Whether this is the heartbeat of a member that has nothing to say, in a group where nothing
-        is to be done: almost all are.
+        is to be done: almost all are. What a member owns that has its target does not matter.
         """
         return (
             request.member_epoch == member.member_epoch != JOINING
-            and request.topic_partitions is None
             and request.subscribed_topic_names is None
             and request.subscribed_topic_regex is None
             and request.rebalance_timeout_ms == NOT_SENT

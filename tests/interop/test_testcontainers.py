@@ -47,7 +47,11 @@ INTERNAL = {"TC_START_SCRIPT", "MIN_KRAFT_TAG", "configure", "tc_start", "create
 How the stock container starts its image.
 """
 
-pytestmark = pytest.mark.usefixtures("image")
+pytestmark = [
+    pytest.mark.usefixtures("image"),
+    # kafka-python leaves the socket behind by which it has found the broker.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
 
 
 def exchange(bootstrap: str) -> None:

@@ -666,6 +666,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "answer-memory": "test_an_answer_beyond_the_limit_closes_the_connection",
     "members": "test_members_of_all_groups_share_one_budget",
     "producers": "test_a_further_one_takes_the_place_of_the_first",
+    "share-state-ahead": "test_a_group_whose_records_are_lost_goes_on_with_its_states",
     "session-partitions": "test_a_fetch_of_more_begins_no_session_and_ends_none",
     "giant-record": test_giant_record,
     "pattern-classes": test_pattern_classes,

@@ -43,6 +43,8 @@ _RULES: Final = tuple(
         (r"^\t\.\.\. \d+ more", "\t... <n> more"),
     )
 )
+_ENTRIES: Final = re.compile(r"(?:^\t\(principal=.*\n){2,}", re.MULTILINE)
+"""Access control entries of a resource: ``kafka-acls`` has them in a hash set."""
 
 
 class Plain:
@@ -63,10 +65,14 @@ class Plain:
             text = text.replace(name, plain)
         for pattern, plain in _RULES:
             text = pattern.sub(plain, text)
-        return text
+        return _ENTRIES.sub(_in_order, text)
 
     def name(self, text: str, plain: str) -> None:
         """
         From now on call *text* by this name.
         """
         self._names[text] = plain
+
+
+def _in_order(lines: re.Match[str]) -> str:
+    return "".join(sorted(f"{line.rstrip()}\n" for line in lines[0].splitlines()))

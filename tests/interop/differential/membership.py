@@ -301,10 +301,11 @@ class _Join:
         return Answer(answer, self.version)
 
     def _rename(self, session: Session, known: Membership, member_id: str) -> None:
-        if member_id != known.member_id or member_id not in session.side.aliases:
-            known.ids += 1
         known.member_id = member_id
-        session.side.aliases[member_id] = f"id {known.ids} of {self.member.name}"
+        # An id that comes back keeps its alias: two members with one would have no order.
+        if member_id not in session.side.aliases:
+            known.ids += 1
+            session.side.aliases[member_id] = f"id {known.ids} of {self.member.name}"
 
     def _request(self, session: Session, known: Membership) -> JoinGroupRequest:
         owned = [

@@ -236,14 +236,7 @@ class ConsumerClient(_PartitionClient):
         """
         Commit offsets as a member.
         """
-        request = commit_request(
-            GROUP,
-            topic,
-            offsets,
-            member_id=self.member_id,
-            generation_id_or_member_epoch=self.epoch,
-        )
-        return code_of_commit(await wire.ask(request, 9))
+        return await _commit(wire, topic, offsets, self.member_id, self.epoch)
 
     def _request(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
         is_full = epoch == 0 or self.is_disconnected
@@ -337,14 +330,7 @@ class StreamsClient(GroupClient):
         """
         Commit offsets as a member.
         """
-        request = commit_request(
-            GROUP,
-            topic,
-            offsets,
-            member_id=self.member_id,
-            generation_id_or_member_epoch=self.epoch,
-        )
-        return code_of_commit(await wire.ask(request, 9))
+        return await _commit(wire, topic, offsets, self.member_id, self.epoch)
 
     def _request(self, epoch: int) -> StreamsGroupHeartbeatRequest:
         joins, stays = epoch == 0, epoch >= 0
@@ -460,6 +446,15 @@ class ClassicClient(GroupClient):
             # Before this answer nothing was promised.
             self.epoch, self.owned = joined.generation_id, sorted(parts)
         return code
+
+
+async def _commit(
+    wire: WireClient, topic: str, offsets: Mapping[int, int], member_id: str, epoch: int
+) -> ErrorCode:
+    request = commit_request(
+        GROUP, topic, offsets, member_id=member_id, generation_id_or_member_epoch=epoch
+    )
+    return code_of_commit(await wire.ask(request, 9))
 
 
 def code_of_commit(answer: Any) -> ErrorCode:

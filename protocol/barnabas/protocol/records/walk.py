@@ -7,6 +7,7 @@ A walk along the records of a batch that finds the positions of their fields.
     ^ record_at                           ^ tail_at                   ^ key_at
 
 The cleaner reads the keys of a million records, and copies some of them, without objects for them.
+A batch that is rebuilt keeps its records as one piece, if Kafka would write each as it is.
 Errors are those of Kafka (DefaultRecord, DefaultRecordBatch): any negative length of a key or value
 means that there is none.
 

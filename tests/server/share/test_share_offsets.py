@@ -85,6 +85,21 @@ async def test_altered_offsets_begin_a_state_of_the_groups_epoch(
     assert (7, 3) == (state.start_offset, state.state_epoch)
 
 
+async def test_a_topic_without_known_partitions_stays_initializing(
+    broker: TestBroker, share: ShareClient
+) -> None:
+    """
+    In the record only: there is no state to begin.
+    """
+    groups, topic, other = Groups(), share.topic_id, UUID(int=8)
+
+    await alter(GROUP, {other: {}}, groups, coordinator_of(broker))
+    await alter(GROUP, {topic: {0: 5}, other: {}}, groups, coordinator_of(broker))
+
+    begun = ("initializing", {topic: [0], other: []})
+    assert [("initializing", {other: []}), begun, ("initialized", {topic: [0]})] == groups.notes
+
+
 async def test_a_partition_that_fails_is_not_initialized(
     broker: TestBroker, share: ShareClient
 ) -> None:

@@ -46,8 +46,7 @@ async def alter_share_group_offsets(
             async for each in broker.turns.between(asked.partitions):
                 if each.partition_index in topic.partitions:
                     known[each.partition_index] = each.start_offset
-            if known:
-                offsets[topic.id] = known
+            offsets[topic.id] = known
     if not request.group_id:
         raise InvalidGroupId
     failed = await alter(request.group_id, offsets, broker.share_groups, broker.shares)

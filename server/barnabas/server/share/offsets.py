@@ -64,6 +64,9 @@ async def alter(
     """
     Let a group without members begin at other *offsets*; return which partitions have failed.
 
+    A topic without partitions is noted as initializing, and stays so, as in Kafka's
+    ``GroupMetadataManager.alterShareGroupOffsets``.
+
     Raises:
         KafkaError: see ``ShareGroups.begin_initializing``.
     """
@@ -76,8 +79,9 @@ async def alter(
                 await coordinator.initialize(key, state_epoch, offset)
             except KafkaError as error:
                 failed.setdefault(topic_id, {})[index] = error
-    if offsets and not failed:
-        await groups.end_initializing(group_id, offsets)
+    begun = {topic_id: of_topic for topic_id, of_topic in offsets.items() if of_topic}
+    if begun and not failed:
+        await groups.end_initializing(group_id, begun)
     return failed
 
 

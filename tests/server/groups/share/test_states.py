@@ -35,6 +35,13 @@ def test_states_that_failed_are_not_initializing_any_more() -> None:
     assert (of(A, 1), {}) == (failed.initializing, failed.initialized)
 
 
+def test_a_topic_begun_without_partitions_stays_until_it_is_named() -> None:
+    states = NO_STATES.beginning(of(A, 0) | of(B))
+
+    assert of(B) == states.completed(of(A, 0)).initializing
+    assert {} == states.completed(of(A, 0) | of(B, 0)).initializing
+
+
 def test_states_of_initialized_topics_end() -> None:
     states = StatePartitions(initialized=of(A, 0, 1) | of(B, 0), deleting={})
 

@@ -124,10 +124,12 @@ def _merged(some: Topics, others: Topics) -> Topics:
 
 
 def _without(some: Topics, others: Topics) -> Topics:
-    left = {
-        topic_id: topic
-        if topic_id not in others
-        else TopicStates(topic.name, topic.partitions - others[topic_id].partitions)
-        for topic_id, topic in some.items()
-    }
-    return {topic_id: topic for topic_id, topic in left.items() if topic.partitions}
+    left = dict(some)
+    for topic_id, topic in others.items():
+        if topic_id in left:
+            partitions = left[topic_id].partitions - topic.partitions
+            if partitions:
+                left[topic_id] = TopicStates(left[topic_id].name, partitions)
+            else:
+                del left[topic_id]
+    return left

@@ -79,14 +79,14 @@ class TestBroker(Broker):
         """
         Where batches are examined that take long.
         """
-        return self._workers.batches.executor
+        return self.workers.batches.executor
 
     @property
     def reads(self) -> Executor:
         """
         Where what the page cache lacks is read.
         """
-        return self._workers.reads
+        return self.workers.reads
 
     async def client(self, client_id: str | None = "t") -> WireClient:
         return await WireClient.open(self.port, client_id=client_id)

@@ -40,6 +40,7 @@ from barnabas.server.network.registry import ConnectionLimits, Connections
 from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.purgatory import FetchPurgatory
+from barnabas.server.readiness import BrokerState, Readiness
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher
@@ -64,7 +65,9 @@ from barnabas.storage.uuids import random_uuid
 if TYPE_CHECKING:
     from barnabas.server.cluster.delegation_tokens import DelegationTokens
     from barnabas.server.dynamic_config.admin import ConfigAdmin
+    from barnabas.server.http.server import HttpServer
     from barnabas.server.network.resources import Dispatch
+    from barnabas.server.requests.latencies import Latencies
     from barnabas.server.requests.quotas import RequestQuotas
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin
@@ -129,17 +132,21 @@ class Broker:
         self.security = Security(
             config.client_listeners, self._scram_credential, self.clock, self._token_login
         )
-        self._workers = Workers(config.background_threads)
+        self.workers = Workers(config.background_threads)
         self._listening = Listening()
-        self._log_manager: LogManager | None = None
+        self.log_manager: LogManager | None = None
         self.turns = Turns()
-        self.fetches = FetchPurgatory(self.clock, self._workers.reads, self.turns)
+        self.fetches = FetchPurgatory(self.clock, self.workers.reads, self.turns)
         self._controller: Controller | None = None
         self._coordinators: Coordinators | None = None
         self._failure_handler: LogDirFailureHandler | None = None
         self.parts: BrokerParts | None = None
         """What handlers use; None until ``start`` has made it."""
         self.connections: Connections | None = None
+        self.readiness = Readiness(self.clock.monotonic)
+        self.latencies: Latencies | None = None
+        """The times that requests take; None if they are not measured, as without HTTP."""
+        self.http: HttpServer | None = None
         self._stopping: asyncio.Task[None] | None = None
 
     @property
@@ -182,23 +189,27 @@ class Broker:
             KafkaError: the files in the directories cannot be served.
         """
         began = self.clock.monotonic()
+        self.readiness.enter(BrokerState.STARTING)
         self.security.configure(self.config.given)
         # First of what others see, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
+        if self.config.barnabas_http_listener:
+            await self._listen_http()
         if (most := self.files.open_files.limit) is not None:
             logger.info("at most %d files of logs are open at a time", most)
-        log_manager = self._log_manager = self._lock_directories()
+        log_manager = self.log_manager = self._lock_directories()
         cluster_id = await self._blocking(self._format)
         metadata_log = await self._blocking(lambda: self._open_metadata(log_manager))
         configs = TopicConfigs(
             BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
         )
         log_manager.default_config = configs.default()
-        configure_parts(configs.brokers, log_manager=log_manager, workers=self._workers)
+        configure_parts(configs.brokers, log_manager=log_manager, workers=self.workers)
         controller = self._controller = self._control(metadata_log, configs)
         await controller.activate(
             partial(read_bootstrap, self.config.metadata_directory, self.files)
         )
+        self.readiness.enter(BrokerState.RECOVERY)
         topics, report = await self._load(controller, configs, log_manager)
         producer_ids = ProducerIds(controller, self.node_id)
         coordinators = self._coordinators = self._coordinate(topics, producer_ids, metadata_log)
@@ -226,7 +237,7 @@ class Broker:
             metrics=self.metrics,
             background=self.background,
             turns=self.turns,
-            workers=self._workers,
+            workers=self.workers,
             advertised_address=AdvertisedAddressCheck(self.clock),
             security=self.security,
             delegation_tokens=tokens,
@@ -236,8 +247,8 @@ class Broker:
         self.connections = Connections(
             configs.brokers.current(),
             self.clock,
-            self._workers.reads,
-            self.dispatcher(self.parts),
+            self.workers.reads,
+            self._timed(self.dispatcher(self.parts)),
             self.metrics,
             security=self.security,
             open_files=self.files.open_files,
@@ -247,6 +258,7 @@ class Broker:
         bytes_in = self.connections.resources.bytes_in
         self.turns.activity = lambda: bytes_in.value
         await self._listening.serve(self.connections)
+        self.readiness.enter(BrokerState.RUNNING)
         self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)
 
     def dispatcher(self, parts: BrokerParts) -> Dispatch:
@@ -265,6 +277,7 @@ class Broker:
 
     async def _stop(self) -> None:
         began = self.clock.monotonic()
+        self.readiness.enter(BrokerState.PENDING_CONTROLLED_SHUTDOWN)
         # Accept no more connections.
         self._listening.close()
         # Answer waiting requests: fetches with the bytes there are, members with NOT_COORDINATOR.
@@ -274,6 +287,7 @@ class Broker:
         # Answer the requests in progress, and close the connections.
         if self.connections is not None:
             await self.connections.drain(self.config.barnabas_shutdown_timeout_ms / 1000)
+        self.readiness.enter(BrokerState.SHUTTING_DOWN)
         # Stop the loops.
         await self.background.stop()
         if self._failure_handler is not None:
@@ -282,9 +296,13 @@ class Broker:
         if self._controller is not None:
             await self._quietly("the controller", self._controller.stop())
         # Flush the logs, write snapshots and checkpoints, and mark the directories as clean.
-        if self._log_manager is not None:
-            await self._quietly("the log manager", self._close_logs(self._log_manager))
-        self._workers.shutdown()
+        if self.log_manager is not None:
+            await self._quietly("the log manager", self._close_logs(self.log_manager))
+        # Until here, HTTP says what the stop waits for.
+        if self.http is not None:
+            await self._quietly("the HTTP server", self.http.stop())
+        self.readiness.enter(BrokerState.NOT_RUNNING)
+        self.workers.shutdown()
         if self._temporary is not None:
             import shutil  # noqa: PLC0415  # only here
 
@@ -292,6 +310,27 @@ class Broker:
         logger.info("stopped in %.2f s", self.clock.monotonic() - began)
 
     # Starting
+
+    async def _listen_http(self) -> None:
+        """
+        Say over HTTP from now on how the broker is, and measure its requests.
+
+        Raises:
+            ConfigError: the option is no address, or the extra http is not installed.
+            CannotListen: the address cannot be taken.
+        """
+        from barnabas.server.http.listener import listen  # noqa: PLC0415  # few need it
+        from barnabas.server.requests.latencies import Latencies  # noqa: PLC0415
+
+        self.latencies = Latencies()
+        self.http = await listen(self)
+
+    def _timed(self, dispatch: Dispatch) -> Dispatch:
+        if self.latencies is None:
+            return dispatch
+        from barnabas.server.requests.latencies import TimedDispatch  # noqa: PLC0415  # few need it
+
+        return TimedDispatch(dispatch, self.latencies, self.clock.monotonic)
 
     def _format(self) -> str:
         return prepare_directories(
@@ -347,7 +386,7 @@ class Broker:
         return Controller(
             metadata_log,
             defaults=configs.election_defaults(),
-            io=self._workers.changes,
+            io=self.workers.changes,
             turns=self.turns,
         )
 
@@ -363,7 +402,7 @@ class Broker:
             configs=configs,
             log_manager=log_manager,
             partitions=self.partitions,
-            io=self._workers.syncs,
+            io=self.workers.syncs,
         )
         clean_epoch = log_manager.directories.clean_shutdown_epoch()
         report = await self._blocking(
@@ -385,8 +424,8 @@ class Broker:
         return Coordinators(
             options=self.config,
             clock=self.clock,
-            io=self._workers.upkeep,
-            reads=self._workers.reads,
+            io=self.workers.upkeep,
+            reads=self.workers.reads,
             background=self.background,
             turns=self.turns,
             metrics=self.metrics,
@@ -485,7 +524,7 @@ class Broker:
             *_, (address, *_) = socket.getaddrinfo(name, None)[0]
             return str(address)
 
-        address = await self._workers.in_upkeep(resolve)
+        address = await self.workers.in_upkeep(resolve)
         if self.connections is not None:
             self.connections.limit_address_rate(host_address(address), rate)
 
@@ -593,7 +632,7 @@ class Broker:
             security=self.security,
         )
         admin.on_broker_configs += [
-            partial(configure_parts, log_manager=log_manager, workers=self._workers),
+            partial(configure_parts, log_manager=log_manager, workers=self.workers),
             limit_connections,
             lambda brokers: self.security.reconfigure(brokers.texts()),
         ]
@@ -663,4 +702,4 @@ class Broker:
             logger.exception("%s could not be stopped", name)
 
     async def _blocking(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._workers.changes, work)
+        return await asyncio.get_running_loop().run_in_executor(self.workers.changes, work)

@@ -189,6 +189,27 @@ class Coordinators:
         elif topic.name == TRANSACTION_STATE_TOPIC:
             _ = self.transactions
 
+    @property
+    def group_coordinator(self) -> GroupCoordinator | None:
+        """
+        The coordinator of groups; None as long as nobody has needed it.
+        """
+        made: GroupCoordinator | None = vars(self).get("groups")
+        return made
+
+    @property
+    def loading(self) -> int:
+        """
+        How many partitions of coordinators take no requests yet.
+        """
+        made = vars(self)
+        return sum(
+            not shard.log.is_open
+            for name in ("groups", "shares", "transactions")
+            if name in made
+            for shard in made[name].shards
+        )
+
     def resign(self, partitions: Iterable[TopicPartition]) -> None:
         """
         Resign from *partitions*, whose logs are lost.

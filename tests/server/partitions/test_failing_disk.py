@@ -77,7 +77,7 @@ def places(broker: TestBroker, parent: Path) -> set[str]:
     """
     The topics whose logs lie in *parent*.
     """
-    manager = broker._log_manager
+    manager = broker.log_manager
     assert manager is not None
     return {
         partition.topic for partition, log in manager.logs().items() if log.parent_dir == parent
@@ -189,7 +189,7 @@ def indexes(broker: TestBroker, topic: str, parent: Path) -> set[int]:
     """
     The partitions of *topic* whose logs lie in *parent*.
     """
-    manager = broker._log_manager
+    manager = broker.log_manager
     assert manager is not None
     return {
         partition.partition

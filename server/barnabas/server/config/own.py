@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from barnabas.storage.config.options import (
     Int,
+    Names,
     Options,
     Text,
     option,
@@ -42,4 +43,21 @@ class OwnOptions(Options):
     )
     barnabas_shutdown_timeout_ms: Int = option(
         4 * SECONDS, "The time that a stop waits for requests in progress.", at_least=0
+    )
+    barnabas_http_listener: Text = option(
+        "",
+        "The address of the HTTP server with /healthz, /readyz and /metrics, as HOST:PORT; a port "
+        "alone is of 127.0.0.1. No HTTP is served if it is empty. It needs the extra http.",
+    )
+    barnabas_http_hosts: Names = option(
+        (),
+        "Further names of this machine that a request over HTTP may have in its header Host. "
+        "localhost, addresses, the name of the machine and the hosts of advertised.listeners are "
+        "always known.",
+    )
+    barnabas_http_metrics_partitions: Int = option(
+        10_000,
+        "The most partitions with series of their own in /metrics, and the most partitions of "
+        "groups. All others are summed up.",
+        at_least=0,
     )

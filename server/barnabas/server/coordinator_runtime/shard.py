@@ -150,6 +150,13 @@ class CoordinatorShard(Generic[S]):
             self._run_due()
         return self._state
 
+    @property
+    def seen(self) -> S:
+        """
+        The sum of the records as it is now, to look at. Nothing that is due happens because of it.
+        """
+        return self._state
+
     async def load(self) -> None:
         """
         Replay the log, then ``open``.

@@ -52,13 +52,14 @@ class LogReadResult:
     What a fetch found.
     """
 
-    __slots__ = ("errors", "partitions", "segments", "size", "urgent")
+    __slots__ = ("errors", "partitions", "segments", "size", "sources", "urgent")
 
     def __init__(self) -> None:
         self.partitions: list[PartitionData] = []
         self.segments: list[int] = []  # of each partition, the base offset of the one read from
         self.errors: list[ErrorCode] = []
         self.size = 0  # bytes of records in all
+        self.sources: list[tuple[Partition, int]] = []  # where they are, and how many of them
         self.urgent = False  # something besides records that the client has to know now
 
     def add(self, data: PartitionData, found: FetchDataInfo | None) -> None:
@@ -215,6 +216,8 @@ class FetchPlan:
                 continue
             data = _found(wanted.request, result, wanted.partition)
             reading.add(data, result.data)
+            if (size := size_of(data)) > 0:
+                reading.sources.append((wanted.partition, size))
             reading.urgent |= result.diverging is not None
             remaining = max(0, self.max_bytes - reading.size)
             if self.is_of_session:

@@ -133,6 +133,8 @@ class _Answer:
     def response(self, reading: LogReadResult) -> Steps[FetchResponse]:
         for code in reading.errors:
             self._context.broker.metrics.count_error("Fetch", code)
+        for partition, size in reading.sources:
+            partition.bytes_out += size
         response = yield from self._asked.response(self._plan.wanted, reading.partitions)
         if self._plan.version >= FIRST_LEADER_VERSION and any(
             code in _NOT_LEADER for code in reading.errors

@@ -298,6 +298,7 @@ class _Answer:
                 stored = StoredRecords(each.records, each.share_partition.partition)
                 # The encoder asks for no more than the length, and passes on what it was given.
                 data.records = cast(Records, stored)
+                each.share_partition.partition.bytes_out += len(stored)
                 data.acquired_records = list(each.acquired)
             self._add(results, where, data)
         for data in results.values():

@@ -28,12 +28,12 @@ class Address(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Address:
         """
-        Read ``HOST:PORT``, ``[IPV6]:PORT``, or ``PORT`` of 127.0.0.1.
+        Read ``HOST:PORT``, ``[IPV6]:PORT``, or ``PORT`` of 127.0.0.1; ``http://`` may be in front.
 
         Raises:
             BadAddress: it is none of these.
         """
-        match = _ADDRESS.fullmatch(text)
+        match = _ADDRESS.fullmatch(text.removeprefix("http://").removesuffix("/"))
         if match is None or int(match["port"]) > 65535:
             raise BadAddress(f"{text}: an address looks like 127.0.0.1:8099, or 8099 alone")
         return cls(match["v6"] or match["host"] or "127.0.0.1", int(match["port"]))

@@ -46,6 +46,34 @@ class Refused(Exception):
         self.sentence = sentence
 
 
+class KnownHosts:
+    """
+    The names that a header ``Host`` may have: localhost, addresses, and some others.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = frozenset(name.lower() for name in (ALWAYS, *names))
+
+    def check(self, given: str) -> None:
+        """
+        See whether a request for the host *given* is for this server.
+
+        Raises:
+            Refused: it is not.
+        """
+        host = given.rpartition(":")[0] if given.rpartition(":")[2].isdecimal() else given
+        try:
+            # An address cannot be made to stand for another one, as a name can.
+            ip_address(host.strip("[]"))
+        except ValueError:
+            if host.lower() not in self._names:
+                raise Refused(
+                    403,
+                    f"this server does not answer for the host {given!r}: only for localhost,"
+                    " addresses, and the names that it was given",
+                ) from None
+
+
 class Guard:
     """
     Hands requests on to an application, each with its whole body.
@@ -57,7 +85,7 @@ class Guard:
             hosts: names under which clients may ask, beside localhost and addresses.
         """
         self._app = app
-        self._hosts = frozenset(host.lower() for host in (ALWAYS, *hosts))
+        self._hosts = KnownHosts(hosts)
         self._turns = asyncio.Semaphore(MOST_BODIES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,16 +98,10 @@ class Guard:
                 await self._app(scope, _Whole(body, receive), send)
         except Refused as refused:
             # What has not been read of the request cannot be told from the next one.
-            await _answer(send, refused, [(b"connection", b"close")])
+            await answer_refusal(send, refused, [(b"connection", b"close")])
 
     def _check(self, method: str, headers: dict[bytes, str]) -> None:
-        host = headers.get(b"host", "")
-        if not self._knows(host):
-            raise Refused(
-                403,
-                f"this server does not answer for the host {host!r}: only for localhost, addresses,"
-                " and the names that it was given",
-            )
+        self._hosts.check(headers.get(b"host", ""))
         content_type = headers.get(b"content-type", "").partition(";")[0].strip().lower()
         if method in _WITH_BODY and content_type != "application/json":
             raise Refused(
@@ -89,15 +111,6 @@ class Guard:
         length = headers.get(b"content-length", "")
         if length.isdecimal() and int(length) > MOST_BODY_BYTES:
             raise _too_large()
-
-    def _knows(self, given: str) -> bool:
-        host = given.rpartition(":")[0] if given.rpartition(":")[2].isdecimal() else given
-        try:
-            # An address cannot be made to stand for another one, as a name can.
-            ip_address(host.strip("[]"))
-        except ValueError:
-            return host.lower() in self._hosts
-        return True
 
 
 class _Whole:
@@ -145,7 +158,12 @@ def _too_large() -> Refused:
     return Refused(413, f"a body has at most {MOST_BODY_BYTES >> 20} MiB")
 
 
-async def _answer(send: Send, refused: Refused, headers: list[tuple[bytes, bytes]]) -> None:
+async def answer_refusal(
+    send: Send, refused: Refused, headers: Iterable[tuple[bytes, bytes]]
+) -> None:
+    """
+    Answer that a request is not served, with some *headers*.
+    """
     body = f"{json.dumps({'error': refused.sentence})}\n".encode()
     described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     await send(

@@ -5,7 +5,6 @@ Operations that take JSON, or a query, and give JSON.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -13,18 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from barnabas.server.http.answers import NO_CONTENT, json_response, no_method, no_path
 from barnabas.server.http.fields import BadFields, from_json, from_query
 from barnabas.server.http.guard import Refused
 
 logger = logging.getLogger(__name__)
 
 CREATED: Final = 201
-NO_CONTENT: Final = 204
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ def make_app(
     routes = [Route("/", _constant(listed), methods=["GET"])]
     for path, methods in by_path.items():
         routes.append(Route(path, _endpoint(methods, run), methods=list(methods)))
-    return Starlette(routes=routes, exception_handlers={404: _no_path, 405: _no_method})
+    return Starlette(routes=routes, exception_handlers={404: no_path, 405: no_method})
 
 
 class _Runner:
@@ -114,10 +112,10 @@ class _Runner:
         def work() -> Response:
             try:
                 answer = operation.handle(self._context, read(), **path)
-                return _response(answer.content, answer.status)
+                return json_response(answer.content, answer.status)
             except Exception as error:
                 refused = self._refused(error, operation)
-                return _response({"error": refused.sentence}, refused.status)
+                return json_response({"error": refused.sentence}, refused.status)
 
         return await loop.run_in_executor(self._executor, work)
 
@@ -149,26 +147,6 @@ def _endpoint(
 
 def _constant(content: object) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(_: Request) -> Response:
-        return _response(content, 200)
+        return json_response(content, 200)
 
     return endpoint
-
-
-async def _no_path(request: Request, _: Exception) -> Response:
-    sentence = f"there is no {request.url.path}: GET / lists all paths"
-    return _response({"error": sentence}, 404)
-
-
-async def _no_method(request: Request, error: Exception) -> Response:
-    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-    takes = headers.get("Allow", "").replace("HEAD, ", "").replace(", HEAD", "")
-    sentence = f"{request.url.path} takes {takes}, not {request.method}"
-    return _response({"error": sentence}, 405, headers)
-
-
-def _response(content: object, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    if status == NO_CONTENT:
-        return Response(status_code=status)
-    # As ASCII: a text may have half a character, which UTF-8 cannot say.
-    body = json.dumps(content) + "\n"
-    return Response(body, status, headers, media_type="application/json")

@@ -16,11 +16,18 @@ from barnabas.server.http.address import Address
 from barnabas.server.network.acceptor import CannotListen
 
 if TYPE_CHECKING:
+    from asyncio import Protocol
+
     from starlette.types import ASGIApp
 
 MOST_CONNECTIONS: Final = 100
 """
 More than these get status 503.
+"""
+
+MOST_HEADER_BYTES: Final = 16 << 10
+"""
+The most bytes of the first line and the headers of a request.
 """
 
 IDLE_S: Final = 120
@@ -40,9 +47,14 @@ class HttpServer:
     Serves an application from ``start`` to ``stop``, on the event loop of the caller.
     """
 
-    def __init__(self, app: ASGIApp, address: Address) -> None:
+    def __init__(
+        self, app: ASGIApp, address: Address, *, protocol: type[Protocol] | None = None
+    ) -> None:
         """
         Take the address.
+
+        Args:
+            protocol: serves each connection in place of uvicorn's, and bounds their number.
 
         Raises:
             CannotListen: it is taken, or is not one of this machine.
@@ -58,7 +70,7 @@ class HttpServer:
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=protocol or "h11",
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -66,7 +78,8 @@ class HttpServer:
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=MOST_CONNECTIONS,
+                limit_concurrency=None if protocol else MOST_CONNECTIONS,
+                h11_max_incomplete_event_size=MOST_HEADER_BYTES,
                 timeout_keep_alive=IDLE_S,
                 timeout_graceful_shutdown=STOP_S,
             )

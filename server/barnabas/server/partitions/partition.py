@@ -115,10 +115,13 @@ class Partition:
         "_io",
         "_pending",
         "_watches",
+        "bytes_in",
+        "bytes_out",
         "error",
         "index",
         "leader_epoch",
         "log",
+        "records_in",
         "suspect",
         "topic",
         "topic_id",
@@ -140,6 +143,12 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.log = log
         self.error: KafkaError | None = None
+        self.records_in = 0
+        """Records that were appended since the partition is open."""
+        self.bytes_in = 0
+        """Bytes of their batches."""
+        self.bytes_out = 0
+        """Bytes of the batches that consumers were sent."""
         self.suspect: File | None = None
         """A file that could not be read after a response had announced its bytes."""
         self._io = io
@@ -185,6 +194,8 @@ class Partition:
         if info.is_duplicate:
             return info
         next_offset = info.last_offset + 1
+        self.records_in += next_offset - info.first_offset
+        self.bytes_in += info.valid_bytes
         if self._flushing or info.flush_due:
             if self._pending is None:
                 self._pending = deque()

@@ -37,6 +37,27 @@ class _Topic:
         return partition
 
 
+class Traffic:
+    """
+    What went in and out of partitions: records, and bytes of batches.
+    """
+
+    __slots__ = ("bytes_in", "bytes_out", "records_in")
+
+    def __init__(self) -> None:
+        self.records_in = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+
+    def add(self, partition: Partition) -> None:
+        """
+        Count what went in and out of *partition* as well.
+        """
+        self.records_in += partition.records_in
+        self.bytes_in += partition.bytes_in
+        self.bytes_out += partition.bytes_out
+
+
 class Partitions:
     """
     All open partitions.
@@ -45,9 +66,11 @@ class Partitions:
     topics.
     """
 
-    __slots__ = ("_by_id", "_by_name")
+    __slots__ = ("_by_id", "_by_name", "gone")
 
     def __init__(self) -> None:
+        self.gone = Traffic()
+        """The traffic of partitions that are not open any more."""
         self._by_name: dict[str, _Topic] = {}
         # By the bytes of the id, which are hashed faster than a UUID.
         self._by_id: dict[bytes, _Topic] = {}
@@ -58,6 +81,20 @@ class Partitions:
     def __iter__(self) -> Iterator[Partition]:
         for topic in tuple(self._by_name.values()):
             yield from tuple(topic.open.values())
+
+    @property
+    def topics(self) -> list[str]:
+        """
+        The names of all topics that have partitions here.
+        """
+        return list(self._by_name)
+
+    @property
+    def failed(self) -> int:
+        """
+        The number of partitions that could not be opened.
+        """
+        return sum(len(topic.failed) for topic in self._by_name.values())
 
     def get(self, topic: str, index: int) -> Partition | None:
         """
@@ -142,6 +179,7 @@ class Partitions:
             return []
         del self._by_id[known.id.bytes]
         for partition in known.open.values():
+            self.gone.add(partition)
             partition.close()
         return list(known.open.values())
 

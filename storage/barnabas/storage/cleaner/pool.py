@@ -20,6 +20,7 @@ from barnabas.storage.cleaner.manager import LogCleanerManager
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.cleaner.thread import CleanerThread
 from barnabas.storage.cleaner.throttler import Throttler
+from barnabas.storage.cleaner.totals import CleanerTotals
 from barnabas.storage.clock import Clock
 from barnabas.storage.directories.catalog import LogCatalog
 from barnabas.storage.fs.interface import Files
@@ -55,6 +56,7 @@ class LogCleaner:
         self.settings = settings
         self.manager = LogCleanerManager(catalog, files=files, clock=clock, on_abort=self._wake)
         self.threads: tuple[CleanerThread, ...] = ()
+        self.totals = CleanerTotals()
         self._catalog = catalog
         self._clock = clock
         self._throttler = Throttler(settings.max_io_bytes_per_second, clock)
@@ -132,6 +134,7 @@ class LogCleaner:
             manager=self.manager,
             failures=self._catalog.directories.failures,
             throttler=self._throttler,
+            totals=self.totals,
             clock=self._clock,
         )
 

@@ -17,6 +17,7 @@ from barnabas.storage.cleaner.manager import (
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.throttler import Throttler
+from barnabas.storage.cleaner.totals import CleanerTotals
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
@@ -51,6 +52,7 @@ class CleanerThread:
         manager: LogCleanerManager,
         failures: LogDirFailureChannel,
         throttler: Throttler,
+        totals: CleanerTotals,
         clock: Clock,
     ) -> None:
         self.name = f"log-cleaner-{number}"
@@ -64,6 +66,7 @@ class CleanerThread:
         self._manager = manager
         self._failures = failures
         self._throttler = throttler
+        self._totals = totals
         self._clock = clock
         self._cleaner: Cleaner | None = None
         self._wake = threading.Event()
@@ -138,6 +141,7 @@ class CleanerThread:
                 self._cleaner = self._make_cleaner()
             with SHORT_TURNS:
                 end_offset, self.last_stats = self._cleaner.clean(to_clean)
+            self._totals.add_cleaning(self.last_stats)
         except CleanerStopped:
             raise
         except LogCleaningAborted:
@@ -163,7 +167,7 @@ class CleanerThread:
         try:
             for log in logs.values():
                 try:
-                    log.delete_old_segments()
+                    self._totals.add_deleted(log.delete_old_segments())
                 except TooManyOpenFiles as error:
                     logger.warning("%s: retention comes later: %s", log.topic_partition, error)
                 except KafkaStorageError:

@@ -30,6 +30,7 @@ from barnabas.storage.directories.catalog import LogCatalog
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.log import Log
+from barnabas.storage.manager.progress import LoadProgress
 from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
     STRAY_DIR_SUFFIX,
@@ -112,6 +113,16 @@ class LogLoading:
         self._is_stray = is_stray
         self._threads = threads
         self._blocks_read = blocks_read
+        self._found = 0
+        self._shares: list[_Share] = []
+
+    @property
+    def progress(self) -> LoadProgress:
+        """
+        How far the load is. Safe from any thread.
+        """
+        done = sum(share.loaded + share.failed for share in tuple(self._shares))
+        return LoadProgress(self._found, done)
 
     def load(self) -> LoadReport:
         """
@@ -149,6 +160,7 @@ class LogLoading:
         if not clean and paths:
             self.report.unclean.append(directory.path)
             self.report.recovered += len(paths)
+        self._found += len(paths)
         waiting = deque(paths)
         futures: list[Future[_Share]] = []
 
@@ -174,6 +186,7 @@ class LogLoading:
             call_help: starts another thread; None if there may be no more.
         """
         share = _Share()
+        self._shares.append(share)
         blocks = self._blocks_read()
         try:
             while (place := _take(waiting)) is not None:

@@ -71,6 +71,8 @@ class LogMaintenance:
         self._settings = settings
         self._cleaner = cleaner
         self._threads: list[BackgroundThread] = []
+        self.deleted_segments = 0
+        """Segments that retention has deleted since the start. The thread of retention counts."""
 
     def start(self, remove_deleted: Callable[[], None], alarm: Alarm) -> None:
         """
@@ -137,7 +139,10 @@ class LogMaintenance:
                 self._apply_retention(paused)
 
     def _apply_retention(self, logs: Mapping[TopicPartition, Log]) -> None:
-        self.for_each(lambda log: log.delete_old_segments(), logs)
+        def apply(log: Log) -> None:
+            self.deleted_segments += log.delete_old_segments()
+
+        self.for_each(apply, logs)
 
     def flush_dirty_logs(self) -> None:
         """

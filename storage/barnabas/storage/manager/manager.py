@@ -41,6 +41,7 @@ from barnabas.storage.log.log import Log
 from barnabas.storage.manager.closing import close_directories
 from barnabas.storage.manager.loading import IsStray, LoadReport, LogLoading
 from barnabas.storage.manager.maintenance import LogMaintenance, LogManagerSettings
+from barnabas.storage.manager.progress import LoadProgress
 from barnabas.storage.manager.removal import LogDeletions
 from barnabas.storage.producers.state import ProducerStateManagerConfig
 from barnabas.storage.recovery.opening import open_log
@@ -117,6 +118,7 @@ class LogManager:
         self._renaming = threading.Lock()
         self._closed = False
         self._loaded = False
+        self._loading: LogLoading | None = None
         try:
             self.cleaner = self._make_cleaner(settings.cleaner)
             self.maintenance = LogMaintenance(self._catalog, clock, settings, self.cleaner)
@@ -162,14 +164,32 @@ class LogManager:
             threads=self._recovery_threads,
             blocks_read=self._files.blocks_read,
         )
+        self._loading = loading
         report = loading.load()
         self._loaded = True
+        self._loading = None
         self._unserved += loading.unserved
         for log in loading.deleted:
             self._schedule_deletion(log)
         self.handle_failures()
         report.seconds = self._clock.monotonic() - began
         return report
+
+    @property
+    def load_progress(self) -> LoadProgress | None:
+        """
+        How far the load of all logs is; None before it begins and after it has ended.
+        """
+        loading = self._loading
+        return None if loading is None else loading.progress
+
+    @property
+    def deleted_segments(self) -> int:
+        """
+        Segments that retention has deleted since the start.
+        """
+        by_cleaner = 0 if self.cleaner is None else self.cleaner.totals.deleted_segments
+        return self.maintenance.deleted_segments + by_cleaner
 
     def start(self) -> None:
         """

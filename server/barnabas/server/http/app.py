@@ -1,0 +1,55 @@
+"""
+The pages of a broker over HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from barnabas.server.http.answers import json_response, no_method, no_path
+from barnabas.server.http.health import Verdict, health, readiness
+from barnabas.server.http.metrics.endpoint import MetricsEndpoint
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from barnabas.server.http.observed import ObservedBroker
+
+PATHS: Final = {
+    "/healthz": "whether the broker can go on as it is: 200, or 503 with the reason",
+    "/readyz": "whether clients are served: 200, or 503 with what is waited for",
+    "/metrics": "the metrics, for Prometheus",
+}
+
+
+def make_app(broker: ObservedBroker) -> Starlette:
+    """
+    The application that shows *broker*.
+    """
+
+    async def paths(_: Request) -> Response:
+        return json_response([{"path": path, "says": says} for path, says in PATHS.items()])
+
+    return Starlette(
+        routes=[
+            Route("/", paths),
+            Route("/healthz", _page(partial(health, broker))),
+            Route("/readyz", _page(partial(readiness, broker))),
+            Route("/metrics", MetricsEndpoint(broker)),
+        ],
+        exception_handlers={404: no_path, 405: no_method},
+    )
+
+
+def _page(verdict: Callable[[], Verdict]) -> Callable[[Request], Awaitable[Response]]:
+    async def page(_: Request) -> Response:
+        status, content = verdict()
+        return json_response(content, status)
+
+    return page

@@ -1,0 +1,74 @@
+"""
+Whether the broker lives, and whether it serves clients.
+
+``/healthz`` fails when a restart may help: all log directories have failed, or the event loop
+stands still, and then nothing answers. ``/readyz`` fails while clients are not served, and says
+what is waited for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.server.http.observed import ObservedBroker
+
+OK = 200
+UNAVAILABLE = 503
+
+
+class Verdict(NamedTuple):
+    """
+    A status of HTTP, and the reasons.
+    """
+
+    status: int
+    content: dict[str, object]
+
+
+def health(broker: ObservedBroker) -> Verdict:
+    """
+    Whether the broker can go on as it is.
+    """
+    logs = broker.log_manager
+    if logs is not None and not logs.directories.live:
+        names = [str(path) for path in logs.directories.offline]
+        return Verdict(
+            UNAVAILABLE,
+            {"status": "failed", "reason": "all log directories are offline", "offline": names},
+        )
+    return Verdict(OK, {"status": "ok"})
+
+
+def readiness(broker: ObservedBroker) -> Verdict:
+    """
+    Whether clients are served. Coordinators that load do not count: clients wait for them, and can
+    write and read meanwhile.
+    """
+    found = broker.readiness
+    said: dict[str, object] = {
+        "status": "ready" if found.is_ready else "waiting",
+        "state": found.state.name,
+        "seconds": round(found.seconds, 3),
+    }
+    if not found.is_ready:
+        said["reason"] = f"the broker waits for {found.waits_for}"
+        said |= _logs_left(broker)
+        return Verdict(UNAVAILABLE, said)
+    assert broker.parts is not None, "clients are served"
+    said["coordinators_loading"] = broker.parts.coordinators.loading
+    return Verdict(OK, said)
+
+
+def _logs_left(broker: ObservedBroker) -> dict[str, object]:
+    """
+    How far the loading of the logs is, and the seconds that the rest takes at this pace.
+    """
+    progress = None if broker.log_manager is None else broker.log_manager.load_progress
+    if progress is None:
+        return {}
+    logs: dict[str, object] = {"logs_done": progress.done, "logs_left": progress.left}
+    if progress.done:
+        left_s = broker.readiness.seconds * progress.left / progress.done
+        logs["seconds_left"] = round(left_s, 1)
+    return logs

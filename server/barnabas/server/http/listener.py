@@ -1,0 +1,54 @@
+"""
+The HTTP server of a broker, on ``barnabas.http.listener``.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from typing import TYPE_CHECKING, Final
+
+from barnabas.server.http.address import Address, BadAddress
+from barnabas.server.http.extra import MissingExtra, require_http
+from barnabas.storage.config.option_values import ConfigError
+
+if TYPE_CHECKING:
+    from barnabas.server.http.observed import ObservedBroker
+    from barnabas.server.http.server import HttpServer
+
+logger = logging.getLogger(__name__)
+
+OPTION: Final = "barnabas.http.listener"
+
+
+async def listen(broker: ObservedBroker) -> HttpServer:
+    """
+    Serve the pages of *broker* until the server is stopped.
+
+    Raises:
+        ConfigError: the option is no address, or the extra is not installed.
+        CannotListen: the address cannot be taken.
+    """
+    config = broker.config
+    try:
+        address = Address.parse(config.barnabas_http_listener)
+        require_http("prometheus_client")
+    except (BadAddress, MissingExtra) as error:
+        raise ConfigError(f"{OPTION}: {error}") from None
+    # They are there, and only now are they loaded.
+    from barnabas.server.http.app import make_app  # noqa: PLC0415
+    from barnabas.server.http.bounded import BoundedProtocol  # noqa: PLC0415
+    from barnabas.server.http.read_only import ReadOnly  # noqa: PLC0415
+    from barnabas.server.http.server import HttpServer  # noqa: PLC0415
+
+    hosts = {
+        address.host,
+        socket.gethostname(),
+        *(listener.advertised_host for listener in broker.listeners),
+        *config.barnabas_http_hosts,
+    }
+    guarded = ReadOnly(make_app(broker), hosts)
+    server = HttpServer(guarded, address, protocol=BoundedProtocol)
+    await server.start()
+    logger.info("http://%s has /healthz, /readyz and /metrics", server.address)
+    return server

@@ -1,0 +1,122 @@
+"""
+The answer to ``GET /metrics``.
+
+Scrapers that ask while the metrics are read get the same text. It is written in turns of the event
+loop, and compressed in a thread, which runs beside the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.exposition import choose_encoder, gzip_accepted
+from starlette.requests import Request
+
+from barnabas.server.http.answers import json_response
+from barnabas.server.http.metrics.process import ProcessMetrics
+from barnabas.server.http.metrics.scrape import scrape
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from barnabas.server.http.observed import ObservedBroker
+
+MOST_SCRAPES: Final = 4
+"""
+So many answers are written or sent at a time: each has its text in memory until it is read.
+"""
+OPEN_METRICS: Final = "application/openmetrics-text"
+SEND_BYTES: Final = 64 << 10
+"""
+A piece of an answer is that large at most: it is copied on its way.
+"""
+_GZIP_LEVEL: Final = 1
+_GZIP: Final = 16 + zlib.MAX_WBITS
+"""In the arguments of zlib: with the header of gzip."""
+
+
+class MetricsEndpoint:
+    """
+    Answers scrapers.
+
+    Invariants:
+
+    1. At most ``MOST_SCRAPES`` answers are in progress.
+    2. The metrics are read once at a time for each format.
+    """
+
+    def __init__(self, broker: ObservedBroker) -> None:
+        self._broker = broker
+        self._process = ProcessMetrics()
+        self._answering = 0
+        self._reading: dict[tuple[bool, bool], asyncio.Task[Sequence[bytes]]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """
+        Answer with the metrics in the format that the request accepts, as ``prometheus_client``
+        chooses it.
+        """
+        request = Request(scope, receive)
+        if self._answering >= MOST_SCRAPES:
+            busy = json_response(
+                {"error": f"{MOST_SCRAPES} scrapes are in progress"}, 503, {"retry-after": "1"}
+            )
+            await busy(scope, receive, send)
+            return
+        self._answering += 1
+        try:
+            await self._answer(request, send)
+        finally:
+            self._answering -= 1
+
+    async def _answer(self, request: Request, send: Send) -> None:
+        _, content_type = choose_encoder(",".join(request.headers.getlist("accept")))
+        is_zipped = gzip_accepted(",".join(request.headers.getlist("accept-encoding")))
+        headers = [
+            (b"content-type", content_type.encode("latin-1")),
+            (b"vary", b"accept, accept-encoding"),
+        ]
+        if is_zipped:
+            headers.append((b"content-encoding", b"gzip"))
+        text: Sequence[bytes] = ()
+        if request.method != "HEAD":
+            text = await self._text(content_type.startswith(OPEN_METRICS), is_zipped)
+            headers.append((b"content-length", b"%d" % sum(map(len, text))))
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for piece in _pieces(text):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _text(self, is_open_metrics: bool, is_zipped: bool) -> Sequence[bytes]:
+        key = is_open_metrics, is_zipped
+        reading = self._reading.get(key)
+        if reading is None:
+            reading = asyncio.create_task(self._read(is_open_metrics, is_zipped))
+            self._reading[key] = reading
+            reading.add_done_callback(lambda _: self._reading.pop(key))
+        # A scraper that leaves does not take the text from the others.
+        return await asyncio.shield(reading)
+
+    async def _read(self, is_open_metrics: bool, is_zipped: bool) -> Sequence[bytes]:
+        broker = self._broker
+        process = await broker.workers.in_upkeep(self._process.read)
+        steps = scrape(broker, process, is_open_metrics=is_open_metrics)
+        text = await broker.turns.finish(steps, 1 + len(broker.partitions))
+        return await broker.workers.in_upkeep(lambda: _zipped(text)) if is_zipped else text
+
+
+def _pieces(text: Sequence[bytes]) -> Iterator[bytes]:
+    for chunk in text:
+        for at in range(0, len(chunk), SEND_BYTES):
+            yield chunk[at : at + SEND_BYTES]
+
+
+def _zipped(text: Sequence[bytes]) -> list[bytes]:
+    """
+    The pieces of *text* in the format of gzip.
+    """
+    stream = zlib.compressobj(_GZIP_LEVEL, wbits=_GZIP)
+    return [*filter(None, map(stream.compress, text)), stream.flush()]

@@ -1,0 +1,145 @@
+"""
+The traffic of topics, and the logs of their partitions.
+
+Up to ``barnabas.http.metrics.partitions`` have series of their own, in the order of their names. Of
+a topic that does not fit whole, the rest is one series with the partition ``(others)``; all further
+topics are one with the topic ``(others)``. So a sum over all series is always right.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from barnabas.server.http.metrics import families
+from barnabas.server.http.metrics.exposition import Blocks
+from barnabas.server.http.metrics.others import OTHERS, Room
+from barnabas.server.partitions.partitions import Traffic
+from barnabas.server.scheduling.turns import Steps
+
+if TYPE_CHECKING:
+    from barnabas.server.partitions.partition import Partition
+    from barnabas.server.partitions.partitions import Partitions
+
+SEGMENTS_PER_STEP: Final = 256
+"""
+The size of a log is the sum of those of its segments, each of which costs a tenth of a microsecond;
+everything else of a partition counts as ``PARTITION_COST`` segments.
+"""
+PARTITION_COST: Final = 16
+
+
+def write_logs(partitions: Partitions, places: int, blocks: Blocks) -> Steps[None]:
+    """
+    Write the series of all topics and partitions.
+
+    Args:
+        places: the most partitions with series of their own.
+    """
+    writer = _Writer(blocks, Room(places))
+    writer.all.add_traffic(partitions.gone)
+    names = sorted(partitions.topics)
+    yield
+    for name in names:
+        yield from writer.write_topic(name, partitions.of_topic(name))
+    writer.finish()
+    blocks.of(families.OFFLINE_PARTITIONS.name).add("", partitions.failed)
+
+
+class _Sum(Traffic):
+    """
+    The traffic of several partitions, and their logs.
+    """
+
+    __slots__ = ("end", "is_used", "segments", "size", "start")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size = self.segments = self.start = self.end = 0
+        self.is_used = False
+
+    def add_traffic(self, other: Traffic) -> None:
+        self.records_in += other.records_in
+        self.bytes_in += other.bytes_in
+        self.bytes_out += other.bytes_out
+
+    def add_log(self, partition: Partition) -> int:
+        """
+        Count the log of *partition* as well; return how many segments it has.
+        """
+        log = partition.log
+        segments = log.segments.number_of_segments
+        self.size += log.size
+        self.segments += segments
+        self.start += log.log_start_offset
+        self.end += log.log_end_offset
+        self.is_used = True
+        return segments
+
+
+class _Writer:
+    def __init__(self, blocks: Blocks, room: Room) -> None:
+        self.all = _Sum()
+        self._others = _Sum()
+        self._room = room
+        self._size = blocks.of(families.LOG_SIZE.name)
+        self._segments = blocks.of(families.LOG_SEGMENTS.name)
+        self._start = blocks.of(families.LOG_START.name)
+        self._end = blocks.of(families.LOG_END.name)
+        self._records_in = blocks.of(families.MESSAGES_IN.name)
+        self._bytes_in = blocks.of(families.BYTES_IN.name)
+        self._bytes_out = blocks.of(families.BYTES_OUT.name)
+        self._cost = 0
+
+    def write_topic(self, name: str, partitions: list[Partition]) -> Steps[None]:
+        traffic, rest = _Sum(), _Sum()
+        has_place = self._room.places > 0
+        if not has_place:
+            rest = self._others
+        for partition in partitions:
+            traffic.add(partition)
+            if self._room.take():
+                segments = self._write_log(name, partition)
+            else:
+                segments = rest.add_log(partition)
+            self._cost += segments + PARTITION_COST
+            if self._cost >= SEGMENTS_PER_STEP:
+                self._cost = 0
+                yield
+        self.all.add_traffic(traffic)
+        if not has_place:
+            self._others.add_traffic(traffic)
+            return
+        if rest.is_used:
+            self._write_sum(f'{{topic="{name}",partition="{OTHERS}"}}', rest)
+        self._write_traffic(f'{{topic="{name}"}}', traffic)
+
+    def finish(self) -> None:
+        """
+        Write the sums of the topics without places, and those of all topics.
+        """
+        if self._others.is_used:
+            self._write_sum(f'{{topic="{OTHERS}",partition="{OTHERS}"}}', self._others)
+            self._write_traffic(f'{{topic="{OTHERS}"}}', self._others)
+        self._write_traffic("", self.all)
+
+    def _write_log(self, topic: str, partition: Partition) -> int:
+        # A legal name of a topic needs no escapes.
+        labels = f'{{topic="{topic}",partition="{partition.index}"}}'
+        log = partition.log
+        segments = log.segments.number_of_segments
+        self._size.add(labels, log.size)
+        self._segments.add(labels, segments)
+        self._start.add(labels, log.log_start_offset)
+        self._end.add(labels, log.log_end_offset)
+        return segments
+
+    def _write_sum(self, labels: str, found: _Sum) -> None:
+        self._size.add(labels, found.size)
+        self._segments.add(labels, found.segments)
+        self._start.add(labels, found.start)
+        self._end.add(labels, found.end)
+
+    def _write_traffic(self, labels: str, found: Traffic) -> None:
+        self._records_in.add(labels, found.records_in)
+        self._bytes_in.add(labels, found.bytes_in)
+        self._bytes_out.add(labels, found.bytes_out)

@@ -1,0 +1,50 @@
+"""
+What the HTTP server sees of a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock
+    from barnabas.server.config import BrokerConfig, Listener
+    from barnabas.server.metrics import Metrics
+    from barnabas.server.network.registry import Connections
+    from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.readiness import Readiness
+    from barnabas.server.requests.broker_parts import BrokerParts
+    from barnabas.server.requests.latencies import Latencies
+    from barnabas.server.scheduling.turns import Turns
+    from barnabas.server.scheduling.workers import Workers
+    from barnabas.storage.fs.interface import Files
+    from barnabas.storage.manager.manager import LogManager
+
+
+class ObservedBroker(Protocol):
+    """
+    A broker, from the beginning of its start to the end of its stop.
+    """
+
+    config: BrokerConfig
+    clock: ServerClock
+    files: Files
+    metrics: Metrics
+    partitions: Partitions
+    readiness: Readiness
+    turns: Turns
+    workers: Workers
+    connections: Connections | None
+    """None until clients are served."""
+    latencies: Latencies | None
+    log_manager: LogManager | None
+    """None until the directories are locked."""
+    parts: BrokerParts | None
+    """None until clients are served."""
+
+    @property
+    def listeners(self) -> Sequence[Listener]:
+        """
+        The listeners of Kafka's protocol.
+        """

@@ -1,0 +1,65 @@
+"""
+An application that changes nothing, and its guard.
+
+It takes requests without a body only, and of known hosts: see ``guard``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from barnabas.server.http.guard import KnownHosts, Refused, answer_refusal
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+METHODS: Final = ("GET", "HEAD")
+HEADERS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+"""
+Every answer has these: it is of this moment, and is what it says it is.
+"""
+_CLOSE: Final = (b"connection", b"close")
+
+
+class ReadOnly:
+    """
+    Hands requests on to an application that read.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str] = ()) -> None:
+        """
+        Args:
+            hosts: names under which clients may ask, beside localhost and addresses.
+        """
+        self._app = app
+        self._hosts = KnownHosts(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", scope["type"]
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *HEADERS]
+            await send(message)
+
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        try:
+            self._check(scope["method"], headers)
+        except Refused as refused:
+            # A body that comes behind it is not read.
+            more = (_CLOSE, (b"allow", b"GET, HEAD")) if refused.status == 405 else (_CLOSE,)
+            await answer_refusal(answer, refused, more)
+            return
+        await self._app(scope, receive, answer)
+
+    def _check(self, method: str, headers: dict[bytes, str]) -> None:
+        """
+        Raises:
+            Refused: the request may change something, has a body, or is for another host.
+        """
+        self._hosts.check(headers.get(b"host", ""))
+        if method not in METHODS:
+            raise Refused(405, "this server answers GET and HEAD only: it changes nothing")
+        if headers.get(b"content-length", "0") != "0" or b"transfer-encoding" in headers:
+            raise Refused(413, "this server takes no requests with a body")

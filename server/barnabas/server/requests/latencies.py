@@ -1,0 +1,174 @@
+"""
+How long requests take, by API.
+
+A request is timed from when its frame is there to when the buffers of its answer are: waits for
+records, members and fsyncs count, the network does not. ``TimedDispatch`` stands before the
+dispatcher of a broker that shows its metrics; no other broker loads this module.
+"""
+
+# Compiled: see hatch_build.py.
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from barnabas.protocol.codec.primitives import Buffer
+    from barnabas.server.network.resources import Dispatch, Dispatched, PendingRequest
+    from barnabas.server.purgatory import Outcome
+    from barnabas.server.requests.client import Client
+
+BOUNDS_MS: Final = (
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    25.0,
+    50.0,
+    100.0,
+    250.0,
+    500.0,
+    1000.0,
+    5000.0,
+    30000.0,
+)
+"""
+The upper bounds of the buckets, in ms; the last bucket has none.
+"""
+
+_KEY_BYTES: Final = 2
+
+
+class Histogram:
+    """
+    The times of the requests to one API.
+
+    ``counts`` has the number of requests in each bucket, those of smaller ones not included.
+    """
+
+    __slots__ = ("_bounds", "counts", "sum_ms")
+
+    def __init__(self) -> None:
+        self._bounds: list[float] = list(BOUNDS_MS)
+        self.counts = [0] * (len(BOUNDS_MS) + 1)
+        self.sum_ms = 0.0
+
+    def record(self, seconds: float) -> None:
+        """
+        Count a request that took *seconds*.
+        """
+        ms = seconds * 1000.0
+        self.sum_ms += ms
+        number = 0
+        # Most are in one of the first: a search by halves would take longer.
+        for bound in self._bounds:
+            if ms <= bound:
+                break
+            number += 1
+        self.counts[number] += 1
+
+
+class Latencies:
+    """
+    The histograms of all APIs that were asked.
+    """
+
+    __slots__ = ("by_key",)
+
+    def __init__(self) -> None:
+        self.by_key: dict[int, Histogram] = {}
+
+    def of(self, key: int) -> Histogram:
+        """
+        The histogram of the API with that key.
+        """
+        found = self.by_key.get(key)
+        if found is None:
+            found = self.by_key[key] = Histogram()
+        return found
+
+
+class TimedDispatch:
+    """
+    Dispatches requests, and records how long they take.
+    """
+
+    __slots__ = ("_dispatch", "_latencies", "_now")
+
+    def __init__(self, dispatch: Dispatch, latencies: Latencies, now: Callable[[], float]) -> None:
+        """
+        Args:
+            now: returns a time in seconds.
+        """
+        self._dispatch = dispatch
+        self._latencies = latencies
+        self._now = now
+
+    def __call__(self, frame: memoryview, client: Client) -> Dispatched:
+        """
+        Handle one request.
+
+        Raises:
+            CloseConnection: the request cannot be answered, and is not recorded.
+        """
+        authentication = client.authentication
+        if authentication is not None and authentication.takes_raw_tokens:
+            return self._dispatch(frame, client)
+        began: float = self._now()
+        # Of a frame without an API nothing is recorded: it closes its connection.
+        key = (frame[0] << 8) | frame[1] if len(frame) >= _KEY_BYTES else -1
+        answer = self._dispatch(frame, client)
+        histogram = self._latencies.of(key)
+        if answer is None or isinstance(answer, list):
+            histogram.record(self._now() - began)
+            return answer
+        context, pending = answer
+        return TimedRequest(context, histogram, began, self._now), pending
+
+
+class TimedRequest:
+    """
+    A request whose answer is not there yet.
+    """
+
+    __slots__ = ("_began", "_context", "_histogram", "_is_recorded", "_now")
+
+    def __init__(
+        self,
+        context: PendingRequest,
+        histogram: Histogram,
+        began: float,
+        now: Callable[[], float],
+    ) -> None:
+        self._context: Any = context
+        self._histogram = histogram
+        self._began = began
+        self._now = now
+        self._is_recorded = False
+
+    @property
+    def held_bytes(self) -> int:
+        """
+        About how much memory the request keeps until it is answered.
+        """
+        held: int = self._context.held_bytes
+        return held
+
+    def buffers(self, outcome: Outcome) -> list[Buffer] | Future[list[Buffer]] | None:
+        """
+        The buffers of the answer, None where there is none; later, if the answer is large.
+
+        Raises:
+            CloseConnection: the connection has to be closed instead.
+        """
+        found: list[Buffer] | Future[list[Buffer]] | None = self._context.buffers(outcome)
+        if not self._is_recorded and (found is None or isinstance(found, list)):
+            self._is_recorded = True
+            self._histogram.record(self._now() - self._began)
+        return found

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.http.server import HttpServer
     from barnabas.server.network.resources import Dispatch
-    from barnabas.server.requests.latencies import Latencies
+    from barnabas.server.network.latencies import Latencies
     from barnabas.server.requests.quotas import RequestQuotas
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin
@@ -320,7 +320,7 @@ class Broker:
             CannotListen: the address cannot be taken.
         """
         from barnabas.server.http.listener import listen  # noqa: PLC0415  # few need it
-        from barnabas.server.requests.latencies import Latencies  # noqa: PLC0415
+        from barnabas.server.network.latencies import Latencies  # noqa: PLC0415
 
         self.latencies = Latencies()
         self.http = await listen(self)
@@ -328,7 +328,7 @@ class Broker:
     def _timed(self, dispatch: Dispatch) -> Dispatch:
         if self.latencies is None:
             return dispatch
-        from barnabas.server.requests.latencies import TimedDispatch  # noqa: PLC0415  # few need it
+        from barnabas.server.network.latencies import TimedDispatch  # noqa: PLC0415  # few need it
 
         return TimedDispatch(dispatch, self.latencies, self.clock.monotonic)
 

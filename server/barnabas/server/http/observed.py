@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.readiness import Readiness
     from barnabas.server.requests.broker_parts import BrokerParts
-    from barnabas.server.requests.latencies import Latencies
+    from barnabas.server.network.latencies import Latencies
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
     from barnabas.storage.fs.interface import Files

@@ -88,6 +88,7 @@ class MetricsEndpoint:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         for piece in _pieces(text):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await asyncio.sleep(0)  # a peer that reads as fast as that does not let others wait
         await send({"type": "http.response.body", "body": b""})
 
     async def _text(self, is_open_metrics: bool, is_zipped: bool) -> Sequence[bytes]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.server.http.metrics.exposition import Blocks, labels_text
 from barnabas.server.http.metrics.families import LATENCY
-from barnabas.server.requests.latencies import BOUNDS_MS
+from barnabas.server.network.latencies import BOUNDS_MS
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.scheduling.turns import Steps
 
 if TYPE_CHECKING:
-    from barnabas.server.requests.latencies import Latencies
+    from barnabas.server.network.latencies import Latencies
 
 _BOUNDS: Final = (*(repr(bound) for bound in BOUNDS_MS), "+Inf")
 

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from barnabas.server.cluster.delegation_tokens import DelegationTokens
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.http.server import HttpServer
-    from barnabas.server.network.resources import Dispatch
     from barnabas.server.network.latencies import Latencies
+    from barnabas.server.network.resources import Dispatch
     from barnabas.server.requests.quotas import RequestQuotas
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin

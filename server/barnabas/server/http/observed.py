@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
     from barnabas.server.config import BrokerConfig, Listener
     from barnabas.server.metrics import Metrics
+    from barnabas.server.network.latencies import Latencies
     from barnabas.server.network.registry import Connections
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.readiness import Readiness
     from barnabas.server.requests.broker_parts import BrokerParts
-    from barnabas.server.network.latencies import Latencies
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
     from barnabas.storage.fs.interface import Files

@@ -4,8 +4,6 @@ The counters and gauges that the parts of the broker register, and single number
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from barnabas.server.http.metrics import families
@@ -20,9 +18,12 @@ if TYPE_CHECKING:
 SAMPLES_PER_STEP = 16
 
 
-def write_counted(broker: ObservedBroker, blocks: Blocks) -> Steps[None]:
+def write_counted(broker: ObservedBroker, build: str, blocks: Blocks) -> Steps[None]:
     """
     Write all of them.
+
+    Args:
+        build: the version of the broker.
     """
     for number, sample in enumerate(tuple(broker.metrics), 1):
         own = OWN.get(sample.name) or _unnamed(sample)
@@ -31,7 +32,7 @@ def write_counted(broker: ObservedBroker, blocks: Blocks) -> Steps[None]:
         if number % SAMPLES_PER_STEP == 0:
             yield
     blocks.of(families.BROKER_STATE.name).add("", int(broker.readiness.state))
-    blocks.of(families.BUILD.name).add(labels_text({"version": _version()}), 1)
+    blocks.of(families.BUILD.name).add(labels_text({"version": build}), 1)
     yield
     _write_resources(broker, blocks)
     _write_work(broker, blocks)
@@ -68,8 +69,3 @@ def _unnamed(sample: Sample) -> Own:
     """
     labels = tuple(name for name, _ in sample.labels)
     return Own(Family(f"barnabas_{sample.name}", sample.kind, sample.help, labels), labels)
-
-
-@cache
-def _version() -> str:
-    return version("barnabas")

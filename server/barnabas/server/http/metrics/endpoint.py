@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.exposition import choose_encoder, gzip_accepted
@@ -51,6 +52,7 @@ class MetricsEndpoint:
     def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
         self._process = ProcessMetrics()
+        self._build = version("barnabas")
         self._answering = 0
         self._reading: dict[tuple[bool, bool], asyncio.Task[Sequence[bytes]]] = {}
 
@@ -104,7 +106,7 @@ class MetricsEndpoint:
     async def _read(self, is_open_metrics: bool, is_zipped: bool) -> Sequence[bytes]:
         broker = self._broker
         process = await broker.workers.in_upkeep(self._process.read)
-        steps = scrape(broker, process, is_open_metrics=is_open_metrics)
+        steps = scrape(broker, process, build=self._build, is_open_metrics=is_open_metrics)
         text = await broker.turns.finish(steps, 1 + len(broker.partitions))
         return await broker.workers.in_upkeep(lambda: _zipped(text)) if is_zipped else text
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def scrape(
-    broker: ObservedBroker, process: list[Metric], *, is_open_metrics: bool
+    broker: ObservedBroker, process: list[Metric], *, build: str, is_open_metrics: bool
 ) -> Steps[list[bytes]]:
     """
     The text of all families, in pieces.
@@ -32,10 +32,11 @@ def scrape(
 
     Args:
         process: what the system says of the process.
+        build: the version of the broker.
     """
     blocks = Blocks(FAMILIES, is_open_metrics=is_open_metrics)
     places = broker.config.barnabas_http_metrics_partitions
-    yield from write_counted(broker, blocks)
+    yield from write_counted(broker, build, blocks)
     yield from write_latencies(broker.latencies, blocks)
     yield from write_logs(broker.partitions, places, blocks)
     if broker.parts is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from barnabas.server.purgatory import Outcome
     from barnabas.server.requests.client import Client
 
-BOUNDS_MS: Final = (
+BOUNDS_MS: Final[tuple[float, ...]] = (
     0.05,
     0.1,
     0.25,
@@ -42,7 +42,10 @@ BOUNDS_MS: Final = (
 The upper bounds of the buckets, in ms; the last bucket has none.
 """
 
-_KEY_BYTES: Final = 2
+LOW_BYTE_OF_KEY: Final = 1
+"""
+Where it is in a frame, which begins with the key of the API.
+"""
 
 
 class Histogram:
@@ -121,8 +124,8 @@ class TimedDispatch:
         if authentication is not None and authentication.takes_raw_tokens:
             return self._dispatch(frame, client)
         began: float = self._now()
-        # Of a frame without an API nothing is recorded: it closes its connection.
-        key = (frame[0] << 8) | frame[1] if len(frame) >= _KEY_BYTES else -1
+        # All keys are below 256. A frame without one, or with another, closes its connection.
+        key = frame[LOW_BYTE_OF_KEY] if len(frame) > LOW_BYTE_OF_KEY else -1
         answer = self._dispatch(frame, client)
         histogram = self._latencies.of(key)
         if answer is None or isinstance(answer, list):

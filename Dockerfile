@@ -58,7 +58,7 @@ ENV PATH=/opt/barnabas/bin:$PATH \
 
 USER barnabas
 VOLUME /var/lib/barnabas
-EXPOSE 9092
+EXPOSE 9092 9644
 
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["barnabas", "healthcheck", "--config", "/etc/barnabas/server.properties"]

@@ -22,6 +22,8 @@ COMPILED := $(shell grep -rlx --include='*.py' '\# Compiled: see hatch_build.py\
   protocol storage server pipeline testing)
 
 LISTENERS ?= PLAINTEXT://127.0.0.1:9092
+# HTTP for health and metrics; make run HTTP_LISTENER= does without.
+HTTP_LISTENER ?= 127.0.0.1:9644
 DATA_DIR ?= data
 PYTEST ?= $(BIN)/python -m pytest
 # Files of tests run side by side, one more of them than there are cores: part of their time they wait
@@ -37,8 +39,9 @@ IMAGE ?= barnabas
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-run: $(INSTALLED) ## Serve on 127.0.0.1:9092 with the data in ./data
-	@$(BIN)/barnabas serve --data-dir $(DATA_DIR) --set listeners=$(LISTENERS)
+run: $(INSTALLED) ## Serve on 127.0.0.1:9092 with the data in ./data, and metrics on 9644
+	@$(BIN)/barnabas serve --data-dir $(DATA_DIR) --set listeners=$(LISTENERS) \
+	  --set barnabas.http.listener=$(HTTP_LISTENER)
 
 install: $(INSTALLED) $(VENV)/.developer ## Make .venv and install everything that development needs
 

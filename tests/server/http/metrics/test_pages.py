@@ -1,0 +1,118 @@
+"""
+docs/metrics.md and the dashboard of Grafana name metrics that there are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from barnabas.server.http.metrics.families import FAMILIES, LATENCY, OWN
+from tests.support.metrics_page import PAGE, sample_names, table
+
+ROOT: Final = Path(__file__).parents[4]
+DASHBOARD: Final[dict[str, Any]] = json.loads(
+    (ROOT / "docker" / "grafana" / "barnabas.json").read_text()
+)
+_METRIC: Final = re.compile(r"\b(?:kafka|barnabas|process)_[a-z_]+")
+_LABELS: Final = re.compile(r"(?P<metric>[a-z_]+)\{(?P<matchers>[^}]*)\}")
+OF_PROMETHEUS: Final = {"job", "instance", "le"}
+
+
+def queries() -> Iterator[str]:
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", ()):
+            yield target["expr"]
+    for variable in DASHBOARD["templating"]["list"]:
+        if variable["type"] == "query":
+            yield variable["query"]["query"]
+
+
+def test_the_page_has_the_table_of_the_code() -> None:
+    """
+    All metrics with their kinds, labels, the names of Apache Kafka, and what they are.
+    """
+    assert table() in PAGE.read_text()
+
+
+def test_the_page_names_no_other_metric() -> None:
+    prose = PAGE.read_text().replace(table(), "")
+    spans = " ".join(re.findall(r"`[^`]+`", prose))
+    named = {name for name in _METRIC.findall(spans) if not name.endswith("_")}
+
+    assert named <= sample_names() | {LATENCY.name}
+    assert LATENCY.name in named
+
+
+def test_names_are_unlike() -> None:
+    """
+    Also those of samples, which have suffixes.
+    """
+    names = [family.name for family in FAMILIES]
+    reserved = ("_total", "_created", "_bucket", "_sum", "_info")
+
+    assert len(names) == len(set(names))
+    assert len(OWN) == len({own.family.name for own in OWN.values()})
+    assert not [name for name in names if name.endswith(reserved)]
+    assert all(family.help.endswith(".") for family in FAMILIES)
+
+
+@pytest.mark.parametrize("query", sorted(set(queries())))
+def test_a_query_asks_for_metrics_that_there_are(query: str) -> None:
+    """
+    And for labels that they have.
+    """
+    asked = set(_METRIC.findall(query))
+    labels = {
+        f"{family.sample}{suffix}": {*family.labels}
+        for family in FAMILIES
+        for suffix in ("", "_bucket", "_count", "_sum")
+    }
+
+    assert asked
+    assert asked <= sample_names()
+    for found in _LABELS.finditer(query):
+        matched = {
+            re.split(r"=~|!=|=", matcher)[0] for matcher in found["matchers"].split(",") if matcher
+        }
+        assert matched <= labels[found["metric"]] | OF_PROMETHEUS
+    for by in re.findall(r"\bby \(([^)]*)\)", query):
+        wanted = {label.strip() for label in by.split(",")}
+        assert all(wanted <= labels[name] | OF_PROMETHEUS for name in asked)
+
+
+def test_a_query_with_a_typing_error_would_be_found() -> None:
+    assert not set(_METRIC.findall("rate(kafka_log_log_sizes[5m])")) <= sample_names()
+
+
+def test_panels_of_the_dashboard_do_not_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        assert all(x < 24 for x, _ in cells)
+        taken |= cells
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_configuration_of_prometheus_asks_where_the_container_listens() -> None:
+    """
+    On the port, and for the host, that compose.yaml gives.
+    """
+    prometheus = (ROOT / "docker" / "prometheus.yml").read_text()
+    compose = (ROOT / "docker" / "compose.yaml").read_text()
+
+    assert '"barnabas:9644"' in prometheus
+    assert "KAFKA_BARNABAS_HTTP_LISTENER: 0.0.0.0:9644" in compose
+    assert "INTERNAL://barnabas:" in compose

@@ -1,0 +1,415 @@
+"""
+``/metrics``: what is shown of a broker that works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_open_metrics,
+)
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.server.http.metrics import endpoint
+from barnabas.server.http.metrics.families import FAMILIES, OWN
+from barnabas.server.http.metrics.groups import MOST_OF_A_NAME
+from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.http_client import Answer, get
+from tests.support.limits import stated
+from tests.support.server import (
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    running,
+)
+
+HTTP = {"barnabas_http_listener": "0", "offsets_topic_num_partitions": "1"}
+OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
+
+
+class Shown:
+    """
+    The samples of one answer.
+    """
+
+    def __init__(self, answer: Answer, parse=parse_text) -> None:  # type: ignore[no-untyped-def]
+        assert 200 == answer.status, answer.body
+        self.families: dict[str, Metric] = {}
+        for family in parse(answer.text):
+            assert family.name not in self.families
+            self.families[family.name] = family
+        self._samples = {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in self.families.values()
+            for sample in family.samples
+        }
+        assert len(self._samples) == sum(len(f.samples) for f in self.families.values())
+
+    def value(self, name: str, **labels: str) -> float:
+        return self._samples[name, frozenset(labels.items())]
+
+    def of(self, name: str) -> dict[tuple[str, ...], float]:
+        """
+        All samples of that name, by the values of their labels in order.
+        """
+        return {
+            tuple(value for _, value in sorted(labels)): number
+            for (sample, labels), number in self._samples.items()
+            if sample == name
+        }
+
+
+async def scrape(broker: TestBroker, accept: str = "text/plain") -> Shown:
+    assert broker.http is not None
+    answer = await get(broker.http.address.port, "/metrics", accept=accept)
+    return Shown(answer, parse_open_metrics if "openmetrics" in accept else parse_text)
+
+
+def commit(group_id: str, topic: str, offsets: Iterable[tuple[int, int]]) -> OffsetCommitRequest:
+    partitions = [
+        OffsetCommitRequestPartition(
+            partition_index=index, committed_offset=offset, committed_metadata=None
+        )
+        for index, offset in offsets
+    ]
+    return OffsetCommitRequest(
+        group_id=group_id,
+        member_id="",
+        topics=[OffsetCommitRequestTopic(name=topic, partitions=partitions)],
+    )
+
+
+async def commit_offsets(
+    broker: TestBroker, group_id: str, topic: str, *offsets: tuple[int, int]
+) -> None:
+    async with await broker.client() as client:
+        answer = await client.ask(commit(group_id, topic, offsets), 7)
+    codes = {each.error_code for topic_ in answer.topics for each in topic_.partitions}
+    assert codes == {0}, answer
+
+
+async def create_offsets_topic(broker: TestBroker) -> None:
+    await broker.create("__consumer_offsets", 1, cleanup_policy="compact")
+
+
+async def append(broker: TestBroker, topic: str, *values: str, partition: int = 0) -> None:
+    async with await broker.client() as client:
+        await client.ask(produce_request(topic, batch(*values), partition=partition), 9)
+
+
+@pytest.mark.parametrize("accept", ["text/plain", OPEN_METRICS])
+async def test_all_families_of_the_table_are_shown_and_no_other(accept: str) -> None:
+    """
+    Also before there is anything to show.
+    """
+    async with running(**HTTP) as broker:
+        shown = await scrape(broker, accept)
+        own = {sample.name for sample in broker.metrics}
+
+    assert {family.name for family in FAMILIES} == set(shown.families)
+    assert own <= OWN.keys()
+
+
+async def test_requests_and_their_errors_are_counted_by_api() -> None:
+    async with running(**HTTP) as broker:
+        await broker.create("t")
+        await append(broker, "t", "a")
+        await append(broker, "t", "b")
+        await append(broker, "nobody", "c")
+        shown = await scrape(broker)
+
+    requests = "kafka_network_requestmetrics_requests_total"
+    assert 3 == shown.value(requests, request="Produce")
+    assert 1 == shown.value(
+        "kafka_network_requestmetrics_errors_total",
+        request="Produce",
+        error="UNKNOWN_TOPIC_OR_PARTITION",
+    )
+    times = "kafka_network_requestmetrics_totaltimems"
+    assert 3 == shown.value(f"{times}_count", request="Produce")
+    assert 3 == shown.value(f"{times}_bucket", request="Produce", le="+Inf")
+
+
+async def test_a_waiting_fetch_counts_with_its_wait() -> None:
+    """
+    It is counted when it is answered.
+    """
+    async with running(**HTTP) as broker, await broker.client() as client:
+        await broker.create("t")
+        fetch = fetch_request(fetch_topic("t", {0: 0}), max_wait_ms=3000, min_bytes=1)
+        waiting = asyncio.create_task(client.ask(fetch, 11))
+        while not broker.fetches.waiting:  # noqa: ASYNC110  # it tells nobody
+            await asyncio.sleep(0.001)
+        before = await scrape(broker)
+        broker.clock.advance(3)  # type: ignore[attr-defined]
+        await waiting
+        after = await scrape(broker)
+
+    times = "kafka_network_requestmetrics_totaltimems"
+    assert 0 == before.value(f"{times}_count", request="Fetch")
+    assert 3000 == after.value(f"{times}_sum", request="Fetch")
+    assert 0 == after.value(f"{times}_bucket", request="Fetch", le="1000.0")
+    assert 1 == after.value(f"{times}_bucket", request="Fetch", le="5000.0")
+    purgatory = "kafka_server_delayedoperationpurgatory_purgatorysize"
+    assert 1 == before.value(purgatory, delayedOperation="Fetch")
+
+
+async def test_traffic_is_counted_by_topic_and_in_all() -> None:
+    """
+    The sum of all topics has those that were deleted.
+    """
+    async with running(**HTTP) as broker:
+        await broker.create("kept", 2)
+        await broker.create("gone")
+        await append(broker, "kept", "a", "b")
+        await append(broker, "kept", "c", partition=1)
+        await append(broker, "gone", "d", "e", "f")
+        async with await broker.client() as client:
+            await client.ask(fetch_request(fetch_topic("kept", {0: 0, 1: 0})), 11)
+        before = await scrape(broker)
+        await broker.delete("gone")
+        after = await scrape(broker)
+
+    size = len(batch("a", "b")) + len(batch("c"))
+    name = "kafka_server_brokertopicmetrics_{}_total"
+    messages = name.format("messagesin")
+    assert {("kept",): 3, ("gone",): 3, (): 6} == before.of(messages)
+    assert {("kept",): 3, (): 6} == after.of(messages)
+    assert size == after.value(name.format("bytesin"), topic="kept")
+    assert size + len(batch("d", "e", "f")) == after.value(name.format("bytesin"))
+    assert size == after.value(name.format("bytesout"), topic="kept")
+    assert size == after.value(name.format("bytesout"))
+
+
+async def test_a_fetch_that_waits_counts_what_it_is_sent_once() -> None:
+    async with running(**HTTP) as broker, await broker.client() as client:
+        await broker.create("t")
+        await append(broker, "t", "a")
+        fetch = fetch_request(fetch_topic("t", {0: 0}), max_wait_ms=60_000, min_bytes=100)
+        waiting = asyncio.create_task(client.ask(fetch, 11))
+        while not broker.fetches.waiting:  # noqa: ASYNC110  # it tells nobody
+            await asyncio.sleep(0.001)
+        await append(broker, "t", "b")
+        await waiting
+        shown = await scrape(broker)
+
+    sent = len(batch("a")) + len(batch("b"))
+    assert sent == shown.value("kafka_server_brokertopicmetrics_bytesout_total", topic="t")
+
+
+async def test_logs_are_shown_by_partition() -> None:
+    async with running(**HTTP) as broker:
+        await broker.create("t", 2)
+        await append(broker, "t", "a", "b", partition=1)
+        shown = await scrape(broker)
+
+    # In the order of the names: partition, topic.
+    assert {("0", "t"): 0, ("1", "t"): len(batch("a", "b"))} == shown.of("kafka_log_log_size")
+    assert {("0", "t"): 0, ("1", "t"): 2} == shown.of("kafka_log_log_logendoffset")
+    assert {("0", "t"): 0, ("1", "t"): 0} == shown.of("kafka_log_log_logstartoffset")
+    assert {("0", "t"): 1, ("1", "t"): 1} == shown.of("kafka_log_log_numlogsegments")
+
+
+async def test_partitions_beyond_the_bound_are_summed_up() -> None:
+    """
+    In the order of their names: of ``b`` two fit, of ``c`` and ``d`` none.
+    """
+    async with running(**HTTP, barnabas_http_metrics_partitions="3") as broker:
+        for topic, partitions in (("d", 1), ("c", 2), ("b", 4), ("a", 1)):
+            await broker.create(topic, partitions)
+            for index in range(partitions):
+                await append(broker, topic, "x", "y", partition=index)
+        shown = await scrape(broker)
+
+    assert {
+        ("0", "a"): 2,
+        ("0", "b"): 2,
+        ("1", "b"): 2,
+        ("(others)", "b"): 4,
+        ("(others)", "(others)"): 6,
+    } == shown.of("kafka_log_log_logendoffset")
+    assert {("a",): 2, ("b",): 8, ("(others)",): 6, (): 16} == shown.of(
+        "kafka_server_brokertopicmetrics_messagesin_total"
+    )
+
+
+async def test_series_of_partitions_may_be_none() -> None:
+    async with running(**HTTP, barnabas_http_metrics_partitions="0") as broker:
+        await broker.create("t", 3)
+        shown = await scrape(broker)
+
+    assert {("(others)", "(others)"): 3} == shown.of("kafka_log_log_numlogsegments")
+
+
+async def test_groups_are_shown_with_their_lag() -> None:
+    """
+    Of a partition without a commit there is none, and of one that is deleted neither.
+    """
+    async with running(**HTTP) as broker:
+        await create_offsets_topic(broker)
+        await broker.create("t", 3)
+        await append(broker, "t", "a", "b", "c", "d")
+        await append(broker, "t", "a", partition=1)
+        await commit_offsets(broker, 'a "group"', "t", (0, 1), (1, 1))
+        shown = await scrape(broker)
+
+    group = 'a "group"'
+    lag = shown.of("kafka_consumergroup_lag")
+    assert {(group, "0", "t"): 3, (group, "1", "t"): 0} == lag
+    # Three of four records of one batch.
+    size = round(len(batch("a", "b", "c", "d")) * 3 / 4)
+    assert {(group, "0", "t"): size, (group, "1", "t"): 0} == shown.of(
+        "barnabas_consumergroup_lag_bytes"
+    )
+    assert 1 == shown.value("kafka_consumergroup_current_offset", **_labels(group, "t", 0))
+    numbers = "kafka_coordinator_group_groupmetadatamanager_{}"
+    assert 1 == shown.value(numbers.format("numgroups"))
+    assert 2 == shown.value(numbers.format("numoffsets"))
+
+
+async def test_groups_beyond_the_bound_are_summed_up() -> None:
+    """
+    And those whose names are long, which are chosen by clients.
+    """
+    async with running(**HTTP, barnabas_http_metrics_partitions="2") as broker:
+        await create_offsets_topic(broker)
+        await broker.create("t")
+        await append(broker, "t", "a", "b", "c")
+        await commit_offsets(broker, "x" * (MOST_OF_A_NAME + 1), "t", (0, 0))
+        for number in range(4):
+            await commit_offsets(broker, f"g{number}", "t", (0, 2))
+        shown = await scrape(broker)
+
+    others = ("(others)", "(others)", "(others)")
+    assert {("g0", "0", "t"): 1, ("g1", "0", "t"): 1, others: 5} == shown.of(
+        "kafka_consumergroup_lag"
+    )
+
+
+async def test_a_coordinator_is_not_created_to_be_looked_at() -> None:
+    async with running(**HTTP) as broker:
+        await scrape(broker)
+        assert broker.parts is not None
+        assert broker.parts.coordinators.group_coordinator is None
+
+
+async def test_the_default_bound_is_that_of_the_page() -> None:
+    async with running() as broker:
+        assert stated("metrics-partitions") == broker.config.barnabas_http_metrics_partitions
+
+
+async def test_metrics_of_a_directory_that_fails_are_still_shown() -> None:
+    async with running(**HTTP) as broker:
+        await broker.create("t", 2)
+        assert broker.log_manager is not None
+        (directory,) = broker.log_manager.directories.live
+        broker.log_manager.failures.maybe_add_offline_log_dir(directory, "a test", OSError())
+        while broker.log_manager.directories.live:  # noqa: ASYNC110  # it tells nobody
+            await asyncio.sleep(0.001)
+        shown = await scrape(broker)
+
+    assert 1 == shown.value("kafka_log_logmanager_offlinelogdirectorycount")
+
+
+async def test_scrapers_share_a_text_and_are_not_without_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    The metrics are read once for those who ask at the same time. One more than ``http-scrapes`` is
+    told to come back; the broker's health is answered meanwhile.
+    """
+    read = 0
+    may_go_on = asyncio.Event()
+
+    async with running(**HTTP) as broker:
+        assert broker.http is not None
+        port = broker.http.address.port
+        finish = broker.turns.finish
+
+        async def slowly(*work):  # type: ignore[no-untyped-def]
+            nonlocal read
+            read += 1
+            await may_go_on.wait()
+            return await finish(*work)
+
+        monkeypatch.setattr(broker.turns, "finish", slowly)
+        scrapes = [asyncio.create_task(get(port, "/metrics")) for _ in range(endpoint.MOST_SCRAPES)]
+        while not read:  # noqa: ASYNC110  # it tells nobody
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        busy = await get(port, "/metrics")
+        health = await get(port, "/healthz")
+        may_go_on.set()
+        answers = await asyncio.gather(*scrapes)
+        later = await get(port, "/metrics")
+        assert 2 == read
+
+    assert stated("http-scrapes") == endpoint.MOST_SCRAPES
+    assert (503, "1") == (busy.status, busy.headers["retry-after"])
+    assert 200 == health.status
+    assert [200] * endpoint.MOST_SCRAPES == [answer.status for answer in answers]
+    assert 200 == later.status
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("", "text/plain; version=0.0.4; charset=utf-8"),
+        ("*/*", "text/plain; version=0.0.4; charset=utf-8"),
+        ("application/openmetrics-text", "application/openmetrics-text; version=1.0.0"),
+        (
+            "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5",
+            "application/openmetrics-text; version=1.0.0",
+        ),
+        ("\x01\xff;;=,,", "text/plain; version=0.0.4; charset=utf-8"),
+    ],
+)
+async def test_the_format_is_the_one_that_is_asked_for(accept: str, content_type: str) -> None:
+    async with running(**HTTP) as broker:
+        assert broker.http is not None
+        answer = await get(broker.http.address.port, "/metrics", accept=accept)
+
+    assert answer.headers["content-type"].startswith(content_type)
+    assert content_type.startswith("text") != answer.text.endswith("# EOF\n")
+
+
+async def test_the_text_is_packed_for_those_who_can_unpack_it() -> None:
+    async with running(**HTTP) as broker:
+        assert broker.http is not None
+        port = broker.http.address.port
+        await broker.create("t", 20)
+        plain = await get(port, "/metrics")
+        packed = await get(port, "/metrics", accept_encoding="deflate, gzip")
+
+    assert "gzip" == packed.headers["content-encoding"]
+    assert len(packed.body) < len(plain.body) / 4
+    assert Shown(packed).of("kafka_log_log_size") == Shown(plain).of("kafka_log_log_size")
+    assert str(len(packed.body)) == packed.headers["content-length"]
+
+
+async def test_retention_and_the_cleaner_are_counted() -> None:
+    async with running(MemoryFiles(), **HTTP) as broker:
+        await broker.create("t", 1, internal_segment_bytes="200", retention_bytes="0")
+        for _ in range(4):
+            await append(broker, "t", "x" * 100)
+        assert broker.log_manager is not None
+        broker.log_manager.maintenance.check_retention()
+        shown = await scrape(broker)
+
+    assert 4 == shown.value("barnabas_retention_deleted_segments_total")
+    assert 0 == shown.value("barnabas_log_cleaner_cleanings_total")
+
+
+def _labels(group: str, topic: str, partition: int) -> dict[str, str]:
+    return {"consumergroup": group, "topic": topic, "partition": str(partition)}

@@ -1,0 +1,250 @@
+"""
+The HTTP server of a broker: when it is there, who may ask, and what it says of the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.server.http import extra
+from barnabas.server.network.acceptor import CannotListen
+from barnabas.server.readiness import BrokerState
+from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.manager.loading import LogLoading
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
+from tests.support.http_client import exchange, get
+from tests.support.server import START_MS, TestBroker, broker_config, running, until
+
+HTTP = {"barnabas_http_listener": "0"}
+
+
+def port_of(broker: TestBroker) -> int:
+    assert broker.http is not None
+    return broker.http.address.port
+
+
+async def test_a_broker_that_serves_is_healthy_and_ready() -> None:
+    async with running(**HTTP) as broker:
+        health = await get(port_of(broker), "/healthz")
+        ready = await get(port_of(broker), "/readyz")
+
+    assert (200, {"status": "ok"}) == (health.status, health.json)
+    assert (200, "ready", "RUNNING") == (ready.status, ready.json["status"], ready.json["state"])
+    assert "127.0.0.1" == broker.http.address.host if broker.http else False
+
+
+async def test_a_broker_without_the_option_has_no_http() -> None:
+    async with running() as broker:
+        assert broker.http is None
+        assert broker.latencies is None
+
+
+def test_a_broker_without_the_option_loads_no_http() -> None:
+    """
+    Neither the packages of the extra, nor the modules of the room.
+    """
+    program = """
+import asyncio, sys
+from tests.support.server import running
+async def main():
+    async with running():
+        loaded = {"uvicorn", "starlette", "h11", "prometheus_client", "barnabas.server.http"}
+        print(sorted(loaded & sys.modules.keys()), "barnabas.server.network.latencies" in sys.modules)
+asyncio.run(main())
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    )
+
+    assert "[] False" == said.stdout.strip()
+
+
+async def test_readiness_says_how_many_logs_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Also while a log takes its time; the broker is healthy meanwhile.
+    """
+    files = MemoryFiles()
+    async with running(files) as broker:
+        await broker.create("t", 5)
+    may_load = threading.Semaphore(2)
+    load = LogLoading._load
+
+    def slowly(self: LogLoading, *place: Any) -> bool:
+        may_load.acquire()
+        return load(self, *place)
+
+    monkeypatch.setattr(LogLoading, "_load", slowly)
+    clock = ManualClock(START_MS)
+    broker = TestBroker(broker_config(**HTTP), files=files, clock=clock)
+    starting = asyncio.create_task(broker.start())
+    try:
+        await until(lambda: broker.log_manager and broker.log_manager.load_progress)
+        await until(lambda: broker.log_manager.load_progress.done == 2)  # type: ignore[union-attr]
+        clock.advance(4)
+
+        ready = await get(port_of(broker), "/readyz")
+        health = await get(port_of(broker), "/healthz")
+        metrics = await get(port_of(broker), "/metrics")
+    finally:
+        may_load.release(100)
+        await starting
+        later = await get(port_of(broker), "/readyz")
+        await broker.stop()
+
+    assert 503 == ready.status
+    assert {
+        "status": "waiting",
+        "state": "RECOVERY",
+        "reason": "the broker waits for the logs",
+        "seconds": 4.0,
+        "logs_done": 2,
+        "logs_left": 3,
+        "seconds_left": 6.0,
+    } == ready.json
+    assert 200 == health.status
+    assert "kafka_server_kafkaserver_brokerstate 2\n" in metrics.text
+    assert 200 == later.status
+
+
+async def test_a_broker_whose_directories_have_all_failed_is_not_healthy() -> None:
+    async with running(**HTTP) as broker:
+        assert broker.log_manager is not None
+        (directory,) = broker.log_manager.directories.live
+        broker.log_manager.failures.maybe_add_offline_log_dir(directory, "a test", OSError())
+        await until(lambda: not broker.log_manager.directories.live)  # type: ignore[union-attr]
+
+        health = await get(port_of(broker), "/healthz")
+
+    assert 503 == health.status
+    assert "all log directories are offline" == health.json["reason"]
+    assert ["/data"] == health.json["offline"]
+
+
+async def test_a_stop_is_seen_until_its_end() -> None:
+    """
+    The listener closes last, and leaves the port.
+    """
+    async with running(**HTTP) as broker:
+        port = port_of(broker)
+        stopping = asyncio.create_task(broker.stop())
+        await until(lambda: broker.readiness.state is not BrokerState.RUNNING)
+        said = await get(port, "/readyz")
+        await stopping
+
+    assert (503, "waiting") == (said.status, said.json["status"])
+    assert BrokerState.NOT_RUNNING is broker.readiness.state
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("localhost:", "barnabas.http.listener: localhost:: an address looks like 127.0.0.1:8099")],
+)
+async def test_what_is_no_address_ends_the_start(text: str, sentence: str) -> None:
+    broker = TestBroker(broker_config(barnabas_http_listener=text), files=MemoryFiles())
+    with pytest.raises(ConfigError, match=sentence):
+        await broker.start()
+    await broker.stop()
+
+
+async def test_a_missing_extra_ends_the_start_and_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find = extra.find_spec
+    monkeypatch.setattr(
+        extra, "find_spec", lambda name: None if name == "prometheus_client" else find(name)
+    )
+    broker = TestBroker(broker_config(**HTTP), files=MemoryFiles())
+    with pytest.raises(
+        ConfigError, match=r"prometheus_client cannot be found: pip install 'barnabas\[http\]'"
+    ):
+        await broker.start()
+    await broker.stop()
+
+
+async def test_a_port_that_is_taken_ends_the_start() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        broker = TestBroker(broker_config(barnabas_http_listener=str(port)), files=MemoryFiles())
+        with pytest.raises(CannotListen, match=f"cannot listen on http://127.0.0.1:{port}"):
+            await broker.start()
+        await broker.stop()
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("127.0.0.1:9644", 200),
+        ("[::1]:9644", 200),
+        ("advertised.example", 200),
+        (socket.gethostname(), 200),
+        ("metrics.example:80", 200),
+        ("evil.example", 403),
+        ("", 403),
+    ],
+)
+async def test_only_known_hosts_are_answered(host: str, status: int) -> None:
+    options = {
+        "advertised_listeners": "PLAINTEXT://advertised.example:9092",
+        "barnabas_http_hosts": "metrics.example",
+    }
+    async with running(**HTTP, **options) as broker:
+        assert status == (await get(port_of(broker), "/healthz", host=host)).status
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        ("POST /healthz HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}", 405),
+        ("DELETE /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n", 405),
+        ("BREW /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n", 405),
+        ("GET /healthz HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\nabc", 413),
+        ("GET /healthz HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n", 413),
+        ("GET /../../etc/passwd HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", 404),
+        ("GET /%2e%2e/metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", 404),
+        ("GET http://evil/metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", 404),
+        ("GET / HTTP/9.9\r\n\r\n", 403),
+        ("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+    ],
+)
+async def test_the_server_changes_nothing_and_takes_no_body(request_: str, status: int) -> None:
+    """
+    Each refusal closes the connection: a body behind it is no request.
+    """
+    async with running(**HTTP) as broker:
+        answer = await exchange(port_of(broker), request_.encode("latin-1"))
+
+    assert f"HTTP/1.1 {status} ".encode() == answer[: len("HTTP/1.1 404 ")]
+    assert b"connection: close" in answer.lower()
+
+
+async def test_every_answer_says_what_it_is() -> None:
+    async with running(**HTTP) as broker:
+        for path in ("/", "/healthz", "/metrics", "/nothing"):
+            answer = await get(port_of(broker), path)
+            assert "nosniff" == answer.headers["x-content-type-options"]
+            assert "no-store" == answer.headers["cache-control"]
+
+
+async def test_all_paths_are_listed() -> None:
+    async with running(**HTTP) as broker:
+        listed = (await get(port_of(broker), "/")).json
+        found = [(await get(port_of(broker), each["path"], "HEAD")).status for each in listed]
+
+    assert ["/healthz", "/readyz", "/metrics"] == [each["path"] for each in listed]
+    assert [200, 200, 200] == found

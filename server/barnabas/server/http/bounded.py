@@ -12,6 +12,7 @@ reading the answer, and there may be any number of peers. Here::
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import Final
 
 import h11
@@ -25,6 +26,10 @@ The seconds in which the headers of a request have to arrive.
 ANSWER_S: Final = 30.0
 """
 The seconds that a peer which does not read at once has for an answer.
+"""
+_events: Final = count()
+"""
+Numbers the moments from which connections are quiet: the clock of the loop is too coarse.
 """
 
 
@@ -40,7 +45,7 @@ class BoundedProtocol(H11Protocol):
 
     _deadline: asyncio.TimerHandle | None = None
     _reading_deadline: asyncio.TimerHandle | None = None
-    _quiet_since = 0.0
+    _quiet_since = 0
 
     @property
     def is_quiet(self) -> bool:
@@ -51,7 +56,7 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._quiet_since = self.loop.time()
+        self._quiet_since = next(_events)
         if not self._make_room():
             transport.abort()
             return
@@ -88,7 +93,7 @@ class BoundedProtocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         self._cancel_reading()
-        self._quiet_since = self.loop.time()
+        self._quiet_since = next(_events)
         super().on_response_complete()
         # What has arrived behind the request may be the beginning of another one.
         if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:

@@ -14,6 +14,11 @@ from barnabas.server.http.guard import KnownHosts, Refused, answer_refusal
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+MOST_BYTES: Final = 16 << 10
+"""
+The most bytes of a path, its query and the headers. uvicorn bounds those that come in several
+pieces only.
+"""
 METHODS: Final = ("GET", "HEAD")
 HEADERS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 """
@@ -43,9 +48,8 @@ class ReadOnly:
                 message["headers"] = [*message["headers"], *HEADERS]
             await send(message)
 
-        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         try:
-            self._check(scope["method"], headers)
+            self._check(scope)
         except Refused as refused:
             # A body that comes behind it is not read.
             more = (_CLOSE, (b"allow", b"GET, HEAD")) if refused.status == 405 else (_CLOSE,)
@@ -53,11 +57,16 @@ class ReadOnly:
             return
         await self._app(scope, receive, answer)
 
-    def _check(self, method: str, headers: dict[bytes, str]) -> None:
+    def _check(self, scope: Scope) -> None:
         """
         Raises:
-            Refused: the request may change something, has a body, or is for another host.
+            Refused: the request may change something, has a body, is for another host, or too long.
         """
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        if size + sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_BYTES:
+            raise Refused(431, f"a request has at most {MOST_BYTES >> 10} KiB")
+        method = scope["method"]
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         self._hosts.check(headers.get(b"host", ""))
         if method not in METHODS:
             raise Refused(405, "this server answers GET and HEAD only: it changes nothing")

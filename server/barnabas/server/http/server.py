@@ -27,7 +27,7 @@ More than these get status 503.
 
 MOST_HEADER_BYTES: Final = 16 << 10
 """
-The most bytes of the first line and the headers of a request.
+The most bytes of the first line and the headers of a request that come in several pieces.
 """
 
 IDLE_S: Final = 120
@@ -95,6 +95,13 @@ class HttpServer:
             await asyncio.sleep(0.001)
         if self._serving.done():
             await self._serving
+
+    @property
+    def connections(self) -> int:
+        """
+        How many connections there are.
+        """
+        return len(self._server.server_state.connections)
 
     async def stop(self) -> None:
         """

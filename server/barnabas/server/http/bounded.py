@@ -12,11 +12,14 @@ reading the answer, and there may be any number of peers. Here::
 from __future__ import annotations
 
 import asyncio
+import sys
 from itertools import count
 from typing import Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from barnabas.protocol.errors import without_frames
 
 MOST_CONNECTIONS: Final = 100
 REQUEST_S: Final = 10.0
@@ -83,6 +86,34 @@ class BoundedProtocol(H11Protocol):
         self._cancel_reading()
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """
+        Break the circle of references to what the peer has sent: the collector, which would free it
+        as well, may come much later.
+        """
+        if self.cycle is not None:
+            self.cycle.on_response = _nothing
+            self.cycle = None  # type: ignore[assignment]  # as it was at first
+        self.scope = self.headers = None  # type: ignore[assignment]  # likewise
+
+    def send_400_response(self, msg: str) -> None:
+        """
+        Say that what has arrived is no request, or no body. A request before it is not answered
+        any more.
+        """
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        error = sys.exception()
+        if isinstance(error, h11.RemoteProtocolError):
+            # h11 raises it where a frame refers to it: a circle, with all that has arrived.
+            without_frames(error)
+        try:
+            super().send_400_response(msg)
+        except h11.LocalProtocolError:  # an answer has begun
+            self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -117,3 +148,7 @@ class BoundedProtocol(H11Protocol):
         if self._reading_deadline is not None:
             self._reading_deadline.cancel()
             self._reading_deadline = None
+
+
+def _nothing() -> None:
+    pass

@@ -372,6 +372,7 @@ async def test_scrapers_share_a_text_and_are_not_without_number(
             "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5",
             "application/openmetrics-text; version=1.0.0",
         ),
+        ("application/openmetrics-text;version=x.y", "text/plain; version=0.0.4; charset=utf-8"),
         ("\x01\xff;;=,,", "text/plain; version=0.0.4; charset=utf-8"),
     ],
 )

@@ -30,9 +30,16 @@ MOST_SCRAPES: Final = 4
 So many answers are written or sent at a time: each has its text in memory until it is read.
 """
 OPEN_METRICS: Final = "application/openmetrics-text"
+CONTENT_TYPES: Final = {
+    True: b"application/openmetrics-text; version=1.0.0; charset=utf-8",
+    False: b"text/plain; version=0.0.4; charset=utf-8",
+}
+"""
+By whether it is OpenMetrics. Newer versions of either format are asked for, and can read these.
+"""
 SEND_BYTES: Final = 64 << 10
 """
-A piece of an answer is that large at most: it is copied on its way.
+An answer is sent in pieces of about that size: each is copied on its way.
 """
 _GZIP_LEVEL: Final = 1
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -58,8 +65,7 @@ class MetricsEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """
-        Answer with the metrics in the format that the request accepts, as ``prometheus_client``
-        chooses it.
+        Answer with the metrics, as OpenMetrics where ``prometheus_client`` would choose that.
         """
         request = Request(scope, receive)
         if self._answering >= MOST_SCRAPES:
@@ -75,17 +81,17 @@ class MetricsEndpoint:
             self._answering -= 1
 
     async def _answer(self, request: Request, send: Send) -> None:
-        _, content_type = choose_encoder(",".join(request.headers.getlist("accept")))
+        is_open_metrics = _accepts_open_metrics(",".join(request.headers.getlist("accept")))
         is_zipped = gzip_accepted(",".join(request.headers.getlist("accept-encoding")))
         headers = [
-            (b"content-type", content_type.encode("latin-1")),
+            (b"content-type", CONTENT_TYPES[is_open_metrics]),
             (b"vary", b"accept, accept-encoding"),
         ]
         if is_zipped:
             headers.append((b"content-encoding", b"gzip"))
         text: Sequence[bytes] = ()
         if request.method != "HEAD":
-            text = await self._text(content_type.startswith(OPEN_METRICS), is_zipped)
+            text = await self._text(is_open_metrics, is_zipped)
             headers.append((b"content-length", b"%d" % sum(map(len, text))))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         for piece in _pieces(text):
@@ -111,10 +117,30 @@ class MetricsEndpoint:
         return await broker.workers.in_upkeep(lambda: _zipped(text)) if is_zipped else text
 
 
+def _accepts_open_metrics(accept: str) -> bool:
+    """
+    Whether ``prometheus_client`` would choose OpenMetrics. A version that is none is not accepted.
+    """
+    try:
+        _, content_type = choose_encoder(accept)
+    except (TypeError, ValueError):
+        return False
+    return content_type.startswith(OPEN_METRICS)
+
+
 def _pieces(text: Sequence[bytes]) -> Iterator[bytes]:
+    """
+    The same *text* in pieces of about ``SEND_BYTES``.
+    """
+    waiting: list[bytes] = []
+    size = 0
     for chunk in text:
-        for at in range(0, len(chunk), SEND_BYTES):
-            yield chunk[at : at + SEND_BYTES]
+        waiting.append(chunk)
+        size += len(chunk)
+        if size >= SEND_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    yield b"".join(waiting)
 
 
 def _zipped(text: Sequence[bytes]) -> list[bytes]:

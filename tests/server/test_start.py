@@ -71,6 +71,10 @@ def test_handlers_are_loaded_when_their_api_is_asked_for(loaded: set[str]) -> No
         "encodings.idna",  # For names of hosts beyond ASCII.
         "email",  # That, and the next one, to look up the version of a package.
         "importlib.metadata",
+        "barnabas.server.http",
+        "prometheus_client",
+        "starlette",
+        "uvicorn",
         "lz4",
         "_ssl",  # OpenSSL; asyncio and uvloop would load it.
         "shutil",  # To read a command line it is not needed; it brings archivers with it.

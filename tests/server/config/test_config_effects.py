@@ -58,7 +58,7 @@ async def produce(broker: TestBroker, topic: str, records: bytes) -> tuple[int, 
 
 
 def log_of(broker: TestBroker, topic: str) -> Log:
-    manager = broker._log_manager
+    manager = broker.log_manager
     assert manager is not None
     log = manager.get_log(TopicPartition(topic, 0))
     assert log is not None
@@ -97,7 +97,7 @@ async def test_retention(broker: TestBroker) -> None:
     old, young = broker.clock.now_ms() - 60_000, broker.clock.now_ms()
     for timestamp in (old, old, young):
         await produce(broker, "t", batch("x" * 60, timestamp=timestamp))
-    manager, log = broker._log_manager, log_of(broker, "t")
+    manager, log = broker.log_manager, log_of(broker, "t")
     assert manager is not None
     manager.maintenance.check_retention()
     assert 0 == log.log_start_offset
@@ -119,7 +119,7 @@ async def test_retention_that_a_topic_inherits(broker: TestBroker) -> None:
     await broker.create("has-its-own", internal_segment_bytes="200", retention_ms="86400000")
     for topic in ("inherits", "has-its-own"):
         await produce(broker, topic, batch("x" * 60, timestamp=broker.clock.now_ms() - 60_000))
-    manager = broker._log_manager
+    manager = broker.log_manager
     assert manager is not None
 
     assert FINE == await ask(broker, change(BROKER, "", ("log.retention.ms", SET, "30000")))
@@ -140,7 +140,7 @@ async def test_how_long_a_deleted_topic_stays_on_the_disk(broker: TestBroker) ->
     The delay is that of brokers, since the topic is gone with its configs.
     """
     await broker.create("t")
-    manager = broker._log_manager
+    manager = broker.log_manager
     assert manager is not None
 
     await ask(broker, change(BROKER, "", ("log.segment.delete.delay.ms", SET, "0")))
@@ -210,7 +210,7 @@ async def test_the_cleaner(broker: TestBroker) -> None:
     """
     Its threads go by what brokers are told.
     """
-    manager = broker._log_manager
+    manager = broker.log_manager
     assert manager is not None
     assert manager.cleaner is not None
     assert 1 == len(manager.cleaner.threads)
@@ -281,9 +281,9 @@ async def test_how_many_threads_work(broker: TestBroker) -> None:
         ),
     )
 
-    manager = broker._log_manager
+    manager = broker.log_manager
     assert manager is not None
-    assert {20} == {pool._max_workers for pool in broker._workers.pools}
+    assert {20} == {pool._max_workers for pool in broker.workers.pools}
     assert 4 == manager._recovery_threads
 
 
@@ -306,7 +306,7 @@ async def test_what_brokers_were_told_counts_from_the_start() -> None:
         )
 
     async with running(files, SystemClock()) as broker:
-        manager = broker._log_manager
+        manager = broker.log_manager
         assert manager is not None
         assert manager.cleaner is not None
         assert 2 == len(manager.cleaner.threads)

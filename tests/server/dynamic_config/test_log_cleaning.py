@@ -41,8 +41,8 @@ BACKOFF = 15.0
 
 
 def manager_of(broker: TestBroker) -> LogManager:
-    assert broker._log_manager is not None
-    return broker._log_manager
+    assert broker.log_manager is not None
+    return broker.log_manager
 
 
 def cleaner_of(broker: TestBroker) -> LogCleaner:

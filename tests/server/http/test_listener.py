@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -164,9 +165,8 @@ async def test_what_is_no_address_ends_the_start(text: str, sentence: str) -> No
 async def test_a_missing_extra_ends_the_start_and_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    find = extra.find_spec
     monkeypatch.setattr(
-        extra, "find_spec", lambda name: None if name == "prometheus_client" else find(name)
+        extra, "find_spec", lambda name: None if name == "prometheus_client" else find_spec(name)
     )
     broker = TestBroker(broker_config(**HTTP), files=MemoryFiles())
     with pytest.raises(

@@ -18,9 +18,9 @@ import threading
 
 from barnabas.storage.cleaner.manager import LogCleanerManager
 from barnabas.storage.cleaner.settings import CleanerSettings
+from barnabas.storage.cleaner.stats import CleanerTotals
 from barnabas.storage.cleaner.thread import CleanerThread
 from barnabas.storage.cleaner.throttler import Throttler
-from barnabas.storage.cleaner.totals import CleanerTotals
 from barnabas.storage.clock import Clock
 from barnabas.storage.directories.catalog import LogCatalog
 from barnabas.storage.fs.interface import Files

@@ -1,11 +1,12 @@
 """
-The numbers of one cleaning.
+The numbers of one cleaning, and the sums of all since the start.
 """
 
 # Compiled: see hatch_build.py.
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
 from barnabas.storage.clock import Clock
@@ -77,6 +78,37 @@ class CleanerStats:
             f"{self.size_reduction:.1%} less"
             + (f"; {invalid:,d} records had no key" if invalid else "")
         )
+
+
+class CleanerTotals:
+    """
+    Cleanings, the bytes that they read and wrote, and segments that retention has deleted.
+
+    Safe from any thread.
+    """
+
+    def __init__(self) -> None:
+        self.cleanings = 0
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.deleted_segments = 0
+        self._lock = threading.Lock()
+
+    def add_cleaning(self, stats: CleanerStats) -> None:
+        """
+        Count a cleaning that has ended.
+        """
+        with self._lock:
+            self.cleanings += 1
+            self.bytes_read += stats.bytes_read
+            self.bytes_written += stats.bytes_written
+
+    def add_deleted(self, segments: int) -> None:
+        """
+        Count segments of compacted logs that retention has deleted.
+        """
+        with self._lock:
+            self.deleted_segments += segments
 
 
 def _size(count: float) -> str:

@@ -15,9 +15,8 @@ from barnabas.storage.cleaner.manager import (
     PreCleanStats,
 )
 from barnabas.storage.cleaner.settings import CleanerSettings
-from barnabas.storage.cleaner.stats import CleanerStats
+from barnabas.storage.cleaner.stats import CleanerStats, CleanerTotals
 from barnabas.storage.cleaner.throttler import Throttler
-from barnabas.storage.cleaner.totals import CleanerTotals
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel

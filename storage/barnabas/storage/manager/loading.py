@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from barnabas.protocol.structs import fresh, struct
@@ -30,7 +30,6 @@ from barnabas.storage.directories.catalog import LogCatalog
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.log import Log
-from barnabas.storage.manager.progress import LoadProgress
 from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
     STRAY_DIR_SUFFIX,
@@ -58,6 +57,19 @@ class LoadReport:
     strays: list[Path] = fresh(factory=list)
     unclean: list[Path] = fresh(factory=list)
     seconds: float = 0.0
+
+
+class LoadProgress(NamedTuple):
+    """
+    The numbers of logs that a load has found so far, and that it has done.
+    """
+
+    logs: int
+    done: int
+
+    @property
+    def left(self) -> int:
+        return self.logs - self.done
 
 
 _LogPath = tuple[Path, TopicPartition]

@@ -39,9 +39,8 @@ from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.closing import close_directories
-from barnabas.storage.manager.loading import IsStray, LoadReport, LogLoading
+from barnabas.storage.manager.loading import IsStray, LoadProgress, LoadReport, LogLoading
 from barnabas.storage.manager.maintenance import LogMaintenance, LogManagerSettings
-from barnabas.storage.manager.progress import LoadProgress
 from barnabas.storage.manager.removal import LogDeletions
 from barnabas.storage.producers.state import ProducerStateManagerConfig
 from barnabas.storage.recovery.opening import open_log

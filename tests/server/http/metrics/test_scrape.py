@@ -19,6 +19,8 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.http.metrics import endpoint
 from barnabas.server.http.metrics.families import FAMILIES, OWN
 from barnabas.server.http.metrics.groups import MOST_OF_A_NAME
@@ -26,6 +28,7 @@ from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.http_client import Answer, get
 from tests.support.limits import stated
 from tests.support.server import (
+    START_MS,
     TestBroker,
     batch,
     fetch_request,
@@ -410,6 +413,33 @@ async def test_retention_and_the_cleaner_are_counted() -> None:
 
     assert 4 == shown.value("barnabas_retention_deleted_segments_total")
     assert 0 == shown.value("barnabas_log_cleaner_cleanings_total")
+
+
+async def test_cleanings_are_counted() -> None:
+    """
+    With the bytes that they have read, and written again.
+    """
+    async with running(MemoryFiles(), **HTTP, log_cleaner_backoff_ms="1000000") as broker:
+        await broker.create(
+            "t",
+            1,
+            cleanup_policy="compact",
+            internal_segment_bytes="300",
+            min_cleanable_dirty_ratio="0.0",
+        )
+        async with await broker.client() as client:
+            for _ in range(6):
+                records = [SimpleRecord(START_MS, b"key", b"x" * 100)]
+                await client.ask(produce_request("t", bytes(build_batch(records))), 9)
+        assert broker.log_manager is not None
+        assert broker.log_manager.cleaner is not None
+        while broker.log_manager.cleaner.round():
+            pass
+        shown = await scrape(broker)
+
+    assert 1 == shown.value("barnabas_log_cleaner_cleanings_total")
+    read = shown.value("barnabas_log_cleaner_read_bytes_total")
+    assert read > shown.value("barnabas_log_cleaner_written_bytes_total") > 0
 
 
 def _labels(group: str, topic: str, partition: int) -> dict[str, str]:

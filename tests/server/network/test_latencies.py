@@ -1,0 +1,157 @@
+"""
+How long requests take, by API.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from typing import Any
+
+import pytest
+
+from barnabas.protocol import apis
+from barnabas.server.network.latencies import BOUNDS_MS, Histogram, Latencies, TimedDispatch
+from barnabas.server.requests.errors import CloseConnection
+
+FETCH = apis.FETCH.key
+FRAME = memoryview(FETCH.to_bytes(2, "big") + bytes(10))
+
+
+class Client:
+    """
+    One that has to authenticate first, or not.
+    """
+
+    def __init__(self, authentication: Any = None) -> None:
+        self.authentication = authentication
+
+
+class Clock:
+    """
+    Stands still unless it is moved.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Context:
+    """
+    A request whose answer comes later; its buffers are what it is given.
+    """
+
+    held_bytes = 77
+
+    def buffers(self, outcome: Any) -> Any:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+def timed(answer: Any, clock: Clock, takes_s: float = 0.0) -> tuple[TimedDispatch, Latencies]:
+    latencies = Latencies()
+
+    def dispatch(frame: memoryview, client: Any) -> Any:
+        clock.seconds += takes_s
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return TimedDispatch(dispatch, latencies, clock), latencies
+
+
+@pytest.mark.parametrize(
+    ("ms", "bucket"),
+    [
+        (0.0, 0),
+        (0.05, 0),
+        (0.051, 1),
+        (0.3, 3),
+        (9.99, 7),
+        (29_999.0, len(BOUNDS_MS) - 1),
+        (31_000.0, len(BOUNDS_MS)),
+    ],
+)
+def test_a_time_is_counted_in_the_bucket_that_ends_behind_it(ms: float, bucket: int) -> None:
+    histogram = Histogram()
+
+    histogram.record(ms / 1000)
+
+    assert 1 == histogram.counts[bucket]
+    assert 1 == sum(histogram.counts)
+    assert histogram.sum_ms == pytest.approx(ms)
+
+
+def test_bounds_grow() -> None:
+    assert sorted(set(BOUNDS_MS)) == list(BOUNDS_MS)
+
+
+@pytest.mark.parametrize("answer", [[b"answer"], None])
+def test_an_answer_that_is_there_at_once_is_recorded(answer: Any) -> None:
+    clock = Clock()
+    dispatch, latencies = timed(answer, clock, 0.004)
+
+    assert answer is dispatch(FRAME, Client())  # type: ignore[arg-type]
+
+    assert [FETCH] == list(latencies.by_key)
+    assert latencies.of(FETCH).sum_ms == pytest.approx(4)
+
+
+def test_an_answer_that_comes_later_is_recorded_when_its_buffers_are_there() -> None:
+    """
+    A large one is a future first; then its buffers come back as they are.
+    """
+    clock, pending = Clock(), object()
+    dispatch, latencies = timed((Context(), pending), clock)
+    answer: Any = dispatch(FRAME, Client())  # type: ignore[arg-type]
+    context, given = answer
+
+    clock.seconds += 2
+    future: Future[Any] = Future.__new__(Future)
+    assert future is context.buffers(future)
+    assert 0 == sum(latencies.of(FETCH).counts)
+    clock.seconds += 1
+    assert [b"x"] == context.buffers([b"x"])
+    clock.seconds += 1
+    context.buffers([b"x"])
+
+    assert given is pending
+    assert 77 == context.held_bytes
+    assert 1 == sum(latencies.of(FETCH).counts)
+    assert latencies.of(FETCH).sum_ms == pytest.approx(3000)
+
+
+def test_a_request_that_closes_its_connection_is_not_recorded() -> None:
+    """
+    Its API may be one that does not exist.
+    """
+    dispatch, latencies = timed(CloseConnection("for a test"), Clock())
+
+    for frame in (FRAME, memoryview(b""), memoryview(b"\xff\xff\xff")):
+        with pytest.raises(CloseConnection):
+            dispatch(frame, Client())  # type: ignore[arg-type]
+
+    assert {} == latencies.by_key
+
+
+def test_tokens_without_an_api_are_not_recorded() -> None:
+    class Authentication:
+        takes_raw_tokens = True
+
+    dispatch, latencies = timed([b"answer"], Clock())
+
+    assert [b"answer"] == dispatch(memoryview(b"x"), Client(Authentication()))  # type: ignore[arg-type]
+
+    assert {} == latencies.by_key
+
+
+def test_every_api_has_its_own_number() -> None:
+    """
+    It is found in one byte of the frame.
+    """
+    keys = [api.key for api in vars(apis).values() if isinstance(api, type(apis.FETCH))]
+
+    assert max(keys) < 256

@@ -57,6 +57,14 @@ class Traffic:
         self.bytes_in += partition.bytes_in
         self.bytes_out += partition.bytes_out
 
+    def add_all(self, other: Traffic) -> None:
+        """
+        Count the *other* one as well.
+        """
+        self.records_in += other.records_in
+        self.bytes_in += other.bytes_in
+        self.bytes_out += other.bytes_out
+
 
 class Partitions:
     """

@@ -36,7 +36,7 @@ def write_logs(partitions: Partitions, places: int, blocks: Blocks) -> Steps[Non
         places: the most partitions with series of their own.
     """
     writer = _Writer(blocks, Room(places))
-    writer.all.add_traffic(partitions.gone)
+    writer.all.add_all(partitions.gone)
     names = sorted(partitions.topics)
     yield
     for name in names:
@@ -45,24 +45,18 @@ def write_logs(partitions: Partitions, places: int, blocks: Blocks) -> Steps[Non
     blocks.of(families.OFFLINE_PARTITIONS.name).add("", partitions.failed)
 
 
-class _Sum(Traffic):
+class _Logs:
     """
-    The traffic of several partitions, and their logs.
+    The logs of several partitions.
     """
 
     __slots__ = ("end", "is_used", "segments", "size", "start")
 
     def __init__(self) -> None:
-        super().__init__()
         self.size = self.segments = self.start = self.end = 0
         self.is_used = False
 
-    def add_traffic(self, other: Traffic) -> None:
-        self.records_in += other.records_in
-        self.bytes_in += other.bytes_in
-        self.bytes_out += other.bytes_out
-
-    def add_log(self, partition: Partition) -> int:
+    def add(self, partition: Partition) -> int:
         """
         Count the log of *partition* as well; return how many segments it has.
         """
@@ -78,8 +72,9 @@ class _Sum(Traffic):
 
 class _Writer:
     def __init__(self, blocks: Blocks, room: Room) -> None:
-        self.all = _Sum()
-        self._others = _Sum()
+        self.all = Traffic()
+        self._others = Traffic()
+        self._other_logs = _Logs()
         self._room = room
         self._size = blocks.of(families.LOG_SIZE.name)
         self._segments = blocks.of(families.LOG_SEGMENTS.name)
@@ -91,23 +86,22 @@ class _Writer:
         self._cost = 0
 
     def write_topic(self, name: str, partitions: list[Partition]) -> Steps[None]:
-        traffic, rest = _Sum(), _Sum()
+        traffic = Traffic()
         has_place = self._room.places > 0
-        if not has_place:
-            rest = self._others
+        rest = _Logs() if has_place else self._other_logs
         for partition in partitions:
             traffic.add(partition)
             if self._room.take():
                 segments = self._write_log(name, partition)
             else:
-                segments = rest.add_log(partition)
+                segments = rest.add(partition)
             self._cost += segments + PARTITION_COST
             if self._cost >= SEGMENTS_PER_STEP:
                 self._cost = 0
                 yield
-        self.all.add_traffic(traffic)
+        self.all.add_all(traffic)
         if not has_place:
-            self._others.add_traffic(traffic)
+            self._others.add_all(traffic)
             return
         if rest.is_used:
             self._write_sum(f'{{topic="{name}",partition="{OTHERS}"}}', rest)
@@ -117,8 +111,8 @@ class _Writer:
         """
         Write the sums of the topics without places, and those of all topics.
         """
-        if self._others.is_used:
-            self._write_sum(f'{{topic="{OTHERS}",partition="{OTHERS}"}}', self._others)
+        if self._other_logs.is_used:
+            self._write_sum(f'{{topic="{OTHERS}",partition="{OTHERS}"}}', self._other_logs)
             self._write_traffic(f'{{topic="{OTHERS}"}}', self._others)
         self._write_traffic("", self.all)
 
@@ -133,7 +127,7 @@ class _Writer:
         self._end.add(labels, log.log_end_offset)
         return segments
 
-    def _write_sum(self, labels: str, found: _Sum) -> None:
+    def _write_sum(self, labels: str, found: _Logs) -> None:
         self._size.add(labels, found.size)
         self._segments.add(labels, found.segments)
         self._start.add(labels, found.start)

@@ -200,7 +200,7 @@ class Coordinators:
     @property
     def loading(self) -> int:
         """
-        How many partitions of coordinators take no requests yet.
+        The number of partitions of coordinators that take no requests yet.
         """
         made = vars(self)
         return sum(

@@ -47,7 +47,7 @@ async def peers(port: int, number: int) -> AsyncIterator[list[Streams]]:
 
 async def closes(reader: asyncio.StreamReader) -> bytes:
     """
-    What comes until the server closes the connection.
+    The bytes that come until the server closes the connection.
     """
     try:
         return await asyncio.wait_for(reader.read(), PATIENCE_S)

@@ -1,5 +1,5 @@
 """
-Whether the broker lives, and whether it serves clients.
+The health of a broker, and its readiness for clients.
 
 ``/healthz`` fails when a restart may help: all log directories have failed, or the event loop
 stands still, and then nothing answers. ``/readyz`` fails while clients are not served, and says
@@ -62,7 +62,7 @@ def readiness(broker: ObservedBroker) -> Verdict:
 
 def _logs_left(broker: ObservedBroker) -> dict[str, object]:
     """
-    How far the loading of the logs is, and the seconds that the rest takes at this pace.
+    The logs that are loaded and that are left, and the seconds that the rest takes at this pace.
     """
     progress = None if broker.log_manager is None else broker.log_manager.load_progress
     if progress is None:

@@ -1,5 +1,5 @@
 """
-What the HTTP server sees of a broker.
+The part of a broker that its HTTP server sees.
 """
 
 from __future__ import annotations

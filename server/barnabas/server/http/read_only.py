@@ -1,5 +1,5 @@
 """
-An application that changes nothing, and its guard.
+The guard of an application that changes nothing.
 
 It takes requests without a body only, and of known hosts: see ``guard``.
 """

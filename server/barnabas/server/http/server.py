@@ -99,7 +99,7 @@ class HttpServer:
     @property
     def connections(self) -> int:
         """
-        How many connections there are.
+        The number of open connections.
         """
         return len(self._server.server_state.connections)
 

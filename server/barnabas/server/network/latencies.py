@@ -1,5 +1,5 @@
 """
-How long requests take, by API.
+The times that requests take, by API.
 
 A request is timed from when its frame is there to when the buffers of its answer are: waits for
 records, members and fsyncs count, the network does not. ``TimedDispatch`` stands before the
@@ -44,7 +44,7 @@ The upper bounds of the buckets, in ms; the last bucket has none.
 
 LOW_BYTE_OF_KEY: Final = 1
 """
-Where it is in a frame, which begins with the key of the API.
+The place of this byte in a frame, which begins with the key of the API.
 """
 
 

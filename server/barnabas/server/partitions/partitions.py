@@ -39,7 +39,7 @@ class _Topic:
 
 class Traffic:
     """
-    What went in and out of partitions: records, and bytes of batches.
+    Counts the records that went into partitions, and the bytes of batches that went in and out.
     """
 
     __slots__ = ("bytes_in", "bytes_out", "records_in")

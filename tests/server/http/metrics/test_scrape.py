@@ -283,7 +283,7 @@ async def test_groups_are_shown_with_their_lag() -> None:
 
 async def test_groups_beyond_the_bound_are_summed_up() -> None:
     """
-    And those whose names are long, which are chosen by clients.
+    A group with a long name, which a client chooses, has no place either.
     """
     async with running(**HTTP, barnabas_http_metrics_partitions="2") as broker:
         await create_offsets_topic(broker)
@@ -329,8 +329,8 @@ async def test_scrapers_share_a_text_and_are_not_without_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    The metrics are read once for those who ask at the same time. One more than ``http-scrapes`` is
-    told to come back; the broker's health is answered meanwhile.
+    The metrics are read once for all who ask at the same time. One more than ``http-scrapes`` is
+    asked to come back; the broker's health is answered meanwhile.
     """
     read = 0
     may_go_on = asyncio.Event()
@@ -388,7 +388,7 @@ async def test_the_format_is_the_one_that_is_asked_for(accept: str, content_type
     assert content_type.startswith("text") != answer.text.endswith("# EOF\n")
 
 
-async def test_the_text_is_packed_for_those_who_can_unpack_it() -> None:
+async def test_the_text_is_packed_if_the_scraper_can_unpack_it() -> None:
     async with running(**HTTP) as broker:
         assert broker.http is not None
         port = broker.http.address.port

@@ -1,5 +1,5 @@
 """
-``/metrics``: what the broker counts and keeps, in the formats of Prometheus.
+``/metrics``: the counters and the state of the broker, in the formats of Prometheus.
 
 * ``families``: the names, with what Apache Kafka and the JMX exporter call them.
 * ``exposition``: from samples to text.

@@ -40,7 +40,7 @@ class Family(NamedTuple):
 
 class Own(NamedTuple):
     """
-    Where a metric of ``barnabas.server.metrics`` appears.
+    The family in which a metric of ``barnabas.server.metrics`` appears.
     """
 
     family: Family

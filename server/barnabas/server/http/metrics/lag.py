@@ -1,5 +1,5 @@
 """
-How far an offset is behind the end of a log.
+The lag of a consumer: the records between its offset and the end of a log.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Lag(NamedTuple):
 
 def lag_behind(log: Log, offset: int) -> Lag:
     """
-    What a consumer at *offset* has still to read of *log*; what retention has deleted it does not.
+    The lag of a consumer at *offset* of *log*. It does not count records that retention has deleted.
 
     No file is read. The bytes are those of the segments behind the one with *offset*, and of that
     one in proportion to its offsets.

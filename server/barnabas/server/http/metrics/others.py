@@ -14,7 +14,7 @@ The label of what is summed up. No topic has this name.
 
 class Room:
     """
-    How many more series there may be.
+    The number of series that there may still be.
     """
 
     def __init__(self, places: int) -> None:

@@ -23,7 +23,7 @@ class Lag(NamedTuple):
 
 def lag_behind(log: Log, offset: int) -> Lag:
     """
-    The lag of a consumer at *offset* of *log*. It does not count records that retention has deleted.
+    The lag of a consumer at *offset* of *log*, without the records that retention has deleted.
 
     No file is read. The bytes are those of the segments behind the one with *offset*, and of that
     one in proportion to its offsets.

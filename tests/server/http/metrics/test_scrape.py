@@ -21,10 +21,12 @@ from barnabas.protocol.messages.offset_commit import (
 )
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.http.metrics import endpoint
+from barnabas.server.http.metrics import endpoint, lag_times
 from barnabas.server.http.metrics.families import FAMILIES, OWN
 from barnabas.server.http.metrics.groups import MOST_OF_A_NAME
+from barnabas.storage.log.log import Log
 from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.http_client import Answer, get
 from tests.support.limits import stated
 from tests.support.server import (
@@ -279,6 +281,65 @@ async def test_groups_are_shown_with_their_lag() -> None:
     numbers = "kafka_coordinator_group_groupmetadatamanager_{}"
     assert 1 == shown.value(numbers.format("numgroups"))
     assert 2 == shown.value(numbers.format("numoffsets"))
+
+
+async def test_the_lag_in_seconds_is_the_age_of_the_first_record() -> None:
+    """
+    Of its batch. A group that has consumed everything is no second behind.
+    """
+    async with running(**HTTP) as broker:
+        clock = broker.clock
+        assert isinstance(clock, ManualClock)
+        await create_offsets_topic(broker)
+        await broker.create("t", 2)
+        for seconds in (0, 10, 20):
+            async with await broker.client() as client:
+                records = batch("a", "b", timestamp=START_MS + 1000 * seconds)
+                await client.ask(produce_request("t", records), 9)
+        clock.advance(60)
+        await commit_offsets(broker, "begins", "t", (0, 0), (1, 0))
+        await commit_offsets(broker, "within", "t", (0, 3))
+        await commit_offsets(broker, "done", "t", (0, 6))
+        first = await scrape(broker)
+        clock.advance(5)
+        await commit_offsets(broker, "within", "t", (0, 4))
+        second = await scrape(broker)
+
+    name = "barnabas_consumergroup_lag_seconds"
+    assert {
+        ("begins", "0", "t"): 60,
+        ("begins", "1", "t"): 0,
+        ("within", "0", "t"): 50,
+        ("done", "0", "t"): 0,
+    } == first.of(name)
+    assert 65 == second.value(name, **_labels("begins", "t", 0))
+    assert 45 == second.value(name, **_labels("within", "t", 0))
+
+
+async def test_times_are_looked_up_once_and_not_without_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lag_times, "MOST_LOOKUPS", 2)
+    looked_up = []
+    look_up = lag_times._time_of
+
+    def time_of(log: Log, offset: int) -> int | None:
+        looked_up.append(offset)
+        return look_up(log, offset)
+
+    monkeypatch.setattr(lag_times, "_time_of", time_of)
+    async with running(**HTTP) as broker:
+        await create_offsets_topic(broker)
+        await broker.create("t")
+        await append(broker, "t", "a", "b", "c")
+        for number in range(3):
+            await commit_offsets(broker, f"g{number}", "t", (0, 0))
+        shown = [
+            len((await scrape(broker)).of("barnabas_consumergroup_lag_seconds")) for _ in range(3)
+        ]
+
+    assert [2, 3, 3] == shown
+    assert [0, 0, 0] == looked_up
 
 
 async def test_groups_beyond_the_bound_are_summed_up() -> None:

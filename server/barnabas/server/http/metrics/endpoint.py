@@ -17,6 +17,7 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from starlette.requests import Request
 
 from barnabas.server.http.answers import json_response
+from barnabas.server.http.metrics.lag_times import LagTimes
 from barnabas.server.http.metrics.process import ProcessMetrics
 from barnabas.server.http.metrics.scrape import scrape
 
@@ -59,6 +60,7 @@ class MetricsEndpoint:
     def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
         self._process = ProcessMetrics()
+        self._times = LagTimes()
         self._build = version("barnabas")
         self._answering = 0
         self._reading: dict[tuple[bool, bool], asyncio.Task[Sequence[bytes]]] = {}
@@ -112,7 +114,9 @@ class MetricsEndpoint:
     async def _read(self, is_open_metrics: bool, is_zipped: bool) -> Sequence[bytes]:
         broker = self._broker
         process = await broker.workers.in_upkeep(self._process.read)
-        steps = scrape(broker, process, build=self._build, is_open_metrics=is_open_metrics)
+        steps = scrape(
+            broker, process, times=self._times, build=self._build, is_open_metrics=is_open_metrics
+        )
         text = await broker.turns.finish(steps, 1 + len(broker.partitions))
         return await broker.workers.in_upkeep(lambda: _zipped(text)) if is_zipped else text
 

@@ -449,6 +449,12 @@ LAG_BYTES: Final = Family(
     "About how many bytes these records have: segments count whole, and a part in proportion.",
     _GROUP_LABELS,
 )
+LAG_SECONDS: Final = Family(
+    "barnabas_consumergroup_lag_seconds",
+    GAUGE,
+    "The age of the batch with the first of these records, if the page cache has it.",
+    _GROUP_LABELS,
+)
 GROUP_OFFSET: Final = Family(
     "kafka_consumergroup_current_offset",
     GAUGE,
@@ -491,6 +497,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     OFFSETS,
     LAG,
     LAG_BYTES,
+    LAG_SECONDS,
     GROUP_OFFSET,
     *PROCESS,
 )

@@ -14,30 +14,35 @@ from typing import TYPE_CHECKING, Final
 from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks, escaped
 from barnabas.server.http.metrics.lag import Lag, lag_behind
+from barnabas.server.http.metrics.lag_times import Key, LagTimes, LagTimesOfScrape
 from barnabas.server.http.metrics.logs import PARTITION_COST, SEGMENTS_PER_STEP
 from barnabas.server.http.metrics.others import OTHERS, Room
 from barnabas.server.scheduling.turns import Steps
 
 if TYPE_CHECKING:
-    from barnabas.server.coordinators import Coordinators
     from barnabas.server.groups.offsets.offsets import CommittedOffset
-    from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.requests.broker_parts import BrokerParts
+    from barnabas.storage.log.log import Log
 
 MOST_OF_A_NAME: Final = 255
+LOOKUP_COST: Final = 64
+"""
+The cost of the look-up of a time, in segments: see ``logs``.
+"""
 
 
-def write_groups(
-    coordinators: Coordinators, partitions: Partitions, places: int, blocks: Blocks
-) -> Steps[None]:
+def write_groups(parts: BrokerParts, places: int, times: LagTimes, blocks: Blocks) -> Steps[None]:
     """
     Write the series of all groups. Nothing is created for that, and nothing read from the disk.
 
     Args:
         places: the most partitions of groups with series of their own.
+        times: those of the last scrape.
     """
+    coordinators = parts.coordinators
     blocks.of(families.LOADING.name).add("", coordinators.loading)
     coordinator = coordinators.group_coordinator
-    writer = _Writer(partitions, Room(places), blocks)
+    writer = _Writer(parts, Room(places), times.scrape(), blocks)
     groups = 0
     for shard in () if coordinator is None else coordinator.shards:
         if not shard.log.is_open:
@@ -53,12 +58,17 @@ def write_groups(
 
 
 class _Writer:
-    def __init__(self, partitions: Partitions, room: Room, blocks: Blocks) -> None:
+    def __init__(
+        self, parts: BrokerParts, room: Room, times: LagTimesOfScrape, blocks: Blocks
+    ) -> None:
         self.offsets = 0
-        self._partitions = partitions
+        self._now_ms = parts.clock.now_ms()
+        self._times = times
+        self._partitions = parts.partitions
         self._room = room
         self._lag = blocks.of(families.LAG.name)
         self._bytes = blocks.of(families.LAG_BYTES.name)
+        self._seconds = blocks.of(families.LAG_SECONDS.name)
         self._offset = blocks.of(families.GROUP_OFFSET.name)
         self._others = Lag(0, 0)
         self._has_others = False
@@ -89,9 +99,20 @@ class _Writer:
                 labels = f'{{consumergroup="{name}",topic="{topic}",partition="{index}"}}'
                 self._lag.add(labels, lag.records)
                 self._bytes.add(labels, lag.size)
+                seconds = self._seconds_behind((group_id, topic, index), partition.log, lag)
+                if seconds is not None:
+                    self._seconds.add(labels, seconds)
                 self._offset.add(labels, committed.offset)
 
+    def _seconds_behind(self, key: Key, log: Log, lag: Lag) -> float | None:
+        if not lag.records:
+            return 0
+        self._cost += LOOKUP_COST
+        offset = log.high_watermark - lag.records
+        return self._times.seconds(key, log, offset, self._now_ms)
+
     def finish(self) -> None:
+        self._times.finish()
         if self._has_others:
             labels = f'{{consumergroup="{OTHERS}",topic="{OTHERS}",partition="{OTHERS}"}}'
             self._lag.add(labels, self._others.records)

@@ -10,6 +10,7 @@ from barnabas.server.http.metrics.counted import write_counted
 from barnabas.server.http.metrics.exposition import Blocks
 from barnabas.server.http.metrics.families import FAMILIES
 from barnabas.server.http.metrics.groups import write_groups
+from barnabas.server.http.metrics.lag_times import LagTimes
 from barnabas.server.http.metrics.logs import write_logs
 from barnabas.server.http.metrics.process import write_process
 from barnabas.server.http.metrics.requests import write_latencies
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 
 
 def scrape(
-    broker: ObservedBroker, process: list[Metric], *, build: str, is_open_metrics: bool
+    broker: ObservedBroker,
+    process: list[Metric],
+    *,
+    times: LagTimes,
+    build: str,
+    is_open_metrics: bool,
 ) -> Steps[list[bytes]]:
     """
     The text of all families, in pieces.
@@ -32,6 +38,7 @@ def scrape(
 
     Args:
         process: what the system says of the process.
+        times: those of the last scrape, for the lag of groups.
         build: the version of the broker.
     """
     blocks = Blocks(FAMILIES, is_open_metrics=is_open_metrics)
@@ -40,7 +47,7 @@ def scrape(
     yield from write_latencies(broker.latencies, blocks)
     yield from write_logs(broker.partitions, places, blocks)
     if broker.parts is not None:
-        yield from write_groups(broker.parts.coordinators, broker.partitions, places, blocks)
+        yield from write_groups(broker.parts, places, times, blocks)
     write_process(process, blocks)
     yield
     return blocks.chunks()

@@ -368,7 +368,8 @@ async def test_a_coordinator_is_not_created_to_be_looked_at() -> None:
         assert broker.parts.coordinators.group_coordinator is None
 
 
-async def test_the_default_bound_is_that_of_the_page() -> None:
+async def test_the_bounds_of_series_are_those_of_the_page() -> None:
+    assert stated("lag-lookups") == lag_times.MOST_LOOKUPS
     async with running() as broker:
         assert stated("metrics-partitions") == broker.config.barnabas_http_metrics_partitions
 

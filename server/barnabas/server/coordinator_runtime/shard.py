@@ -46,12 +46,12 @@ class StateMachine(Playback, Protocol):
         The key and the value of a record.
         """
 
-    def check_room(self, records: Sequence[Any]) -> None:
+    def check_room(self, result: CoordinatorResult[Any]) -> None:
         """
-        See whether records may be added to those that are kept in memory.
+        See whether there is memory for what the records of *result* make.
 
         Raises:
-            KafkaError: they may not.
+            KafkaError: there is none.
         """
 
     def apply(self, record: Any, record_offset: int, producer_id: int) -> None:
@@ -243,7 +243,7 @@ class CoordinatorShard(Generic[S]):
         Raises:
             KafkaError: they were refused, all of them.
         """
-        self._state.check_room(result.records)
+        self._state.check_room(result)
         now_ms = self._clock.now_ms()
         pairs = result.encoded or map(self._state.encode, result.records)
         encoded = [SimpleRecord(now_ms, key, value) for key, value in pairs]

@@ -208,11 +208,21 @@ class Coordinators:
             elif topic == TRANSACTION_STATE_TOPIC and "transactions" in made:
                 self.transactions.shards.resign(index)
 
+    def answer_all(self) -> None:
+        """
+        Answer the requests that wait: members with ``NOT_COORDINATOR``, share fetches with what
+        there is. Groups take no more requests.
+        """
+        self._stop("share_partitions", "groups")
+
     def stop(self) -> None:
         """
-        Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
+        Take no more requests.
         """
+        self._stop("transactions", "shares")
+
+    def _stop(self, *names: str) -> None:
         made = vars(self)
-        for name in ("share_partitions", "transactions", "shares", "groups"):
+        for name in names:
             if name in made:
                 made[name].stop()

@@ -139,6 +139,18 @@ def _has_lost_an_answer(place: Place) -> bool:
     )
 
 
+def _has_uncounted_topics(place: Place) -> bool:
+    where, kafka, barnabas = place.difference
+    return (
+        place.kind == "streams-groups"
+        and "StreamsGroupDescribe" in place.step
+        and ".state_changelog_topics[" in where
+        and where.endswith(".partitions")
+        and kafka == 0
+        and bool(barnabas)
+    )
+
+
 KNOWN: Final[Mapping[str, Known]] = {
     "timed-out": Known(_has_timed_out, ends=True),
     "broken-twice": Known(_is_broken_twice, ends=False),
@@ -150,6 +162,7 @@ KNOWN: Final[Mapping[str, Known]] = {
     "lost-tombstones": Known(_has_lost_tombstones, ends=True),
     "endpoint-without-tasks": Known(_has_endpoint_without_tasks, ends=True),
     "lost-answer": Known(_has_lost_an_answer, ends=False),
+    "uncounted-topics": Known(_has_uncounted_topics, ends=False),
 }
 """
 Classes that are found by comparing. Others are never seen, since no workload goes there or both
@@ -166,6 +179,7 @@ LEFT_OUT: Final = frozenset(
         "cleaned-left",
         "cleaner-checkpoint-early",
         "config-operation",
+        "coordinator-memory",
         "entries",
         "expired-token",
         "first-round",

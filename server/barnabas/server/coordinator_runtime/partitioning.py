@@ -2,6 +2,8 @@
 The partition of an internal topic that a group id or a transactional id belongs to.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -21,6 +23,6 @@ def absolute_hash(text: str) -> int:
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    for at in range(0, len(units), 2):
+        value = (31 * value + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
     return min(value, 0x1_0000_0000 - value) & 0x7FFFFFFF

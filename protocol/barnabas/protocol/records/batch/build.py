@@ -2,6 +2,8 @@
 Batches made by the broker: of coordinators, markers, compaction, and in tests.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable

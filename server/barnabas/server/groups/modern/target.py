@@ -2,6 +2,8 @@
 The target assignment of a consumer group or a share group (Kafka's ``TargetAssignmentBuilder``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging

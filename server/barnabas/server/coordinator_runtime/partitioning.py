@@ -16,7 +16,7 @@ def partition_of(key: str, partition_count: int) -> int:
     return absolute_hash(key) % partition_count
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def absolute_hash(text: str) -> int:
     """
     The absolute value of Java's ``String.hashCode``; 0 for -2**31, as Kafka's ``Utils.abs``.

@@ -6,6 +6,8 @@ state has a budget, over all shards of a broker together: what does not fit is r
 records are written. State that is read from the log counts, too, but is never refused.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from barnabas.protocol.errors import CoordinatorNotAvailable

@@ -11,6 +11,8 @@ Groups, transactions and share-partitions differ in their state only (Kafka's
 ``CoordinatorRuntime`` and ``CoordinatorShard``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import asyncio
@@ -207,7 +209,7 @@ class CoordinatorShard(Generic[S]):
             logger.warning("%r: %d records were refused: %s", self, len(result.records), error)
             committed(error)
         else:
-            self.log.partition.when_committed(next_offset, committed)
+            self.log.when_committed(next_offset, committed)
 
     async def commit(self, result: CoordinatorResult[Any]) -> None:
         """
@@ -232,7 +234,7 @@ class CoordinatorShard(Generic[S]):
         """
         if self._format.compression or not result.is_atomic:
             return  # The size of the compressed batch is unknown; other records are divided.
-        most = self.log.partition.log.config.max_message_bytes
+        most = self.log.max_message_bytes
         if sum(len(key) + len(value or b"") for key, value in result.encoded or ()) > most:
             raise MessageTooLarge(f"{len(result.records)} records do not fit into {most} bytes")
 

@@ -2,6 +2,8 @@
 The groups of one partition of ``__consumer_offsets``, of all types.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -2,6 +2,8 @@
 The room for groups and their offsets, beside that for members (``member_memory``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Sequence

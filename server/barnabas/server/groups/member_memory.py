@@ -5,12 +5,13 @@ A member stays for as long as its session, up to ``group.max.session.timeout.ms`
 has left. Without a limit one client could fill the memory of the broker with members.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final
 
-from barnabas.protocol.codec.schema import fields
 from barnabas.server.coordinator_runtime.memory import Held, MemoryBudget
 from barnabas.server.groups.modern.records import ModernRecord, Role
 
@@ -75,13 +76,15 @@ def _bytes_of(record: ModernRecord) -> int:
 
 
 def _size(value: Any) -> int:
-    match value:
-        case None | int():
-            return 0
-        case str() | bytes():
-            return OBJECT_BYTES + len(value)
-        case list():
-            return OBJECT_BYTES + sum(map(_size, value))
-        case _:
-            parts = (getattr(value, field.name) for field in fields(type(value)))
-            return OBJECT_BYTES + sum(map(_size, parts))
+    if value is None or isinstance(value, int):
+        return 0
+    size = OBJECT_BYTES
+    if isinstance(value, str | bytes):
+        size += len(value)
+    elif isinstance(value, list):
+        for part in value:
+            size += _size(part)
+    else:
+        for name in value.__match_args__:
+            size += _size(getattr(value, name))
+    return size

@@ -2,6 +2,8 @@
 The state of one partition of ``__consumer_offsets``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging

@@ -2,6 +2,8 @@
 The shard of the transaction coordinator for one partition of ``__transaction_state``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -16,6 +16,8 @@ Only records change them, so that they are the same after a restart (the replay 
 ``OffsetMetadataManager``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set

@@ -188,8 +188,8 @@ def _has_another_leader(place: Place) -> bool:
 
 
 CHANCE: Final[Mapping[str, Known]] = {
-    # The assignor goes by the hashes of topic ids: one side may leave a member what it has, where the
-    # other gives it as many other partitions.
+    # The assignor goes by the hashes of topic ids: one side may leave a member what it has, where
+    # the other gives it as many other partitions.
     "share": Known(_has_another_share, ends=True),
     # The first member in a hash map, of several to whom the broker has given their ids.
     "leader": Known(_has_another_leader, ends=True),
@@ -246,7 +246,7 @@ def class_of(place: Place) -> tuple[str, Known] | None:
     """
     The class to which a difference belongs, known or of chance, by name.
     """
-    for name, known in (KNOWN | CHANCE).items():
+    for name, known in {**KNOWN, **CHANCE}.items():
         if known.holds(place):
             return name, known
     return None

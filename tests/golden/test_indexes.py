@@ -13,7 +13,7 @@ import pytest
 from barnabas.protocol.records.batch import RecordBatch
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
-from barnabas.storage.log.rolling import RollParams, RollReason, reason_to_roll
+from barnabas.storage.log.rolling import RollParams, RollReason, SegmentEnd, reason_to_roll
 from barnabas.storage.producers.snapshots import ProducerSnapshots
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.recovery.segment_recovery import recover_segment
@@ -102,7 +102,7 @@ def open_segment(directory: Path, base_offset: int, topic: Topic) -> LogSegment:
 
 def roll_reason(segment: LogSegment, batch: RecordBatch, topic: Topic) -> RollReason | None:
     return reason_to_roll(
-        segment,
+        SegmentEnd.of(segment),
         RollParams(
             max_segment_ms=topic.segment_ms,
             max_segment_bytes=topic.segment_bytes,

@@ -37,7 +37,7 @@ from barnabas.server.coordinator_runtime.timers import Operation, TimerQueue
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.member_memory import MemberMemory
+from barnabas.server.groups.memory import GroupMemory
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import (
     GroupResult,
@@ -136,7 +136,7 @@ class Coordination:
         self.options = BrokerConfig(**options)
         self.now_ms = START_MS
         self.queue: TimerQueue[TimerKey, Operation] = TimerQueue(lambda: self.now_ms / 1000)
-        self.memory = MemberMemory()
+        self.memory = GroupMemory(self.options.barnabas_max_coordinator_bytes)
         self.topics = TopicTable()
         self.group_configs: dict[str, GroupConfig] = {}
         self.executor = Work(self.write)
@@ -182,7 +182,7 @@ class Coordination:
             settle(None)
             return
         try:
-            self.state.check_room(changes.records)
+            self.state.check_room(changes)
         except KafkaError as error:
             settle(error.code)
             return

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, dataclass_transform, overload
 
 if TYPE_CHECKING:
@@ -113,6 +114,10 @@ class _Constructor(NamedTuple):
 
 
 _CONSTRUCTORS: Final[dict[type, _Constructor]] = {}
+_COPIERS: Final[dict[type, Callable[..., Any]]] = {}
+"""What makes a changed copy of an object, of each class that it was asked for."""
+_VALUES: Final[dict[type, Callable[[Any], Any]]] = {}
+"""What gets the values of all fields of an object, likewise."""
 
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
@@ -180,10 +185,9 @@ def replace(struct: T, /, **changes: Any) -> T:
     """
     A copy of *struct* with some fields changed.
     """
-    source: Any = struct
-    values = {name: getattr(source, name) for name in source.__match_args__}
-    values.update(changes)
-    return type(struct)(**values)
+    copy = _COPIERS.get(type(struct)) or _compile_copier(type(struct))
+    made: T = copy(struct, **changes)
+    return made
 
 
 def is_frozen(cls: type) -> bool:
@@ -245,14 +249,36 @@ def _compile_init(cls: type) -> Callable[..., None]:
     return init
 
 
+def _compile_copier(cls: Any) -> Callable[..., Any]:
+    names = cls.__match_args__
+    parameters = "".join(f", {name}=MISSING" for name in names)
+    values = ", ".join(f"{name}=self.{name} if {name} is MISSING else {name}" for name in names)
+    source = f"lambda self, /{', *' if names else ''}{parameters}: cls({values})"
+    code = compile(source, f"<replace {cls.__module__}.{cls.__name__}>", "eval")
+    copy: Callable[..., Any] = eval(code, {"MISSING": MISSING, "cls": cls})
+    _COPIERS[cls] = copy
+    return copy
+
+
+def _values(struct: Any) -> Any:
+    """
+    The values of all fields, as something that can be compared.
+    """
+    get = _VALUES.get(type(struct))
+    if get is None:
+        names = type(struct).__match_args__
+        get = _VALUES[type(struct)] = attrgetter(*names) if names else lambda _: ()
+    return get(struct)
+
+
 def _eq(self: Any, other: object) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
-    return items(self) == items(other)
+    return _values(self) == _values(other)
 
 
 def _hash(self: Any) -> int:
-    return hash(tuple(items(self)))
+    return hash(_values(self))
 
 
 def _repr(self: Any) -> str:

@@ -283,10 +283,13 @@ class Broker:
         # Answer waiting requests: fetches with the bytes there are, members with NOT_COORDINATOR.
         self.fetches.wake_all()
         if self._coordinators is not None:
-            self._coordinators.stop()
-        # Answer the requests in progress, and close the connections.
+            self._coordinators.answer_all()
+        # Answer the requests in progress, transactions and acknowledgements among them, and close
+        # the connections.
         if self.connections is not None:
             await self.connections.drain(self.config.barnabas_shutdown_timeout_ms / 1000)
+        if self._coordinators is not None:
+            self._coordinators.stop()
         self.readiness.enter(BrokerState.SHUTTING_DOWN)
         # Stop the loops.
         await self.background.stop()

@@ -17,6 +17,7 @@ from barnabas.server.cluster.topic_names import (
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
 )
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
@@ -121,10 +122,14 @@ class Coordinators:
             io=self._io,
             background=self._background,
             topics=self._topics,
+            memory=self._budget("States of share-partitions"),
         )
         made.follow(self._partitions)
         made.start()
         return made
+
+    def _budget(self, what: str) -> MemoryBudget:
+        return MemoryBudget(what, self._options.barnabas_max_coordinator_bytes)
 
     @property
     def share_groups(self) -> ShareGroups:
@@ -168,6 +173,7 @@ class Coordinators:
             producer_ids=self._producer_ids,
             markers=self.markers,
             server_version=self._server_version,
+            memory=self._budget("Transactional ids"),
         )
         made.shards.follow(self._topics, self._partitions)
         made.start()
@@ -223,11 +229,21 @@ class Coordinators:
             elif topic == TRANSACTION_STATE_TOPIC and "transactions" in made:
                 self.transactions.shards.resign(index)
 
+    def answer_all(self) -> None:
+        """
+        Answer the requests that wait: members with ``NOT_COORDINATOR``, share fetches with what
+        there is. Groups take no more requests.
+        """
+        self._stop("share_partitions", "groups")
+
     def stop(self) -> None:
         """
-        Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
+        Take no more requests.
         """
+        self._stop("transactions", "shares")
+
+    def _stop(self, *names: str) -> None:
         made = vars(self)
-        for name in ("share_partitions", "transactions", "shares", "groups"):
+        for name in names:
             if name in made:
                 made[name].stop()

@@ -37,26 +37,30 @@ def set_up_logging(level: str, form: str, stream: IO[str] | None = None) -> None
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     handler.addFilter(FloodFilter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    # No form has them, and to find them out takes a third of the time of an event.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # as Python's logging how-to has it
 
 
 class FloodFilter(logging.Filter):
     """
     Lets ``MOST_LINES`` events of one kind pass in ``WINDOW_S`` seconds. A kind is one statement of
-    the source: the sentence before its arguments are put in.
+    the source: the sentence before its arguments are put in, and who logs it. (Compiled modules
+    have no lines.)
 
     The last event that passes says that others are left out, as a field.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._passed: dict[object, int] = {}
+        self._passed: dict[tuple[str, str], int] = {}
         self._end_s = 0.0
 
     def filter(self, record: logging.LogRecord) -> bool:
         if not self._end_s - WINDOW_S <= record.created < self._end_s:
             self._end_s = record.created + WINDOW_S
             self._passed.clear()
-        kind = (record.pathname, record.lineno)
+        kind = (record.name, str(record.msg))
         passed = self._passed[kind] = self._passed.get(kind, 0) + 1
         if passed == MOST_LINES:
             record.omitted = f"further ones like this, for up to {WINDOW_S:.0f} s"

@@ -52,6 +52,7 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.protocol.messages.streams_group_heartbeat import (
     Endpoint,
     StreamsGroupHeartbeatRequest,
@@ -74,7 +75,7 @@ from tests.interop.differential.steps import (
     list_offsets_request,
     produce_request,
 )
-from tests.interop.differential.streams_membership import subtopology
+from tests.interop.differential.streams_membership import internal_topic, subtopology
 from tests.support.wire_client import WireClient
 
 BROKER: Final = 4
@@ -569,9 +570,9 @@ def test_config_operation(pair: Pair) -> None:
 
 def test_after_stops(pair: Pair) -> None:
     """
-    The five that show when the brokers start: a log with a gap, an index that has no room for what
-    a recovery puts into it, one that is larger than it may be, one that nobody has used, and a
-    producer that sends again what was on the way.
+    The six that show when the brokers start: a log with a gap, an index that has no room for what
+    a recovery puts into it, one that is larger than it may be, one that nobody has used, a producer
+    that sends again what was on the way, and a streams group.
     """
     now_ms = round(time.time() * 1000)
     on_the_way = [Batch(times=(now_ms,), producer=Producer(4000, 0, number)) for number in range(6)]
@@ -582,12 +583,14 @@ def test_after_stops(pair: Pair) -> None:
         await create(session, "full", segment_index_bytes=36, index_interval_bytes=0)
         await create(session, "twice")
         await create(session, "unused", segment_index_bytes=800)
+        await join_with_changelog(session)
         some = [Batch(times=(1000,), value_bytes=100, seed=seed) for seed in range(20)]
         assert [0] * 20 == await produce(session, "gap", *some)
         assert [0] * 20 == await produce(session, "index", *some)
         assert [0] * 2 == await produce(session, "full", Batch(times=(1,)), Batch(times=(2,)))
 
     both(pair, prepare)
+    assert (1, 1) == both(pair, changelog_partitions)
     asyncio.run(pair.stop())
     for side in pair.sides:
         tear(side.data)
@@ -595,6 +598,7 @@ def test_after_stops(pair: Pair) -> None:
 
     kafka, barnabas = both(pair, lambda session: end_of(session, "gap"))
     assert (20, 1) == (kafka, barnabas)
+    assert (0, 1) == both(pair, changelog_partitions)
 
     async def fill(session: Session) -> None:
         assert [0] * 2 == await produce(session, "full", Batch(times=(3,)), Batch(times=(4,)))
@@ -627,6 +631,35 @@ def test_after_stops(pair: Pair) -> None:
     pair.barnabas.broker.start()
     with pytest.raises(AssertionError, match="ended at once"):
         pair.kafka.broker.start()
+
+
+async def join_with_changelog(session: Session) -> None:
+    await create(session, "uncounted")
+    program = subtopology("0", ["uncounted"], changelogs=[internal_topic("uncounted-changelog")])
+    topology = Topology(epoch=0, subtopologies=[program])
+    await session.ask(streams_heartbeat("uncounted", topology=topology), 0)
+
+
+async def changelog_partitions(session: Session) -> int:
+    """
+    How many partitions the changelog of the group is said to have, once its member has tasks.
+    """
+    describe = StreamsGroupDescribeRequest(
+        group_ids=["uncounted"], include_authorized_operations=False
+    )
+    for _ in range(100):
+        described = await session.ask(describe, 0)
+        (group,) = described.groups
+        (member,) = group.members
+        if member.assignment.active_tasks:
+            break
+        await session.ask(streams_heartbeat("uncounted", member_epoch=member.member_epoch), 0)
+        await asyncio.sleep(0.1)
+    await session.ask(streams_heartbeat("uncounted", member_epoch=member.member_epoch), 0)
+    described = await session.ask(describe, 0)
+    (program,) = described.groups[0].topology.subtopologies
+    partitions: int = program.state_changelog_topics[0].partitions
+    return partitions
 
 
 def tear(data: Path) -> None:
@@ -664,6 +697,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "bomb": test_bomb,
     "entries": test_entries,
     "answer-memory": "test_an_answer_beyond_the_limit_closes_the_connection",
+    "coordinator-memory": "test_offsets_for_which_there_is_no_room_are_refused",
     "members": "test_members_of_all_groups_share_one_budget",
     "producers": "test_a_further_one_takes_the_place_of_the_first",
     "share-state-ahead": "test_a_group_whose_records_are_lost_goes_on_with_its_states",
@@ -674,6 +708,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "lost-tombstones": test_lost_tombstones,
     "endpoint-without-tasks": test_endpoint_without_tasks,
     "lost-answer": test_lost_answer,
+    "uncounted-topics": test_after_stops,
     "snappy-bytes": test_bytes_of_codecs,
     "zstd-bytes": test_bytes_of_codecs,
     "broken-twice": test_broken_twice,

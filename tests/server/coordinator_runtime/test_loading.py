@@ -8,6 +8,7 @@ from barnabas.protocol.records.batch import RecordBatch, batches, build_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.coordinator_runtime.loading import Loader
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.transactions.records import encode_key, encode_value
 from barnabas.server.transactions.shard import TransactionalIds
 from barnabas.server.transactions.state import TransactionState
@@ -76,7 +77,7 @@ def test_a_tombstone_removes_a_transactional_id_that_was_applied_before() -> Non
         state=TransactionState.EMPTY,
         updated_ms=0,
     )
-    playback = TransactionalIds()
+    playback = TransactionalIds(MemoryBudget("Transactional ids", 2**20))
     loader = Loader(playback)
 
     loader.add(records((encode_key("t"), encode_value(transaction, 1))))

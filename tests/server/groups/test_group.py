@@ -11,10 +11,10 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import TRANSITIONS, GroupState
-from barnabas.server.groups.member_memory import MemberMemory
 from tests.support.coordination import Answer, subscription
 
 S = GroupState
@@ -172,7 +172,7 @@ def test_a_round_waits_for_members_and_for_ids_that_were_given_out() -> None:
     )
     assert made.have_all_joined
 
-    made.pending_joins["b"] = MemberMemory().hold(1)
+    made.pending_joins["b"] = MemoryBudget("Members", 2**20).hold(1)
     assert not made.have_all_joined
 
     made.remove("b")

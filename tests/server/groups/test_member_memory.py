@@ -9,7 +9,6 @@ import gc
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.coordinator_runtime.timers import LEFT_OVERS
 from barnabas.server.groups.classic.joining import MEMBER_BYTES, PROTOCOL_BYTES
-from barnabas.server.groups.member_memory import MOST_BYTES, MemberMemory
 from tests.support.coordination import Coordination
 from tests.support.limits import stated
 
@@ -22,7 +21,7 @@ def offer(size: int) -> list[tuple[str, bytes]]:
 
 
 def test_the_limit_is_that_of_the_page() -> None:
-    assert stated("members") == MOST_BYTES == MemberMemory().limit_bytes
+    assert stated("members") == Coordination().memory.members.limit_bytes
 
 
 def test_members_of_all_groups_share_one_budget() -> None:
@@ -30,7 +29,7 @@ def test_members_of_all_groups_share_one_budget() -> None:
     The clients of members that are refused look for the coordinator again, and try later.
     """
     c = Coordination()
-    c.memory.limit_bytes = 1_000_000
+    c.memory.members.limit_bytes = 1_000_000
     size = 300_000 - OF_EVERY_MEMBER
 
     joined = [c.join(group_id=f"g{n}", protocols=offer(size), version=3) for n in range(4)]
@@ -38,19 +37,19 @@ def test_members_of_all_groups_share_one_budget() -> None:
     assert [True, True, True, False] == [each.is_parked for each in joined]
     assert NOT_NOW == joined[3].now.error_code
     assert c.state.groups.get("g3") is None
-    assert 900_000 >= c.memory.used_bytes >= 3 * size
+    assert 900_000 >= c.memory.members.used_bytes >= 3 * size
 
 
 def test_the_memory_is_there_again_when_the_members_have_gone() -> None:
     c = Coordination()
-    c.memory.limit_bytes = 1_000_000
+    c.memory.members.limit_bytes = 1_000_000
     c.join(protocols=offer(900_000), version=3)
     assert NOT_NOW == c.join(group_id="other", protocols=offer(900_000), version=3).now.error_code
 
     c.advance(10 * 60_000)
     gc.collect()
 
-    assert c.memory.used_bytes < OF_EVERY_MEMBER
+    assert c.memory.members.used_bytes < OF_EVERY_MEMBER
     assert c.join(group_id="other", protocols=offer(900_000), version=3).is_parked
 
 
@@ -59,13 +58,13 @@ def test_ids_that_are_given_out_count() -> None:
     They are as long as the id of the client.
     """
     c = Coordination()
-    c.memory.limit_bytes = 1_000_000
+    c.memory.members.limit_bytes = 1_000_000
 
     codes = [c.join(client_id="c" * 30_000).now.error_code for _ in range(20)]
 
     assert ErrorCode.MEMBER_ID_REQUIRED == codes[0]
     assert NOT_NOW == codes[-1]
-    assert c.memory.used_bytes <= 1_000_000
+    assert c.memory.members.used_bytes <= 1_000_000
     assert ErrorCode.UNKNOWN_MEMBER_ID == c.join("somebody").now.error_code
 
 
@@ -77,13 +76,13 @@ def test_a_member_joins_again_while_the_memory_is_used_up() -> None:
     joined = c.join(version=3, protocols=offer(500))
     c.advance(0)
     member_id = joined.now.member_id
-    c.memory.limit_bytes = c.memory.used_bytes
+    c.memory.members.limit_bytes = c.memory.members.used_bytes
 
     assert NOT_NOW == c.join(member_id, version=3, protocols=offer(501)).now.error_code
     again = c.join(member_id, version=3, protocols=offer(500))
 
     assert ErrorCode.NONE == again.now.error_code
-    assert c.memory.limit_bytes == c.memory.used_bytes
+    assert c.memory.members.limit_bytes == c.memory.members.used_bytes
 
 
 def test_assignments_count_until_the_next_generation() -> None:
@@ -91,16 +90,16 @@ def test_assignments_count_until_the_next_generation() -> None:
     joined = c.join(version=3)
     c.advance(0)
     member_id, generation = joined.now.member_id, joined.now.generation_id
-    before = c.memory.used_bytes
-    c.memory.limit_bytes = before + 1000
+    before = c.memory.members.used_bytes
+    c.memory.members.limit_bytes = before + 1000
 
     refused = c.sync(member_id, generation, {member_id: bytes(1001)})
     taken = c.sync(member_id, generation, {member_id: bytes(1000)})
 
     assert (NOT_NOW, ErrorCode.NONE) == (refused.now.error_code, taken.now.error_code)
-    assert c.memory.limit_bytes == c.memory.used_bytes
+    assert c.memory.members.limit_bytes == c.memory.members.used_bytes
     c.join(member_id, version=3)
-    assert before == c.memory.used_bytes
+    assert before == c.memory.members.used_bytes
 
 
 def test_timers_of_members_that_left_are_forgotten() -> None:

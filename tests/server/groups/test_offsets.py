@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import OffsetRecord
 
@@ -26,13 +27,17 @@ def record(offset: int | None, topic: str = "t", partition: int = 0) -> OffsetRe
     return OffsetRecord("g", topic, partition, value)
 
 
+def empty_store() -> OffsetStore:
+    return OffsetStore(MemoryBudget("Offsets", 2**20))
+
+
 class Log:
     """
     A store, and the offset of the next record that is applied to it.
     """
 
     def __init__(self) -> None:
-        self.store = OffsetStore()
+        self.store = empty_store()
         self.next_offset = 0
 
     def write(self, offset: int | None, producer_id: int = NO_PRODUCER_ID, **where: Any) -> None:
@@ -232,7 +237,7 @@ def test_compaction_does_not_change_what_is_committed(events: list[tuple[str, in
     """
     It takes records that a later one has replaced, and leaves markers alone.
     """
-    whole, compacted = OffsetStore(), OffsetStore()
+    whole, compacted = empty_store(), empty_store()
     last = last_that_count(events)
 
     for at, (what, producer_id, partition) in enumerate(events):

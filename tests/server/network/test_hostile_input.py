@@ -75,6 +75,7 @@ RECORDS = [
 # What may rightly change something, however little of the request is left as it was.
 CHANGING = {
     "AlterConfigsRequest",
+    "AlterShareGroupOffsetsRequest",
     "CreatePartitionsRequest",
     "CreateTopicsRequest",
     "DeleteRecordsRequest",

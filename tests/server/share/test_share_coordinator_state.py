@@ -4,11 +4,14 @@ The states of the share coordinator, without a log: which records follow from wh
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from uuid import UUID
 
 import pytest
 
 from barnabas.protocol.errors import (
+    CoordinatorNotAvailable,
     DecodeError,
     FencedLeaderEpoch,
     FencedStateEpoch,
@@ -21,13 +24,18 @@ from barnabas.protocol.internal_topics.share_state_records import (
     ShareUpdateValue,
     StateBatch,
 )
-from barnabas.server.share.coordinator.records import decode_record, encode_record
+from barnabas.protocol.structs import replace
+from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
+from barnabas.server.share.coordinator.records import ShareRecord, decode_record, encode_record
 from barnabas.server.share.coordinator.state import (
+    MOST_BATCHES,
     ShareCoordinatorState,
     ShareResult,
     StateToWrite,
 )
 from barnabas.server.share.keys import SharePartitionKey, parse_coordinator_key
+from tests.support.limits import stated
 
 TOPIC = UUID(int=5)
 KEY = SharePartitionKey("g", TOPIC, 0)
@@ -42,14 +50,16 @@ class Coordinator:
     """
 
     def __init__(self) -> None:
-        self.state = self.empty()
+        self.memory = MemoryBudget("States", 2**20)
+        self.state = self.empty(self.memory)
         self.log: list[tuple[bytes, bytes | None]] = []
 
     @staticmethod
-    def empty() -> ShareCoordinatorState:
+    def empty(memory: MemoryBudget | None = None) -> ShareCoordinatorState:
         return ShareCoordinatorState(
             lambda topic_id, partition: topic_id == TOPIC and partition < 2,
             updates_per_snapshot=UPDATES,
+            memory=memory or MemoryBudget("Other states", 2**20),
         )
 
     def do(self, result: ShareResult) -> list[str]:
@@ -251,3 +261,77 @@ def test_the_text_of_a_key_is_read_again(group_id: str) -> None:
 def test_other_texts_are_no_keys(text: str) -> None:
     with pytest.raises(InvalidRequest):
         parse_coordinator_key(text)
+
+
+# Memory
+
+
+def key_of(number: int) -> SharePartitionKey:
+    return SharePartitionKey(f"group{number}", TOPIC, 0)
+
+
+def test_states_for_which_there_is_no_room_are_refused() -> None:
+    """
+    Known states change, within what a leader has to say.
+    """
+    coordinator = Coordinator()
+    coordinator.memory.limit_bytes = 10_000
+
+    def check(result: ShareResult) -> ShareResult:
+        coordinator.state.check_room(result)
+        return result
+
+    def fill() -> None:
+        for number in range(100):
+            made = coordinator.state.initialize(key_of(number), 0, 0, now_ms=1000)
+            coordinator.do(check(made))
+
+    with pytest.raises(CoordinatorNotAvailable, match="States have taken the"):
+        fill()
+    assert 10 < len(coordinator.state.known) < 20
+
+    apart = [(offset, offset, 2, 1) for offset in range(0, 2 * MOST_BATCHES, 2)]
+    coordinator.do(check(coordinator.state.write(key_of(0), written(*apart), now_ms=2000)))
+    further = [(offset, offset, 2, 1) for offset in range(0, 2 * MOST_BATCHES + 2, 2)]
+    with pytest.raises(CoordinatorNotAvailable):
+        check(coordinator.state.write(key_of(0), written(*further), now_ms=2000))
+
+
+def test_nothing_is_held_for_states_that_are_gone(coordinator: Coordinator) -> None:
+    coordinator.do(coordinator.state.write(KEY, written((3, 3, 2, 1), (5, 5, 2, 1)), now_ms=2000))
+    assert 800 < coordinator.memory.used_bytes < 900
+
+    coordinator.do(coordinator.state.write(KEY, written(start=4), now_ms=2000))
+    assert 600 < coordinator.memory.used_bytes < 700
+
+    coordinator.do(coordinator.state.delete(KEY))
+    assert 0 == coordinator.memory.used_bytes
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 100])
+def test_what_counts_is_what_is_taken(count: int) -> None:
+    """
+    Within a fifth of it.
+    """
+    source, coordinator = Coordinator(), Coordinator()
+    coordinator.memory.limit_bytes = 2**30
+    source.do(source.state.initialize(KEY, 0, 2**33, now_ms=2**41))
+    apart = [(2**33 + n, 2**33 + n, n % 2, 1) for n in range(0, 2 * count, 2)]
+    batches = written(*apart).batches
+    value = replace(source.state.known[KEY].value, state_batches=[*batches])
+    records = [encode_record(ShareRecord(key_of(number), value)) for number in range(500)]
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for key, encoded in records:
+            coordinator.state.replay_record(key, encoded, 2**33)
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+    assert taken * 0.8 < coordinator.memory.used_bytes < taken * 1.2, taken / len(records)
+
+
+def test_the_limit_is_that_of_the_page() -> None:
+    assert stated("share-states") == BrokerConfig().barnabas_max_coordinator_bytes

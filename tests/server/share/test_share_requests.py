@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.image import ResourceType
 from barnabas.server.cluster.topic_names import SHARE_GROUP_STATE_TOPIC
+from barnabas.server.share.keys import SharePartitionKey
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.crash.group_clients import ShareGroupClient
@@ -118,6 +119,29 @@ async def test_a_fetch_waits_for_what_is_produced(broker: TestBroker, share: Sha
 
     assert [(0, 0, 1)] == acquired(await share.client.receive())
     await other.close()
+
+
+async def test_a_broker_that_stops_takes_the_acknowledgements_that_it_has(
+    broker: TestBroker, share: ShareClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The coordinator works until the connections are closed.
+    """
+    await share.produce([b"a"])
+    await share.share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+    assert broker.parts is not None
+    assert broker.connections is not None
+    coordinator, drain = broker.parts.shares, broker.connections.drain
+
+    async def write_and_drain(seconds: float) -> None:
+        await coordinator.initialize(SharePartitionKey(GROUP, share.topic_id, 0), 0, 5)
+        await drain(seconds)
+
+    monkeypatch.setattr(broker.connections, "drain", write_and_drain)
+    await broker.stop()
+
+    with pytest.raises(KafkaError):
+        await coordinator.initialize(SharePartitionKey(GROUP, share.topic_id, 0), 0, 6)
 
 
 async def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(

@@ -10,6 +10,7 @@ import pytest
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.index.txn_index import AbortedTxn
+from barnabas.storage.log.rolling import SegmentEnd
 from barnabas.storage.segment.segment import delete_stale_files
 from barnabas.storage.state_files.file_names import offset_from_file_name
 from barnabas.testing.disks.crashable import CrashableFiles
@@ -131,7 +132,7 @@ def test_truncation_to_nothing_starts_the_segment_over() -> None:
 
     assert (0, 0, []) == (segment.size, segment.offset_index.entries, time_entries(segment))
     assert 2**63 - 1 == segment.first_batch_timestamp()
-    assert 100 == segment.time_waited_for_roll(6100, 0)
+    assert 100 == SegmentEnd.of(segment).waited_ms(6100, 0)
     assert -1 == segment.max_timestamp_so_far()
 
 

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.storage.log.rolling import RollParams, RollReason, reason_to_roll, room_in
+from barnabas.storage.log.rolling import (
+    RollParams,
+    RollReason,
+    Room,
+    SegmentEnd,
+    reason_to_roll,
+    room_in,
+)
+from barnabas.storage.segment.segment import LogSegment
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.segments import (
@@ -47,6 +55,14 @@ def roll_params(
     )
 
 
+def rolls(segment: LogSegment, params: RollParams) -> RollReason | None:
+    return reason_to_roll(SegmentEnd.of(segment), params)
+
+
+def room_of(segment: LogSegment, params: RollParams) -> Room:
+    return room_in(SegmentEnd.of(segment), params)
+
+
 @pytest.mark.scenario(25)
 def test_a_segment_rolls_by_the_time_of_its_records() -> None:
     """
@@ -56,10 +72,8 @@ def test_a_segment_rolls_by_the_time_of_its_records() -> None:
     for offset in range(10):
         append_padded(segment, range(offset, offset + 1), timestamp=1000 + 10 * offset)
 
-    assert not reason_to_roll(segment, roll_params(10, timestamp=1100, segment_ms=100, now=10**15))
-    assert RollReason.TIME is reason_to_roll(
-        segment, roll_params(11, timestamp=1101, segment_ms=100, now=0)
-    )
+    assert not rolls(segment, roll_params(10, timestamp=1100, segment_ms=100, now=10**15))
+    assert RollReason.TIME is rolls(segment, roll_params(11, timestamp=1101, segment_ms=100, now=0))
 
 
 def test_a_segment_without_timestamps_rolls_by_the_clock() -> None:
@@ -68,11 +82,11 @@ def test_a_segment_without_timestamps_rolls_by_the_clock() -> None:
     """
     clock = StillClock(1000)
     segment = open_segment(clock=clock)
-    assert not reason_to_roll(segment, roll_params(0, timestamp=-1, segment_ms=100, now=9999))
+    assert not rolls(segment, roll_params(0, timestamp=-1, segment_ms=100, now=9999))
     append_padded(segment, range(1), timestamp=-1)
 
-    assert not reason_to_roll(segment, roll_params(1, timestamp=-1, segment_ms=100, now=1100))
-    assert reason_to_roll(segment, roll_params(1, timestamp=10**15, segment_ms=100, now=1101))
+    assert not rolls(segment, roll_params(1, timestamp=-1, segment_ms=100, now=1100))
+    assert rolls(segment, roll_params(1, timestamp=10**15, segment_ms=100, now=1101))
     assert 2**63 - 1 == segment.first_batch_timestamp()
 
 
@@ -84,8 +98,8 @@ def test_jitter_makes_a_segment_roll_earlier() -> None:
     append_padded(segment, range(1), timestamp=1000)
 
     assert 40 == segment.roll_jitter_ms
-    assert not reason_to_roll(segment, roll_params(1, timestamp=1060, segment_ms=100))
-    assert reason_to_roll(segment, roll_params(1, timestamp=1061, segment_ms=100))
+    assert not rolls(segment, roll_params(1, timestamp=1060, segment_ms=100))
+    assert rolls(segment, roll_params(1, timestamp=1061, segment_ms=100))
 
 
 def test_the_first_timestamp_is_read_from_the_file_of_a_segment_that_was_opened() -> None:
@@ -100,7 +114,7 @@ def test_the_first_timestamp_is_read_from_the_file_of_a_segment_that_was_opened(
     segment = open_segment(files=files)
 
     assert 700 == segment.first_batch_timestamp()
-    assert 300 == segment.time_waited_for_roll(0, 1000)
+    assert 300 == SegmentEnd.of(segment).waited_ms(0, 1000)
 
 
 @pytest.mark.scenario(26)
@@ -111,7 +125,7 @@ def test_an_offset_that_does_not_fit_rolls() -> None:
     segment = open_segment(100)
 
     assert [None, RollReason.OFFSET_OVERFLOW, RollReason.OFFSET_OVERFLOW] == [
-        reason_to_roll(segment, roll_params(offset, timestamp=0))
+        rolls(segment, roll_params(offset, timestamp=0))
         for offset in (100 + 2**31 - 1, 100 + 2**31, 99)
     ]
 
@@ -125,11 +139,11 @@ def test_what_has_room_does_not_roll_and_what_exceeds_it_does(jitter_ms: int) ->
     append_padded(segment, range(100, 103), timestamp=1000)
     limits = {"segment_bytes": 1000, "segment_ms": 50}
 
-    room = room_in(segment, roll_params(0, **limits))
+    room = room_of(segment, roll_params(0, **limits))
 
     def reason(**more: int) -> RollReason | None:
         given = {"offset": 103, "timestamp": 1000, **limits, **more}
-        return reason_to_roll(segment, roll_params(**given))
+        return rolls(segment, roll_params(**given))
 
     assert 550 == room.size_bytes
     assert [None, RollReason.SIZE] == [reason(size=550), reason(size=551)]
@@ -148,17 +162,17 @@ def test_there_is_room_for_so_many_index_entries(timestamp: int | None, reason: 
     segment = open_segment(index_bytes=300, interval=0)
     params = roll_params(0)
     offset = 0
-    while reason_to_roll(segment, roll_params(offset, timestamp=timestamp)) is None:
-        room = room_in(segment, params)
+    while rolls(segment, roll_params(offset, timestamp=timestamp)) is None:
+        room = room_of(segment, params)
         assert room.offset_entries > 0
         assert room.time_entries > 0
         append_padded(segment, range(offset, offset + 1), timestamp=timestamp)
         offset += 1
 
-    room = room_in(segment, params)
+    room = room_of(segment, params)
 
     assert 0 == (room.offset_entries if reason is OFFSETS else room.time_entries)
-    assert reason is reason_to_roll(segment, roll_params(offset, timestamp=timestamp))
+    assert reason is rolls(segment, roll_params(offset, timestamp=timestamp))
 
 
 @pytest.mark.parametrize("batches", [0, 1])
@@ -169,4 +183,4 @@ def test_without_timestamps_no_timestamp_is_too_late(batches: int) -> None:
     segment = open_segment()
     append_padded(segment, range(batches), timestamp=-1)
 
-    assert room_in(segment, roll_params(0)).latest_timestamp is None
+    assert room_of(segment, roll_params(0)).latest_timestamp is None

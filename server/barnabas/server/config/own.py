@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from barnabas.storage.config.options import (
     Int,
+    Long,
     Names,
     Options,
     Text,
     option,
     section,
 )
-from barnabas.storage.units import SECONDS
+from barnabas.storage.units import SECONDS, MiB
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -40,6 +41,12 @@ class OwnOptions(Options):
         "",
         "A file of JAAS, whose section KafkaServer has the users of mechanisms that have no "
         "sasl.jaas.config. KAFKA_OPTS sets it as for Java: -Djava.security.auth.login.config=FILE.",
+    )
+    barnabas_max_coordinator_bytes: Long = option(
+        256 * MiB,
+        "The memory for each of: groups and their offsets; transactional ids; the states of share"
+        " groups. What does not fit is refused, and what is there may always change.",
+        at_least=1,
     )
     barnabas_shutdown_timeout_ms: Int = option(
         4 * SECONDS, "The time that a stop waits for requests in progress.", at_least=0

@@ -2,6 +2,8 @@
 Errors of an internal topic, as clients of its coordinator know them.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
 if TYPE_CHECKING:
-    from barnabas.server.partitions.partition import Partition
+    from barnabas.server.partitions.partition import CommitListener, Partition
     from barnabas.storage.log.append_info import LogAppendInfo
 
 RECORD_OVERHEAD: Final = 32
@@ -52,6 +52,13 @@ class PartitionLog:
     @property
     def index(self) -> int:
         return self.partition.index
+
+    @property
+    def max_message_bytes(self) -> int:
+        """
+        ``max.message.bytes`` of the topic.
+        """
+        return self.partition.log.config.max_message_bytes
 
     @property
     def is_empty(self) -> bool:
@@ -139,6 +146,13 @@ class PartitionLog:
             memoryview(batch), origin=AppendOrigin.COORDINATOR, verification_guard=guard
         )
 
+    def when_committed(self, next_offset: int, listener: CommitListener) -> None:
+        """
+        Call *listener* once all records below *next_offset* are committed, at once if they are, or
+        with the error that prevents it.
+        """
+        self.partition.when_committed(next_offset, listener)
+
     async def delete_records(self, offset: int) -> None:
         """
         Delete the records below *offset*, which later ones replace. Those are synced before, in the
@@ -156,7 +170,7 @@ class PartitionLog:
         """
         Divide *records* into as few batches as ``max.message.bytes`` of the topic allows.
         """
-        most = self.partition.log.config.max_message_bytes
+        most = self.max_message_bytes
         start, size = 0, HEADER_SIZE
         for index, (_, key, value, _) in enumerate(records):
             more = len(key or b"") + len(value or b"") + RECORD_OVERHEAD

@@ -2,6 +2,8 @@
 The partition of an internal topic that a group id or a transactional id belongs to.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -14,13 +16,13 @@ def partition_of(key: str, partition_count: int) -> int:
     return absolute_hash(key) % partition_count
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def absolute_hash(text: str) -> int:
     """
     The absolute value of Java's ``String.hashCode``; 0 for -2**31, as Kafka's ``Utils.abs``.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    for at in range(0, len(units), 2):
+        value = (31 * value + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
     return min(value, 0x1_0000_0000 - value) & 0x7FFFFFFF

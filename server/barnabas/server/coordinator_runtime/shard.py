@@ -11,6 +11,8 @@ Groups, transactions and share-partitions differ in their state only (Kafka's
 ``CoordinatorRuntime`` and ``CoordinatorShard``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import asyncio
@@ -46,12 +48,12 @@ class StateMachine(Playback, Protocol):
         The key and the value of a record.
         """
 
-    def check_room(self, records: Sequence[Any]) -> None:
+    def check_room(self, result: CoordinatorResult[Any]) -> None:
         """
-        See whether records may be added to those that are kept in memory.
+        See whether there is memory for what the records of *result* make.
 
         Raises:
-            KafkaError: they may not.
+            KafkaError: there is none.
         """
 
     def apply(self, record: Any, record_offset: int, producer_id: int) -> None:
@@ -214,7 +216,7 @@ class CoordinatorShard(Generic[S]):
             logger.warning("%r: %d records were refused: %s", self, len(result.records), error)
             committed(error)
         else:
-            self.log.partition.when_committed(next_offset, committed)
+            self.log.when_committed(next_offset, committed)
 
     async def commit(self, result: CoordinatorResult[Any]) -> None:
         """
@@ -239,7 +241,7 @@ class CoordinatorShard(Generic[S]):
         """
         if self._format.compression or not result.is_atomic:
             return  # The size of the compressed batch is unknown; other records are divided.
-        most = self.log.partition.log.config.max_message_bytes
+        most = self.log.max_message_bytes
         if sum(len(key) + len(value or b"") for key, value in result.encoded or ()) > most:
             raise MessageTooLarge(f"{len(result.records)} records do not fit into {most} bytes")
 
@@ -250,7 +252,7 @@ class CoordinatorShard(Generic[S]):
         Raises:
             KafkaError: they were refused, all of them.
         """
-        self._state.check_room(result.records)
+        self._state.check_room(result)
         now_ms = self._clock.now_ms()
         pairs = result.encoded or map(self._state.encode, result.records)
         encoded = [SimpleRecord(now_ms, key, value) for key, value in pairs]

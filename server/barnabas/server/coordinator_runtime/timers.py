@@ -6,6 +6,8 @@ dictionary look-up and an assignment, however many there are; only at the deadli
 had *before* does the queue look at it, find the later deadline, and put it back.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import heapq

@@ -2,6 +2,8 @@
 The sender of a request, as groups know it.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -78,7 +78,7 @@ from barnabas.server.groups.consumer import describing
 from barnabas.server.groups.consumer.heartbeats import check_heartbeat
 from barnabas.server.groups.deletion import GroupDeletion
 from barnabas.server.groups.describing import describe, is_listed, listed
-from barnabas.server.groups.member_memory import MemberMemory
+from barnabas.server.groups.memory import GroupMemory
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics, TopicsView
 from barnabas.server.groups.offsets.answers import (
@@ -145,7 +145,7 @@ class GroupCoordinator:
         self._background = background
         self._turns = turns
         self._io = io
-        self._memory = MemberMemory()
+        self._memory = GroupMemory(options.barnabas_max_coordinator_bytes)
         self._config_of = config_of
         self._subscribed = SubscribedTopics(topics)
         self.shards = Shards(

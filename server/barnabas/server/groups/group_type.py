@@ -2,6 +2,8 @@
 The types of groups, which differ in the protocol of their members.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from enum import Enum

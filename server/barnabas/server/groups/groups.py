@@ -2,12 +2,15 @@
 The groups of one partition of ``__consumer_offsets``, of all types.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import GroupIdNotFound
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.group_type import GroupType
@@ -16,6 +19,11 @@ from barnabas.server.groups.persistence import restored_group
 from barnabas.server.groups.records import GroupRecord
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.streams.group import StreamsGroup
+
+GROUP_BYTES: Final = 1000
+"""
+The memory of a group without members, offsets and id.
+"""
 
 Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 
@@ -28,8 +36,10 @@ class Groups:
     for each record.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: MemoryBudget) -> None:
         self._groups: dict[str, Group] = {}
+        self._memory = memory
+        self._held = memory.hold(0)
 
     def __iter__(self) -> Iterator[Group]:
         return iter(tuple(self._groups.values()))
@@ -46,6 +56,16 @@ class Groups:
         """
         group = self._groups.get(group_id)
         return group if isinstance(group, ClassicGroup) else None
+
+    def check_room(self, group_id: str) -> None:
+        """
+        See whether there is memory for the group, which may exist already.
+
+        Raises:
+            CoordinatorNotAvailable: there is none.
+        """
+        if group_id not in self._groups:
+            self._memory.check_room(GROUP_BYTES + len(group_id))
 
     def expect(self, group_id: str) -> Group:
         """
@@ -147,7 +167,8 @@ class Groups:
         """
         Create an empty group, in place of the one that had the id.
         """
-        group = self._groups[group_id] = ClassicGroup(group_id, state_timestamp_ms=now_ms)
+        group = ClassicGroup(group_id, state_timestamp_ms=now_ms)
+        self.put(group_id, group)
         return group
 
     def put(self, group_id: str, group: Group | None) -> None:
@@ -155,9 +176,12 @@ class Groups:
         Set or remove the group of an id.
         """
         if group is None:
-            self._groups.pop(group_id, None)
-        else:
-            self._groups[group_id] = group
+            if self._groups.pop(group_id, None) is not None:
+                self._held.grow(-GROUP_BYTES - len(group_id))
+            return
+        if group_id not in self._groups:
+            self._held.grow(GROUP_BYTES + len(group_id))
+        self._groups[group_id] = group
 
     def apply_classic(self, record: GroupRecord) -> None:
         """

@@ -19,6 +19,8 @@ As Apache Kafka 4.3.1, this coordinator writes offsets as type 1 in version 4, o
 have an expiry of their own, and classic groups in version 3. It reads every version.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import Final, TypeAlias, TypeVar

@@ -2,10 +2,11 @@
 The state of one partition of ``__consumer_offsets``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
@@ -26,7 +27,9 @@ from barnabas.server.groups.classic_protocol import ClassicProtocol
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.protocol import ConsumerProtocol
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.member_memory import HeldRecords, MemberMemory
+from barnabas.server.groups.kept_memory import KeptState
+from barnabas.server.groups.member_memory import HeldRecords
+from barnabas.server.groups.memory import GroupMemory
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
@@ -35,6 +38,7 @@ from barnabas.server.groups.offsets.deleting import Deleting
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import (
     GroupRecord,
+    GroupResult,
     OffsetRecord,
     Record,
     decode_record,
@@ -70,23 +74,28 @@ class ShardState:
         executor: Executor,
         topics: SubscribedTopics,
         config_of: ConfigOf,
-        memory: MemberMemory | None = None,
+        memory: GroupMemory,
     ) -> None:
         """
         Args:
             topics: those of the cluster, common to all partitions.
             config_of: returns the configuration of a group.
-            memory: the budget of all members of the broker; by default one of this partition.
+            memory: the budgets of all groups of the broker.
         """
-        memory = MemberMemory() if memory is None else memory
         self._timers = timers
         self._options = options
         self._executor = executor
         self._topics = topics
-        self._held = HeldRecords(memory)
+        self._held = HeldRecords(memory.members)
         self._is_loaded = False
-        self.groups = Groups()
-        self.offsets = OffsetStore()
+        self.groups = Groups(memory.kept)
+        self.offsets = OffsetStore(memory.kept)
+        self._kept = KeptState(
+            memory.kept,
+            self.groups,
+            self.offsets,
+            most_metadata=options.offset_metadata_max_bytes,
+        )
         self.rebalance = Rebalance(self.groups, timers, options)
         self.consumers = ConsumerProtocol(
             self.groups,
@@ -105,8 +114,8 @@ class ShardState:
         )
         self.classic = ClassicProtocol(
             self.groups,
-            Joining(self.groups, self.rebalance, options, memory),
-            Membership(self.groups, self.rebalance, memory),
+            Joining(self.groups, self.rebalance, options, memory.members),
+            Membership(self.groups, self.rebalance, memory.members),
             self.consumers.classic_members,
         )
         self.committing = Committing(self.groups, self.rebalance, topics.topics, options)
@@ -119,14 +128,15 @@ class ShardState:
         """
         return encode_record(record)
 
-    def check_room(self, records: Sequence[Record]) -> None:
+    def check_room(self, result: GroupResult) -> None:
         """
         See whether the broker has memory for what clients want it to keep.
 
         Raises:
             CoordinatorNotAvailable: it has not.
         """
-        self._held.check_room(records)
+        self._held.check_room(result.records)
+        self._kept.check_room(result.records, result.producer.producer_id)
 
     def forget_stranger(self, group_id: str, member_id: str) -> None:
         """

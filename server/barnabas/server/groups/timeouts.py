@@ -2,15 +2,17 @@
 Timeouts of groups and their members.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import TypeAlias
 
 
-class Timeout(Enum):
+class Timeout(StrEnum):
     """
-    The events that a group waits for.
+    The events that a group waits for. Strings, since each heartbeat looks some of them up.
     """
 
     SESSION = "session"  # the next heartbeat of a member

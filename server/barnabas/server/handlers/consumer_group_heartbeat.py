@@ -15,7 +15,7 @@ from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
 
 
@@ -29,8 +29,9 @@ def consumer_group_heartbeat(
     """
     check_protocol(context, GroupType.CONSUMER)
     context.require(READ_GROUP, request.group_id)
-    for topic in dict.fromkeys(request.subscribed_topic_names or ()):
-        yield
+    for number, topic in enumerate(dict.fromkeys(request.subscribed_topic_names or ()), 1):
+        if number % ENTRIES_PER_STEP == 0:
+            yield
         if not context.allows(DESCRIBE_TOPIC, topic):
             return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return context.broker.groups.consumer_heartbeat(request, caller_of(context))

@@ -37,22 +37,35 @@ def released(box: list[Any]) -> Steps[None]:
             continue
         some = entries[-AT_ONCE:]
         del entries[-AT_ONCE:]
-        for index, count in enumerate(_references(some)):
-            if count == _OWN:
-                lists += _long_lists(some[index])
+        for index in _with_lists(some):
+            lists += _long_lists(some, index)
         del some
         if entries or len(lists) > 1:  # a small message takes no step
             yield
 
 
-def _long_lists(entry: Any) -> list[list[Any]]:
+def _with_lists(entries: list[Any]) -> list[int]:
     """
-    The lists that are only in *entry*, and too long to be freed at once, or may have what is.
+    Which of the entries have lists that are not empty. Most messages have none.
     """
-    names = _arrays(type(entry))
-    if not names:
+    return [
+        index
+        for cls in {*map(type, entries)}
+        for name in _arrays(cls)
+        for index, entry in enumerate(entries)
+        if type(entry) is cls and getattr(entry, name)
+    ]
+
+
+def _long_lists(entries: list[Any], index: int) -> list[list[Any]]:
+    """
+    The lists that are only in the entry at *index*, which is only in *entries*, and too long to be
+    freed at once, or may have what is.
+    """
+    if _references(entries[index : index + 1]) != [_OWN + 1]:
         return []
-    values = [getattr(entry, name) for name in names]
+    entry = entries[index]
+    values = [getattr(entry, name) for name in _arrays(type(entry))]
     return [
         values[index]
         for index, count in enumerate(_references(values))

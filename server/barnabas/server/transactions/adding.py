@@ -56,7 +56,7 @@ def add_partitions(
         return current
     return current.become(
         TransactionState.ONGOING,
-        partitions=current.partitions | partitions,
+        partitions=current.partitions.union(partitions),
         start_ms=current.start_ms if ongoing else now_ms,
         updated_ms=now_ms,
         client_version=client_version,

@@ -31,6 +31,7 @@ from barnabas.protocol.errors import (
 )
 from barnabas.server.cluster.topic_names import TRANSACTION_STATE_TOPIC
 from barnabas.server.config.coordinators import TransactionOptions
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.coordinator_runtime.shards import Shards
@@ -86,10 +87,12 @@ class TransactionCoordinator:
         producer_ids: ProducerIds,
         markers: MarkerWriter,
         server_version: Callable[[], int],
+        memory: MemoryBudget,
     ) -> None:
         """
         Args:
             server_version: returns the ``transaction.version`` of the cluster.
+            memory: the budget of all transactional ids.
         """
         self._options = options
         self._clock = clock
@@ -105,6 +108,7 @@ class TransactionCoordinator:
                 options=options,
                 clock=clock,
                 server_version=server_version,
+                memory=memory,
             ),
             background=background,
             on_loaded=self._completion.complete_all,

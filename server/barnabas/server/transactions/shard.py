@@ -2,15 +2,18 @@
 The shard of the transaction coordinator for one partition of ``__transaction_state``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import ConcurrentTransactions
 from barnabas.protocol.records.batch import NO_SEQUENCE, RecordBatch
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import TransactionOptions
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
@@ -24,6 +27,16 @@ from barnabas.server.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
+
+
+ID_BYTES: Final = 570
+"""
+The memory of a transactional id, without its name and its partitions.
+"""
+PARTITION_BYTES: Final = 160
+"""
+The memory of a partition in a transaction.
+"""
 
 
 class TransactionRecord(NamedTuple):
@@ -41,13 +54,24 @@ class TransactionalIds:
     The transactional ids of one partition, as its records say.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: MemoryBudget) -> None:
         self.transactions: dict[str, Transaction] = {}
+        self._memory = memory
+        self._held = memory.hold(0)
 
-    def check_room(self, records: Sequence[TransactionRecord]) -> None:
+    def check_room(self, result: CoordinatorResult[TransactionRecord]) -> None:
         """
-        Do nothing: ``transactional.id.expiration.ms`` bounds how long ids stay.
+        See whether there is memory for new transactional ids and further partitions.
+
+        Raises:
+            CoordinatorNotAvailable: there is none.
         """
+        self._memory.check_room(sum(map(self._growth, result.records)))
+
+    def _growth(self, record: TransactionRecord) -> int:
+        transactional_id, transaction, _ = record
+        known = self.transactions.get(transactional_id)
+        return _bytes_of(transactional_id, transaction) - _bytes_of(transactional_id, known)
 
     @staticmethod
     def encode(record: TransactionRecord) -> EncodedRecord:
@@ -100,10 +124,23 @@ class TransactionalIds:
         """
 
     def _put(self, transactional_id: str, transaction: Transaction | None) -> None:
+        known = self.transactions.get(transactional_id)
+        self._held.grow(
+            _bytes_of(transactional_id, transaction) - _bytes_of(transactional_id, known)
+        )
         if transaction is None:
             self.transactions.pop(transactional_id, None)
         else:
             self.transactions[transactional_id] = transaction
+
+
+def _bytes_of(transactional_id: str, transaction: Transaction | None) -> int:
+    """
+    About the memory of a transactional id, 0 without a transaction.
+    """
+    if transaction is None:
+        return 0
+    return ID_BYTES + len(transactional_id) + PARTITION_BYTES * len(transaction.partitions)
 
 
 class TransactionShard(CoordinatorShard[TransactionalIds]):
@@ -124,10 +161,12 @@ class TransactionShard(CoordinatorShard[TransactionalIds]):
         options: TransactionOptions,
         clock: ServerClock,
         server_version: Callable[[], int],
+        memory: MemoryBudget,
     ) -> None:
         """
         Args:
             server_version: returns the ``transaction.version`` of the cluster.
+            memory: the budget of all transactional ids of the broker.
         """
         super().__init__(
             log,
@@ -136,7 +175,7 @@ class TransactionShard(CoordinatorShard[TransactionalIds]):
                 load_buffer_bytes=options.transaction_state_log_load_buffer_size,
             ),
             clock=clock,
-            make_state=lambda timers: TransactionalIds(),
+            make_state=lambda timers: TransactionalIds(memory),
         )
         self._server_version = server_version
         self._claimed: set[str] = set()

@@ -12,12 +12,19 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from barnabas.protocol.structs import NamedTuple, struct
+from barnabas.protocol.structs import struct
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.logs import ReadOnlyLog
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.time_index import TimeIndex
-from barnabas.storage.log.rolling import RollParams, RollReason, Room, reason_to_roll, room_in
+from barnabas.storage.log.rolling import (
+    RollParams,
+    RollReason,
+    Room,
+    SegmentEnd,
+    reason_to_roll,
+    room_in,
+)
 from barnabas.storage.segment.records import BatchHeader
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.units import LONG_MAX
@@ -87,41 +94,18 @@ class Ending:
         return _CERTAINTY[self.cause]
 
 
-class _Slots(NamedTuple):
+def _at_its_end(segment: LogSegment, index_bytes: int, jitter_ms: int = 0) -> SegmentEnd:
     """
-    An index before the end of its segment, with the room that the settings give it.
+    A segment at the time of the append that rolled it, with the room of the settings in its
+    indexes. The clock of that time is unknown; a wait of 0 ms rolls nothing.
     """
-
-    entries: int
-    full_at: int
-
-    @property
-    def is_full(self) -> bool:
-        return self.entries >= self.full_at
-
-
-class _AtItsEnd:
-    """
-    A segment at the time of the append that rolled it.
-    """
-
-    def __init__(self, segment: LogSegment, index_bytes: int, jitter_ms: int = 0) -> None:
-        self._segment = segment
-        self.base_offset = segment.base_offset
-        self.size = segment.size
-        self.roll_jitter_ms = jitter_ms
-        offsets = segment.offset_index
-        self.offset_index = _Slots(offsets.entries, OffsetIndex.slots_in(index_bytes))
-        self.time_index = _Slots(
-            segment.time_index.entries - _last_was_made_at_the_end(segment),
-            TimeIndex.slots_in(index_bytes),
-        )
-
-    def time_waited_for_roll(self, now: int, message_timestamp: int) -> int:
-        if self._segment.first_batch_timestamp() == LONG_MAX:
-            # The clock of that time is unknown; a wait of 0 ms rolls nothing.
-            return 0
-        return self._segment.time_waited_for_roll(now, message_timestamp)
+    end = SegmentEnd.of(segment)
+    end.created_ms = 0
+    end.roll_jitter_ms = jitter_ms
+    end.offset_full_at = OffsetIndex.slots_in(index_bytes)
+    end.time_full_at = TimeIndex.slots_in(index_bytes)
+    end.time_entries -= _last_was_made_at_the_end(segment)
+    return end
 
 
 def _last_was_made_at_the_end(segment: LogSegment) -> bool:
@@ -162,15 +146,15 @@ def ending_of(opened: ReadOnlyLog, segment: LogSegment) -> Ending:
 
 def _active(segment: LogSegment, config: LogConfig) -> Ending:
     params = RollParams(config.max_segment_ms, config.segment_size, -1, segment.base_offset, 0, 0)
-    return _described(segment, config, Cause.ACTIVE, room=room_in(segment, params))
+    return _described(segment, config, Cause.ACTIVE, room=room_in(SegmentEnd.of(segment), params))
 
 
 def _without_batch(segment: LogSegment, opened: ReadOnlyLog) -> tuple[Cause, RollReason | None]:
     config = opened.settings.stored
-    end = _AtItsEnd(segment, config.segment_index_bytes)
-    if end.offset_index.is_full:
+    end = _at_its_end(segment, config.segment_index_bytes)
+    if end.offset_entries >= end.offset_full_at:
         return Cause.ROLLED, RollReason.OFFSET_INDEX_FULL
-    if end.time_index.is_full:
+    if end.time_entries >= end.time_full_at:
         return Cause.ROLLED, RollReason.TIME_INDEX_FULL
     return Cause.NOTHING_FOLLOWS, None
 
@@ -189,7 +173,7 @@ def _rolled(
     # The jitter is a random number below this.
     most = min(config.segment_jitter_ms, config.segment_ms)
     for jitter_ms, cause in ((0, Cause.ROLLED), (max(0, most - 1), Cause.JITTER)):
-        end = _AtItsEnd(segment, config.segment_index_bytes, jitter_ms)
+        end = _at_its_end(segment, config.segment_index_bytes, jitter_ms)
         reason = reason_to_roll(end, params)
         if reason is not None:
             return _described(segment, config, cause, reason, batch=batch, is_supposed=is_supposed)
@@ -206,9 +190,9 @@ def _described(
     room: Room | None = None,
     is_supposed: bool = False,
 ) -> Ending:
-    end = _AtItsEnd(segment, config.segment_index_bytes)
+    end = _at_its_end(segment, config.segment_index_bytes)
     first = segment.first_batch_timestamp()
-    times = segment.time_index.entries if cause is Cause.ACTIVE else end.time_index.entries
+    times = segment.time_index.entries if cause is Cause.ACTIVE else end.time_entries
     return Ending(
         cause=cause,
         reason=reason,
@@ -217,10 +201,10 @@ def _described(
         waited_ms=None if batch is None or first == LONG_MAX else batch.max_timestamp - first,
         max_segment_ms=config.max_segment_ms,
         max_jitter_ms=min(config.segment_jitter_ms, config.segment_ms),
-        offset_entries=end.offset_index.entries,
-        offset_slots=end.offset_index.full_at,
+        offset_entries=end.offset_entries,
+        offset_slots=end.offset_full_at,
         time_entries=times,
-        time_slots=end.time_index.full_at,
+        time_slots=end.time_full_at,
         next_batch=batch,
         is_supposed=is_supposed,
         room=room,

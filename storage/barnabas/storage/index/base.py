@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from struct import Struct
-from typing import ClassVar, Final, Protocol, Self
+from typing import ClassVar, Final, Self
 
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.fs.interface import Files, MappedFile
@@ -24,18 +24,6 @@ from barnabas.storage.units import INT_MAX
 
 LARGEST_RELATIVE_OFFSET: Final = INT_MAX
 _INT32: Final = Struct(">i")
-
-
-class Fillable(Protocol):
-    """
-    The part of an index by which a segment is rolled.
-    """
-
-    @property
-    def entries(self) -> int: ...
-
-    @property
-    def full_at(self) -> int: ...
 
 
 class _NoFile:

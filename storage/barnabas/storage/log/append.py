@@ -31,7 +31,7 @@ from barnabas.storage.errors import UnexpectedAppendOffset
 from barnabas.storage.log.append_info import LogAppendInfo, check_batches, check_order
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log.local_log import LocalLog
-from barnabas.storage.log.rolling import RollParams, reason_to_roll
+from barnabas.storage.log.rolling import RollParams, SegmentEnd, reason_to_roll
 from barnabas.storage.log.validator import Examined, LogValidator
 from barnabas.storage.log.watermarks import Watermarks
 from barnabas.storage.producers.append import NO_PRODUCERS, TV_UNKNOWN, ProducerAnalysis
@@ -70,6 +70,7 @@ class LogAppender:
         "_producers",
         "_roll",
         "_roll_params",
+        "_segment_end",
         "_segment_size",
         "_validator",
         "_watermarks",
@@ -94,6 +95,7 @@ class LogAppender:
         self._clock = clock
         self._roll = roll
         self._partition = local.directory.topic_partition
+        self._segment_end = SegmentEnd()
         self.configure(local.directory.config)
 
     def configure(self, config: LogConfig) -> None:
@@ -235,7 +237,9 @@ class LogAppender:
         params.max_offset_in_messages = info.last_offset
         params.messages_size = size
         params.now = now_ms
-        if reason_to_roll(segment, params) is None:
+        end = self._segment_end
+        end.fill(segment)
+        if reason_to_roll(end, params) is None:
             return segment
         return self._roll(info.first_offset)
 

@@ -19,10 +19,11 @@ and ``explain`` call the same function (Kafka's LogSegment.shouldRoll).
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol
 
 from barnabas.protocol.structs import struct
-from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET, Fillable
+from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.units import LONG_MAX
 
 
 class RollReason(Enum):
@@ -70,47 +71,86 @@ class RollParams:
         self.now = now
 
 
-class Rollable(Protocol):
+class SegmentEnd:
     """
-    The facts of the active segment that the rules use.
+    The facts of a segment that decide whether an append begins a new one.
+
+    The appender fills one object again and again.
     """
 
-    @property
-    def base_offset(self) -> int: ...
+    __slots__ = (
+        "base_offset",
+        "created_ms",
+        "first_timestamp",
+        "offset_entries",
+        "offset_full_at",
+        "roll_jitter_ms",
+        "size",
+        "time_entries",
+        "time_full_at",
+    )
 
-    @property
-    def size(self) -> int: ...
+    def __init__(self) -> None:
+        self.base_offset = 0
+        self.size = 0
+        self.roll_jitter_ms = 0
+        self.first_timestamp = LONG_MAX
+        """The largest timestamp of the first batch, ``LONG_MAX`` if it has none."""
+        self.created_ms = 0
+        self.offset_entries = 0
+        self.offset_full_at = 0
+        self.time_entries = 0
+        self.time_full_at = 0
 
-    @property
-    def roll_jitter_ms(self) -> int: ...
+    @staticmethod
+    def of(segment: LogSegment) -> SegmentEnd:
+        """
+        The facts of *segment* as it is now.
+        """
+        end = SegmentEnd()
+        end.fill(segment)
+        return end
 
-    @property
-    def offset_index(self) -> Fillable: ...
+    def fill(self, segment: LogSegment) -> None:
+        """
+        Take the facts of *segment* as it is now.
+        """
+        self.base_offset = segment.base_offset
+        self.size = segment.size
+        self.roll_jitter_ms = segment.roll_jitter_ms
+        self.first_timestamp = segment.first_batch_timestamp() if self.size else LONG_MAX
+        self.created_ms = segment.created_ms
+        offsets, times = segment.offset_index, segment.time_index
+        self.offset_entries = offsets.entries
+        self.offset_full_at = offsets.full_at
+        self.time_entries = times.entries
+        self.time_full_at = times.full_at
 
-    @property
-    def time_index(self) -> Fillable: ...
+    def waited_ms(self, now_ms: int, message_timestamp: int) -> int:
+        """
+        The age of the segment, by the timestamps of its first batch and of the next one. If the
+        first batch has none, by the clock since the segment was opened.
+        """
+        if self.first_timestamp != LONG_MAX:
+            return message_timestamp - self.first_timestamp
+        return now_ms - self.created_ms
 
-    def time_waited_for_roll(self, now: int, message_timestamp: int) -> int: ...
 
-
-def reason_to_roll(segment: Rollable, params: RollParams) -> RollReason | None:
+def reason_to_roll(end: SegmentEnd, params: RollParams) -> RollReason | None:
     """
     Why an append begins a new segment; None if it is written to this one.
     """
-    size = segment.size
-    if size > params.max_segment_bytes - params.messages_size:
+    if end.size > params.max_segment_bytes - params.messages_size:
         return RollReason.SIZE
-    if size > 0:
-        waited = segment.time_waited_for_roll(params.now, params.max_timestamp_in_messages)
-        if waited > params.max_segment_ms - segment.roll_jitter_ms:
+    if end.size > 0:
+        waited_ms = end.waited_ms(params.now, params.max_timestamp_in_messages)
+        if waited_ms > params.max_segment_ms - end.roll_jitter_ms:
             return RollReason.TIME
-    index = segment.offset_index
-    if index.entries >= index.full_at:
+    if end.offset_entries >= end.offset_full_at:
         return RollReason.OFFSET_INDEX_FULL
-    index = segment.time_index
-    if index.entries >= index.full_at:
+    if end.time_entries >= end.time_full_at:
         return RollReason.TIME_INDEX_FULL
-    if not 0 <= params.max_offset_in_messages - segment.base_offset <= LARGEST_RELATIVE_OFFSET:
+    if not 0 <= params.max_offset_in_messages - end.base_offset <= LARGEST_RELATIVE_OFFSET:
         return RollReason.OFFSET_OVERFLOW
     return None
 
@@ -130,24 +170,17 @@ class Room:
     last_offset: int
 
 
-def room_in(segment: Rollable, params: RollParams) -> Room:
+def room_in(end: SegmentEnd, params: RollParams) -> Room:
     """
-    The room that is left in *segment*; of *params* only the limits matter.
+    The room that is left in a segment; of *params* only the limits matter.
     """
     latest: int | None = None
-    if segment.size > 0:
-        # By the clock the wait does not depend on the timestamp that is asked about.
-        first, second = (segment.time_waited_for_roll(0, timestamp) for timestamp in (0, 1))
-        if first != second:
-            latest = params.max_segment_ms - segment.roll_jitter_ms - first
+    if end.size > 0 and end.first_timestamp != LONG_MAX:
+        latest = params.max_segment_ms - end.roll_jitter_ms + end.first_timestamp
     return Room(
-        params.max_segment_bytes - segment.size,
+        params.max_segment_bytes - end.size,
         latest,
-        _free_entries(segment.offset_index),
-        _free_entries(segment.time_index),
-        segment.base_offset + LARGEST_RELATIVE_OFFSET,
+        max(0, end.offset_full_at - end.offset_entries),
+        max(0, end.time_full_at - end.time_entries),
+        end.base_offset + LARGEST_RELATIVE_OFFSET,
     )
-
-
-def _free_entries(index: Fillable) -> int:
-    return max(0, index.full_at - index.entries)

@@ -96,7 +96,6 @@ class LogSegment:
     __slots__ = (
         "_bytes_since_last_index_entry",
         "_clock",
-        "_created",
         "_files",
         "_last_batch",
         "_lazy_offset_index",
@@ -105,6 +104,7 @@ class LogSegment:
         "_max_timestamp_guard",
         "_rolling_based_timestamp",
         "base_offset",
+        "created_ms",
         "index_interval_bytes",
         "log",
         "roll_jitter_ms",
@@ -165,7 +165,7 @@ class LogSegment:
         self.roll_jitter_ms = config.random_segment_jitter()
         self._files = files
         self._clock = clock
-        self._created = clock.now_ms()
+        self.created_ms = clock.now_ms()
         self._rolling_based_timestamp: int | None = None
         self._max_timestamp_and_offset_so_far: TimestampOffset | None = None
         self._max_timestamp_guard = threading.Lock()
@@ -358,7 +358,7 @@ class LogSegment:
         removed = 0 if found is None else self.log.truncate_to(found.position)
         self._bytes_since_last_index_entry = 0
         if self.log.size == 0:
-            self._created = self._clock.now_ms()
+            self.created_ms = self._clock.now_ms()
             self._rolling_based_timestamp = None
         if self.max_timestamp_so_far() >= 0:
             self._max_timestamp_and_offset_so_far = self._find_largest_timestamp()
@@ -508,17 +508,6 @@ class LogSegment:
         return self.last_modified() if timestamp is None else timestamp
 
     # The timestamp of the first batch, by which the segment is rolled.
-
-    def time_waited_for_roll(self, now: int, message_timestamp: int) -> int:
-        """
-        The age of the segment in ms, by the timestamps of its first batch and of the next one.
-
-        If the first batch has none, by the clock since the segment was opened.
-        """
-        first = self._load_first_batch_timestamp()
-        if first is not None and first >= 0:
-            return message_timestamp - first
-        return now - self._created
 
     def first_batch_timestamp(self) -> int:
         """

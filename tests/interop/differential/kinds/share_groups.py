@@ -23,6 +23,8 @@ from tests.interop.differential.steps import Ask
 
 MEMBERS: Final = 4
 DEEDS: Final = 22
+SECONDS_OF_STATES: Final = 0.6
+"""Longer than it takes a busy broker to initialize the states of partitions."""
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ class Crowd:
         """
         Wait until states are initialized, if any have to be.
         """
-        self.script.do(Pause())
+        self.script.do(Pause(SECONDS_OF_STATES))
 
     # What members do
 
@@ -140,7 +142,7 @@ class Crowd:
         if self.are_different:
             return
         self.script.create_partitions(self.script.partitions + 1)
-        self.script.do(Pause())
+        self.script.do(Pause(SECONDS_OF_STATES))
         for member in self.members:
             self.script.do(member.beat())
             self.settle()
@@ -169,7 +171,7 @@ def share_groups(script: Script) -> None:
         crowd.all_leave,
         crowd.look,
     )
-    script.do(Pause())
+    script.do(Pause(SECONDS_OF_STATES))
     for act in range(ACTS):
         for _ in range(DEEDS):
             if chance.random() < 0.3:

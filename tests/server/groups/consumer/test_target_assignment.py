@@ -168,7 +168,7 @@ def test_a_tie_is_broken_as_in_kafka(recorders: dict[str, Recorder]) -> None:
 
 
 def test_the_first_configured_assignor_is_the_default(recorders: dict[str, Recorder]) -> None:
-    c = ConsumerCoordination(group_consumer_assignors=["range", "uniform"])
+    c = ConsumerCoordination(group_consumer_assignors=("range", "uniform"))
 
     c.enter("a", ["t"])
 

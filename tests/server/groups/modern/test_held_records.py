@@ -47,13 +47,13 @@ def test_members_for_which_there_is_no_room_do_not_join(
     kind: type[Any], enter: Callable[[Any, str], object]
 ) -> None:
     c = kind()
-    c.memory.limit_bytes = LIMIT
+    c.memory.members.limit_bytes = LIMIT
 
     for number in range(6):
         enter(c, f"m{number}")
 
     assert ["m0", "m1", "m2"] == members(c)
-    assert LIMIT >= c.memory.used_bytes > 800_000
+    assert LIMIT >= c.memory.members.used_bytes > 800_000
 
 
 @pytest.mark.parametrize(("kind", "enter"), KINDS)
@@ -61,7 +61,7 @@ def test_the_memory_is_there_again_when_members_have_gone(
     kind: type[Any], enter: Callable[[Any, str], object]
 ) -> None:
     c = kind()
-    c.memory.limit_bytes = LIMIT
+    c.memory.members.limit_bytes = LIMIT
     for number in range(3):
         enter(c, f"m{number}")
 
@@ -69,17 +69,17 @@ def test_the_memory_is_there_again_when_members_have_gone(
     gc.collect()
 
     assert [] == members(c)
-    assert c.memory.used_bytes < 3 * RECORD_BYTES
+    assert c.memory.members.used_bytes < 3 * RECORD_BYTES
     enter(c, "m9")
     assert ["m9"] == members(c)
 
 
 def test_a_member_that_needs_no_more_than_before_is_not_refused() -> None:
     c = ConsumerCoordination()
-    c.memory.limit_bytes = LIMIT
+    c.memory.members.limit_bytes = LIMIT
     for number in range(3):
         c.enter(f"m{number}", LONG)
-    c.memory.limit_bytes = 10
+    c.memory.members.limit_bytes = 10
 
     answer = c.enter("m0", LONG[1:])
 
@@ -89,7 +89,7 @@ def test_a_member_that_needs_no_more_than_before_is_not_refused() -> None:
 
 def test_members_of_both_protocols_share_the_budget() -> None:
     c = ConsumerCoordination()
-    c.memory.limit_bytes = LIMIT
+    c.memory.members.limit_bytes = LIMIT
     c.join(group_id="classic", protocols=[("range", bytes(900_000))], version=3)
 
     c.enter("m0", LONG)
@@ -102,11 +102,11 @@ def test_patterns_count_with_the_topics_that_they_match() -> None:
     for number in range(100):
         c.create(f"{'t' * 200}{number}", 1)
     c.enter("a", [], regex="t.*")
-    before = c.memory.used_bytes
+    before = c.memory.members.used_bytes
 
     c.executor.do()
 
-    assert c.memory.used_bytes - before > 100 * 200
+    assert c.memory.members.used_bytes - before > 100 * 200
 
 
 @pytest.mark.broker(offsets_topic_num_partitions="1")
@@ -118,7 +118,7 @@ async def test_a_client_is_told_to_try_later(request_type: type[Any]) -> None:
         await client.ask(coordinator_request("g"), 4)
         assert broker.parts is not None
         groups = broker.parts.groups
-        groups._memory.limit_bytes = 100_000
+        groups._memory.members.limit_bytes = 100_000
         facts: dict[str, Any] = {"group_id": "g", "member_epoch": 0}
         if request_type is ConsumerGroupHeartbeatRequest:
             facts |= {"rebalance_timeout_ms": 60_000, "topic_partitions": []}

@@ -2,10 +2,11 @@
 Batches made by the broker: of coordinators, markers, compaction, and in tests.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
 from struct import Struct
 from typing import Final, TypedDict, Unpack
 
@@ -58,7 +59,10 @@ def build_batch(
     """
     A batch of *records*, numbered from *base_offset* on.
     """
-    numbered = (Record(offset, *record) for offset, record in zip(count(base_offset), records))
+    numbered = [
+        Record(offset, timestamp, key, value, headers)
+        for offset, (timestamp, key, value, headers) in enumerate(records, base_offset)
+    ]
     return build_batch_with_offsets(numbered, base_offset=base_offset, **options)
 
 

@@ -2,6 +2,8 @@
 The order in which an assignor sees the members of a group.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable

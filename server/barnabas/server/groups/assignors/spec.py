@@ -2,6 +2,8 @@
 What an assignor of partitions is told of a group, and what it answers.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

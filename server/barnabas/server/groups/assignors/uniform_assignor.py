@@ -3,6 +3,8 @@
 it (Kafka's ``UniformAssignor``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -26,13 +26,13 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
+from barnabas.server.coordinator_runtime.memory import Held
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error, sync_error
 from barnabas.server.groups.classic.ballot import Ballot
 from barnabas.server.groups.classic.member import JoinReply, Member, Protocols, SyncReply
 from barnabas.server.groups.classic.state import TRANSITIONS, GroupState
 from barnabas.server.groups.classic.subscriptions import CONSUMER, subscribed_topics
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.member_memory import Held
 
 S = GroupState
 

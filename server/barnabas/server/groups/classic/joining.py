@@ -18,10 +18,11 @@ from typing import Final
 from uuid import uuid4
 
 from barnabas.protocol.codec.schema import replace
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import CoordinatorNotAvailable, ErrorCode, KafkaError
 from barnabas.protocol.messages.join_group import JoinGroupRequest
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import GroupOptions
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error
 from barnabas.server.groups.caller import Caller
@@ -30,7 +31,6 @@ from barnabas.server.groups.classic.member import JoinReply, Member, MemberProto
 from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.persistence import (
     empty_group_record,
     group_record,
@@ -132,7 +132,7 @@ class Joining:
     """
 
     def __init__(
-        self, groups: Groups, rebalance: Rebalance, options: GroupOptions, memory: MemberMemory
+        self, groups: Groups, rebalance: Rebalance, options: GroupOptions, memory: MemoryBudget
     ) -> None:
         self._groups = groups
         self._rebalance = rebalance
@@ -183,7 +183,10 @@ class Joining:
         """
         group_id = join.request.group_id
         size = MEMBER_BYTES + getsizeof(group_id)
-        if not self._memory.has_room(size + join.held_bytes):
+        try:
+            self._memory.check_room(size + join.held_bytes)
+            self._groups.check_room(group_id)
+        except CoordinatorNotAvailable:
             join.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE, NO_MEMBER_ID)
             return NOTHING
         before = self._groups.get(group_id)

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.groups.member_memory import Held
+from barnabas.server.coordinator_runtime.memory import Held
 
 NO_ASSIGNMENT: Final = b""
 

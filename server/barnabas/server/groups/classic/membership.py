@@ -18,6 +18,7 @@ from barnabas.protocol.messages.leave_group import (
     MemberResponse,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.answers import NO_MEMBER_ID, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
@@ -25,7 +26,6 @@ from barnabas.server.groups.classic.member import NO_ASSIGNMENT, SyncReply
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.persistence import group_record
 from barnabas.server.groups.records import GroupResult
 from barnabas.server.scheduling.turns import Steps, map_in_steps
@@ -39,7 +39,7 @@ class Membership:
     Handles SyncGroup, Heartbeat and LeaveGroup for the groups of one partition.
     """
 
-    def __init__(self, groups: Groups, rebalance: Rebalance, memory: MemberMemory) -> None:
+    def __init__(self, groups: Groups, rebalance: Rebalance, memory: MemoryBudget) -> None:
         self._groups = groups
         self._rebalance = rebalance
         self._memory = memory

@@ -2,6 +2,8 @@
 The assignors of consumer groups.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import Final

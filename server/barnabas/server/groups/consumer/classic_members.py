@@ -11,6 +11,8 @@ once, its generation is its member epoch, and SyncGroup gives it what the broker
 Follows Kafka's ``classicGroupJoinToConsumerGroup`` and its neighbours.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging

@@ -2,6 +2,8 @@
 A consumer group as ConsumerGroupDescribe shows it.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

@@ -2,6 +2,8 @@
 The removal of members from consumer groups, on their own wish or not.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
@@ -72,7 +74,7 @@ class Fencing:
             subscriptions.remove(member)
         left = Counter(member.topic_regex for member in members if member.topic_regex)
         for regex in left:
-            if not subscriptions.regexes[regex]:
+            if regex not in subscriptions.regexes:
                 records.append(regex_tombstone(group.group_id, regex))
                 subscriptions.resolved.pop(regex, None)
         epoch = group.group_epoch + 1

@@ -2,9 +2,10 @@
 A consumer group: the sum of its records (KIP-848).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
@@ -36,6 +37,7 @@ from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.modern.group import OFFSETS_OF_MEMBERS_SINCE, ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex, Subscriptions
+from barnabas.server.groups.modern.tally import Tally, count, discount
 
 
 class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
@@ -69,8 +71,8 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         self.static_members: dict[str, str] = {}
         self.subscriptions = Subscriptions()
         self.owners: dict[UUID, dict[int, str]] = {}
-        self.assignor_votes: Counter[str] = Counter()
-        self.classic_protocols: Counter[str] = Counter()  # offered by how many members
+        self.assignor_votes: Tally = {}
+        self.classic_protocols: Tally = {}  # offered by how many members
         self.has_partition_metadata = False
 
     # State
@@ -167,8 +169,8 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
             return False
         if self.is_empty:
             return True
-        count = self.classic_member_count
-        return any(self.classic_protocols[name] == count for name in protocols)
+        members = self.classic_member_count
+        return any(self.classic_protocols.get(name, 0) == members for name in protocols)
 
     # Validation of requests
 
@@ -323,9 +325,10 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         self._keep(member.member_id, member)
         self.subscriptions.add(member)
         if member.server_assignor is not None:
-            self.assignor_votes[member.server_assignor] += 1
+            count(self.assignor_votes, member.server_assignor)
         if member.classic is not None:
-            self.classic_protocols.update(name for name, _ in member.classic.protocols)
+            for name, _ in member.classic.protocols:
+                count(self.classic_protocols, name)
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         for assigned in (member.assigned, member.pending_revocation):
@@ -346,10 +349,10 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
     def _uncount(self, member: ConsumerGroupMember) -> None:
         self.subscriptions.remove(member)
         if member.server_assignor is not None:
-            _subtract(self.assignor_votes, member.server_assignor)
+            discount(self.assignor_votes, member.server_assignor)
         if member.classic is not None:
             for name, _ in member.classic.protocols:
-                _subtract(self.classic_protocols, name)
+                discount(self.classic_protocols, name)
         self._disown(member.member_id, member.assigned)
         self._disown(member.member_id, member.pending_revocation)
 
@@ -428,9 +431,3 @@ def most_voted(names: Iterable[str], votes: Mapping[str, int]) -> str | None:
     """
     most = max(votes.values(), default=0)
     return next((name for name in names if votes[name] == most), None) if most else None
-
-
-def _subtract(counts: Counter[str], name: str) -> None:
-    counts[name] -= 1
-    if counts[name] <= 0:
-        del counts[name]

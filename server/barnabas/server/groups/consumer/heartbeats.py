@@ -8,6 +8,8 @@ A heartbeat is one pass through the group, and writes what has changed on the wa
 Follows Kafka's ``GroupMetadataManager.consumerGroupHeartbeat``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging

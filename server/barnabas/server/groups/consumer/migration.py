@@ -7,6 +7,8 @@ a classic member. ``group.consumer.migration.policy`` says which of the two may 
 offsets stay as they are.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging

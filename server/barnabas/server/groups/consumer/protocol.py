@@ -9,6 +9,8 @@ The consumer protocol of the groups of one partition, put together (KIP-848).
                      +--> Sessions      the timeouts of members
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from barnabas.server.config import BrokerConfig

@@ -7,6 +7,8 @@ its own heartbeats (Kafka's ``updateSubscriptionMetadata``, ``maybeUpdateTargetA
 ``maybeReconcile``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
@@ -29,6 +31,7 @@ from barnabas.server.groups.consumer.records import (
 )
 from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.modern.sessions import ConfigOf
+from barnabas.server.groups.modern.tally import count, discount
 from barnabas.server.groups.modern.target import Assignor, Change, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import Record
@@ -84,7 +87,7 @@ class Rebalancing:
             subscriptions = subscriptions.copy()
             subscriptions.remove(before)
             subscriptions.add(after)
-            if before.topic_regex and not subscriptions.regexes[before.topic_regex]:
+            if before.topic_regex and before.topic_regex not in subscriptions.regexes:
                 subscriptions.resolved.pop(before.topic_regex, None)
         static = group.static_member(after.instance_id)
         # Kafka counts the kinds of subscriptions where it looks at their topics only.
@@ -197,10 +200,14 @@ class Rebalancing:
         return after
 
     def _assignor_of(self, group: ConsumerGroup, change: Change[ConsumerGroupMember]) -> Assignor:
-        votes = group.assignor_votes.copy()
-        for member, vote in ((change.before, -1), (change.member, 1)):
-            if member.server_assignor is not None:
-                votes[member.server_assignor] += vote
-        name = most_voted(HashOrder(string_hash, keys=votes), votes)
+        votes = group.assignor_votes
+        before, after = change.before.server_assignor, change.member.server_assignor
+        if before != after:
+            votes = votes.copy()
+            if before is not None:
+                discount(votes, before)
+            if after is not None:
+                count(votes, after)
+        name = most_voted(HashOrder(string_hash, keys=votes), votes) if votes else None
         # The log of a broker with assignors of its own may have votes for those.
         return ASSIGNORS.get(name or "", ASSIGNORS[self._default_assignor])

@@ -16,6 +16,8 @@ A partition moves only after its member has shown, by a heartbeat that lists wha
 gave the partition up.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence

@@ -2,6 +2,8 @@
 The records of consumer groups, as Kafka's ``GroupCoordinatorRecordHelpers`` makes them.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence

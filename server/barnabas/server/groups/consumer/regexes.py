@@ -9,6 +9,8 @@ requests; its result is written as records, and begins a new group epoch if it d
 Follows Kafka's ``maybeUpdateRegularExpressions`` and ``TopicRegexResolver``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
@@ -29,6 +31,7 @@ from barnabas.server.groups.consumer.records import (
 )
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex
+from barnabas.server.groups.modern.tally import count, discount
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
@@ -99,9 +102,9 @@ class Regexes:
         is_unknown = False
         if before.topic_regex != after.topic_regex:
             update = RegexUpdate.UPDATED
-            if before.topic_regex and counts[before.topic_regex] == 1:
+            if before.topic_regex and counts.get(before.topic_regex) == 1:
                 records.append(regex_tombstone(group.group_id, before.topic_regex))
-            if after.topic_regex and not counts[after.topic_regex]:
+            if after.topic_regex and after.topic_regex not in counts:
                 compiled(after.topic_regex)
                 is_unknown = True
             elif not after.topic_regex or after.topic_regex in group.subscriptions.resolved:
@@ -129,9 +132,9 @@ class Regexes:
         if last is not None and now_ms <= last.timestamp_ms + LEAST_REFRESH_INTERVAL_MS:
             return
         counts = group.subscriptions.regexes.copy()
-        counts[before.topic_regex] -= 1
-        counts[after.topic_regex] += 1
-        regexes = sorted(regex for regex, count in counts.items() if regex and count > 0)
+        discount(counts, before.topic_regex)
+        count(counts, after.topic_regex)
+        regexes = sorted(filter(None, counts))
         is_due = (
             is_unknown
             or len(regexes) != len(group.subscriptions.resolved)
@@ -173,7 +176,7 @@ class Regexes:
         resolved = {
             regex: ResolvedRegex(frozenset(topics), version, now_ms)
             for regex, topics in matches.items()
-            if group.subscriptions.regexes[regex]
+            if regex in group.subscriptions.regexes
         }
         return self._resolved(group, resolved)
 

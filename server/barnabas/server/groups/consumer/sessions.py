@@ -13,6 +13,8 @@ sync         with the JoinGroup of a classic member       with its SyncGroup
 A member that runs into one is fenced: it is removed, and joins again if it is alive.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -7,6 +7,8 @@ What groups of the later protocols have in common: epochs, members and their tar
     group_epoch += 1            -->   assignment_epoch follows   -->   each member_epoch follows
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

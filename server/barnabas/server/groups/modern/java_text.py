@@ -2,6 +2,8 @@
 Text as Java sees it.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import Final

@@ -4,10 +4,12 @@ Records of groups of the protocols that came after the classic one.
 A key or value is its message, after its type or its version. All values are of version 0.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 from struct import Struct
 from typing import Any, Final
 
@@ -25,9 +27,10 @@ The start of every key and value: the version, and in a key the type of the reco
 WRITTEN_VERSION: Final = 0
 
 
-class Role(Enum):
+class Role(StrEnum):
     """
-    The content of a record, common to all protocols.
+    The content of a record, common to all protocols. As strings they are found in a dictionary
+    without a call of Python's ``Enum.__hash__``, which is written in Python.
     """
 
     EPOCH = "epoch"  # the group exists; its epoch

@@ -12,6 +12,8 @@ rebalance  when the member has to give            when it has given it up
 A member that runs into one is fenced: it is removed, and joins again if it is alive.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging

@@ -2,6 +2,8 @@
 The topics that the members of a group subscribe to, by name and by regular expression.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections import Counter
@@ -9,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.groups.modern.tally import Tally, count, discount
 
 
 class ResolvedRegex(NamedTuple):
@@ -58,8 +61,8 @@ class Subscriptions:
         members: Iterable[SubscribingMember] = (),
         resolved: Mapping[str, ResolvedRegex] | None = None,
     ) -> None:
-        self.names: Counter[str] = Counter()
-        self.regexes: Counter[str] = Counter()
+        self.names: Tally = {}
+        self.regexes: Tally = {}
         self.resolved: dict[str, ResolvedRegex] = dict(resolved or {})
         for member in members:
             self.add(member)
@@ -78,18 +81,18 @@ class Subscriptions:
         Count the subscriptions of a member.
         """
         for name in member.topic_names:
-            self.names[name] += 1
+            count(self.names, name)
         if member.topic_regex:
-            self.regexes[member.topic_regex] += 1
+            count(self.regexes, member.topic_regex)
 
     def remove(self, member: SubscribingMember) -> None:
         """
         Count the subscriptions of a member no longer.
         """
         for name in member.topic_names:
-            _count_down(self.names, name)
+            discount(self.names, name)
         if member.topic_regex:
-            _count_down(self.regexes, member.topic_regex)
+            discount(self.regexes, member.topic_regex)
 
     @property
     def topics(self) -> set[str]:
@@ -110,15 +113,8 @@ class Subscriptions:
         ``ConsumerGroup.subscriptionType``).
         """
         if not self.regexes:
-            return all(count == member_count for count in self.names.values())
+            return all(each == member_count for each in self.names.values())
         if next(iter(self.regexes.values())) != member_count or self.names:
             return False
         matches = Counter(name for each in self.resolved.values() for name in each.topics)
-        return all(count == 1 for count in matches.values())
-
-
-def _count_down(counts: Counter[str], name: str) -> None:
-    if counts[name] > 1:
-        counts[name] -= 1
-    else:
-        del counts[name]
+        return all(each == 1 for each in matches.values())

@@ -2,10 +2,12 @@
 The target assignment of a consumer group or a share group (Kafka's ``TargetAssignmentBuilder``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Generic, Protocol, TypeAlias, TypeVar
 from uuid import UUID
@@ -130,7 +132,7 @@ def new_target(
     names = sorted(change.subscriptions.topics)
     known = [topic for topic in map(topics.topics.get, names) if topic is not None]
     begun = perf_counter()
-    specs = dict(_specs(group, change, {topic.name: topic.id for topic in known}))
+    specs = _specs(group, change, {topic.name: topic.id for topic in known})
     subscriptions, count = change.before_it or (change.subscriptions, len(specs))
     is_homogeneous = subscriptions.are_homogeneous(count)
     spec = GroupSpec(
@@ -163,9 +165,7 @@ def new_target(
     return NewTarget(records, targets.get(member.member_id, {}))
 
 
-def _specs(
-    group: Group, change: Change[M], topic_ids: Mapping[str, UUID]
-) -> Iterator[tuple[str, MemberSpec]]:
+def _specs(group: Group, change: Change[M], topic_ids: Mapping[str, UUID]) -> dict[str, MemberSpec]:
     """
     The members as the assignor sees them, in Kafka's order.
     """
@@ -173,6 +173,7 @@ def _specs(
     replaced = None
     if static is not None and static.member_id != updated.member_id:
         replaced = static.member_id
+    specs: dict[str, MemberSpec] = {}
     subscribed: dict[tuple[frozenset[str], str], TopicIds] = {}
     for member_id in member_order(
         group.members, largest=group.largest_size, updated=updated.member_id, replaced=replaced
@@ -188,16 +189,14 @@ def _specs(
         else:
             names = _names(member, change.subscriptions)
             topics = subscribed[wanted] = TopicIds.of_names(names, topic_ids)
-        yield (
-            member_id,
-            MemberSpec(
-                topics,
-                group.targets.get(had, {}),
-                member.instance_id,
-                member.rack_id,
-                inherits=had != member_id,
-            ),
+        specs[member_id] = MemberSpec(
+            topics,
+            group.targets.get(had, {}),
+            member.instance_id,
+            member.rack_id,
+            inherits=had != member_id,
         )
+    return specs
 
 
 def _names(member: SubscribingMember, subscriptions: Subscriptions) -> Sequence[str]:

@@ -2,6 +2,8 @@
 The topics of the cluster, as coordinators of groups see them.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set

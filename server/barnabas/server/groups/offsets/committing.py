@@ -192,8 +192,12 @@ class Committing:
     def _create_without_records(self, group_id: str, records: Sized, now_ms: int) -> None:
         """
         Create the group also where all its offsets are refused, as in Kafka.
+
+        Raises:
+            CoordinatorNotAvailable: there is no memory for it.
         """
         if not records:
+            self._groups.check_room(group_id)
             self._groups.hold_offsets(group_id, now_ms)
 
     def _validate_in_transaction(

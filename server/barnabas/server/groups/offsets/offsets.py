@@ -16,14 +16,38 @@ Only records change them, so that they are the same after a restart (the replay 
 ``OffsetMetadataManager``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Final
 from uuid import UUID
 
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.groups.records import OffsetRecord
+
+OFFSET_BYTES: Final = 540
+"""
+The memory of an offset, without its metadata.
+"""
+TOPIC_BYTES: Final = 200
+"""
+The memory of a topic of which a group has offsets, without its name.
+"""
+PENDING_BYTES: Final = 190
+"""
+What an offset of an open transaction takes beside that.
+"""
+PRODUCER_BYTES: Final = 410
+"""
+The memory of a producer with offsets in an open transaction.
+"""
+
+
+NOBODY: Final[Set[int]] = frozenset()
 
 
 class CommittedOffset(NamedTuple):
@@ -45,10 +69,19 @@ class Offsets:
     Offsets by group, topic and partition; no group or topic is without offsets.
     """
 
-    __slots__ = ("_groups",)
+    __slots__ = ("_groups", "_held", "_offset_bytes")
 
-    def __init__(self) -> None:
+    def __init__(
+        self, memory: MemoryBudget, *, bytes_of_all: int = 0, offset_bytes: int = OFFSET_BYTES
+    ) -> None:
+        """
+        Args:
+            bytes_of_all: what these offsets take beside each offset and topic.
+            offset_bytes: what one of these offsets takes, without its metadata.
+        """
         self._groups: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
+        self._offset_bytes = offset_bytes
+        self._held = memory.hold(bytes_of_all)
 
     def __iter__(self) -> Iterator[tuple[str, str, int, CommittedOffset]]:
         for group_id, topics in self._groups.items():
@@ -75,7 +108,17 @@ class Offsets:
         return self._groups.get(group_id, {}).get(topic, {}).get(partition)
 
     def put(self, group_id: str, topic: str, partition: int, offset: CommittedOffset) -> None:
-        self._groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = offset
+        topics = self._groups.setdefault(group_id, {})
+        partitions = topics.get(topic)
+        if partitions is None:
+            partitions = topics[topic] = {}
+            self._held.grow(TOPIC_BYTES + len(topic))
+        before = partitions.get(partition)
+        partitions[partition] = offset
+        if before is None:
+            self._held.grow(self._offset_bytes + len(offset.metadata))
+        elif offset.metadata or before.metadata:
+            self._held.grow(len(offset.metadata) - len(before.metadata))
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         """
@@ -83,10 +126,13 @@ class Offsets:
         """
         topics = self._groups.get(group_id, {})
         partitions = topics.get(topic, {})
-        if partitions.pop(partition, None) is None:
+        offset = partitions.pop(partition, None)
+        if offset is None:
             return
+        self._held.grow(-self._offset_bytes - len(offset.metadata))
         if not partitions:
             del topics[topic]
+            self._held.grow(-TOPIC_BYTES - len(topic))
         if not topics:
             del self._groups[group_id]
 
@@ -103,14 +149,15 @@ class OffsetStore:
        the result does not depend on compaction.
     """
 
-    __slots__ = ("_open", "_pending", "committed")
+    __slots__ = ("_memory", "_open", "_pending", "committed")
 
-    def __init__(self) -> None:
-        self.committed = Offsets()
+    def __init__(self, memory: MemoryBudget) -> None:
+        self._memory = memory
+        self.committed = Offsets(memory)
         self._pending: dict[int, Offsets] = {}  # by producer id
         self._open: dict[str, dict[tuple[str, int], set[int]]] = {}  # by group
 
-    def pending_partitions(self, group_id: str) -> Mapping[tuple[str, int], set[int]]:
+    def pending_partitions(self, group_id: str) -> Mapping[tuple[str, int], Set[int]]:
         """
         The partitions with pending offsets, and the producers of these.
         """
@@ -135,6 +182,32 @@ class OffsetStore:
             partition,
         ) in self.pending_partitions(group_id)
 
+    def growth(self, records: Iterable[OffsetRecord], producer_id: int) -> int:
+        """
+        The memory that records of a producer's transaction, or of none (-1), take beyond what there
+        is, in bytes. An offset that moves takes no more, also once in a transaction.
+        """
+        more = 0
+        topics: set[tuple[str, str]] = set()
+        in_transaction = producer_id != NO_PRODUCER_ID
+        for group_id, topic, partition, value in records:
+            if value is None:
+                continue
+            known = self.committed.get(group_id, topic, partition)
+            producers = self.pending_partitions(group_id).get((topic, partition), NOBODY)
+            if known is not None and not (in_transaction and producers - {producer_id}):
+                more += max(0, len(value.metadata) - len(known.metadata))
+                continue
+            more += OFFSET_BYTES + len(value.metadata)
+            if (group_id, topic) not in topics:
+                topics.add((group_id, topic))
+                more += TOPIC_BYTES + len(topic)
+            if in_transaction:
+                more += PENDING_BYTES
+        if more and in_transaction and producer_id not in self._pending:
+            more += PRODUCER_BYTES
+        return more
+
     def apply(self, record: OffsetRecord, record_offset: int, producer_id: int) -> None:
         """
         Apply a record of a producer's transaction, or of none (-1).
@@ -157,7 +230,15 @@ class OffsetStore:
         if producer_id == NO_PRODUCER_ID:
             self.committed.put(group_id, topic, partition, offset)
             return
-        self._pending.setdefault(producer_id, Offsets()).put(group_id, topic, partition, offset)
+        pending = self._pending.get(producer_id)
+        if pending is None:
+            pending = Offsets(
+                self._memory,
+                bytes_of_all=PRODUCER_BYTES,
+                offset_bytes=OFFSET_BYTES + PENDING_BYTES,
+            )
+            self._pending[producer_id] = pending
+        pending.put(group_id, topic, partition, offset)
         opened = self._open.setdefault(group_id, {})
         opened.setdefault((topic, partition), set()).add(producer_id)
 
@@ -165,7 +246,7 @@ class OffsetStore:
         """
         Commit or drop the pending offsets of a producer: the marker of its transaction is written.
         """
-        for group_id, topic, partition, offset in self._pending.pop(producer_id, Offsets()):
+        for group_id, topic, partition, offset in self._pending.pop(producer_id, ()):
             producers = self._open[group_id][topic, partition]
             producers.discard(producer_id)
             if not producers:

@@ -2,6 +2,8 @@
 A share group: the sum of its records (KIP-932).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

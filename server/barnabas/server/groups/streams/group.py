@@ -2,6 +2,8 @@
 A streams group: the sum of its records (KIP-1071).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping

@@ -2,6 +2,8 @@
 The timeouts of members of streams groups.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import TypeAlias

@@ -26,10 +26,14 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.internal_topics.share_state_records import ShareSnapshotValue
 from barnabas.server.cluster.topic_names import SHARE_GROUP_STATE_TOPIC
 from barnabas.server.config.share import ShareCoordinatorOptions
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
 from barnabas.server.coordinator_runtime.shards import Shards
-from barnabas.server.share.coordinator.state import ShareCoordinatorState, StateToWrite
+from barnabas.server.share.coordinator.state import (
+    ShareCoordinatorState,
+    StateToWrite,
+)
 from barnabas.server.share.keys import SharePartitionKey
 
 if TYPE_CHECKING:
@@ -75,12 +79,18 @@ class ShareCoordinator:
         io: Executor,
         background: Background,
         topics: Topics,
+        memory: MemoryBudget,
     ) -> None:
+        """
+        Args:
+            memory: the budget of all states.
+        """
         self._options = options
         self._clock = clock
         self._background = background
         self._topics = topics
         self._io = io
+        self._memory = memory
         self._pruned: dict[int, int] = {}  # by shard, the offset up to which it was done
         self.shards: Shards[ShareShard] = Shards(
             SHARE_GROUP_STATE_TOPIC,
@@ -106,6 +116,7 @@ class ShareCoordinator:
                 updates_per_snapshot=(
                     options.share_coordinator_snapshot_update_records_per_snapshot
                 ),
+                memory=self._memory,
             ),
         )
 

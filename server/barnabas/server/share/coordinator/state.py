@@ -25,6 +25,7 @@ from barnabas.protocol.internal_topics.share_state_records import (
 )
 from barnabas.protocol.records.batch import RecordBatch
 from barnabas.protocol.structs import replace, struct
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult, EncodedRecord
 from barnabas.server.share.coordinator.batches import combine
 from barnabas.server.share.coordinator.records import ShareRecord, decode_record, encode_record
@@ -33,6 +34,16 @@ from barnabas.server.share.keys import SharePartitionKey
 logger = logging.getLogger(__name__)
 
 ShareResult: TypeAlias = CoordinatorResult[ShareRecord]
+
+STATE_BYTES: Final = 540
+"""
+The memory of the state of a share-partition, without its batches.
+"""
+BATCH_BYTES: Final = 150
+MOST_BATCHES: Final = 2000
+"""
+As many offsets are in flight, see ``group.share.partition.max.record.locks``.
+"""
 
 NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
@@ -77,20 +88,42 @@ class ShareCoordinatorState:
     The states of one shard.
     """
 
-    def __init__(self, exists: Callable[[UUID, int], bool], *, updates_per_snapshot: int) -> None:
+    def __init__(
+        self,
+        exists: Callable[[UUID, int], bool],
+        *,
+        updates_per_snapshot: int,
+        memory: MemoryBudget,
+    ) -> None:
         """
         Args:
             exists: whether a partition of a topic exists.
+            memory: the budget of all states of the broker.
         """
         self._exists = exists
         self._updates_per_snapshot = updates_per_snapshot
+        self._memory = memory
+        self._held = memory.hold(0)
         self.known: dict[SharePartitionKey, KnownState] = {}
         self._last_tombstone_offset = NO_OFFSET
 
-    def check_room(self, records: Sequence[object]) -> None:
+    def check_room(self, result: ShareResult) -> None:
         """
-        Do nothing: there is one state for each partition of a share group.
+        See whether there is memory for new states. Those that are known may always change, within
+        what the leader of a partition has to say of it.
+
+        Raises:
+            CoordinatorNotAvailable: there is none.
         """
+        more = 0
+        for key, value in result.records:
+            if value is not None:
+                batches = len(value.state_batches)
+                if key not in self.known:
+                    more += STATE_BYTES + len(key.group_id) + batches * BATCH_BYTES
+                elif batches > MOST_BATCHES:
+                    more += batches * BATCH_BYTES
+        self._memory.check_room(more)
 
     # Requests
 
@@ -291,6 +324,22 @@ class ShareCoordinatorState:
         Apply a record that is in the log.
         """
         key, value = record
+        before = self._bytes_of(key)
+        self._apply(key, value, record_offset)
+        self._held.grow(self._bytes_of(key) - before)
+
+    def _bytes_of(self, key: SharePartitionKey) -> int:
+        known = self.known.get(key)
+        if known is None:
+            return 0
+        return STATE_BYTES + len(key.group_id) + len(known.value.state_batches) * BATCH_BYTES
+
+    def _apply(
+        self,
+        key: SharePartitionKey,
+        value: ShareSnapshotValue | ShareUpdateValue | None,
+        record_offset: int,
+    ) -> None:
         if value is None:
             self.known.pop(key, None)
             self._last_tombstone_offset = record_offset

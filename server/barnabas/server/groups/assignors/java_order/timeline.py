@@ -2,6 +2,8 @@
 The order of the keys of Kafka's ``TimelineHashMap``, in which a coordinator keeps members.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable

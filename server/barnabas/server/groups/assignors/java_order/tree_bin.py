@@ -6,6 +6,8 @@ too. The list is what an iterator follows, and the tree changes it: the root com
 key comes after the node that it hangs from.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,0 +1,281 @@
+"""
+The memory that groups and their offsets take is bounded, over all groups of a broker.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
+from barnabas.protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.records.batch import NO_PRODUCER_ID
+from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
+from barnabas.server.groups.offsets.offsets import OffsetStore
+from barnabas.server.groups.records import OffsetRecord, encode_record
+from tests.support.consumer_groups import ConsumerCoordination
+from tests.support.coordination import Coordination
+from tests.support.group_requests import coordinator_request
+from tests.support.limits import stated
+from tests.support.server import running
+
+NOT_NOW = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def offset(value: int | None, group_id: str, partition: int, metadata: str = "") -> OffsetRecord:
+    if value is None:
+        return OffsetRecord(group_id, "t", partition, None)
+    committed = OffsetCommitValue(
+        offset=value,
+        leader_epoch=5,
+        metadata=metadata,
+        commit_timestamp=2**41,
+        expire_timestamp=-1,
+        topic_id=uuid4(),
+    )
+    return OffsetRecord(group_id, "t", partition, committed)
+
+
+def committed(c: Coordination, group_id: str) -> dict[int, int]:
+    partitions = c.state.offsets.committed.of_group(group_id).get("t", {})
+    return {partition: known.offset for partition, known in partitions.items()}
+
+
+def filled(c: Coordination) -> list[str]:
+    """
+    Commit for one group after the other, until there is no room; return those that have offsets.
+    """
+    c.memory.kept.limit_bytes = 100_000
+    group_ids = [f"g{number}" for number in range(100)]
+    for group_id in group_ids:
+        c.commit_offsets({("t", 0): 1}, group_id=group_id)
+    return [group_id for group_id in group_ids if committed(c, group_id)]
+
+
+def test_the_limit_is_that_of_the_page() -> None:
+    assert stated("groups-and-offsets") == BrokerConfig().barnabas_max_coordinator_bytes
+    assert stated("groups-and-offsets") == Coordination().memory.kept.limit_bytes
+
+
+def test_offsets_for_which_there_is_no_room_are_refused() -> None:
+    """
+    And no group is made for them.
+    """
+    c = Coordination()
+
+    taken = filled(c)
+
+    assert 20 < len(taken) < 100
+    assert 80_000 < c.memory.kept.used_bytes <= 100_000
+    assert len(taken) == len(c.state.groups)
+
+
+def test_known_offsets_move_while_the_memory_is_used_up() -> None:
+    c = Coordination()
+    taken = filled(c)
+
+    for group_id in taken:
+        c.commit_offsets({("t", 0): 2, ("t", 1): 2}, group_id=group_id)
+        c.commit_offsets({("t", 0): 3}, group_id=group_id)
+
+    # The first commit of each was refused as a whole: there was no room for partition 1.
+    assert [{0: 3}] * len(taken) == [committed(c, group_id) for group_id in taken]
+
+
+def test_a_group_whose_offsets_are_all_refused_is_not_made_without_room() -> None:
+    c = Coordination()
+    filled(c)
+
+    with pytest.raises(Exception, match="Groups and committed offsets have taken"):
+        c.commit_offsets({("t", 0): 1}, group_id="other", metadata="m" * 5000)
+
+    assert c.state.groups.get("other") is None
+
+
+def test_a_member_of_a_new_group_does_not_join_without_room() -> None:
+    """
+    One of a known group does.
+    """
+    c = Coordination()
+    taken = filled(c)
+    c.memory.kept.limit_bytes = c.memory.kept.used_bytes
+
+    assert NOT_NOW == c.join(group_id="other", version=3).now.error_code
+    assert c.state.groups.get("other") is None
+    assert c.join(group_id=taken[0], version=3).is_parked
+
+
+def test_a_group_of_a_later_protocol_is_not_made_without_room() -> None:
+    c = ConsumerCoordination()
+    c.create("t", 1)
+    taken = filled(c)
+    c.memory.kept.limit_bytes = c.memory.kept.used_bytes
+
+    c.enter("m", ["t"], group_id="other")
+    c.enter("m", ["t"], group_id=taken[0])
+
+    assert c.state.groups.get("other") is None
+    assert ["m"] == [*c.state.groups.expect_consumer(taken[0]).members]
+
+
+def test_the_memory_is_there_again_when_offsets_expire() -> None:
+    c = Coordination()
+    taken = filled(c)
+
+    c.advance(8 * 24 * 3600 * 1000)
+    c.write_all(c.state.deleting.expire(c.now_ms))
+
+    assert (0, 0) == (len(c.state.groups), c.memory.kept.used_bytes)
+    assert taken == filled(c)
+
+
+def test_what_the_log_has_counts_but_is_never_refused() -> None:
+    c = Coordination()
+    taken = filled(c)
+    used_bytes = c.memory.kept.used_bytes
+    c.memory.kept.limit_bytes = 1
+
+    c.restart()
+    gc.collect()
+
+    assert [{0: 1}] * len(taken) == [committed(c, group_id) for group_id in taken]
+    assert used_bytes == c.memory.kept.used_bytes
+
+
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["write", "write", "write", "delete", "commit", "abort"]),
+        st.sampled_from([NO_PRODUCER_ID, 7, 8]),
+        st.sampled_from(["a", "b"]),
+        st.integers(0, 2),
+        st.sampled_from(["", "some text"]),
+    ),
+    max_size=40,
+)
+
+
+@given(EVENTS)
+def test_nothing_is_held_for_offsets_that_are_gone(
+    events: list[tuple[str, int, str, int, str]],
+) -> None:
+    """
+    Whatever became of them; and ``growth`` foretells what a record that finds nothing takes.
+    """
+    memory = MemoryBudget("Offsets", 2**30)
+    store = OffsetStore(memory)
+    for at, (what, producer_id, group_id, partition, metadata) in enumerate(events):
+        if what in {"commit", "abort"}:
+            store.end_transaction(producer_id, committed=what == "commit")
+            continue
+        if what == "delete":
+            store.apply(offset(None, group_id, partition), at, NO_PRODUCER_ID)
+            continue
+        made = offset(at, group_id, partition, metadata)
+        is_new = not store.is_known(group_id, "t", partition)
+        before, growth = memory.used_bytes, store.growth([made], producer_id)
+        store.apply(made, at, producer_id)
+        if is_new:
+            assert memory.used_bytes - before <= growth
+    for producer_id in (7, 8):
+        store.end_transaction(producer_id, committed=True)
+    for group_id in ("a", "b"):
+        for partition in range(3):
+            store.apply(offset(None, group_id, partition), 10**6, NO_PRODUCER_ID)
+
+    assert not store.committed
+    assert 0 == memory.used_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "producer_of"),
+    [
+        ("one group", lambda n: ("g", n), lambda n: NO_PRODUCER_ID),
+        ("own groups", lambda n: (f"group{n}", 0), lambda n: NO_PRODUCER_ID),
+        ("one transaction", lambda n: ("g", n), lambda n: 7),
+        ("transactions", lambda n: ("g", n), lambda n: n),
+    ],
+)
+def test_what_counts_is_what_is_taken(
+    name: str, where: Callable[[int], tuple[str, int]], producer_of: Callable[[int], int]
+) -> None:
+    """
+    Within a fifth of it.
+    """
+    count = 3000
+    c = Coordination()
+    encoded = [encode_record(offset(2**33 + n, *where(n), metadata="m" * 50)) for n in range(count)]
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number, (key, value) in enumerate(encoded):
+            c.state.replay_record(key, value, 1000 + number, producer_of(number))
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+    assert taken * 0.8 < c.memory.kept.used_bytes < taken * 1.2, taken / count
+
+
+async def test_clients_are_told_to_try_later() -> None:
+    """
+    Those that commit, and those that alter the offsets of a share group, which makes it.
+    """
+    async with (
+        running(
+            offsets_topic_num_partitions="1", barnabas_max_coordinator_bytes="100000"
+        ) as broker,
+        await broker.client() as client,
+    ):
+        await broker.create("t")
+        await client.ask(coordinator_request("g"), 4)
+
+        async def commit(group_id: str) -> ErrorCode:
+            partition = OffsetCommitRequestPartition(
+                partition_index=0, committed_offset=1, committed_metadata=""
+            )
+            topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
+            request = OffsetCommitRequest(
+                group_id=group_id,
+                generation_id_or_member_epoch=-1,
+                member_id="",
+                topics=[topic],
+            )
+            answer = await client.ask(request, 9)
+            return ErrorCode(answer.topics[0].partitions[0].error_code)
+
+        codes = [await commit(f"g{number}") for number in range(100)]
+        asked = AlterShareGroupOffsetsRequest(
+            group_id="share",
+            topics=[
+                AlterShareGroupOffsetsRequestTopic(
+                    topic_name="t",
+                    partitions=[
+                        AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
+                    ],
+                )
+            ],
+        )
+        altered = await client.ask(asked, 0)
+
+        assert {ErrorCode.NONE, NOT_NOW} == {*codes}
+        assert NOT_NOW == altered.error_code
+        assert ErrorCode.NONE == await commit("g0")

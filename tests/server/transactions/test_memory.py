@@ -1,0 +1,143 @@
+"""
+The memory that transactional ids take is bounded, over all partitions of ``__transaction_state``.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import pytest
+
+from barnabas.protocol.errors import CoordinatorNotAvailable, ErrorCode
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinator_runtime.memory import MemoryBudget
+from barnabas.server.coordinator_runtime.result import CoordinatorResult
+from barnabas.server.transactions.records import encode_key, encode_value
+from barnabas.server.transactions.shard import TransactionalIds, TransactionRecord
+from barnabas.server.transactions.state import TransactionState
+from barnabas.server.transactions.transaction import Transaction
+from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.limits import stated
+from tests.support.server import running
+from tests.support.transactional_client import SECOND, Client, prepare
+
+S = TransactionState
+
+
+def of(state: TransactionState, partitions: int = 0) -> Transaction:
+    return Transaction(
+        producer_id=2**33,
+        producer_epoch=5,
+        timeout_ms=60_000,
+        state=state,
+        partitions=frozenset(TopicPartition(f"topic{n % 7}", n) for n in range(partitions)),
+        start_ms=2**41,
+        updated_ms=2**41,
+    )
+
+
+def record(transactional_id: str, transaction: Transaction | None) -> TransactionRecord:
+    return TransactionRecord(transactional_id, transaction, 1)
+
+
+class Ids:
+    """
+    Transactional ids that are written if there is room.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.memory = MemoryBudget("Transactional ids", limit_bytes)
+        self.state = TransactionalIds(self.memory)
+
+    def write(self, transactional_id: str, transaction: Transaction | None) -> None:
+        made = record(transactional_id, transaction)
+        self.state.check_room(CoordinatorResult(records=[made]))
+        self.state.apply(made, 0, -1)
+
+    def fill(self) -> list[str]:
+        for number in range(100):
+            try:
+                self.write(f"id{number}", of(S.EMPTY))
+            except CoordinatorNotAvailable:
+                break
+        return [*self.state.transactions]
+
+
+def test_the_limit_is_that_of_the_page() -> None:
+    assert stated("transactional-ids") == BrokerConfig().barnabas_max_coordinator_bytes
+
+
+def test_ids_for_which_there_is_no_room_are_refused() -> None:
+    """
+    Known ids begin and end transactions; partitions need room of their own.
+    """
+    ids = Ids(20_000)
+    taken = ids.fill()
+    assert 20 < len(taken) < 100
+
+    ids.write("id0", of(S.ONGOING))
+    with pytest.raises(CoordinatorNotAvailable, match="Transactional ids have taken the"):
+        ids.write("id0", of(S.ONGOING, 5))
+    ids.write("id1", None)
+    ids.write("id0", of(S.ONGOING, 3))
+    ids.write("id0", of(S.PREPARE_COMMIT, 3))
+    ids.write("id0", of(S.COMPLETE_COMMIT))
+
+    assert len(taken) - 1 == len(ids.state.transactions)
+    ids.write("id1", of(S.EMPTY))
+
+
+def test_nothing_is_held_for_ids_that_are_gone() -> None:
+    ids = Ids(20_000)
+    for transactional_id in ids.fill():
+        ids.write(transactional_id, None)
+
+    assert 0 == ids.memory.used_bytes
+
+
+@pytest.mark.parametrize("partitions", [0, 1, 10, 100])
+def test_what_counts_is_what_is_taken(partitions: int) -> None:
+    """
+    Within a fifth of it.
+    """
+    ids = Ids(2**30)
+    value = encode_value(of(S.ONGOING, partitions), 1)
+    keys = [encode_key(f"application-{number:08d}") for number in range(500)]
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for key in keys:
+            ids.state.replay_record(key, value, 0)
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+    assert taken * 0.8 < ids.memory.used_bytes < taken * 1.2, taken / len(keys)
+
+
+async def test_producers_are_told_to_try_later() -> None:
+    """
+    Those with new ids; the id that is there gets its next producer.
+    """
+    options = {"transaction_state_log_num_partitions": "1", "offsets_topic_num_partitions": "1"}
+    async with (
+        running(MemoryFiles(), barnabas_max_coordinator_bytes="20000", **options) as broker,
+        await broker.client() as wire,
+    ):
+        await prepare(broker, 1)
+
+        async def init(transactional_id: str) -> ErrorCode:
+            request = InitProducerIdRequest(
+                transactional_id=transactional_id, transaction_timeout_ms=60_000
+            )
+            return ErrorCode((await wire.ask(request, 5)).error_code)
+
+        await Client(wire, SECOND).init()
+        codes = [await init(f"id{number}") for number in range(50)]
+
+        assert {ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE} == {*codes}
+        assert ErrorCode.NONE == await init("id0")

@@ -293,9 +293,13 @@ class _Join:
     async def _join(self, session: Session) -> Any:
         known = self.member.known(session)
         if not (self.keeps_id and known.member_id):
-            # A consumer group takes any id, and ``range`` goes by it; a classic group takes its own
-            # ids only, which begin with that of the client, too.
-            known.member_id = f"{CLIENT_ID}-{self.member.name}" if self.instance is None else ""
+            if self.instance is not None:
+                known.member_id = ""
+            elif known.member_id not in session.side.aliases:
+                # A consumer group takes any id, and ``range`` goes by it; a classic group takes its
+                # own ids only, which begin with that of the client, too. Two of these in a group
+                # would have no order that is the same on both sides.
+                known.member_id = self._chosen_id
         answer = await session.ask(self._request(session, known), self.version)
         if not isinstance(answer, str) and answer.error_code == UNKNOWN_MEMBER_ID:
             known.member_id = ""
@@ -312,10 +316,17 @@ class _Join:
                 await self._lead(session, known, answer)
         return Answer(answer, self.version)
 
+    @property
+    def _chosen_id(self) -> str:
+        """
+        The id that the member has in a group that takes any.
+        """
+        return f"{CLIENT_ID}-{self.member.name}"
+
     def _rename(self, session: Session, known: Membership, member_id: str) -> None:
         known.member_id = member_id
         # An id that comes back keeps its alias: two members with one would have no order.
-        if member_id not in session.side.aliases:
+        if member_id != self._chosen_id and member_id not in session.side.aliases:
             known.ids += 1
             session.side.aliases[member_id] = f"id {known.ids} of {self.member.name}"
 

@@ -19,9 +19,12 @@ from tests.interop.differential.dumps import compare_dumps
 from tests.interop.differential.kinds import COORDINATED_KINDS, KINDS, write
 from tests.interop.differential.known import CHANCE, KNOWN, LEFT_OUT, MOST_BY_CHANCE
 from tests.interop.differential.sides import COORDINATED, UNCOORDINATED
-from tests.interop.differential.trial import Trial
+from tests.interop.differential.trial import Findings, Trial
 
 ORDINARY = 5 * len(KINDS)
+GROUP_KINDS = frozenset({"consumer-groups", "migrations", "share-groups", "streams-groups"})
+MOST_OF_THE_CROWD = 0.05
+"""The share of workloads that may differ beside others and not alone."""
 TABLE = Path(__file__).parents[3] / "docs" / "differences.md"
 
 
@@ -51,19 +54,41 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return trial
 
 
-def test_both_brokers_do_the_same(trial: Trial) -> None:
+def test_both_brokers_do_the_same(trial: Trial, tmp_path: Path) -> None:
     """
     Every field of every answer, and every file after a clean stop and after a kill.
+
+    Groups are not alone in a cluster: what other workloads create meanwhile has their patterns
+    matched again, and how long these take decides which timers end. So one that differs is played
+    again by itself, and only a few may do better then.
     """
-    failed = [found for found in trial.findings if found.failed]
+    differing = [found for found in trial.findings if found.failed]
+    failed = [found for found in differing if not _is_of_the_crowd(trial, found, tmp_path)]
     known = Counter(name for found in trial.findings for name in found.known)
-    for found in failed:
+    for found in differing:
         print(found.report(trial.started_ms), end="\n\n")
+    crowd = len(differing) - len(failed)
+    print(f"{crowd} workloads differ beside others only")
     print(f"{len(trial.findings)} workloads; known differences: {dict(known)}")
     kinds = Counter(found.workload.kind for found in failed)
     assert not failed, f"{len(failed)} workloads differ: {dict(kinds)}"
     by_chance = sum(known[name] for name in CHANCE)
     assert by_chance <= max(2, MOST_BY_CHANCE * len(trial.findings)), known
+    assert crowd <= max(2, MOST_OF_THE_CROWD * len(trial.findings))
+
+
+def _is_of_the_crowd(trial: Trial, found: Findings, directory: Path) -> bool:
+    """
+    Whether the workload of a group differs beside others only.
+    """
+    workload = found.workload
+    if workload.kind not in GROUP_KINDS or len(trial.findings) == 1:
+        return False
+    started_ms = round(time.time() * 1000)
+    again = write(workload.seed, started_ms)
+    alone = Trial(directory / f"alone-{workload.seed}", [again], started_ms, trial.settings)
+    asyncio.run(alone.run())
+    return not alone.findings[0].failed
 
 
 def test_the_dump_tools_print_the_same(trial: Trial, tmp_path: Path) -> None:

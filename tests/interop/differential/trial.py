@@ -80,6 +80,7 @@ class Trial:
         started_ms: int,
         settings: Mapping[str, str],
     ) -> None:
+        self.settings = settings
         self.pair = Pair(directory, settings)
         self.started_ms = started_ms
         self.findings = [Findings(workload) for workload in workloads]

@@ -226,6 +226,7 @@ LEFT_OUT: Final = frozenset(
         "producers",
         "session-partitions",
         "share-state-ahead",
+        "stale-timer",
         "stored-variables",
         "unreadable-member",
         "lz4-low-levels",

@@ -13,8 +13,10 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
+from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.codec.schema import ZERO_UUID, replace
 from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.protocol.messages.alter_user_scram_credentials import (
@@ -34,6 +36,7 @@ from barnabas.protocol.messages.create_topics import (
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -59,6 +62,7 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
     TaskIds,
     Topology,
 )
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.records.batch import batches, build_batch, seal_batch
 from barnabas.protocol.records.record import Record, SimpleRecord, encode_records
 from barnabas.server.requests.context import MOST_ENTRIES
@@ -454,6 +458,57 @@ def test_lost_answer(pair: Pair) -> None:
     assert [("0", [0])] == [(each.subtopology_id, each.partitions) for each in barnabas or ()]
 
 
+def test_stale_timer(pair: Pair) -> None:
+    group, timeout_s = "stale-timer", 3
+
+    def join_consumer(epoch: int) -> ConsumerGroupHeartbeatRequest:
+        return ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id="consumer",
+            member_epoch=epoch,
+            rebalance_timeout_ms=60_000,
+            subscribed_topic_names=[group],
+            topic_partitions=[],
+        )
+
+    subscription = ConsumerProtocolSubscription(topics=[group], owned_partitions=[])
+    join_classic = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=60_000,
+        rebalance_timeout_ms=1000 * timeout_s,
+        member_id="classic",
+        protocol_type="consumer",
+        protocols=[
+            JoinGroupRequestProtocol(name="range", metadata=b"\0\1" + encode(subscription, 1))
+        ],
+    )
+
+    async def come_and_go(session: Session) -> int:
+        await create(session, group)
+        await session.ask(join_consumer(0), 1)
+        begun = time.monotonic()
+        assert 0 == (await session.ask(join_classic, 5)).error_code  # and no SyncGroup
+        await session.ask(join_consumer(-1), 1)
+        joined = await session.ask(join_classic, 5)
+        sync = SyncGroupRequest(
+            group_id=group,
+            generation_id=joined.generation_id,
+            member_id="classic",
+            assignments=[SyncGroupRequestAssignment(member_id="classic", assignment=b"")],
+        )
+        assert 0 == (await session.ask(sync, 5)).error_code
+        await session.ask(join_consumer(0), 1)
+        await asyncio.sleep(begun + timeout_s + 1 - time.monotonic())
+        heartbeat = HeartbeatRequest(
+            group_id=group, generation_id=joined.generation_id, member_id="classic"
+        )
+        code: int = (await session.ask(heartbeat, 4)).error_code
+        return code
+
+    removed, rejoins = ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS
+    assert (removed, rejoins) == both(pair, come_and_go)
+
+
 def test_bomb(pair: Pair) -> None:
     zeros = [SimpleRecord(1_700_000_000_000, None, bytes(65 * 2**20))]
     data = bytes(build_batch(zeros, compression=CompressionType.GZIP))
@@ -709,6 +764,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "endpoint-without-tasks": test_endpoint_without_tasks,
     "lost-answer": test_lost_answer,
     "uncounted-topics": test_after_stops,
+    "stale-timer": test_stale_timer,
     "snappy-bytes": test_bytes_of_codecs,
     "zstd-bytes": test_bytes_of_codecs,
     "broken-twice": test_broken_twice,

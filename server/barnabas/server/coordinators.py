@@ -17,13 +17,13 @@ from barnabas.server.cluster.topic_names import (
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
 )
-from barnabas.server.coordinator_runtime.memory import MemoryBudget
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.image import Topic
     from barnabas.server.config import BrokerConfig
     from barnabas.server.config.groups import GroupConfig
+    from barnabas.server.coordinator_runtime.memory import MemoryBudget
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.groups.streams.topic_creation import InternalTopicCreation
     from barnabas.server.metrics import Metrics
@@ -129,6 +129,8 @@ class Coordinators:
         return made
 
     def _budget(self, what: str) -> MemoryBudget:
+        from barnabas.server.coordinator_runtime.memory import MemoryBudget
+
         return MemoryBudget(what, self._options.barnabas_max_coordinator_bytes)
 
     @property

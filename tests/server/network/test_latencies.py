@@ -10,20 +10,16 @@ from typing import Any
 import pytest
 
 from barnabas.protocol import apis
+from barnabas.server.config.listeners import Listener
 from barnabas.server.network.latencies import BOUNDS_MS, Histogram, Latencies, TimedDispatch
+from barnabas.server.requests.client import Client
 from barnabas.server.requests.errors import CloseConnection
 
 FETCH = apis.FETCH.key
 FRAME = memoryview(FETCH.to_bytes(2, "big") + bytes(10))
 
 
-class Client:
-    """
-    One that has to authenticate first, or not.
-    """
-
-    def __init__(self, authentication: Any = None) -> None:
-        self.authentication = authentication
+CLIENT = Client(Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0))
 
 
 class Clock:
@@ -94,7 +90,7 @@ def test_an_answer_that_is_there_at_once_is_recorded(answer: Any) -> None:
     clock = Clock()
     dispatch, latencies = timed(answer, clock, 0.004)
 
-    assert answer is dispatch(FRAME, Client())  # type: ignore[arg-type]
+    assert answer is dispatch(FRAME, CLIENT)
 
     assert [FETCH] == list(latencies.by_key)
     assert latencies.of(FETCH).sum_ms == pytest.approx(4)
@@ -106,7 +102,7 @@ def test_an_answer_that_comes_later_is_recorded_when_its_buffers_are_there() -> 
     """
     clock, pending = Clock(), object()
     dispatch, latencies = timed((Context(), pending), clock)
-    answer: Any = dispatch(FRAME, Client())  # type: ignore[arg-type]
+    answer: Any = dispatch(FRAME, CLIENT)
     context, given = answer
 
     clock.seconds += 2
@@ -132,18 +128,20 @@ def test_a_request_that_closes_its_connection_is_not_recorded() -> None:
 
     for frame in (FRAME, memoryview(b""), memoryview(b"\xff\xff\xff")):
         with pytest.raises(CloseConnection):
-            dispatch(frame, Client())  # type: ignore[arg-type]
+            dispatch(frame, CLIENT)
 
     assert {} == latencies.by_key
 
 
 def test_tokens_without_an_api_are_not_recorded() -> None:
-    class Authentication:
+    class RawTokens:
         takes_raw_tokens = True
 
     dispatch, latencies = timed([b"answer"], Clock())
+    client: Any = Client(CLIENT.listener)
+    client.authentication = RawTokens()
 
-    assert [b"answer"] == dispatch(memoryview(b"x"), Client(Authentication()))  # type: ignore[arg-type]
+    assert [b"answer"] == dispatch(memoryview(b"x"), client)
 
     assert {} == latencies.by_key
 

@@ -133,11 +133,12 @@ async def test_a_broker_that_stops_takes_the_acknowledgements_that_it_has(
     assert broker.connections is not None
     coordinator, drain = broker.parts.shares, broker.connections.drain
 
-    async def write_and_drain(seconds: float) -> None:
-        await coordinator.initialize(SharePartitionKey(GROUP, share.topic_id, 0), 0, 5)
-        await drain(seconds)
+    class Draining:
+        async def drain(self, seconds: float) -> None:
+            await coordinator.initialize(SharePartitionKey(GROUP, share.topic_id, 0), 0, 5)
+            await drain(seconds)
 
-    monkeypatch.setattr(broker.connections, "drain", write_and_drain)
+    monkeypatch.setattr(broker, "connections", Draining())
     await broker.stop()
 
     with pytest.raises(KafkaError):

@@ -90,8 +90,9 @@ class SharePartitionManager:
 
     def stop(self) -> None:
         """
-        Answer the fetches that wait.
+        Answer the fetches that wait, and let sessions be.
         """
+        self.sessions.stop()
         self.fetches.wake_all()
 
     def settings(self, group_id: str) -> ShareGroupSettings:

@@ -157,6 +157,7 @@ class ShareSessions:
         self._followed: dict[Connected, set[ShareSessionKey]] = {}
         self._partitions = 0
         self._most = most
+        self._is_stopping = False
         self._ended = ended
         self._emptied = emptied
         metrics.gauge("share_sessions", "Share sessions.", lambda: len(self))
@@ -267,10 +268,19 @@ class ShareSessions:
                 followed.discard(key)
         return session
 
+    def stop(self) -> None:
+        """
+        End no session with its connection any more: the broker closes them all. What members have
+        acquired is released by the next start, and that delivery does not count, as in Kafka.
+        """
+        self._is_stopping = True
+
     def _closed(self, client: Connected) -> None:
         """
         A connection is closed.
         """
+        if self._is_stopping:
+            return
         keys = self._followed.pop(client, set())
         for key in keys:
             session = self.remove(key)

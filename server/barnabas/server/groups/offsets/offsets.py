@@ -41,7 +41,7 @@ PENDING_BYTES: Final = 190
 """
 What an offset of an open transaction takes beside that.
 """
-PRODUCER_BYTES: Final = 410
+PRODUCER_BYTES: Final = 600
 """
 The memory of a producer with offsets in an open transaction.
 """

@@ -494,6 +494,8 @@ def test_stale_timer(pair: Pair) -> None:
             group_id=group,
             generation_id=joined.generation_id,
             member_id="classic",
+            protocol_type="consumer",
+            protocol_name="range",
             assignments=[SyncGroupRequestAssignment(member_id="classic", assignment=b"")],
         )
         assert 0 == (await session.ask(sync, 5)).error_code

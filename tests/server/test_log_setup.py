@@ -94,3 +94,15 @@ def test_a_traceback_keeps_its_lines(stream: io.StringIO) -> None:
         logger.exception("it fails")
 
     assert "it fails\nTraceback (most recent call last):\n" in stream.getvalue()
+
+
+def test_sentences_that_were_put_together_before_are_of_one_kind(stream: io.StringIO) -> None:
+    """
+    As those of asyncio, which may have what a peer has sent.
+    """
+    set_up_logging("INFO", "text", stream)
+
+    for number in range(2 * MOST_LINES):
+        logger.info(f"peer {number} fails")
+
+    assert MOST_LINES == len(stream.getvalue().splitlines())

@@ -65,7 +65,7 @@ from barnabas.storage.uuids import random_uuid
 if TYPE_CHECKING:
     from barnabas.server.cluster.delegation_tokens import DelegationTokens
     from barnabas.server.dynamic_config.admin import ConfigAdmin
-    from barnabas.server.http.server import HttpServer
+    from barnabas.server.http.listener import HttpListener
     from barnabas.server.network.latencies import Latencies
     from barnabas.server.network.resources import Dispatch
     from barnabas.server.requests.quotas import RequestQuotas
@@ -144,10 +144,15 @@ class Broker:
         """What handlers use; None until ``start`` has made it."""
         self.connections: Connections | None = None
         self.readiness = Readiness(self.clock.monotonic)
-        self.latencies: Latencies | None = None
-        """The times that requests take; None if they are not measured, as without HTTP."""
-        self.http: HttpServer | None = None
+        self.http: HttpListener | None = None
         self._stopping: asyncio.Task[None] | None = None
+
+    @property
+    def latencies(self) -> Latencies | None:
+        """
+        The times that requests take; None if they are not measured, as without HTTP.
+        """
+        return None if self.http is None else self.http.latencies
 
     @property
     def listeners(self) -> Sequence[Listener]:
@@ -194,7 +199,9 @@ class Broker:
         # First of what others see, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
         if self.config.barnabas_http_listener:
-            await self._listen_http()
+            from barnabas.server.http.listener import listen  # noqa: PLC0415  # few need it
+
+            self.http = await listen(self)
         if (most := self.files.open_files.limit) is not None:
             logger.info("at most %d files of logs are open at a time", most)
         log_manager = self.log_manager = self._lock_directories()
@@ -244,11 +251,12 @@ class Broker:
             quotas=ActiveQuotas(),
             authorizer=self._authorizer(metadata_log.image),
         )
+        dispatcher = self.dispatcher(self.parts)
         self.connections = Connections(
             configs.brokers.current(),
             self.clock,
             self.workers.reads,
-            self._timed(self.dispatcher(self.parts)),
+            dispatcher if self.http is None else self.http.timed(dispatcher),
             self.metrics,
             security=self.security,
             open_files=self.files.open_files,
@@ -313,27 +321,6 @@ class Broker:
         logger.info("stopped in %.2f s", self.clock.monotonic() - began)
 
     # Starting
-
-    async def _listen_http(self) -> None:
-        """
-        Say over HTTP from now on how the broker is, and measure its requests.
-
-        Raises:
-            ConfigError: the option is no address, or the extra http is not installed.
-            CannotListen: the address cannot be taken.
-        """
-        from barnabas.server.http.listener import listen  # noqa: PLC0415  # few need it
-        from barnabas.server.network.latencies import Latencies  # noqa: PLC0415
-
-        self.latencies = Latencies()
-        self.http = await listen(self)
-
-    def _timed(self, dispatch: Dispatch) -> Dispatch:
-        if self.latencies is None:
-            return dispatch
-        from barnabas.server.network.latencies import TimedDispatch  # noqa: PLC0415  # few need it
-
-        return TimedDispatch(dispatch, self.latencies, self.clock.monotonic)
 
     def _format(self) -> str:
         return prepare_directories(

@@ -45,8 +45,9 @@ def set_up_logging(level: str, form: str, stream: IO[str] | None = None) -> None
 class FloodFilter(logging.Filter):
     """
     Lets ``MOST_LINES`` events of one kind pass in ``WINDOW_S`` seconds. A kind is one statement of
-    the source: the sentence before its arguments are put in, and who logs it. (Compiled modules
-    have no lines.)
+    the source: the logger, and the sentence before its arguments are put in. (Compiled modules have
+    no lines.) Sentences without arguments are one kind for each logger: some libraries put the
+    arguments in themselves.
 
     The last event that passes says that others are left out, as a field.
     """
@@ -60,7 +61,7 @@ class FloodFilter(logging.Filter):
         if not self._end_s - WINDOW_S <= record.created < self._end_s:
             self._end_s = record.created + WINDOW_S
             self._passed.clear()
-        kind = (record.name, str(record.msg))
+        kind = (record.name, str(record.msg) if record.args else "")
         passed = self._passed[kind] = self._passed.get(kind, 0) + 1
         if passed == MOST_LINES:
             record.omitted = f"further ones like this, for up to {WINDOW_S:.0f} s"

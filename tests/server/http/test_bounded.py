@@ -162,7 +162,7 @@ async def test_a_crowd_of_connections_is_not_kept() -> None:
     async with running(**HTTP) as broker, peers(port_of(broker), 3 * most):
         assert 200 == (await get(port_of(broker), "/healthz")).status
         assert broker.http is not None
-        assert most >= broker.http.connections
+        assert most >= broker.http.server.connections
 
 
 HEAD = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx: "

@@ -46,7 +46,6 @@ async def test_a_broker_that_serves_is_healthy_and_ready() -> None:
 async def test_a_broker_without_the_option_has_no_http() -> None:
     async with running() as broker:
         assert broker.http is None
-        assert broker.latencies is None
 
 
 def test_a_broker_without_the_option_loads_no_http() -> None:

@@ -6,22 +6,59 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from barnabas.server.http.address import Address, BadAddress
 from barnabas.server.http.extra import MissingExtra, require_http
+from barnabas.server.network.latencies import Latencies, TimedDispatch
 from barnabas.storage.config.option_values import ConfigError
 
 if TYPE_CHECKING:
     from barnabas.server.http.observed import ObservedBroker
     from barnabas.server.http.server import HttpServer
+    from barnabas.server.network.resources import Dispatch
 
 logger = logging.getLogger(__name__)
 
 OPTION: Final = "barnabas.http.listener"
 
 
-async def listen(broker: ObservedBroker) -> HttpServer:
+class HttpListener:
+    """
+    The HTTP server of a broker, and the times of the broker's requests, which it shows.
+    """
+
+    def __init__(self, server: HttpServer, now: Callable[[], float]) -> None:
+        """
+        Args:
+            now: returns a time in seconds.
+        """
+        self.server = server
+        self._now = now
+        self.latencies = Latencies()
+
+    @property
+    def address(self) -> Address:
+        """
+        The address that the server listens on.
+        """
+        return self.server.address
+
+    def timed(self, dispatch: Dispatch) -> Dispatch:
+        """
+        A dispatcher like that one, whose requests are timed.
+        """
+        return TimedDispatch(dispatch, self.latencies, self._now)
+
+    async def stop(self) -> None:
+        """
+        Answer the requests in progress, and close all connections and the address.
+        """
+        await self.server.stop()
+
+
+async def listen(broker: ObservedBroker) -> HttpListener:
     """
     Serve the pages of *broker* until the server is stopped.
 
@@ -51,4 +88,4 @@ async def listen(broker: ObservedBroker) -> HttpServer:
     server = HttpServer(guarded, address, protocol=BoundedProtocol)
     await server.start()
     logger.info("http://%s has /healthz, /readyz and /metrics", server.address)
-    return server
+    return HttpListener(server, broker.clock.monotonic)

@@ -37,11 +37,16 @@ class ObservedBroker(Protocol):
     workers: Workers
     connections: Connections | None
     """None until clients are served."""
-    latencies: Latencies | None
     log_manager: LogManager | None
     """None until the directories are locked."""
     parts: BrokerParts | None
     """None until clients are served."""
+
+    @property
+    def latencies(self) -> Latencies | None:
+        """
+        The times that requests take; None until HTTP is there.
+        """
 
     @property
     def listeners(self) -> Sequence[Listener]:

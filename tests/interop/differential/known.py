@@ -199,7 +199,7 @@ Differences between ids that both brokers choose at random: no differences of th
 """
 
 MOST_BY_CHANCE: Final = 0.1
-"""The share of workloads that may end so."""
+"""The share of the workloads of a kind that may end so."""
 
 LEFT_OUT: Final = frozenset(
     {

@@ -200,7 +200,7 @@ class Coordinators:
     @property
     def group_coordinator(self) -> GroupCoordinator | None:
         """
-        The coordinator of groups; None as long as nobody has needed it.
+        The coordinator of groups; None until a request has needed it.
         """
         made: GroupCoordinator | None = vars(self).get("groups")
         return made

@@ -47,7 +47,7 @@ The memory of a producer with offsets in an open transaction.
 """
 
 
-NOBODY: Final[Set[int]] = frozenset()
+NO_PRODUCERS: Final[Set[int]] = frozenset()
 
 
 class CommittedOffset(NamedTuple):
@@ -194,7 +194,7 @@ class OffsetStore:
             if value is None:
                 continue
             known = self.committed.get(group_id, topic, partition)
-            producers = self.pending_partitions(group_id).get((topic, partition), NOBODY)
+            producers = self.pending_partitions(group_id).get((topic, partition), NO_PRODUCERS)
             if known is not None and not (in_transaction and producers - {producer_id}):
                 more += max(0, len(value.metadata) - len(known.metadata))
                 continue

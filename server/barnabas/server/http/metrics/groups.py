@@ -47,7 +47,7 @@ def write_groups(parts: BrokerParts, places: int, times: LagTimes, blocks: Block
     for shard in () if coordinator is None else coordinator.shards:
         if not shard.log.is_open:
             continue
-        # Timers that are due fire when clients ask, not when somebody looks.
+        # Timers that are due fire when clients ask, not when a state is read.
         state = shard.seen
         groups += len(state.groups)
         for group_id, topics in state.offsets.committed.groups():

@@ -17,7 +17,7 @@ from barnabas.protocol.records.batch import batches
 from barnabas.protocol.structs import items
 from barnabas.server.share.coordinator.records import decode_record
 from tests.support.both_brokers import BothBrokers
-from tests.support.share_client import ShareClient, topic_id_of
+from tests.support.share_client import PATIENCE_S, ShareClient, topic_id_of
 
 pytestmark = pytest.mark.interop
 
@@ -133,6 +133,7 @@ async def until_ready(client: ShareClient) -> None:
     """
     Kafka creates the topic of the share coordinator for FindCoordinator only, and loads it later.
     """
-    while (await client.summary("g")).error_code:
-        await client.find_coordinator("g")
-        await asyncio.sleep(0.2)
+    async with asyncio.timeout(PATIENCE_S):
+        while (await client.summary("g")).error_code:
+            await client.find_coordinator("g")
+            await asyncio.sleep(0.2)

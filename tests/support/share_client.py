@@ -4,10 +4,12 @@ A client of share groups at the level of the wire, without a membership.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Self
 from uuid import UUID
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.messages import (
     delete_share_group_state,
     initialize_share_group_state,
@@ -39,6 +41,7 @@ Batch = tuple[int, int, int, int]
 """
 The first and the last offset, the state and the count of deliveries.
 """
+PATIENCE_S = 60
 
 
 class Member:
@@ -311,10 +314,20 @@ def _only(answer: Any) -> Any:
 async def topic_id_of(client: WireClient, topic: str) -> UUID:
     """
     The id of a topic that exists.
+
+    Apache Kafka answers CreateTopics when its controller has the topic. Its broker may know the
+    topic a moment later only.
+
+    Raises:
+        TimeoutError: the broker does not know the topic within ``PATIENCE_S`` seconds.
     """
     request = MetadataRequest(
         topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
     )
-    answer = await client.ask(request, 12)
-    found: UUID = answer.topics[0].topic_id
-    return found
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            answer = await client.ask(request, 12)
+            found: UUID = answer.topics[0].topic_id
+            if found != ZERO_UUID:
+                return found
+            await asyncio.sleep(0.05)

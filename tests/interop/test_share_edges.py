@@ -90,9 +90,9 @@ async def amounts(client: ShareClient) -> Any:
         {"share_acquire_mode": 1, "max_records": 2, "batch_size": 0},
         {"max_wait_ms": -1, "max_records": 1},
     )
-    for values in cases:
+    for asked in cases:
         # Kafka may still hold the partition for the request before.
-        values = {"max_wait_ms": SHORT_WAIT_MS, **values}
+        values = {"max_wait_ms": SHORT_WAIT_MS, **asked}
         answers.append(await client.share_fetch(member, partitions=[], **values))
     return answers
 

@@ -263,8 +263,6 @@ class Broker:
             texts=configs.brokers.texts(),
         )
         self._follow_client_quotas(metadata_log.image, self.parts)
-        bytes_in = self.connections.resources.bytes_in
-        self.turns.activity = lambda: bytes_in.value
         await self._listening.serve(self.connections)
         self.readiness.enter(BrokerState.RUNNING)
         self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)

@@ -95,7 +95,7 @@ def stop_on_signals() -> asyncio.Event:
 async def _serve(broker: Broker) -> None:
     stop = stop_on_signals()
     loop = asyncio.get_running_loop()
-    collector = Collector(loop, lambda: broker.turns.activity())  # noqa: PLW0108  # it changes
+    collector = Collector(loop, lambda: broker.turns.served)
     broker.turns.on_busy = collector.be_busy
     broker.turns.on_pause = collector.pause
     await broker.run(stop, ready=lambda: loop.call_later(SETTLED_S, collector.start))

@@ -23,6 +23,7 @@ from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequest
 from barnabas.server.requests.context import MOST_ENTRIES
 from barnabas.server.requests.registry import SERVED
 from barnabas.server.resources.collector import Collector
+from barnabas.server.scheduling.turns import Turns
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.absurd_requests import Path, absurd_request, array_paths
 from tests.support.acls import AUTHORIZER
@@ -80,6 +81,7 @@ class Broker:
         self._thread = threading.Thread(target=lambda: uvloop.run(self._serve()))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
+        self._turns = Turns()
 
     def __enter__(self) -> Broker:
         self._thread.start()
@@ -95,10 +97,11 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         config = broker_config(offsets_topic_num_partitions="1", **self._options)
         broker = TestBroker(config, files=MemoryFiles())
-        collector = Collector(self._loop, lambda: broker.turns.activity())  # noqa: PLW0108  # it changes
+        collector = Collector(self._loop, lambda: broker.turns.served)
         broker.turns.on_busy = collector.be_busy
         broker.turns.on_pause = collector.pause
         await broker.start()
+        self._turns = broker.turns
         collector.start()
         self.port = broker.port
         self._last = time.thread_time()
@@ -106,6 +109,13 @@ class Broker:
         self._ready.set()
         await self._stop.wait()
         await broker.stop()
+
+    @property
+    def served(self) -> int:
+        """
+        The number of requests that were served without a turn.
+        """
+        return self._turns.served
 
     def _tick(self) -> None:
         """

@@ -144,6 +144,28 @@ async def test_offsets_are_committed_and_deleted(broker: Broker) -> None:
     await check(broker, (commit(every), 8), (offset_deletion(every), 0))
 
 
+async def test_large_work_makes_no_pause_for_large_requests(broker: Broker) -> None:
+    """
+    They do not count as served without a turn, or a client that sends one large request after the
+    other would pause for itself.
+    """
+    wanted = fetch_topic("wide", dict.fromkeys(range(PARTITIONS), 0))
+    large: list[tuple[Any, int]] = [
+        (produce_to_all(), 9),
+        (fetch_request(wanted, max_bytes=50 << 20), 12),
+        (MetadataRequest(topics=None), 9),
+    ]
+    async with await WireClient.open(broker.port) as client:
+        before = broker.served
+
+        for request, version in large:
+            await client.ask(request, version)
+        assert before == broker.served
+
+        await client.ask(FindCoordinatorRequest(key="g", key_type=0), 3)
+        assert before + 1 == broker.served
+
+
 async def test_the_same_offset_is_committed_and_deleted_very_often(broker: Broker) -> None:
     """
     The records would not fit into a batch.

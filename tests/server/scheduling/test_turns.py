@@ -88,8 +88,7 @@ async def test_others_have_the_loop_to_themselves_while_they_are_served(clock: S
     After each turn: a client that sends one request at a time is served many times in between.
     """
     turns = Turns(clock)
-    turns.activity = lambda: served
-    served = 1
+    turns.served = 1
     work = turns.start(clock.steps("a", 3))
     result = work.future()
     before = len(clock.trace)

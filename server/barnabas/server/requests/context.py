@@ -167,17 +167,19 @@ class RequestContext:
             return self.buffers(error)
 
     def _now_or_later(self, answer: Answer) -> list[Buffer] | Pending | None:
-        if answer is None:
-            return None
+        turns = self.broker.turns
         cls = type(answer)
-        if cls is self.route.response:
-            return self.buffers(cast(Message, answer))
+        if answer is None or cls is self.route.response:
+            made = None if answer is None else self.buffers(cast(Message, answer))
+            if made is None or isinstance(made, list):
+                turns.served += 1
+            return made
         kind = _KINDS.get(cls) or _kind_of(cls)
-        if kind == _DELAYED:
-            self._forget()
+        if kind != _STEPS:
+            turns.served += 1
+            if kind == _DELAYED:
+                self._forget()
             return answer  # type: ignore[return-value]  # the kind says so
-        if kind == _AWAITABLE:
-            return answer  # type: ignore[return-value]  # likewise
         steps = cast("Steps[Later]", answer)
         try:
             next(steps)
@@ -189,8 +191,12 @@ class RequestContext:
         """
         Take the first turn of *steps*, which is the last one of most.
         """
-        work = self.broker.turns.start(steps, self.frame_bytes if self.is_large else 0)
-        return work.result() if work.is_done else _finished(work)
+        turns = self.broker.turns
+        work = turns.start(steps, self.frame_bytes if self.is_large else 0)
+        if not work.is_done:
+            return _finished(work)
+        turns.served += 1
+        return work.result()
 
     def _decode_and_serve(self, frame: memoryview, position: int) -> Steps[Served]:
         """

@@ -7,7 +7,8 @@ Work in steps is a generator: it yields where other work may run, and returns it
     others:            reads, answers, timers            one turn is at most TURN_S
 
 Most work ends within its first turn, at once and without a future. All other work together has one
-turn in each round of the loop; while clients are served, each turn is followed by a pause for them.
+turn in each round of the loop; while clients are served whose requests need no turn, each turn is
+followed by a pause for them.
 The smallest work is first, and work that has begun ends before work begins that is not much
 smaller, so that all work in progress is at most twice as large as its largest part.
 """
@@ -133,9 +134,9 @@ class Turns:
         """Called with true when work exceeds its first turn, and with false after ``calm_s``."""
         self.on_pause: Callable[[], None] = lambda: None
         """Called when all work that has begun has ended, though more may wait."""
-        self.activity: Callable[[], int] = lambda: 0
-        """Returns another number whenever a client was served since the last call."""
-        self._activity = 0
+        self.served = 0
+        """The number of requests that were served without a turn here: others count them."""
+        self._served = 0
         self._now = now
         self._calm_s = calm_s
         self._waiting: list[tuple[int, int, Work[Any]]] = []  # a heap
@@ -189,8 +190,8 @@ class Turns:
         if not self._is_scheduled:
             self._is_scheduled = True
             loop = asyncio.get_running_loop()
-            before, self._activity = self._activity, self.activity()
-            if before == self._activity:
+            before, self._served = self._served, self.served
+            if before == self._served:
                 loop.call_soon(self._turn)
             else:
                 loop.call_later(PAUSE_S, self._turn)

@@ -225,6 +225,7 @@ LEFT_OUT: Final = frozenset(
         "missing-secret",
         "producers",
         "session-partitions",
+        "share-runs",
         "share-state-ahead",
         "stale-timer",
         "stored-variables",

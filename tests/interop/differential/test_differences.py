@@ -757,6 +757,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "coordinator-memory": "test_offsets_for_which_there_is_no_room_are_refused",
     "members": "test_members_of_all_groups_share_one_budget",
     "producers": "test_a_further_one_takes_the_place_of_the_first",
+    "share-runs": "test_a_batch_is_cut_into_a_bounded_number_of_runs",
     "share-state-ahead": "test_a_group_whose_records_are_lost_goes_on_with_its_states",
     "session-partitions": "test_a_fetch_of_more_begins_no_session_and_ends_none",
     "giant-record": test_giant_record,

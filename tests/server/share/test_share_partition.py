@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.protocol.errors import InvalidRequest
 from barnabas.server.config import BrokerConfig
+from barnabas.server.share.acknowledging import Acknowledgement, Acknowledging
+from barnabas.server.share.in_flight import InFlightBatch, InFlightState
+from barnabas.server.share.record_state import AcknowledgeType, RecordState
+from barnabas.server.share.window import ShareWindow
 from barnabas.storage.segment.fetched_batches import FetchedBatch
 from tests.support.limits import stated
 from tests.support.share_partition import DrivenPartition
@@ -187,6 +192,31 @@ def test_many_acknowledgements_of_single_records_leave_few_objects() -> None:
 
     (batch,) = driven.window.batches
     assert 2 == len(batch.runs)
+
+
+@pytest.mark.parametrize("size", [1, 5000, 20_000])
+def test_a_batch_is_cut_into_a_bounded_number_of_runs(size: int) -> None:
+    """
+    By many acknowledgements or by one. What is refused changes nothing.
+    """
+    most = int(stated("share-runs"))
+    window = ShareWindow(0)
+    run = InFlightState(0, 4 * most - 1, RecordState.AVAILABLE, 0)
+    run.acquire("a", 1 << 60)
+    window.add(InFlightBatch(run))
+    (batch,) = window.batches
+    kinds = ([AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE] * size)[:size]
+
+    def acknowledge_all() -> None:
+        for first in range(0, 4 * most, size + 1):
+            acting = Acknowledging(window, "a", max_delivery_count=5)
+            acting.acknowledge([Acknowledgement(first, first + size - 1, kinds)], 0)
+
+    with pytest.raises(InvalidRequest, match="runs"):
+        acknowledge_all()
+
+    assert most - size - 1 <= len(batch.runs) <= most
+    assert all(run.rollback or run.state is RecordState.ACQUIRED for run in batch.runs)
 
 
 def test_the_end_of_the_log_that_is_lost_takes_records_along() -> None:

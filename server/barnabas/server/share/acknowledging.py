@@ -25,6 +25,12 @@ from barnabas.server.share.record_state import (
 )
 from barnabas.server.share.window import ShareWindow
 
+MOST_RUNS: Final = 10_000
+"""
+How many runs of offsets in different states acknowledgements may cut a batch into. As many are
+changed in one turn of the event loop.
+"""
+
 _ACQUIRED: Final = RecordState.ACQUIRED
 
 
@@ -144,7 +150,8 @@ class Acknowledging:
         """
         Raises:
             InvalidRecordState: some record is not acquired by the member, or cannot be renewed.
-            InvalidRequest: some offset was never acquired.
+            InvalidRequest: some offset was never acquired, or a batch would have more than
+                ``MOST_RUNS`` runs.
         """
         try:
             for acknowledgement in acknowledgements:
@@ -172,8 +179,15 @@ class Acknowledging:
                 ):
                     batch.track()
             at = max(0, bisect_right(starts, batch.first_offset) - 1)
-            batch.cut(starts[at + 1 : bisect_right(starts, batch.last_offset)])
-            for run in batch.runs_in(max(first, start_offset), last):
+            cuts = starts[at + 1 : bisect_right(starts, batch.last_offset)]
+            if len(cuts) >= MOST_RUNS:
+                raise _too_many_runs(batch)
+            batch.cut(cuts)
+            runs = batch.runs_in(max(first, start_offset), last)
+            if len(batch.runs) > MOST_RUNS:
+                batch.join()
+                raise _too_many_runs(batch)
+            for run in runs:
                 while at + 1 < len(starts) and starts[at + 1] <= run.first_offset:
                     at += 1
                 self._check_owner(run)
@@ -263,3 +277,10 @@ class Acknowledging:
     def _state_after(self, run: InFlightState) -> RecordState:
         is_lost = run.last_offset < self._window.start_offset
         return RecordState.ARCHIVED if is_lost else RecordState.AVAILABLE
+
+
+def _too_many_runs(batch: InFlightBatch) -> InvalidRequest:
+    return InvalidRequest(
+        f"Offsets {batch.first_offset} to {batch.last_offset} would be in more than {MOST_RUNS}"
+        " runs of different states"
+    )

@@ -83,6 +83,40 @@ async def test_a_start_says_what_listens_where_and_what_was_loaded(
     assert f"listening on PLAINTEXT://127.0.0.1:{port}, advertised as 127.0.0.1:{port}" == listening
 
 
+async def test_a_start_after_a_kill_says_how_much_was_recovered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """
+    In two lines, however many logs there are.
+    """
+    caplog.set_level("INFO", "barnabas")
+    files = MemoryFiles()
+    async with running(files) as broker:
+        await broker.create("orders", partitions=40)
+        async with await broker.client() as client:
+            for partition in range(40):
+                await produce(client, "orders", partition)
+        revive = files.kill()
+    revive()
+    size = len(batch("x"))
+    broken = Path("/data/orders-7") / f"{0:020}.log"
+    file = files.open(broken)
+    file.truncate(size - 1)
+    file.close()
+    caplog.clear()
+
+    async with running(files):
+        said = [line for line in caplog.messages if "recover" in line or "cut off" in line]
+
+    assert "/data was not stopped cleanly: its logs are recovered" == said[0]
+    assert re.fullmatch(r"recovered 40 segments with \d+ bytes of batches", said[1])
+    assert (
+        f"{size - 1} bytes at the ends of logs were no whole batches and are cut off;"
+        " 0 segments behind lost records are deleted"
+    ) == said[2]
+    assert 3 == len(said)
+
+
 @pytest.mark.parametrize(
     "pattern",
     [

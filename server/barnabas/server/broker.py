@@ -645,7 +645,21 @@ class Broker:
 
     def _say_ready(self, cluster_id: str, topics: int, report: LoadReport, seconds: float) -> None:
         for path in report.unclean:
-            logger.info("%s was not stopped cleanly: its logs were recovered", path)
+            logger.info("%s was not stopped cleanly: its logs are recovered", path)
+        repairs = report.repairs
+        if repairs.recovered_segments:
+            logger.info(
+                "recovered %d segments with %d bytes of batches",
+                repairs.recovered_segments,
+                repairs.recovered_bytes,
+            )
+        if repairs.truncated_bytes or repairs.deleted_segments:
+            logger.warning(
+                "%d bytes at the ends of logs were no whole batches and are cut off;"
+                " %d segments behind lost records are deleted",
+                repairs.truncated_bytes,
+                repairs.deleted_segments,
+            )
         logger.info(
             "node %d of cluster %s is ready in %.2f s: %d partitions of %d topics in %s,"
             " loaded in %.2f s",

@@ -19,6 +19,7 @@ from barnabas.server.http import extra
 from barnabas.server.network.acceptor import CannotListen
 from barnabas.server.readiness import BrokerState
 from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.log.log import Log
 from barnabas.storage.manager.loading import LogLoading
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
@@ -82,7 +83,7 @@ async def test_readiness_says_how_many_logs_are_left(monkeypatch: pytest.MonkeyP
     may_load = threading.Semaphore(2)
     load = LogLoading._load
 
-    def slowly(self: LogLoading, *place: Any) -> bool:
+    def slowly(self: LogLoading, *place: Any) -> Log | None:
         may_load.acquire()
         return load(self, *place)
 

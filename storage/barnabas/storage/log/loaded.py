@@ -23,6 +23,16 @@ class RecoveryReport:
     """Segments behind one that had lost something."""
     split_segments: int = 0
 
+    def add(self, other: RecoveryReport) -> None:
+        """
+        Add the repairs of another log.
+        """
+        self.recovered_segments += other.recovered_segments
+        self.recovered_bytes += other.recovered_bytes
+        self.truncated_bytes += other.truncated_bytes
+        self.deleted_segments += other.deleted_segments
+        self.split_segments += other.split_segments
+
 
 class LoadedLogOffsets(NamedTuple):
     """

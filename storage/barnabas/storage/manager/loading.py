@@ -29,6 +29,7 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.directories.catalog import LogCatalog
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log.loaded import RecoveryReport
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
@@ -56,6 +57,8 @@ class LoadReport:
     """Logs of directories that were not stopped cleanly."""
     strays: list[Path] = fresh(factory=list)
     unclean: list[Path] = fresh(factory=list)
+    repairs: RecoveryReport = fresh(factory=RecoveryReport)
+    """The repairs of all logs together."""
     seconds: float = 0.0
 
 
@@ -84,11 +87,12 @@ check costs much less than the loading of ten logs.
 @struct(frozen=False)
 class _Share:
     """
-    The numbers of logs that one thread has loaded, and that have failed.
+    The numbers of logs that one thread has loaded, and that have failed; and the repairs it made.
     """
 
     loaded: int = 0
     failed: int = 0
+    repairs: RecoveryReport = fresh(factory=RecoveryReport)
 
 
 class LogLoading:
@@ -156,7 +160,9 @@ class LogLoading:
                 directory.end_loading()
                 # A log that failed stays for the next start; until then its directory is unclean.
                 directory.all_loaded = not any(share.failed for share in shares)
-                self.report.loaded += sum(share.loaded for share in shares)
+                for share in shares:
+                    self.report.loaded += share.loaded
+                    self.report.repairs.add(share.repairs)
         finally:
             for pool in pools:
                 pool.shutdown(cancel_futures=True)
@@ -207,18 +213,20 @@ class LogLoading:
                     if blocks - before >= LOOK_EVERY:
                         call_help()
                         call_help = None
-                if self._load(directory, *place):
-                    share.loaded += 1
-                else:
+                log = self._load(directory, *place)
+                if log is None:
                     share.failed += 1
+                else:
+                    share.loaded += 1
+                    share.repairs.add(log.recovery_report)
         except BaseException:
             waiting.clear()
             raise
         return share
 
-    def _load(self, directory: LogDirectory, path: Path, partition: TopicPartition) -> bool:
+    def _load(self, directory: LogDirectory, path: Path, partition: TopicPartition) -> Log | None:
         """
-        Load one log; return false if the disk fails, which takes the directory offline.
+        Load one log; return None if the disk fails, which takes the directory offline.
         """
         try:
             log = self._open_log(
@@ -233,8 +241,8 @@ class LogLoading:
             self._sort(log, path, partition)
         except KafkaStorageError as error:
             self._catalog.directories.failed(directory.path, f"Error while loading {path}", error)
-            return False
-        return True
+            return None
+        return log
 
     def _sort(self, log: Log, path: Path, partition: TopicPartition) -> None:
         if path.name.endswith(DELETE_DIR_SUFFIX):

@@ -403,7 +403,7 @@ class ProducerStateManager:
         if offset <= self._last_snap_offset:
             return None
         snapshot = self.snapshots.write(offset, self._producers.values(), sync=sync)
-        logger.info(
+        logger.debug(
             "Wrote producer snapshot at offset %d with %d producer ids for %s",
             offset,
             len(self._producers),

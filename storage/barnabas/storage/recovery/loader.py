@@ -275,7 +275,8 @@ class LogLoader:
         if unflushed:
             self._finish_closing(unflushed[0])
         for number, segment in enumerate(unflushed, 1):
-            logger.info(
+            # After a kill nearly every log has one. The broker says how many there were.
+            logger.debug(
                 "%s: recovering unflushed segment %d (%d of %d)",
                 self._directory.topic_partition,
                 segment.base_offset,

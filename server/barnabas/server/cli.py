@@ -273,6 +273,19 @@ def _healthcheck(options: argparse.Namespace) -> int:
     return 0
 
 
+def _add_doctor(parser: argparse.ArgumentParser) -> None:
+    from barnabas.server.tools.doctor.command import add_arguments
+
+    add_arguments(parser)
+    parser.set_defaults(command=_doctor)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from barnabas.server.tools.doctor.command import run
+
+    return run(options)
+
+
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     from barnabas.storage.explain.command import add_arguments
 
@@ -329,6 +342,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], Non
     "serve": ("run a broker", _add_serve),
     "format": ("prepare log directories, with the first users", _add_format),
     "healthcheck": ("ask a broker whether it answers", _add_healthcheck),
+    "doctor": ("say what on this machine would be in a broker's way", _add_doctor),
     "explain": ("explain why a log is as it is", _add_explain),
     "verify": ("check every file of a log directory", _add_verify),
     "spark": ("jobs on logs that run on Apache Spark", _add_spark),

@@ -72,7 +72,7 @@ class Listening:
         """
         for listener in listeners:
             try:
-                bound = _bind(listener, config)
+                bound = bind(listener, config)
             except OSError as error:
                 self.close_sockets()
                 reason = error.strerror or str(error)
@@ -124,7 +124,13 @@ def protocol_of(connections: Connections, listener: Listener) -> Callable[[], Lo
     return encrypted
 
 
-def _bind(listener: Listener, config: BrokerConfig) -> socket.socket:
+def bind(listener: Listener, config: BrokerConfig) -> socket.socket:
+    """
+    A socket that listens where *listener* does.
+
+    Raises:
+        OSError: the address is taken, or no address of this machine.
+    """
     family, address = _address(listener)
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -314,6 +314,19 @@ def _verify(options: argparse.Namespace) -> int:
     return run(options, read_topics)
 
 
+def _add_backup(parser: argparse.ArgumentParser) -> None:
+    from barnabas.storage.backup.command import add_arguments
+
+    add_arguments(parser)
+    parser.set_defaults(command=_backup)
+
+
+def _backup(options: argparse.Namespace) -> int:
+    from barnabas.storage.backup.command import run
+
+    return run(options)
+
+
 def _add_spark(parser: argparse.ArgumentParser) -> None:
     from barnabas.pipeline.jobs.cli import add_arguments
 
@@ -345,6 +358,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], Non
     "doctor": ("say what on this machine would be in a broker's way", _add_doctor),
     "explain": ("explain why a log is as it is", _add_explain),
     "verify": ("check every file of a log directory", _add_verify),
+    "backup": ("copy log directories, also while a broker serves them", _add_backup),
     "spark": ("jobs on logs that run on Apache Spark", _add_spark),
     "dump-log": ("print what is in the files of a log", lambda _parser: None),
     "options": ("list every option of the broker", _add_options),

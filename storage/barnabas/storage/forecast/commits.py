@@ -90,7 +90,7 @@ class CommitHistory:
     2. At most ``MOST_COMMITS`` are kept, ``SPACING_MS`` apart but for the last one.
     """
 
-    __slots__ = ("_commits", "_confirmed_ms", "_longest_gap_ms")
+    __slots__ = ("_commits", "_confirmed_ms", "_longest_gap_ms", "_rested_ms")
 
     def __init__(self, offset: int, time_ms: int) -> None:
         self.begin_again(offset, time_ms)
@@ -102,6 +102,8 @@ class CommitHistory:
         self._commits = [Commit(offset, time_ms)]
         self._confirmed_ms = time_ms
         self._longest_gap_ms = 0
+        self._rested_ms = 0
+        """How long it had stood still before."""
 
     @property
     def offset(self) -> int:
@@ -110,11 +112,23 @@ class CommitHistory:
         """
         return self._commits[-1].offset
 
+    def copied(self) -> CommitHistory:
+        """
+        A history that may be changed without this one.
+        """
+        copied = CommitHistory(0, 0)
+        copied._commits = list(self._commits)
+        copied._confirmed_ms = self._confirmed_ms
+        copied._longest_gap_ms = self._longest_gap_ms
+        copied._rested_ms = self._rested_ms
+        return copied
+
     def add(self, offset: int, time_ms: int, log_start_offset: int = 0) -> None:
         """
         Note that *offset* was the committed one at *time_ms*.
 
-        A group that has moved back, as by a reset of its offsets, has no pace until it moves again.
+        A group that has moved back, as by a reset of its offsets, or that had stood still, has no
+        pace until it moves again.
         One that the start of the log has overtaken has read on from there; the jump is no reading.
         """
         if self.offset < log_start_offset <= offset:
@@ -128,7 +142,12 @@ class CommitHistory:
         if offset < last.offset or time_ms < self._confirmed_ms:
             self.begin_again(offset, time_ms)
             return
-        self._longest_gap_ms = max(self._longest_gap_ms, time_ms - last.time_ms)
+        gap_ms = time_ms - last.time_ms
+        if self._stands(time_ms):
+            self.begin_again(offset, time_ms)
+            self._rested_ms = gap_ms
+            return
+        self._longest_gap_ms = max(self._longest_gap_ms, gap_ms)
         self._confirmed_ms = time_ms
         before_ms = commits[-2].time_ms if len(commits) > 1 else -inf
         if time_ms == last.time_ms or last.time_ms - before_ms < SPACING_MS:
@@ -137,21 +156,26 @@ class CommitHistory:
             commits.append(Commit(offset, time_ms))
             del commits[:-MOST_COMMITS]
 
+    def _stands(self, seen_ms: int) -> bool:
+        commits = self._commits
+        still_ms = seen_ms - commits[-1].time_ms
+        if len(commits) > 1:
+            return still_ms > max(PATIENCE_MS, GAPS * self._longest_gap_ms)
+        # That it commits the same offset again says so earlier.
+        confirmed_ms = self._confirmed_ms - commits[-1].time_ms
+        return confirmed_ms > PATIENCE_MS or still_ms > max(ALONE_MS, GAPS * self._rested_ms)
+
     def pace(self, seen_ms: int) -> Pace:
         """
         The pace as of *seen_ms*, up to which every commit would have been seen.
         """
         first, last = self._commits[0], self._commits[-1]
-        still_ms = seen_ms - last.time_ms
+        if self._stands(seen_ms):
+            still = Movement.STANDS
+            return Pace(still, last.offset, last.time_ms, last.offset, 0.0, last.time_ms)
         if first is last:
-            stands = self._confirmed_ms - last.time_ms > PATIENCE_MS or still_ms > ALONE_MS
-            movement = Movement.STANDS if stands else Movement.UNKNOWN
-        else:
-            stands = still_ms > max(PATIENCE_MS, GAPS * self._longest_gap_ms)
-            movement = Movement.STANDS if stands else Movement.MOVES
-        if movement is not Movement.MOVES:
-            since_ms = last.time_ms if stands else None
-            return Pace(movement, last.offset, last.time_ms, last.offset, 0.0, since_ms)
+            unknown = Movement.UNKNOWN
+            return Pace(unknown, last.offset, last.time_ms, last.offset, 0.0, None)
         rate = (last.offset - first.offset) / (self._confirmed_ms - first.time_ms)
         position = last.offset + int(rate * max(0, seen_ms - self._confirmed_ms))
-        return Pace(movement, last.offset, last.time_ms, position, rate, first.time_ms)
+        return Pace(Movement.MOVES, last.offset, last.time_ms, position, rate, first.time_ms)

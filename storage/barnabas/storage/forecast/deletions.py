@@ -68,6 +68,18 @@ class Checks(NamedTuple):
         )
 
 
+def checks_of(config: LogConfig, every: Checks, *, cleaner_backoff_ms: int | None) -> Checks:
+    """
+    The checks of a log; of a compacted one the cleaner makes them, between two cleanings (Kafka's
+    LogCleaner).
+
+    Args:
+        every: the checks of all other logs.
+        cleaner_backoff_ms: None if the cleaner is switched off.
+    """
+    return Checks(cleaner_backoff_ms) if config.compact else every
+
+
 class Deletion(NamedTuple):
     """
     The deletion of a segment: its offsets and bytes, the time, and the rule.
@@ -111,18 +123,25 @@ def outlook(
 
 def bytes_per_ms(segments: Sequence[S], seen_ms: int) -> float:
     """
-    The rate of production, by the timestamps of records.
+    The rate of production, by the timestamps of records. It is 0 once producers have been idle for
+    longer than ``RATE_MS``, and for half of the time that is looked at.
     """
-    size = 0
-    for number in range(len(segments) - 1, 0, -1):
+    size, since_ms = 0, seen_ms
+    for number in range(len(segments) - 1, -1, -1):
         size += segments[number].size
-        took_ms = seen_ms - segments[number - 1].largest_timestamp()
-        if took_ms >= RATE_MS:
-            return size / took_ms
-    size += segments[0].size
-    # Without a timestamp there it is in the far future.
-    took_ms = seen_ms - segments[0].first_batch_timestamp()
-    return size / took_ms if took_ms > 0 else 0.0
+        if number:
+            since_ms = segments[number - 1].largest_timestamp()
+        else:
+            # Without a timestamp there it is in the far future.
+            since_ms = segments[0].first_batch_timestamp()
+        if seen_ms - since_ms >= RATE_MS:
+            break
+    took_ms = seen_ms - since_ms
+    written = (segment for segment in reversed(segments) if segment.size)
+    last_ms = next((segment.largest_timestamp() for segment in written), 0)
+    if took_ms <= 0 or seen_ms - last_ms > max(RATE_MS, took_ms / 2):
+        return 0.0
+    return size / took_ms
 
 
 def _deletions(

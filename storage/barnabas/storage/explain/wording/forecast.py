@@ -19,11 +19,18 @@ Json = dict[str, Any]
 _UNITS: Final = (("second", SECONDS), ("minute", MINUTES), ("hour", HOURS))
 
 
-def forecast_sentences(found: Forecast) -> list[str]:
+def forecast_parts(found: Forecast) -> tuple[list[str], list[str], list[str]]:
     """
     Where the group is, how quickly it reads, and what will be deleted before that.
     """
-    return [*_place(found), *_pace(found), *_outcome(found)]
+    return [*_place(found)], [*_pace(found)], [*_outcome(found)]
+
+
+def forecast_sentences(found: Forecast) -> list[str]:
+    """
+    The same as one list.
+    """
+    return [sentence for part in forecast_parts(found) for sentence in part]
 
 
 def _place(found: Forecast) -> Iterator[str]:
@@ -68,16 +75,17 @@ def pace_words(records_per_ms: float) -> str:
 
 def _outcome(found: Forecast) -> Iterator[str]:
     if found.verdict is Verdict.NOTHING_UNREAD:
-        yield "It has read all records."
+        yield "Nothing: it has read all records."
     elif found.verdict is Verdict.NEVER_DELETED:
-        yield "Neither retention.ms nor retention.bytes deletes them."
+        yield "Nothing: neither retention.ms nor retention.bytes deletes the unread records."
     elif found.verdict is Verdict.LOSS:
         yield loss_sentence(found)
     else:
         if found.reaches_end_ms is not None:
             yield (
-                f"It reaches the end of the log {_when(found, found.reaches_end_ms)}, and each"
-                " segment before that is deleted."
+                f"Nothing: it reaches offset {found.position + found.unread:,}, the end,"
+                f" {_when(found, found.reaches_end_ms)}, and reads each segment before that is"
+                " deleted."
             )
         if found.next_deletion is not None:
             yield f"{_deleted(found, found.next_deletion)}."

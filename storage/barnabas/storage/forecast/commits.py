@@ -163,7 +163,8 @@ class CommitHistory:
             return still_ms > max(PATIENCE_MS, GAPS * self._longest_gap_ms)
         # That it commits the same offset again says so earlier.
         confirmed_ms = self._confirmed_ms - commits[-1].time_ms
-        return confirmed_ms > PATIENCE_MS or still_ms > max(ALONE_MS, GAPS * self._rested_ms)
+        rest_ms = GAPS * self._rested_ms
+        return confirmed_ms > max(PATIENCE_MS, rest_ms) or still_ms > max(ALONE_MS, rest_ms)
 
     def pace(self, seen_ms: int) -> Pace:
         """

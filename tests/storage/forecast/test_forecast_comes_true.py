@@ -111,7 +111,7 @@ class World:
             retention_bytes=-1 if by == "time" else round(random.uniform(1.5, 4) * per_hour),
             file_delete_delay_ms=0,
         )
-        self.check_ms = random.randint(10, 300) * 1000
+        self.check_ms = random.choice([10, 300, 1800]) * 1000
         self.manager = load(
             open_manager(
                 MemoryFiles(self.clock.now_ms),

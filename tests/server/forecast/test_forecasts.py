@@ -11,11 +11,6 @@ from typing import Final
 
 import pytest
 
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.broker import Broker
@@ -25,6 +20,7 @@ from barnabas.server.forecast.warnings import CALM_ROUNDS, MOST_LINES
 from barnabas.storage.forecast.commits import Movement
 from barnabas.storage.forecast.forecast import Forecast, Verdict
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.commits import commit
 from tests.support.limits import stated
 from tests.support.server import START_MS, TestBroker, batch, produce_request, running, until
 from tests.support.share_client import Member, ShareClient
@@ -56,27 +52,7 @@ class World:
                 assert 0 == answer.responses[0].partition_responses[0].error_code
 
     async def commit(self, group_id: str, topic: str, *offsets: int) -> None:
-        """
-        Commit an offset for each of the first partitions.
-        """
-        request = OffsetCommitRequest(
-            group_id=group_id,
-            member_id="",
-            topics=[
-                OffsetCommitRequestTopic(
-                    name=topic,
-                    partitions=[
-                        OffsetCommitRequestPartition(
-                            partition_index=index, committed_offset=offset, committed_metadata=None
-                        )
-                        for index, offset in enumerate(offsets)
-                    ],
-                )
-            ],
-        )
-        async with await self.broker.client() as client:
-            answer = await client.ask(request, 7)
-        assert {0} == {each.error_code for each in answer.topics[0].partitions}
+        await commit(self.broker, group_id, topic, *offsets)
 
     async def round(self, seconds: float = MINUTE) -> None:
         await self.clock.pass_time(seconds)

@@ -12,21 +12,14 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.records.batch import BatchOptions, build_batch
+from barnabas.protocol.records.batch import BatchOptions
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
-from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.coordinator_runtime.partitioning import partition_of
-from barnabas.server.groups.records import OffsetRecord, encode_record
 from barnabas.storage.explain.wording.forecast import forecast_json
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.commits import commit, commit_batch
 from tests.support.explaining import Explainer
 from tests.support.server import START_MS, TestBroker, batch, produce_request, running
 from tests.support.share_client import ShareClient
@@ -56,27 +49,6 @@ async def produce(broker: TestBroker, topic: str, count: int, partition: int = 0
         for _ in range(count):
             records = batch("x" * 200, timestamp=broker.clock.now_ms())
             await client.ask(produce_request(topic, records, partition=partition), 9)
-
-
-async def commit(broker: TestBroker, group_id: str, topic: str, *offsets: int) -> None:
-    request = OffsetCommitRequest(
-        group_id=group_id,
-        member_id="",
-        topics=[
-            OffsetCommitRequestTopic(
-                name=topic,
-                partitions=[
-                    OffsetCommitRequestPartition(
-                        partition_index=index, committed_offset=offset, committed_metadata=None
-                    )
-                    for index, offset in enumerate(offsets)
-                ],
-            )
-        ],
-    )
-    async with await broker.client() as client:
-        answer = await client.ask(request, 7)
-    assert {0} == {each.error_code for each in answer.topics[0].partitions}
 
 
 def groups(data: Path, now_ms: int, target: str = "t-0", *more: str) -> dict[str, Any]:
@@ -197,12 +169,6 @@ async def test_later_commits_do_not_count_at_an_earlier_time(data: Path) -> None
     assert 1 == seen["offset"]
 
 
-def commit_batch(offset: int, time_ms: int, **options: Any) -> bytes:
-    value = OffsetCommitValue(offset=offset, metadata="", commit_timestamp=time_ms)
-    key, data = encode_record(OffsetRecord("g", "t", 0, value))
-    return bytes(build_batch([SimpleRecord(time_ms, key, data)], **options))
-
-
 @pytest.mark.parametrize("kind", [ControlRecordType.COMMIT, ControlRecordType.ABORT, None])
 async def test_a_commit_in_a_transaction_counts_once_that_is_committed(
     data: Path, kind: ControlRecordType | None
@@ -217,17 +183,14 @@ async def test_a_commit_in_a_transaction_counts_once_that_is_committed(
         assert partition is not None
         now_ms = clock.now_ms()
         producer: BatchOptions = {"producer_id": 7, "producer_epoch": 0}
-        batches = [
-            commit_batch(2, now_ms, base_sequence=0, is_transactional=True, **producer),
-        ]
+        first: BatchOptions = {**producer, "base_sequence": 0, "is_transactional": True}
+        batches = [commit_batch("g", "t", 2, now_ms, **first)]
         if kind is not None:
-            batches.append(bytes(EndTransactionMarker(kind, 0).batch(now_ms, **producer)))
+            batches.append(EndTransactionMarker(kind, 0).batch(now_ms, **producer))
         log = partition.log
         for each in batches:
             origin = AppendOrigin.COORDINATOR
-            log.append_as_leader(
-                memoryview(bytearray(each)), 0, origin=origin, transaction_version=1
-            )
+            log.append_as_leader(memoryview(each), 0, origin=origin, transaction_version=1)
         log.update_high_watermark(log.log_end_offset)
         seen = groups(data, clock.now_ms())["g"]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Final
 
 import pytest
@@ -142,6 +143,43 @@ async def test_a_group_that_moves_has_a_pace_by_its_commits() -> None:
     assert pytest.approx(4 / 60_000) == foreseen.pace.records_per_ms
     assert 8 == foreseen.position
     assert foreseen.reaches_end_ms == foreseen.now_ms + (40 - 8) * 15_000
+
+
+async def test_what_a_slow_group_is_foreseen_to_lose_it_loses() -> None:
+    """
+    Within a segment: the broker knows when retention is checked next. There is a simulation of the
+    rule itself in ``tests/storage/forecast``.
+    """
+    async with world() as found:
+        options = {"internal_segment_bytes": "9000", "retention_ms": str(HOUR * 1000)}
+        await found.broker.create("t", 1, **options)
+        partition = found.broker.partitions.get("t", 0)
+        assert partition is not None
+        log = partition.log
+        position = lost = end = 0
+        foreseen: Forecast | None = None
+        for minute in range(200):
+            await found.produce("t", 4)
+            if minute >= 50:
+                lost += max(0, min(end, log.log_start_offset) - position)
+                position = max(position, log.log_start_offset) + 2
+                await found.commit("g", "t", position)
+                await found.round()
+            else:
+                await found.clock.pass_time(MINUTE)
+            if minute == 90:
+                foreseen, lost, end = await found.of("g"), 0, log.log_end_offset
+            if end and log.log_start_offset >= end:
+                break
+        ends = [*log.segments.base_offsets, log.log_end_offset]
+
+    assert log.log_start_offset >= end
+    assert foreseen is not None
+    assert foreseen.loss is not None
+    assert pytest.approx(2 / 60_000, rel=0.01) == foreseen.pace.records_per_ms
+    segment = max(b - a for a, b in pairwise(ends))
+    assert foreseen.loss.records > 2 * segment
+    assert abs(foreseen.loss.records - lost) <= segment
 
 
 async def test_one_commit_has_no_pace_and_two_have() -> None:

@@ -49,14 +49,16 @@ def log(*last_hours: float, size: int = 1000) -> list[Segment]:
     return segments
 
 
-def hours(segments: list[Segment], checks: Checks = CHECKED, **options: Any) -> list[float]:
+def hours(
+    segments: list[Segment], checks: Checks = CHECKED, *, seen_ms: int = NOW, **options: Any
+) -> list[float]:
     """
     In how many hours each of them is deleted.
     """
     config = LogConfig(**{"internal_segment_bytes": 1000, "segment_ms": 10**15, **options})
     end = 100 * len(segments)
     state = LogState(segments, 0, end, end)
-    found = outlook(state, config, checks, now_ms=NOW, seen_ms=NOW).deletions
+    found = outlook(state, config, checks, now_ms=NOW, seen_ms=seen_ms).deletions
     return [round((each.time_ms - NOW) / HOUR, 2) for each in found]
 
 
@@ -85,6 +87,16 @@ def test_the_active_segment_ends_when_it_is_old() -> None:
 
 def test_the_active_segment_of_idle_producers_takes_no_more() -> None:
     assert [1, 2] == hours(log(3, 2), retention_ms=4 * HOUR)
+
+
+def test_an_active_segment_that_is_too_old_already_takes_no_more() -> None:
+    """
+    Producers go on, but the next check comes first: the broker was down, say.
+    """
+    segments = log(8, 7, 6)
+
+    assert [0, 0, 0] == hours(segments, retention_ms=5 * HOUR, seen_ms=NOW - 6 * HOUR)
+    assert [0, 0, 7] == hours(segments, retention_ms=7 * HOUR, seen_ms=NOW - 6 * HOUR)
 
 
 def test_bytes_are_missing_until_producers_have_written_them() -> None:

@@ -153,14 +153,13 @@ def _deletions(
     for number, segment in enumerate(segments, 1):
         is_active = number == len(segments)
         behind -= segment.size
-        if is_active and rate:
+        expiry = expires_ms(config, segment.largest_timestamp())
+        missing, from_ms = bytes_missing(config, (behind,), 0), float(now_ms)
+        if is_active and rate and (expiry is None or expiry > now_ms):
+            # It takes later records until it ends, and bytes count behind it.
             ends_ms = _end_of_active(segment, config, now_ms, rate)
             expiry = expires_ms(config, round(ends_ms))
-            missing = bytes_missing(config, (), 0)
             from_ms = ends_ms if missing else now_ms
-        else:
-            expiry = expires_ms(config, segment.largest_timestamp())
-            missing, from_ms = bytes_missing(config, (behind,), 0), now_ms
         by_time = inf if expiry is None else max(due_ms, expiry)
         by_size = inf if missing is None else from_ms + _over(missing, rate)
         due_ms = min(by_time, by_size)

@@ -18,7 +18,7 @@ from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.server.broker import Broker
 from barnabas.server.forecast.forecasts import MOST_FOLLOWED
 from barnabas.server.groups.offsets.offsets import CommittedOffset
-from barnabas.storage.forecast.forecast import Verdict
+from barnabas.storage.forecast.forecast import ForecastVerdict
 from tests.support.limits import stated
 from tests.support.server import START_MS, TestBroker, batch, running
 
@@ -106,6 +106,6 @@ async def test_a_round_of_many_groups_holds_nobody_up(monkeypatch: pytest.Monkey
 
     print(held / len(known), *found, sep="\n")
     assert MOST_FOLLOWED == len(known) < GROUPS * PER_GROUP
-    assert {Verdict.UNKNOWN} == set(known)
+    assert {ForecastVerdict.UNKNOWN} == set(known)
     assert min(turn_s for _, turn_s in found) <= stated("forecast-turn")
     assert min(process_s for process_s, _ in found) <= stated("forecast-time")

@@ -19,7 +19,7 @@ from barnabas.server.forecast import forecasts as forecasts_module
 from barnabas.server.forecast.forecasts import Forecasts
 from barnabas.server.forecast.warnings import CALM_ROUNDS, MOST_LINES
 from barnabas.storage.forecast.commits import Movement
-from barnabas.storage.forecast.forecast import Forecast, Verdict
+from barnabas.storage.forecast.forecast import Forecast, ForecastVerdict
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.commits import commit
 from tests.support.limits import stated
@@ -122,7 +122,7 @@ async def test_a_group_that_stands_still_loses_what_it_has_not_read() -> None:
         await found.clock.pass_time(0.002)
         start_after = partition.log.log_start_offset
 
-    assert Verdict.LOSS is foreseen.verdict
+    assert ForecastVerdict.LOSS is foreseen.verdict
     assert Movement.STANDS is foreseen.pace.movement
     assert START_MS == foreseen.pace.since_ms
     assert (0, 3) == (start_before, foreseen.loss.first_offset)
@@ -139,7 +139,7 @@ async def test_a_group_that_moves_has_a_pace_by_its_commits() -> None:
             await found.round(30)
         foreseen = await found.of("g")
 
-    assert Verdict.IN_TIME is foreseen.verdict
+    assert ForecastVerdict.IN_TIME is foreseen.verdict
     assert pytest.approx(4 / 60_000) == foreseen.pace.records_per_ms
     assert 8 == foreseen.position
     assert foreseen.reaches_end_ms == foreseen.now_ms + (40 - 8) * 15_000
@@ -193,9 +193,9 @@ async def test_one_commit_has_no_pace_and_two_have() -> None:
         await found.round()
         after = await found.of("g")
 
-    assert Verdict.UNKNOWN is before.verdict
+    assert ForecastVerdict.UNKNOWN is before.verdict
     assert before.next_deletion is not None
-    assert Verdict.IN_TIME is after.verdict
+    assert ForecastVerdict.IN_TIME is after.verdict
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ async def test_nothing_is_lost_where_nothing_is_deleted(options: dict[str, str])
         await found.commit("g", "t", 1)
         foreseen = await found.of("g")
 
-    assert (Verdict.NEVER_DELETED, 1) == (foreseen.verdict, foreseen.unread)
+    assert (ForecastVerdict.NEVER_DELETED, 1) == (foreseen.verdict, foreseen.unread)
 
 
 async def test_a_compacted_topic_that_deletes_as_well_has_losses() -> None:
@@ -239,10 +239,10 @@ async def test_a_compacted_topic_that_deletes_as_well_has_losses() -> None:
         await found.commit("g", "t", 0)
         without = await found.of("g")
 
-    assert Verdict.UNKNOWN is foreseen.verdict
+    assert ForecastVerdict.UNKNOWN is foreseen.verdict
     assert foreseen.next_deletion is not None
     assert foreseen.next_deletion.time_ms > foreseen.now_ms + HOUR * 500
-    assert Verdict.NEVER_DELETED is without.verdict
+    assert ForecastVerdict.NEVER_DELETED is without.verdict
 
 
 async def test_nothing_is_lost_by_a_group_at_the_end() -> None:
@@ -252,7 +252,7 @@ async def test_nothing_is_lost_by_a_group_at_the_end() -> None:
         await found.commit("g", "t", 3)
         foreseen = await found.of("g")
 
-    assert (Verdict.NOTHING_UNREAD, 0) == (foreseen.verdict, foreseen.unread)
+    assert (ForecastVerdict.NOTHING_UNREAD, 0) == (foreseen.verdict, foreseen.unread)
 
 
 async def test_what_is_gone_already_is_no_forecast() -> None:
@@ -344,7 +344,7 @@ async def test_a_loss_in_the_distant_future_is_no_warning(warnings: list[str]) -
             await found.round()
         foreseen = await found.of("g")
 
-    assert Verdict.LOSS is foreseen.verdict
+    assert ForecastVerdict.LOSS is foreseen.verdict
     assert [] == warnings
 
 

@@ -8,15 +8,15 @@ from math import inf
 from typing import Final
 
 from barnabas.storage.forecast.commits import CommitHistory
-from barnabas.storage.forecast.deletions import Deletion, Outlook
-from barnabas.storage.forecast.forecast import Forecast, Verdict, forecast
+from barnabas.storage.forecast.deletions import Deletion, LogOutlook
+from barnabas.storage.forecast.forecast import Forecast, ForecastVerdict, forecast
 from barnabas.storage.log.retention import RetentionRule
 
 HOUR: Final = 3_600_000
 NOW: Final = 100 * HOUR
 
 
-def log(*in_hours: float, start: int = 0, end: int | None = None) -> Outlook:
+def log(*in_hours: float, start: int = 0, end: int | None = None) -> LogOutlook:
     """
     Segments of 100 records and 1,000 bytes, and when each is deleted.
     """
@@ -31,7 +31,7 @@ def log(*in_hours: float, start: int = 0, end: int | None = None) -> Outlook:
         )
         for number, hours in enumerate(in_hours)
     ]
-    return Outlook(start, 100 * len(in_hours) if end is None else end, deletions)
+    return LogOutlook(start, 100 * len(in_hours) if end is None else end, deletions)
 
 
 def group(offset: int, per_hour: int = 0) -> CommitHistory:
@@ -45,7 +45,7 @@ def group(offset: int, per_hour: int = 0) -> CommitHistory:
     return commits
 
 
-def foreseen(commits: CommitHistory, seen: Outlook) -> Forecast:
+def foreseen(commits: CommitHistory, seen: LogOutlook) -> Forecast:
     return forecast(commits, seen, now_ms=NOW, seen_ms=NOW)
 
 
@@ -55,7 +55,7 @@ def test_what_is_not_read_of_a_segment_is_lost_with_it() -> None:
     """
     found = foreseen(group(0, 50), log(1, 3, inf))
 
-    assert Verdict.LOSS is found.verdict
+    assert ForecastVerdict.LOSS is found.verdict
     assert found.loss is not None
     assert (50, 50, 500) == found.loss[:3]
     assert (NOW + HOUR, NOW + HOUR) == (found.loss.begins_ms, found.loss.ends_ms)
@@ -84,7 +84,7 @@ def test_a_group_that_stands_still_loses_all_that_is_deleted() -> None:
 def test_a_group_that_is_quick_enough_loses_nothing() -> None:
     found = foreseen(group(0, 100), log(1, 2, 3))
 
-    assert (Verdict.IN_TIME, None) == (found.verdict, found.loss)
+    assert (ForecastVerdict.IN_TIME, None) == (found.verdict, found.loss)
     assert NOW + 3 * HOUR == found.reaches_end_ms
 
 
@@ -94,18 +94,26 @@ def test_nothing_is_unread_at_the_end_and_above_it() -> None:
     """
     for offset in (200, 500):
         found = foreseen(group(offset), log(0, 0))
-        assert (Verdict.NOTHING_UNREAD, 0, None) == (found.verdict, found.unread, found.loss)
+        assert (ForecastVerdict.NOTHING_UNREAD, 0, None) == (
+            found.verdict,
+            found.unread,
+            found.loss,
+        )
         assert offset == found.position
 
 
 def test_unread_records_that_stay_are_not_lost() -> None:
-    assert Verdict.NEVER_DELETED is foreseen(group(150), log(1, inf)).verdict
+    assert ForecastVerdict.NEVER_DELETED is foreseen(group(150), log(1, inf)).verdict
 
 
 def test_one_commit_says_when_its_segment_is_deleted_and_no_more() -> None:
     found = foreseen(CommitHistory(150, NOW), log(1, 2, 3))
 
-    assert (Verdict.UNKNOWN, None, None) == (found.verdict, found.loss, found.reaches_end_ms)
+    assert (ForecastVerdict.UNKNOWN, None, None) == (
+        found.verdict,
+        found.loss,
+        found.reaches_end_ms,
+    )
     assert found.next_deletion is not None
     assert NOW + 2 * HOUR == found.next_deletion.time_ms
 
@@ -129,4 +137,4 @@ def test_a_group_does_not_go_beyond_the_end_at_its_pace() -> None:
     commits = group(150, 100)
     found = forecast(commits, log(1, 2), now_ms=NOW + HOUR, seen_ms=NOW + HOUR)
 
-    assert (200, Verdict.NOTHING_UNREAD) == (found.position, found.verdict)
+    assert (200, ForecastVerdict.NOTHING_UNREAD) == (found.position, found.verdict)

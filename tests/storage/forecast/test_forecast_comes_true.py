@@ -16,8 +16,8 @@ import pytest
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.forecast.commits import CommitHistory
-from barnabas.storage.forecast.deletions import Checks, Outlook, outlook
-from barnabas.storage.forecast.forecast import Forecast, Verdict, forecast
+from barnabas.storage.forecast.deletions import Checks, LogOutlook, outlook
+from barnabas.storage.forecast.forecast import Forecast, ForecastVerdict, forecast
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.retention import LogState
 from barnabas.testing.disks.memory import MemoryFiles
@@ -168,7 +168,7 @@ class World:
         self.log.append_as_leader(memoryview(bytearray(build_batch(records))), 0)
         self.log.update_high_watermark(self.log.log_end_offset)
 
-    def outlook(self) -> Outlook:
+    def outlook(self) -> LogOutlook:
         log, now_ms = self.log, self.clock.now_ms()
         state = LogState(
             log.segments.values(), log.log_start_offset, log.high_watermark, log.log_end_offset
@@ -220,7 +220,7 @@ def test_what_is_foreseen_to_be_lost_is_lost_within_a_segment(world: World) -> N
         group.meet(world.clock.now_ms(), log.log_start_offset)
         foreseen = group.foreseen
         assert foreseen is not None
-        assert foreseen.verdict is not Verdict.UNKNOWN
+        assert foreseen.verdict is not ForecastVerdict.UNKNOWN
         records, size = (foreseen.loss.records, foreseen.loss.size) if foreseen.loss else (0, 0)
         lost = [range(part.start, min(part.stop, end)) for _, part in group.lost]
         print(group.name, foreseen.verdict, records, "lost", sum(map(len, lost)), "of", segment)
@@ -236,7 +236,7 @@ def test_the_worlds_have_losses_and_none_of_all_kinds() -> None:
     """
     A simulation in which nothing happens proves nothing.
     """
-    found = Counter[tuple[str, Verdict]]()
+    found = Counter[tuple[str, ForecastVerdict]]()
     for seed in range(0, len(SEEDS), 5):
         world = World(seed)
         for _ in world.run(3 * HOUR):
@@ -248,6 +248,8 @@ def test_the_worlds_have_losses_and_none_of_all_kinds() -> None:
         found.update((each.name, each.foreseen.verdict) for each in world.groups if each.foreseen)
         world.manager.shutdown()
 
-    assert {"slow", "slower", "has stopped"} <= {n for n, what in found if what is Verdict.LOSS}
-    assert {"slow", "catching up"} <= {n for n, what in found if what is Verdict.IN_TIME}
-    assert not [name for name, what in found if what is Verdict.LOSS and name == "at the end"]
+    losing = {name for name, verdict in found if verdict is ForecastVerdict.LOSS}
+    in_time = {name for name, verdict in found if verdict is ForecastVerdict.IN_TIME}
+    assert {"slow", "slower", "has stopped"} <= losing
+    assert {"slow", "catching up"} <= in_time
+    assert "at the end" not in losing

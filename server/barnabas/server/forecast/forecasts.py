@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Final
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.structs import struct
 from barnabas.server.forecast.positions import GroupPartition, Position, positions
-from barnabas.server.forecast.warnings import Alarm, warn
+from barnabas.server.forecast.warnings import LossWarning, news_in, warn
 from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.forecast.commits import CommitHistory
-from barnabas.storage.forecast.deletions import Checks, Outlook, checks_of, outlook
+from barnabas.storage.forecast.deletions import Checks, LogOutlook, checks_of, outlook
 from barnabas.storage.forecast.forecast import Forecast, forecast
 from barnabas.storage.log.retention import LogState
 from barnabas.storage.threads.turns import SHORT_TURNS, Turns, offered
@@ -51,7 +51,7 @@ class Followed:
     """
 
     commits: CommitHistory
-    alarm: Alarm
+    warning: LossWarning
     forecast: Forecast | None = None
     """The last one; None if there was none yet."""
 
@@ -86,7 +86,9 @@ class Forecasts:
         behind = await parts.turns.finish(self._follow(), 1 + len(self._followed))
         now_ms = parts.clock.now_ms()
         found = await parts.workers.in_upkeep(lambda: self._foresee(behind, now_ms))
-        await parts.turns.finish(warn(self._conclude(found)), 1 + len(self._followed))
+        news = await parts.turns.finish(news_in(self._conclude(found)), 1 + len(self._followed))
+        if news:
+            await parts.workers.in_upkeep(lambda: warn(news))
 
     async def of_group(self, group_id: str) -> dict[str, dict[int, Forecast]]:
         """
@@ -127,7 +129,7 @@ class Forecasts:
             ):
                 continue
             if known is None:
-                known = Followed(_history(position), Alarm())
+                known = Followed(_history(position), LossWarning())
             _move(known.commits, position)
             followed[position.key] = known
             asked.append((position, known.commits))
@@ -142,7 +144,7 @@ class Forecasts:
         Called in a thread.
         """
         found: dict[GroupPartition, Forecast] = {}
-        logs: dict[Partition, Outlook | None] = {}
+        logs: dict[Partition, LogOutlook | None] = {}
         with SHORT_TURNS:
             for position, commits in offered(asked, Turns()):
                 partition = position.partition
@@ -155,15 +157,15 @@ class Forecasts:
 
     def _conclude(
         self, found: Mapping[GroupPartition, Forecast]
-    ) -> Iterator[tuple[GroupPartition, Alarm, Forecast | None]]:
+    ) -> Iterator[tuple[GroupPartition, LossWarning, Forecast | None]]:
         """
         Keep the forecasts of a round, one after the other.
         """
         for key, followed in self._followed.items():
             followed.forecast = found.get(key)
-            yield key, followed.alarm, followed.forecast
+            yield key, followed.warning, followed.forecast
 
-    def _outlook(self, log: Log, now_ms: int) -> Outlook | None:
+    def _outlook(self, log: Log, now_ms: int) -> LogOutlook | None:
         """
         The deletions of *log*; None if it cannot be read.
         """

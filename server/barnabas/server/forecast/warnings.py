@@ -11,12 +11,12 @@ Warnings of records that will be deleted unread.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from barnabas.server.forecast.positions import GroupPartition
 from barnabas.server.scheduling.turns import Steps
-from barnabas.storage.forecast.forecast import Forecast, Verdict
+from barnabas.storage.forecast.forecast import Forecast, ForecastVerdict
 from barnabas.storage.units import DAYS
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ So many warnings of a round have lines of their own; the others are one line.
 """
 
 
-class Alarm:
+class LossWarning:
     """
     Whether a group was warned of in one partition.
     """
@@ -56,7 +56,7 @@ class Alarm:
         Take the forecast of a round; return whether it is time for a warning.
         """
         loss = None if foreseen is None else foreseen.loss
-        if foreseen is None or foreseen.verdict is Verdict.UNKNOWN:
+        if foreseen is None or foreseen.verdict is ForecastVerdict.UNKNOWN:
             return False
         if loss is None:
             self._sure = 0
@@ -73,24 +73,28 @@ class Alarm:
         return True
 
 
-def warn(found: Iterable[tuple[GroupPartition, Alarm, Forecast | None]]) -> Steps[None]:
+def news_in(
+    found: Iterable[tuple[GroupPartition, LossWarning, Forecast | None]],
+) -> Steps[list[tuple[GroupPartition, Forecast]]]:
     """
-    Log the losses of a round that are news.
+    The losses of a round that are news.
     """
-    lines = more = 0
-    for key, alarm, foreseen in found:
+    news = []
+    for key, warning, foreseen in found:
         yield
-        if not alarm.take(foreseen):
-            continue
-        assert foreseen is not None
-        lines += 1
-        if lines > MOST_LINES:
-            more += 1
-            continue
-        from barnabas.storage.explain.wording.forecast import (  # noqa: PLC0415  # few need it
-            loss_sentence,
-        )
+        if warning.take(foreseen):
+            assert foreseen is not None
+            news.append((key, foreseen))
+    return news
 
+
+def warn(news: Sequence[tuple[GroupPartition, Forecast]]) -> None:
+    """
+    Log them. The first time this loads modules, for which the event loop should not wait.
+    """
+    from barnabas.storage.explain.wording.forecast import loss_sentence  # noqa: PLC0415
+
+    for key, foreseen in news[:MOST_LINES]:
         logger.warning(
             "group %s in %s-%d, at offset %d: %s",
             key.group_id,
@@ -99,5 +103,5 @@ def warn(found: Iterable[tuple[GroupPartition, Alarm, Forecast | None]]) -> Step
             foreseen.pace.offset,
             loss_sentence(foreseen),
         )
-    if more:
+    if more := len(news[MOST_LINES:]):
         logger.warning("groups will lose unread records in %d more partitions", more)

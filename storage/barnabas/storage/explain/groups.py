@@ -45,7 +45,7 @@ _VERSION: Final = Struct(">h")
 _OFFSET_KEYS: Final = {LegacyOffsetCommitKey.api.key, OffsetCommitKey.api.key}
 
 
-class GroupPartition(NamedTuple):
+class GroupKey(NamedTuple):
     """
     A partition of the topic as one group reads it.
     """
@@ -66,12 +66,12 @@ class GroupReport:
     forecast: Forecast
 
 
-class Commit(NamedTuple):
+class StoredCommit(NamedTuple):
     """
     A commit, as a record has it; without an offset it deletes the one before.
     """
 
-    key: GroupPartition
+    key: GroupKey
     offset: int | None
     time_ms: int
     record_offset: int
@@ -88,11 +88,11 @@ class TopicGroups:
             until_ms: later commits do not count.
         """
         self._until_ms = until_ms
-        self._known: dict[GroupPartition, tuple[CommitHistory, int]] = {}
+        self._known: dict[GroupKey, tuple[CommitHistory, int]] = {}
         self.latest_ms = 0
         """The time of the latest commit of any group, and of any topic."""
 
-    def of_partition(self, partition: int) -> Iterator[tuple[GroupPartition, CommitHistory]]:
+    def of_partition(self, partition: int) -> Iterator[tuple[GroupKey, CommitHistory]]:
         """
         The groups that have read a partition, by name.
         """
@@ -107,7 +107,7 @@ class TopicGroups:
         if time_ms <= self._until_ms:
             self.latest_ms = max(self.latest_ms, time_ms)
 
-    def apply(self, commit: Commit, log_start_offset: int) -> None:
+    def apply(self, commit: StoredCommit, log_start_offset: int) -> None:
         """
         Take a commit, unless a later record has counted already: a transaction may end after it.
         """
@@ -150,12 +150,12 @@ class GroupReader:
             self._read(SHARE_GROUP_STATE_TOPIC, self._shared)
         return self.found
 
-    def _read(self, topic: str, commit_of: Callable[[Record], Commit | None]) -> None:
+    def _read(self, topic: str, commit_of: Callable[[Record], StoredCommit | None]) -> None:
         if topic not in self._logs.topics:
             return
         for partition in self._logs.find(topic):
             opened = self._logs.open(partition)
-            pending: dict[int, list[Commit]] = {}
+            pending: dict[int, list[StoredCommit]] = {}
             try:
                 for segment in opened.log.segments.values():
                     for batch in segment.log.batches():
@@ -166,8 +166,8 @@ class GroupReader:
     def _replay(
         self,
         batch: RecordBatch,
-        pending: dict[int, list[Commit]],
-        commit_of: Callable[[Record], Commit | None],
+        pending: dict[int, list[StoredCommit]],
+        commit_of: Callable[[Record], StoredCommit | None],
     ) -> None:
         """
         Take the commits of a batch, or those of the transaction that its marker commits.
@@ -185,11 +185,11 @@ class GroupReader:
         else:
             self._apply(commits)
 
-    def _apply(self, commits: list[Commit]) -> None:
+    def _apply(self, commits: list[StoredCommit]) -> None:
         for commit in commits:
             self.found.apply(commit, self._log_start_offset)
 
-    def _committed(self, record: Record) -> Commit | None:
+    def _committed(self, record: Record) -> StoredCommit | None:
         """
         The commit of a record of ``__consumer_offsets``; None if it is of another kind or topic.
         """
@@ -199,13 +199,13 @@ class GroupReader:
         whose = decode_from(OffsetCommitKey, 0, key, _VERSION.size)[0]
         if whose.topic != self._topic:
             return None
-        group = GroupPartition(whose.group, whose.partition, is_share=False)
+        group = GroupKey(whose.group, whose.partition, is_share=False)
         if value is None:
-            return Commit(group, None, record.timestamp, record.offset)
+            return StoredCommit(group, None, record.timestamp, record.offset)
         stored = decode_from(OffsetCommitValue, _version(value), value, _VERSION.size)[0]
-        return Commit(group, stored.offset, stored.commit_timestamp, record.offset)
+        return StoredCommit(group, stored.offset, stored.commit_timestamp, record.offset)
 
-    def _shared(self, record: Record) -> Commit | None:
+    def _shared(self, record: Record) -> StoredCommit | None:
         """
         The start offset in a record of ``__share_group_state``; None if it says nothing of it, or
         is of another topic.
@@ -218,14 +218,14 @@ class GroupReader:
         assert isinstance(whose, ShareSnapshotKey | ShareUpdateKey)
         if whose.topic_id != self._topic_id:
             return None
-        group = GroupPartition(whose.group_id, whose.partition, is_share=True)
+        group = GroupKey(whose.group_id, whose.partition, is_share=True)
         if value is None:
-            return Commit(group, None, record.timestamp, record.offset)
+            return StoredCommit(group, None, record.timestamp, record.offset)
         stored = decode_from(value_class, _version(value), value, _VERSION.size)[0]
         assert isinstance(stored, ShareSnapshotValue | ShareUpdateValue)
         if stored.start_offset < 0:
             return None
-        return Commit(group, stored.start_offset, record.timestamp, record.offset)
+        return StoredCommit(group, stored.start_offset, record.timestamp, record.offset)
 
 
 def groups_of(

@@ -94,7 +94,7 @@ class Deletion(NamedTuple):
 
 
 @struct
-class Outlook:
+class LogOutlook:
     """
     What a log has, and when it loses it.
 
@@ -110,7 +110,7 @@ class Outlook:
 
 def outlook(
     state: LogState[S], config: LogConfig, checks: Checks, *, now_ms: int, seen_ms: int
-) -> Outlook:
+) -> LogOutlook:
     """
     Args:
         now_ms: the time from which the broker is supposed to run.
@@ -118,7 +118,7 @@ def outlook(
     """
     rate = bytes_per_ms(state.segments, seen_ms)
     found = tuple(_deletions(state, config, checks, now_ms, rate))
-    return Outlook(state.log_start_offset, state.high_watermark, found)
+    return LogOutlook(state.log_start_offset, state.high_watermark, found)
 
 
 def bytes_per_ms(segments: Sequence[S], seen_ms: int) -> float:

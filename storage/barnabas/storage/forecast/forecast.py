@@ -20,10 +20,10 @@ from math import inf
 
 from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.forecast.commits import CommitHistory, Movement, Pace
-from barnabas.storage.forecast.deletions import Deletion, Outlook
+from barnabas.storage.forecast.deletions import Deletion, LogOutlook
 
 
-class Verdict(Enum):
+class ForecastVerdict(Enum):
     """
     Whether records will be deleted unread.
     """
@@ -64,7 +64,7 @@ class Forecast:
     """
 
     now_ms: int
-    verdict: Verdict
+    verdict: ForecastVerdict
     pace: Pace
     position: int
     """Where the group reads on: not below the start of the log."""
@@ -79,7 +79,7 @@ class Forecast:
     """When the group reaches the high watermark of now; None if it does not, or nobody knows."""
 
 
-def forecast(commits: CommitHistory, log: Outlook, *, now_ms: int, seen_ms: int) -> Forecast:
+def forecast(commits: CommitHistory, log: LogOutlook, *, now_ms: int, seen_ms: int) -> Forecast:
     """
     What becomes of the records of *log* that the group with these *commits* has not read.
 
@@ -96,13 +96,13 @@ def forecast(commits: CommitHistory, log: Outlook, *, now_ms: int, seen_ms: int)
         walk.pass_segment(deletion, end)
     next_deletion = ahead[0] if ahead and ahead[0].time_ms < inf else None
     if position >= end:
-        verdict = Verdict.NOTHING_UNREAD
+        verdict = ForecastVerdict.NOTHING_UNREAD
     elif next_deletion is None:
-        verdict = Verdict.NEVER_DELETED
+        verdict = ForecastVerdict.NEVER_DELETED
     elif pace.movement is Movement.UNKNOWN:
-        verdict = Verdict.UNKNOWN
+        verdict = ForecastVerdict.UNKNOWN
     else:
-        verdict = Verdict.IN_TIME if walk.loss is None else Verdict.LOSS
+        verdict = ForecastVerdict.IN_TIME if walk.loss is None else ForecastVerdict.LOSS
     return Forecast(
         now_ms,
         verdict,
@@ -111,7 +111,7 @@ def forecast(commits: CommitHistory, log: Outlook, *, now_ms: int, seen_ms: int)
         max(0, end - position),
         max(0, log.log_start_offset - max(0, pace.position)),
         next_deletion,
-        walk.loss if verdict is Verdict.LOSS else None,
+        walk.loss if verdict is ForecastVerdict.LOSS else None,
         walk.at_ms if pace.records_per_ms and walk.at_ms < inf else None,
     )
 

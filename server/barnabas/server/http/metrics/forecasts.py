@@ -14,7 +14,7 @@ from barnabas.server.http.metrics.exposition import Blocks, escaped
 from barnabas.server.http.metrics.groups import MOST_OF_A_NAME
 from barnabas.server.http.metrics.others import OTHERS, Room
 from barnabas.server.scheduling.turns import Steps
-from barnabas.storage.forecast.forecast import Verdict
+from barnabas.storage.forecast.forecast import ForecastVerdict
 
 if TYPE_CHECKING:
     from barnabas.server.forecast.forecasts import Forecasts
@@ -34,7 +34,7 @@ def write_forecasts(forecasts: Forecasts, places: int, now_ms: int, blocks: Bloc
     for number, (key, foreseen) in enumerate(forecasts):
         if number % FORECASTS_PER_STEP == 0:
             yield
-        if foreseen.verdict is Verdict.UNKNOWN:
+        if foreseen.verdict is ForecastVerdict.UNKNOWN:
             continue
         is_named = len(key.group_id) <= MOST_OF_A_NAME and room.take()
         series = _Series(blocks) if is_named else others

@@ -11,7 +11,7 @@ from typing import Any, Final
 from barnabas.storage.explain.units import counted, duration, moment, rounded_size
 from barnabas.storage.forecast.commits import Movement
 from barnabas.storage.forecast.deletions import Deletion
-from barnabas.storage.forecast.forecast import Forecast, Loss, Verdict
+from barnabas.storage.forecast.forecast import Forecast, ForecastVerdict, Loss
 from barnabas.storage.units import HOURS, MINUTES, SECONDS
 
 Json = dict[str, Any]
@@ -74,11 +74,11 @@ def pace_words(records_per_ms: float) -> str:
 
 
 def _outcome(found: Forecast) -> Iterator[str]:
-    if found.verdict is Verdict.NOTHING_UNREAD:
+    if found.verdict is ForecastVerdict.NOTHING_UNREAD:
         yield "Nothing: it has read all records."
-    elif found.verdict is Verdict.NEVER_DELETED:
+    elif found.verdict is ForecastVerdict.NEVER_DELETED:
         yield "Nothing: neither retention.ms nor retention.bytes deletes the unread records."
-    elif found.verdict is Verdict.LOSS:
+    elif found.verdict is ForecastVerdict.LOSS:
         yield loss_sentence(found)
     else:
         if found.reaches_end_ms is not None:

@@ -73,7 +73,7 @@ class Pace:
     """The committed one."""
     committed_ms: int
     position: int
-    """The offset that it has reached by now, if it goes on at its pace since its last commit."""
+    """The offset that it has reached by now, if it has kept its pace since its last commit."""
     records_per_ms: float
     """0 if it is not known."""
     since_ms: int | None

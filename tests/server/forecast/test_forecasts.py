@@ -192,7 +192,10 @@ async def test_one_commit_has_no_pace_and_two_have() -> None:
         await found.commit("g", "t", 2)
         await found.round()
         after = await found.of("g")
+        last = found.forecasts.get("g", "t", 0)
+        nothing = found.forecasts.get("g", "t", 1)
 
+    assert (after, None) == (last, nothing)
     assert ForecastVerdict.UNKNOWN is before.verdict
     assert before.next_deletion is not None
     assert ForecastVerdict.IN_TIME is after.verdict

@@ -78,6 +78,13 @@ class Forecasts:
             if followed.forecast is not None:
                 yield key, followed.forecast
 
+    def get(self, group_id: str, topic: str, partition: int) -> Forecast | None:
+        """
+        The forecast of the last round; None if there was none for that group and partition.
+        """
+        followed = self._followed.get(GroupPartition(group_id, topic, partition))
+        return None if followed is None else followed.forecast
+
     async def check(self) -> None:
         """
         Do a round: see how far the groups are, foresee, and warn.

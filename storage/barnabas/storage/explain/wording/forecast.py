@@ -146,7 +146,11 @@ def forecast_json(found: Forecast) -> Json:
         "reaches_end_ms": _ms(found.reaches_end_ms),
         "next_deletion": None
         if deletion is None
-        else {"segment": deletion.base_offset, **_of(deletion)},
+        else {
+            "segment": deletion.base_offset,
+            "deleted_ms": _ms(deletion.time_ms),
+            "rule": _rule(deletion),
+        },
         "loss": None
         if loss is None
         else {
@@ -156,16 +160,16 @@ def forecast_json(found: Forecast) -> Json:
             "segment": loss.deletion.base_offset,
             "segment_end_offset": loss.deletion.end_offset,
             "reaches_ms": _ms(loss.reaches_ms),
+            "begins_ms": _ms(loss.begins_ms),
             "ends_ms": _ms(loss.ends_ms),
-            **_of(loss.deletion),
+            "rule": _rule(loss.deletion),
         },
         "words": forecast_sentences(found),
     }
 
 
-def _of(deletion: Deletion) -> Json:
-    rule = None if deletion.rule is None else deletion.rule.name.lower()
-    return {"deleted_ms": _ms(deletion.time_ms), "rule": rule}
+def _rule(deletion: Deletion) -> str | None:
+    return None if deletion.rule is None else deletion.rule.name.lower()
 
 
 def _ms(time_ms: float | None) -> int | None:

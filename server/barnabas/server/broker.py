@@ -65,6 +65,7 @@ from barnabas.storage.uuids import random_uuid
 if TYPE_CHECKING:
     from barnabas.server.cluster.delegation_tokens import DelegationTokens
     from barnabas.server.dynamic_config.admin import ConfigAdmin
+    from barnabas.server.forecast.forecasts import Forecasts
     from barnabas.server.http.listener import HttpListener
     from barnabas.server.network.latencies import Latencies
     from barnabas.server.network.resources import Dispatch
@@ -97,6 +98,11 @@ class Broker:
     certificate_check_s = 86_400.0
     """
     Seconds between two checks whether certificates of listeners end soon.
+    """
+
+    forecast_s = 60.0
+    """
+    Seconds between two forecasts for groups, unless retention is checked more often.
     """
 
     def __init__(
@@ -145,7 +151,19 @@ class Broker:
         self.connections: Connections | None = None
         self.readiness = Readiness(self.clock.monotonic)
         self.http: HttpListener | None = None
+        self._forecasts: Forecasts | None = None
         self._stopping: asyncio.Task[None] | None = None
+
+    @property
+    def forecasts(self) -> Forecasts | None:
+        """
+        What groups will lose; None until clients are served.
+        """
+        if self._forecasts is None and self.parts is not None:
+            from barnabas.server.forecast.forecasts import Forecasts  # noqa: PLC0415  # see _foresee
+
+            self._forecasts = Forecasts(self.parts)
+        return self._forecasts
 
     @property
     def latencies(self) -> Latencies | None:
@@ -226,6 +244,11 @@ class Broker:
         self._maintain(controller, tokens)
         self._secure_as_stored(configs.brokers)
         self._watch_certificates()
+        self.background.every(
+            "forecasts",
+            min(self.forecast_s, self.config.log_retention_check_interval_ms / 1000),
+            self._foresee,
+        )
         self.parts = BrokerParts(
             node_id=self.node_id,
             cluster_id=cluster_id,
@@ -451,6 +474,15 @@ class Broker:
             self.background.every(
                 "certificate-expiry", self.certificate_check_s, self.security.warn_of_expiry
             )
+
+    async def _foresee(self) -> None:
+        """
+        Look at what groups will lose, once there are any: many brokers have none.
+        """
+        if self._coordinators is None or self._coordinators.group_coordinator is None:
+            return
+        if self.forecasts is not None:
+            await self.forecasts.check()
 
     def _authorizer(self, image: MetadataImage) -> StandardAuthorizer | None:
         if not self.config.authorizer_class_name:

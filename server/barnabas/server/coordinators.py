@@ -206,6 +206,14 @@ class Coordinators:
         return made
 
     @property
+    def share_coordinator(self) -> ShareCoordinator | None:
+        """
+        The coordinator of share states; None until a request has needed it.
+        """
+        made: ShareCoordinator | None = vars(self).get("shares")
+        return made
+
+    @property
     def loading(self) -> int:
         """
         The number of partitions of coordinators that take no requests yet.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
     from barnabas.server.config import BrokerConfig, Listener
+    from barnabas.server.forecast.forecasts import Forecasts
     from barnabas.server.metrics import Metrics
     from barnabas.server.network.latencies import Latencies
     from barnabas.server.network.registry import Connections
@@ -41,6 +42,12 @@ class ObservedBroker(Protocol):
     """None until the directories are locked."""
     parts: BrokerParts | None
     """None until clients are served."""
+
+    @property
+    def forecasts(self) -> Forecasts | None:
+        """
+        What groups will lose; None until clients are served.
+        """
 
     @property
     def latencies(self) -> Latencies | None:

@@ -9,6 +9,7 @@
     endings     the reason why a segment was rolled
     retention   the time at which a segment is deleted
     cleaning    the plan of the cleaner
+    groups      the groups, and what is deleted before they have read it
     report      all of these for one question
     wording/    sentences for people; as_text and as_json are the two forms of output
 

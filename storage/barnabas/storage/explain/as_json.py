@@ -16,6 +16,7 @@ from barnabas.protocol.structs import is_struct, items
 from barnabas.storage.explain.cleaning import Cleaning
 from barnabas.storage.explain.records import RecordAt
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
+from barnabas.storage.explain.wording.forecast import forecast_json
 from barnabas.storage.explain.wording.lookup import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.partition import partition_sentences
 from barnabas.storage.explain.wording.record import record_words
@@ -73,6 +74,11 @@ def _partition(report: PartitionReport) -> Json:
             "words": offset_sentences(report.offset_path, report.record)
         }
         found["record"] = _record(report.record) | {"words": record_words(report)}
+    if report.groups is not None:
+        found["groups"] = [
+            {"group": each.group_id, "is_share": each.is_share, **forecast_json(each.forecast)}
+            for each in report.groups
+        ]
     chosen = report.segments if report.chosen is None else (report.chosen,)
     found["segments"] = [_segment(report, each) for each in chosen]
     return found

@@ -10,6 +10,7 @@ from typing import Final
 
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
 from barnabas.storage.explain.units import counted, moment, size
+from barnabas.storage.explain.wording.forecast import forecast_parts
 from barnabas.storage.explain.wording.lookup import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.partition import partition_sentences, setting_rows
 from barnabas.storage.explain.wording.record import record_words
@@ -34,7 +35,9 @@ def as_text(report: PartitionReport, *, all_segments: bool = False) -> str:
     The answer, with everything that explains it.
     """
     lines = list(_heading(report))
-    if report.chosen is None:
+    if report.groups is not None:
+        lines += _groups(report)
+    elif report.chosen is None:
         if report.cleaning is not None:
             lines += ["", *_labelled("Cleaner", cleaning_words(report))]
         for part in _shown(report.segments, all_segments):
@@ -51,6 +54,8 @@ def summary_text(report: PartitionReport) -> str:
     A summary of a partition: its state, and the segment that is deleted next.
     """
     lines = list(_heading(report))
+    if report.groups is not None:
+        return "\n".join([*lines, *_groups(report)]) + "\n"
     oldest = report.segments[0]
     if oldest.segment.size == 0 and len(report.segments) == 1:
         return "\n".join(lines) + "\n"
@@ -70,6 +75,17 @@ def settings_text(report: PartitionReport) -> str:
 def _heading(report: PartitionReport) -> Iterator[str]:
     yield f"{report.opened.partition}"
     yield from _wrapped(" ".join(partition_sentences(report.opened)), "  ")
+
+
+def _groups(report: PartitionReport) -> Iterator[str]:
+    if not report.groups:
+        yield from ("", *_wrapped("No group has committed an offset of it.", "  "))
+    for each in report.groups or ():
+        yield from ("", f"{'Share group' if each.is_share else 'Group'} {each.group_id}")
+        place, pace, outcome = forecast_parts(each.forecast)
+        yield from _labelled("At", place)
+        yield from _labelled("Reads", pace)
+        yield from _labelled("Loses", outcome)
 
 
 def _settings(report: PartitionReport) -> list[str]:

@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
     parser.description = (
         "Explain a log: how a lookup finds a record, why each segment was rolled, why it still"
-        " exists, which rule deletes it and when. Reads the files, with or without a running"
+        " exists, which rule deletes it and when, and which records are deleted before a group"
+        " has read them. Reads the files, with or without a running"
         " broker, and changes nothing."
     )
     parser.add_argument(
@@ -45,6 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--segment", type=int, metavar="N", help="the segment with this base offset")
     what.add_argument("--all", action="store_true", help="all segments, however many there are")
+    what.add_argument(
+        "--groups",
+        action="store_true",
+        help="what retention will delete before the groups have read it",
+    )
     parser.add_argument(
         "--at",
         metavar="TIME",

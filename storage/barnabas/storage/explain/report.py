@@ -7,6 +7,7 @@ from __future__ import annotations
 from barnabas.protocol.structs import replace, struct
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, horizons_in
 from barnabas.storage.explain.endings import Ending, ending_of
+from barnabas.storage.explain.groups import GroupReport
 from barnabas.storage.explain.known import BrokerTimes, ExplainError, unreadable
 from barnabas.storage.explain.logs import READ_ERRORS, ReadOnlyLog
 from barnabas.storage.explain.lookup import OffsetPath, TimePath, find_offset, find_time
@@ -48,6 +49,8 @@ class PartitionReport:
     time_path: TimePath | None = None
     offset_path: OffsetPath | None = None
     record: RecordAt | None = None
+    groups: tuple[GroupReport, ...] | None = None
+    """None unless the user asks for them: all commits are read for that."""
 
     @property
     def is_metadata(self) -> bool:

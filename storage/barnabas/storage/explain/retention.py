@@ -19,6 +19,7 @@ from barnabas.protocol.structs import NamedTuple, replace, struct
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.endings import Ending
 from barnabas.storage.explain.known import BrokerTimes
+from barnabas.storage.forecast.deletions import Checks, checks_of
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.retention import (
     Decision,
@@ -113,7 +114,7 @@ def segment_lifetimes(
         {verdict.segment.base_offset: verdict for verdict in decision.verdicts}
         for decision in decisions
     ]
-    interval = check_interval_ms(config, times)
+    interval = retention_checks(config, times).interval_ms
     sizes = [segment.size for segment in segments]
     due_with, latest = segments[0], segments[0].largest_timestamp()
     found = []
@@ -152,15 +153,15 @@ def segment_lifetimes(
     return found
 
 
-def check_interval_ms(config: LogConfig, times: BrokerTimes) -> int | None:
+def retention_checks(config: LogConfig, times: BrokerTimes) -> Checks:
     """
-    The interval of the retention checks of a log; None if there are none.
-
-    The cleaner checks compacted logs, between two cleanings (Kafka's LogCleaner).
+    The retention checks of a log.
     """
-    if not config.compact:
-        return times.retention_check_interval_ms
-    return times.cleaner_backoff_ms if times.cleaner_enabled else None
+    return checks_of(
+        config,
+        Checks(times.retention_check_interval_ms),
+        cleaner_backoff_ms=times.cleaner_backoff_ms if times.cleaner_enabled else None,
+    )
 
 
 def _latest_due_ms(config: LogConfig, latest_ms: int, ending: Ending) -> int | None:

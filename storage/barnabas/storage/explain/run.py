@@ -9,12 +9,14 @@ import logging
 import sys
 from functools import partial
 
+from barnabas.protocol.structs import replace
 from barnabas.storage.clock import Clock, SystemClock
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.as_json import as_json
 from barnabas.storage.explain.as_text import as_text, settings_text, summary_text
 from barnabas.storage.explain.command import ReadCluster
+from barnabas.storage.explain.groups import GroupReader, TopicGroups, groups_of
 from barnabas.storage.explain.known import Cluster, ExplainError
 from barnabas.storage.explain.logs import ReadOnlyLogs, patiently
 from barnabas.storage.explain.report import (
@@ -85,10 +87,18 @@ def _reports(
         there = ", ".join(map(str, partitions[:10])) + (", ..." if len(partitions) > 10 else "")
         raise ExplainError(f"{options.target} has several partitions; name one of {there}")
 
+    groups: TopicGroups | None = None
+    if options.groups:
+        first = partial(logs.open, partitions[0])
+        groups = patiently(lambda: GroupReader(logs, first(), now_ms).read())
+
     def explain_one(partition: TopicPartition) -> PartitionReport:
-        found = report_on(logs.open(partition), cluster.times, now_ms)
+        opened = logs.open(partition)
+        found = report_on(opened, cluster.times, now_ms)
         for ask, value in asked:
             found = ask(found, value)
+        if groups is not None:
+            found = replace(found, groups=groups_of(opened, groups, cluster.times, now_ms))
         return found
 
     return [patiently(partial(explain_one, partition)) for partition in partitions]

@@ -73,6 +73,8 @@ class LogMaintenance:
         self._threads: list[BackgroundThread] = []
         self.deleted_segments = 0
         """Segments that retention has deleted since the start. The thread of retention counts."""
+        self.next_retention_check_ms: int | None = None
+        """When retention is checked next; None until the threads are started."""
 
     def start(self, remove_deleted: Callable[[], None], alarm: Alarm) -> None:
         """
@@ -80,6 +82,7 @@ class LogMaintenance:
         """
         settings = self._settings
         delay_ms = settings.initial_task_delay_ms
+        self.next_retention_check_ms = self._clock.now_ms() + delay_ms
         recovery_ms = settings.recovery_point_checkpoint_ms
         start_ms = settings.log_start_offset_checkpoint_ms
         watermark_ms = settings.high_watermark_checkpoint_ms
@@ -137,6 +140,7 @@ class LogMaintenance:
         else:
             with self._cleaner.manager.paused_uncompacted() as paused:
                 self._apply_retention(paused)
+        self.next_retention_check_ms = self._clock.now_ms() + self._settings.retention_check_ms
 
     def _apply_retention(self, logs: Mapping[TopicPartition, Log]) -> None:
         def apply(log: Log) -> None:

@@ -361,6 +361,65 @@ async def test_groups_beyond_the_bound_are_summed_up() -> None:
     )
 
 
+FORECAST = "barnabas_consumergroup_forecast_unread_{}"
+
+
+async def foresee(broker: TestBroker, clock: ManualClock) -> None:
+    """
+    Two rounds an hour and more after all commits: the groups stand still.
+    """
+    assert broker.forecasts is not None
+    await clock.pass_time(61 * 60)
+    await broker.forecasts.check()
+
+
+async def test_what_groups_will_lose_is_shown() -> None:
+    """
+    0 for one that loses nothing. Seconds are only those of a loss.
+    """
+    clock = ManualClock(START_MS)
+    async with running(None, clock, **HTTP) as broker:
+        await create_offsets_topic(broker)
+        await broker.create("t", 2, retention_ms=str(7400_000))
+        await append(broker, "t", "a", "b", "c", "d")
+        await append(broker, "t", "a", partition=1)
+        await commit_offsets(broker, 'a "group"', "t", (0, 1), (1, 0))
+        await foresee(broker, clock)
+        await commit_offsets(broker, 'a "group"', "t", (1, 1))
+        await foresee(broker, clock)
+        shown = await scrape(broker)
+
+    group = 'a "group"'
+    size = round(len(batch("a", "b", "c", "d")) * 3 / 4)
+    lost = {(group, "0", "t"): size, (group, "1", "t"): 0}
+    assert lost == shown.of(FORECAST.format("bytes"))
+    assert {(group, "0", "t"): 3, (group, "1", "t"): 0} == shown.of(FORECAST.format("records"))
+    seconds = shown.of(FORECAST.format("seconds"))
+    assert [(group, "0", "t")] == list(seconds)
+    assert 7400 - 2 * 61 * 60 <= seconds[group, "0", "t"] <= 7400 - 2 * 61 * 60 + 300
+
+
+async def test_losses_of_groups_beyond_the_bound_are_summed_up() -> None:
+    """
+    The sum begins when the first of them does.
+    """
+    clock = ManualClock(START_MS)
+    options = {**HTTP, "barnabas_http_metrics_partitions": "1"}
+    async with running(None, clock, **options) as broker:
+        await create_offsets_topic(broker)
+        await broker.create("t", 1, retention_ms=str(7200_000))
+        await append(broker, "t", "a", "b", "c", "d")
+        await commit_offsets(broker, "x" * (MOST_OF_A_NAME + 1), "t", (0, 0))
+        for number in range(3):
+            await commit_offsets(broker, f"g{number}", "t", (0, number))
+        await foresee(broker, clock)
+        shown = await scrape(broker)
+
+    others = ("(others)", "(others)", "(others)")
+    assert {("g0", "0", "t"): 4, others: 4 + 3 + 2} == shown.of(FORECAST.format("records"))
+    assert others in shown.of(FORECAST.format("seconds"))
+
+
 async def test_a_coordinator_is_not_created_to_be_looked_at() -> None:
     async with running(**HTTP) as broker:
         await scrape(broker)

@@ -461,6 +461,24 @@ GROUP_OFFSET: Final = Family(
     "The committed offset of a group.",
     _GROUP_LABELS,
 )
+FORECAST_BYTES: Final = Family(
+    "barnabas_consumergroup_forecast_unread_bytes",
+    GAUGE,
+    "Bytes of the log that retention will delete before the group has read them; 0 for none.",
+    _GROUP_LABELS,
+)
+FORECAST_RECORDS: Final = Family(
+    "barnabas_consumergroup_forecast_unread_records",
+    GAUGE,
+    "Their records. Share groups have these forecasts as well.",
+    _GROUP_LABELS,
+)
+FORECAST_SECONDS: Final = Family(
+    "barnabas_consumergroup_forecast_unread_seconds",
+    GAUGE,
+    "Seconds until that begins, where there are any.",
+    _GROUP_LABELS,
+)
 
 PROCESS: Final = (
     Family("process_virtual_memory_bytes", GAUGE, "Virtual memory size in bytes."),
@@ -499,6 +517,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
     LAG_BYTES,
     LAG_SECONDS,
     GROUP_OFFSET,
+    FORECAST_BYTES,
+    FORECAST_RECORDS,
+    FORECAST_SECONDS,
     *PROCESS,
 )
 """

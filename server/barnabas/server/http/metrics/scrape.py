@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from barnabas.server.http.metrics.counted import write_counted
 from barnabas.server.http.metrics.exposition import Blocks
 from barnabas.server.http.metrics.families import FAMILIES
+from barnabas.server.http.metrics.forecasts import write_forecasts
 from barnabas.server.http.metrics.groups import write_groups
 from barnabas.server.http.metrics.lag_times import LagTimes
 from barnabas.server.http.metrics.logs import write_logs
@@ -48,6 +49,8 @@ def scrape(
     yield from write_logs(broker.partitions, places, blocks)
     if broker.parts is not None:
         yield from write_groups(broker.parts, places, times, blocks)
+    if broker.forecasts is not None:
+        yield from write_forecasts(broker.forecasts, places, broker.clock.now_ms(), blocks)
     write_process(process, blocks)
     yield
     return blocks.chunks()

@@ -1,0 +1,111 @@
+"""
+A round over 10,000 partitions and 1,000 groups holds nobody up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import pytest
+
+from barnabas.protocol.codec.schema import ZERO_UUID
+from barnabas.server.broker import Broker
+from barnabas.server.forecast.forecasts import MOST_FOLLOWED
+from barnabas.server.groups.offsets.offsets import CommittedOffset
+from barnabas.storage.forecast.forecast import ForecastVerdict
+from tests.support.limits import stated
+from tests.support.server import START_MS, TestBroker, batch, running
+
+PARTITIONS: Final = 10_000
+GROUPS: Final = 1_000
+PER_GROUP: Final = 20
+TRIES: Final = 5
+"""
+A busy machine makes a turn longer than its work: the shortest counts.
+"""
+
+
+@asynccontextmanager
+async def many_groups() -> AsyncIterator[TestBroker]:
+    """
+    A broker whose groups have read some records of some partitions.
+    """
+    async with running(offsets_topic_num_partitions="50") as broker:
+        await broker.create("__consumer_offsets", 50, cleanup_policy="compact")
+        for number in range(PARTITIONS // 2000):
+            await broker.create(f"a-topic-with-a-name-{number}", 2000)
+        partitions = [each for each in broker.partitions if not each.topic.startswith("__")]
+        for partition in partitions:
+            for _ in range(2):
+                records = memoryview(bytearray(batch("x", timestamp=START_MS)))
+                partition.log.append_as_leader(records, 0)
+            partition.log.update_high_watermark(2)
+        assert broker.parts is not None
+        coordinator = broker.parts.coordinators.groups
+        for number in range(GROUPS):
+            group_id = f"a-group-{number}"
+            store = coordinator.shards.of(group_id).state.offsets.committed
+            for index in range(PER_GROUP):
+                partition = partitions[(number * PER_GROUP + index) % len(partitions)]
+                offset = CommittedOffset(1, -1, "", START_MS, -1, ZERO_UUID, index)
+                store.put(group_id, partition.topic, partition.index, offset)
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        try:
+            yield broker
+        finally:
+            gc.enable()
+            gc.unfreeze()
+
+
+@asynccontextmanager
+async def turns() -> AsyncIterator[list[float]]:
+    """
+    The processor time of each turn of the loop, in seconds.
+    """
+    found: list[float] = []
+    loop = asyncio.get_running_loop()
+    last = time.thread_time()
+    is_over = False
+
+    def tick() -> None:
+        nonlocal last
+        found.append(time.thread_time() - last)
+        last = time.thread_time()
+        if not is_over:
+            loop.call_later(0, tick)
+
+    loop.call_soon(tick)
+    yield found
+    is_over = True
+
+
+async def test_a_round_of_many_groups_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Broker, "_foresee", lambda self: None)
+    found = []
+    async with many_groups() as broker:
+        forecasts = broker.forecasts
+        assert forecasts is not None
+        tracemalloc.start()
+        await forecasts.check()
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        for _ in range(TRIES):
+            async with turns() as measured:
+                began_s = time.process_time()
+                await forecasts.check()
+                found.append((time.process_time() - began_s, max(measured)))
+        known = [foreseen.verdict for _, foreseen in forecasts]
+
+    print(held / len(known), *found, sep="\n")
+    assert MOST_FOLLOWED == len(known) < GROUPS * PER_GROUP
+    assert {ForecastVerdict.UNKNOWN} == set(known)
+    assert min(turn_s for _, turn_s in found) <= stated("forecast-turn")
+    assert min(process_s for process_s, _ in found) <= stated("forecast-time")

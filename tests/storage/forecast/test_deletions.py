@@ -1,0 +1,174 @@
+"""
+When segments are deleted, if producers go on as they did.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.forecast.deletions import Checks, bytes_per_ms, checks_of, outlook
+from barnabas.storage.log.retention import LogState, RetentionRule
+from barnabas.storage.units import LONG_MAX
+
+HOUR: Final = 3_600_000
+NOW: Final = 100 * HOUR
+CHECKED: Final = Checks(1)
+
+
+class Segment(NamedTuple):
+    """
+    A segment of 100 records.
+    """
+
+    base_offset: int
+    size: int
+    first_ms: int
+    last_ms: int
+
+    def largest_timestamp(self) -> int:
+        return self.last_ms
+
+    def first_batch_timestamp(self) -> int:
+        return self.first_ms
+
+
+def log(*last_hours: float, size: int = 1000) -> list[Segment]:
+    """
+    Segments of *size* bytes whose latest records are of so many hours before now.
+    """
+    segments = []
+    first_ms = round(NOW - (last_hours[0] + 1) * HOUR)
+    for number, hours in enumerate(last_hours):
+        last_ms = round(NOW - hours * HOUR)
+        segments.append(Segment(100 * number, size, first_ms, last_ms))
+        first_ms = last_ms
+    return segments
+
+
+def hours(
+    segments: list[Segment], checks: Checks = CHECKED, *, seen_ms: int = NOW, **options: Any
+) -> list[float]:
+    """
+    In how many hours each of them is deleted.
+    """
+    config = LogConfig(**{"internal_segment_bytes": 1000, "segment_ms": 10**15, **options})
+    end = 100 * len(segments)
+    state = LogState(segments, 0, end, end)
+    found = outlook(state, config, checks, now_ms=NOW, seen_ms=seen_ms).deletions
+    return [round((each.time_ms - NOW) / HOUR, 2) for each in found]
+
+
+def test_the_age_of_the_latest_record_decides() -> None:
+    assert [1, 2] == hours(log(3, 2, 1), retention_ms=4 * HOUR)[:2]
+
+
+def test_a_late_record_keeps_the_segments_behind_it() -> None:
+    assert [3, 3] == hours(log(1, 2, 0), retention_ms=4 * HOUR)[:2]
+
+
+def test_the_active_segment_ends_when_it_is_full_and_takes_records_until_then() -> None:
+    """
+    It has 500 of 1,000 bytes, and 1,500 come in an hour.
+    """
+    segments = [*log(3, 2, 1, 0.5), Segment(400, 500, NOW - HOUR // 2, NOW)]
+
+    assert [1, 2, 3, 3.5, 4.33] == hours(segments, retention_ms=4 * HOUR)
+
+
+def test_the_active_segment_ends_when_it_is_old() -> None:
+    segments = [*log(3, 2, 1, 0.5), Segment(400, 500, NOW - HOUR // 2, NOW)]
+
+    assert 4.1 == hours(segments, retention_ms=4 * HOUR, segment_ms=round(0.6 * HOUR))[-1]
+
+
+def test_the_active_segment_of_idle_producers_takes_no_more() -> None:
+    assert [1, 2] == hours(log(3, 2), retention_ms=4 * HOUR)
+
+
+def test_an_active_segment_that_is_too_old_already_takes_no_more() -> None:
+    """
+    Producers go on, but the next check comes first: the broker was down, say.
+    """
+    segments = log(8, 7, 6)
+
+    assert [0, 0, 0] == hours(segments, retention_ms=5 * HOUR, seen_ms=NOW - 6 * HOUR)
+    assert [0, 0, 7] == hours(segments, retention_ms=7 * HOUR, seen_ms=NOW - 6 * HOUR)
+
+
+def test_bytes_are_missing_until_producers_have_written_them() -> None:
+    """
+    1,000 bytes an hour: a segment is deleted once 3,000 bytes are behind it.
+    """
+    segments = [*log(3, 2, 1, 0), Segment(400, 0, LONG_MAX, NOW)]
+
+    assert [0, 1, 2, 3, 4] == hours(segments, retention_ms=-1, retention_bytes=3000)
+
+
+def test_no_byte_is_written_by_idle_producers() -> None:
+    assert [0, inf] == hours(log(9, 5, size=4000), retention_ms=-1, retention_bytes=4000)
+
+
+def test_the_first_of_two_rules_decides() -> None:
+    segments = log(3, 2, 1, 0)
+    both: dict[str, Any] = {"retention_ms": 6 * HOUR, "retention_bytes": 3000}
+    config = LogConfig(internal_segment_bytes=1000, **both)
+    found = outlook(LogState(segments, 0, 400, 400), config, CHECKED, now_ms=NOW, seen_ms=NOW)
+
+    assert [0, 1, 2, 3] == hours(segments, **both)
+    assert {RetentionRule.RETENTION_BYTES} == {each.rule for each in found.deletions}
+
+
+def test_size_deletes_a_segment_that_a_timestamp_in_the_future_keeps() -> None:
+    """
+    The next segments are then free to go by their age.
+    """
+    segments = [Segment(0, 1000, NOW, NOW + 90 * HOUR), *log(3, 2, 1, 0)[1:]]
+
+    assert [94, 94, 94] == hours(segments, retention_ms=4 * HOUR)[:3]
+    assert [1, 2, 3] == hours(segments, retention_ms=4 * HOUR, retention_bytes=4000)[:3]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cleanup_policy": ("compact",), "retention_ms": 1},
+        {"retention_ms": -1},
+        {"cleanup_policy": (), "retention_bytes": 1},
+    ],
+)
+def test_nothing_is_deleted_without_a_rule(options: dict[str, Any]) -> None:
+    assert [inf, inf] == hours(log(3, 0), **options)
+
+
+def test_a_check_deletes_and_no_time_between() -> None:
+    segments = log(3, 2, 1, 0)
+    known = Checks(HOUR, NOW + HOUR // 2)
+
+    assert [1.5, 2.5] == hours(segments, known, retention_ms=4 * HOUR)[:2]
+    assert [0.5] == hours(segments, known, retention_ms=HOUR)[:1]
+    assert [inf] == hours(segments, Checks(None), retention_ms=HOUR)[:1]
+
+
+def test_the_cleaner_checks_compacted_logs() -> None:
+    both, every = LogConfig(cleanup_policy=("compact", "delete")), Checks(300_000, 5)
+
+    assert every == checks_of(LogConfig(), every, cleaner_backoff_ms=None)
+    assert Checks(15_000) == checks_of(both, every, cleaner_backoff_ms=15_000)
+    assert Checks(None) == checks_of(both, every, cleaner_backoff_ms=None)
+
+
+def test_the_rate_is_that_of_the_newest_segments_that_took_an_hour() -> None:
+    """
+    Those before them were written at another one.
+    """
+    slowly, quickly = log(90, 60, 30, 1), log(1, 0.5, 0.25, 0, size=4000)[1:]
+
+    assert pytest.approx(12_000 / HOUR) == bytes_per_ms([*slowly, *quickly], NOW)
+
+
+def test_there_is_no_rate_without_timestamps() -> None:
+    assert 0.0 == bytes_per_ms([Segment(0, 1000, LONG_MAX, NOW)], NOW)

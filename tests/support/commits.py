@@ -1,0 +1,53 @@
+"""
+Commits of groups: requests, and the records that coordinators make of them.
+"""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.records.batch import BatchOptions, build_batch
+from barnabas.protocol.records.record import SimpleRecord
+from barnabas.server.groups.records import OffsetRecord, encode_record
+from tests.support.server import TestBroker
+
+
+async def commit(broker: TestBroker, group_id: str, topic: str, *offsets: int) -> None:
+    """
+    Commit an offset for each of the first partitions of a topic, as a consumer without a group.
+    """
+    request = OffsetCommitRequest(
+        group_id=group_id,
+        member_id="",
+        topics=[
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    OffsetCommitRequestPartition(
+                        partition_index=index, committed_offset=offset, committed_metadata=None
+                    )
+                    for index, offset in enumerate(offsets)
+                ],
+            )
+        ],
+    )
+    async with await broker.client() as client:
+        answer = await client.ask(request, 7)
+    assert {0} == {each.error_code for each in answer.topics[0].partitions}
+
+
+def commit_batch(
+    group_id: str, topic: str, offset: int, time_ms: int, **options: Unpack[BatchOptions]
+) -> bytearray:
+    """
+    A batch with one commit for the first partition of a topic.
+    """
+    value = OffsetCommitValue(offset=offset, metadata="", commit_timestamp=time_ms)
+    key, data = encode_record(OffsetRecord(group_id, topic, 0, value))
+    return build_batch([SimpleRecord(time_ms, key, data)], **options)

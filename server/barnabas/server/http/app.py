@@ -14,6 +14,7 @@ from starlette.routing import Route
 from barnabas.server.http.answers import json_response, no_method, no_path
 from barnabas.server.http.health import Verdict, health, readiness
 from barnabas.server.http.metrics.endpoint import MetricsEndpoint
+from barnabas.server.http.page.assets import FOLDER, Assets, wants_html
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -33,12 +34,17 @@ def make_app(broker: ObservedBroker) -> Starlette:
     The application that shows *broker*.
     """
 
-    async def paths(_: Request) -> Response:
+    assets = Assets()
+
+    async def start(request: Request) -> Response:
+        if wants_html(request):
+            return await assets.frame(request)
         return json_response([{"path": path, "says": says} for path, says in PATHS.items()])
 
     return Starlette(
         routes=[
-            Route("/", paths),
+            Route("/", start),
+            Route(f"{FOLDER}/{{name:path}}", assets.file),
             Route("/healthz", _page(partial(health, broker))),
             Route("/readyz", _page(partial(readiness, broker))),
             Route("/metrics", MetricsEndpoint(broker)),

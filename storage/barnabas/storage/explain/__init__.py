@@ -10,7 +10,7 @@
     retention   the time at which a segment is deleted
     cleaning    the plan of the cleaner
     report      all of these for one question
-    wording/    sentences for people; as_text and as_json are the two forms of output
+    wording/    sentences for people; as_text, as_json and as_columns are the forms of output
 
 The functions of a running broker make every decision: ``log.retention``, ``log.rolling``,
 ``cleaner.plan``, the indexes and the log itself. Nothing here has a rule of its own.

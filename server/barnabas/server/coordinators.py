@@ -206,6 +206,22 @@ class Coordinators:
         return made
 
     @property
+    def share_coordinator(self) -> ShareCoordinator | None:
+        """
+        The coordinator of the states of share groups; likewise.
+        """
+        made: ShareCoordinator | None = vars(self).get("shares")
+        return made
+
+    @property
+    def transaction_coordinator(self) -> TransactionCoordinator | None:
+        """
+        The coordinator of transactions; likewise.
+        """
+        made: TransactionCoordinator | None = vars(self).get("transactions")
+        return made
+
+    @property
     def loading(self) -> int:
         """
         The number of partitions of coordinators that take no requests yet.

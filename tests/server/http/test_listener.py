@@ -245,5 +245,5 @@ async def test_all_paths_are_listed() -> None:
         listed = (await get(port_of(broker), "/")).json
         found = [(await get(port_of(broker), each["path"], "HEAD")).status for each in listed]
 
-    assert ["/healthz", "/readyz", "/metrics"] == [each["path"] for each in listed]
-    assert [200, 200, 200] == found
+    assert ["/healthz", "/readyz", "/metrics", "/api/v1/"] == [each["path"] for each in listed]
+    assert [200, 200, 200, 200] == found

@@ -5,6 +5,7 @@ Options of Barnabas itself.
 from __future__ import annotations
 
 from barnabas.storage.config.options import (
+    Bool,
     Int,
     Long,
     Names,
@@ -61,6 +62,11 @@ class OwnOptions(Options):
         "Further names of this machine that a request over HTTP may have in its header Host. "
         "localhost, addresses, the name of the machine and the hosts of advertised.listeners are "
         "always known.",
+    )
+    barnabas_http_records: Bool = option(
+        False,
+        "Whether everybody who reaches the HTTP server may see the keys, values and headers of"
+        " records. Without it, sizes, offsets and timestamps can be seen.",
     )
     barnabas_http_metrics_partitions: Int = option(
         10_000,

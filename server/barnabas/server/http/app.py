@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from barnabas.server.http.answers import json_response, no_method, no_path
+from barnabas.server.http.api.app import PREFIX, make_api
 from barnabas.server.http.health import Verdict, health, readiness
 from barnabas.server.http.metrics.endpoint import MetricsEndpoint
 from barnabas.server.http.page.assets import FOLDER, Assets, wants_html
@@ -20,16 +21,18 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from barnabas.server.http.api.context import Api
     from barnabas.server.http.observed import ObservedBroker
 
 PATHS: Final = {
     "/healthz": "whether the broker can go on as it is: 200, or 503 with the reason",
     "/readyz": "whether clients are served: 200, or 503 with what is waited for",
     "/metrics": "the metrics, for Prometheus",
+    f"{PREFIX}/": "the paths of the API, which has everything else as JSON",
 }
 
 
-def make_app(broker: ObservedBroker) -> Starlette:
+def make_app(broker: ObservedBroker, api: Api) -> Starlette:
     """
     The application that shows *broker*.
     """
@@ -48,6 +51,7 @@ def make_app(broker: ObservedBroker) -> Starlette:
             Route("/healthz", _page(partial(health, broker))),
             Route("/readyz", _page(partial(readiness, broker))),
             Route("/metrics", MetricsEndpoint(broker)),
+            Mount(PREFIX, make_api(api)),
         ],
         exception_handlers={404: no_path, 405: no_method},
     )

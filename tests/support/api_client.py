@@ -30,8 +30,7 @@ def described() -> dict[str, Any]:
 def _validator(path: str) -> Draft202012Validator:
     answer = described()["paths"][path]["get"]["responses"]["200"]
     schema = answer["content"]["application/json"]["schema"]
-    found = Draft202012Validator({**schema, "components": _strict(described()["components"])})
-    return found
+    return Draft202012Validator({**schema, "components": _strict(described()["components"])})
 
 
 def _strict(schema: Any) -> Any:

@@ -18,7 +18,7 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.explaining import Explainer
 from tests.support.http_client import get
-from tests.support.server import START_MS, TestBroker, batch, produce_request, running
+from tests.support.server import START_MS, TestBroker, produce_request, running
 
 HTTP = {"barnabas_http_listener": "0"}
 HOUR_MS = 3_600_000
@@ -36,7 +36,9 @@ def explainer_of(broker: TestBroker) -> Explainer:
     """
     The command with the configuration and the directories of *broker*.
     """
-    given = {name.replace(".", "_"): text for name, text in broker.config.given.items()}
+    given: dict[str, Any] = {
+        name.replace(".", "_"): text for name, text in broker.config.given.items()
+    }
     return Explainer(*broker.config.log_directories, now_ms=START_MS, **given)
 
 
@@ -89,7 +91,7 @@ async def test_suppositions_are_answered_as_by_the_command(tmp_path: Path, seed:
     clock = ManualClock(START_MS)
     options = HTTP | {"log_dirs": str(tmp_path / "data")}
     async with running(DiskFiles(), clock, **options) as broker:
-        await broker.create("t", **config_of(chance))
+        await broker.create("t", 1, **config_of(chance))
         await fill(broker, "t", chance, chance.randrange(1, 40))
         for _ in range(4):
             supposed = suppositions(chance)

@@ -10,6 +10,8 @@ import pytest
 import pytest_asyncio
 
 from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.http.api.rates import SAMPLE_S
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
@@ -223,9 +225,6 @@ async def test_the_key_of_a_record_is_content(broker: TestBroker) -> None:
     """
     Neither the fields nor the sentences of a look-up have it.
     """
-    from barnabas.protocol.records.batch import build_batch
-    from barnabas.protocol.records.record import SimpleRecord
-
     data = bytes(build_batch([SimpleRecord(START_MS, b"secret", b"v")]))
     await produce(broker, "orders", data, 1)
 

@@ -206,6 +206,8 @@ class KnownCluster:
                 settings[name] = Setting(name, text, SUPPOSED)
             elif name in settings and self._counts(name, settings[name]):
                 settings[name] = settings[name]._replace(source=SUPPOSED)
+        if config == stored:
+            config = stored  # No suppositions: one object, as many segments ask for that.
         return TopicSettings(
             config, stored, settings, tuple(self._in_vain(settings)), self._note(topic)
         )

@@ -1,5 +1,6 @@
 // Records as people read them.
 import { h } from "./dom.js";
+import { coloured, laidOut } from "./json.js";
 import { badge } from "./parts.js";
 import { to } from "./router.js";
 import { counted, exact, moment } from "./units.js";
@@ -25,7 +26,7 @@ function content(given, bytes, pretty, found) {
   if (bytes === 0) return h("span", { class: "soft" }, "no bytes");
   const text = given.format === "json" && pretty ? laidOut(given.text) : given.text;
   return [
-    h("pre", { class: "value" }, marked(text, found)),
+    h("pre", { class: "value" }, found ? marked(text, found) : given.format === "json" ? coloured(text) : text),
     given.is_cut ? h("span", { class: "soft" }, `… of ${counted(bytes, "byte")}`) : null,
     given.format === "hex" ? [" ", badge("hex")] : null,
   ];
@@ -36,15 +37,6 @@ function headers(record, pretty) {
   if (!record.headers) return [h("dt", {}, "headers"), h("dd", { class: "soft" }, exact(record.header_count))];
   return record.headers.map((each) => [h("dt", {}, "header"),
     h("dd", {}, h("span", { class: "mono" }, `${each.name}: `), content(each.value, each.size, pretty, ""))]);
-}
-
-function laidOut(text) {
-  try {
-    const laid = JSON.stringify(JSON.parse(text), null, 2);
-    return laid.length < 100 ? laid.replace(/\s*\n\s*/g, " ") : laid;
-  } catch {
-    return text; // It was cut.
-  }
 }
 
 function marked(text, found) {

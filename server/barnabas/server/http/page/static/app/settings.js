@@ -23,6 +23,17 @@ export function meaning(name, settings) {
   return /^-?\d{4,}$/.test(text) ? exact(Number(text)) : text;
 }
 
+const MATTERING = new Set(["cleanup.policy", "retention.ms", "retention.bytes", "segment.bytes", "segment.ms", "segment.index.bytes",
+  "index.interval.bytes", "compression.type", "min.insync.replicas", "message.timestamp.type", "max.message.bytes"]);
+const OF_COMPACTION = new Set(["min.cleanable.dirty.ratio", "min.compaction.lag.ms", "max.compaction.lag.ms", "delete.retention.ms"]);
+
+/** The settings that matter: those which decide about the log, and all that were set. */
+export function mattering(settings) {
+  const isCompacted = (settings["cleanup.policy"]?.value ?? "").includes("compact");
+  return Object.fromEntries(Object.entries(settings).filter(([name, each]) => MATTERING.has(name)
+    || (isCompacted && OF_COMPACTION.has(name)) || each.source !== "default"));
+}
+
 /** A list of settings: name, meaning, where it was set. */
 export function settingRows(settings) {
   return h("div", { class: "table", role: "region", "aria-label": "Settings", tabindex: "0" },
@@ -32,5 +43,5 @@ export function settingRows(settings) {
       h("tbody", {}, Object.entries(settings).map(([name, each]) => h("tr", {},
         h("th", { scope: "row", class: "mono" }, name),
         h("td", { title: each.value }, meaning(name, settings)),
-        h("td", { class: "soft wide" }, each.source))))));
+        h("td", { class: each.source === "default" ? "soft wide" : "wide" }, each.source))))));
 }

@@ -35,7 +35,8 @@ export function bytes(number) {
 function short(left, unit) {
   if (unit === 0) return `${Math.round(left)}`;
   const digits = left >= 100 ? 0 : left >= 10 ? 1 : 2;
-  return left.toFixed(digits);
+  const text = left.toFixed(digits);
+  return digits ? text.replace(/\.?0+$/, "") : text;
 }
 
 /** Bytes a second. */
@@ -146,7 +147,7 @@ export function exactDuration(ms) {
 /** A size that `readBytes` reads as the same number. */
 export function exactBytes(number) {
   const text = bytes(number);
-  return readBytes(text) === number ? text.replace(/\.0+ /, " ") : `${number} B`;
+  return readBytes(text) === number ? text : `${number} B`;
 }
 
 function number(text) {

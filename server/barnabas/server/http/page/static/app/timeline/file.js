@@ -46,6 +46,7 @@ export function fileDrawing() {
     svg.setAttribute("height", height);
     svg.setAttribute("aria-label", described(segment));
     fill(svg,
+      isMagnified ? beam(x, y, gutter) : null,
       index({ x, y: y.offsets, file: y.file, gutter, width, entries: segment.offsets, chosen: slotOf(look, "index") ? look.offsetSlot : null, isAbove: true }),
       hasTimes ? index({ x, y: y.times, file: y.file + FILE, gutter, width, entries: segment.times, chosen: slotOf(look, "time") ? look.timeSlot : null, isAbove: false }) : null,
       file(x, y.file),
@@ -77,14 +78,18 @@ export function fileDrawing() {
     return parts;
   }
 
+  /** From the bytes of a scan to where they are magnified. */
+  function beam(x, y, gutter) {
+    const [left, right] = [x(look.from), x(look.batch.position + look.batch.size)];
+    return s("path", { class: "beam", d: `M${left},${y.file + FILE}L${gutter},${y.lens}H${width}L${Math.max(left + 2, right)},${y.file + FILE}Z` });
+  }
+
   /** The bytes of the scan, magnified. */
   function lens(x, y, gutter) {
     const from = look.from;
     const to = look.batch.position + look.batch.size;
     const near = scale(from, to, gutter + 1, width - 1);
-    const top = y.file + FILE;
     const parts = [
-      s("path", { class: "beam", d: `M${x(from)},${top}L${gutter},${y.lens}H${width}L${Math.max(x(from) + 2, x(to))},${top}Z` }),
       gutter ? label(y.lens + 21, look.stage === "index" ? "from there" : "scan") : null,
     ];
     look.scanned.forEach((each, number) => {

@@ -76,7 +76,7 @@ export function lanes({ chosen, opened }) {
     svg.setAttribute("height", drawing.height);
     const list = s("g", { role: "listbox", "aria-label": "Segments, oldest first", "aria-orientation": "horizontal" },
       marks.map((mark) => mark.element));
-    fill(svg, patterns(), drawing.axes, list, drawing.above);
+    fill(svg, patterns(), drawing.axes, list, drawing.above, drawing.labels);
     all.disabled = wider.disabled = !window_;
     fill(legend, legendOf(model, before, drawing));
     show();
@@ -251,6 +251,7 @@ function layout(model, before, window_, width) {
   const height = y.axis + 34;
   const marks = marksOf(model, before, { first, last, toX, toT, y, isCompacted });
   return { height, toX, toT, marks, isCompacted, flags,
+    labels: timeLabels({ toT, time, y, width, gutter }),
     axes: axes({ model, toX, toT, time, y, width, gutter, first, last, isCompacted }),
     above: [...cuts({ model, toX, toT, y, from, to, time }), ...flags.map((flag) => drawFlag(flag, y))] };
 }
@@ -338,11 +339,9 @@ function nameOf(model, mark) {
 function axes({ model, toX, toT, time, y, width, gutter, first, last, isCompacted }) {
   const parts = [];
   const most = Math.max(2, Math.floor((width - gutter) / 96));
-  const { step, ticks } = timeTicks(time.from, time.to, most);
-  for (const each of ticks) {
+  for (const each of timeTicks(time.from, time.to, most).ticks) {
     const x = toT(each);
     parts.push(s("line", { class: "tick", x1: x, x2: x, y1: y.time - 4, y2: y.time + LANE }));
-    if (x > gutter + 14 && x < width - 24) parts.push(s("text", { class: "label", x, y: y.time - 7, "text-anchor": "middle" }, tickTime(each, step)));
   }
   if (time.showsNow) {
     const x = toT(model.nowMs);
@@ -363,6 +362,14 @@ function axes({ model, toX, toT, time, y, width, gutter, first, last, isCompacte
     if (isCompacted) parts.push(s("text", { class: "lane", x: 0, y: y.strip + STRIP + 1 }, "cleaner"));
   }
   return s("g", { "aria-hidden": "true" }, parts);
+}
+
+/** The labels of the time axis, above what crosses it. */
+function timeLabels({ toT, time, y, width, gutter }) {
+  const { step, ticks } = timeTicks(time.from, time.to, Math.max(2, Math.floor((width - gutter) / 96)));
+  return s("g", { "aria-hidden": "true" }, ticks.map((each) => [each, toT(each)])
+    .filter(([, x]) => x > gutter + 14 && x < width - 24)
+    .map(([each, x]) => s("text", { class: "label halo", x, y: y.time - 7, "text-anchor": "middle" }, tickTime(each, step))));
 }
 
 /** Where retention cuts the log. */

@@ -11,12 +11,15 @@ const LARGEST_SEGMENT = 2 ** 31 - 1;
 function knobs(model) {
   const { settings } = model.answer;
   const age = Math.max(HOUR, model.nowMs - (model.firstMs[0] || model.nowMs));
-  const segmentBytes = "internal.segment.bytes" in settings && !("segment.bytes" in settings)
-    ? "internal.segment.bytes" : "segment.bytes";
+  const segmentBytes = "internal.segment.bytes" in settings ? "internal.segment.bytes" : "segment.bytes";
+  const deletes = (settings["cleanup.policy"]?.value ?? "delete").includes("delete");
   const smallest = segmentBytes === "segment.bytes" ? MIB : 1024;
-  return [
+  const retention = [
     { name: "retention.ms", isTime: true, least: Math.max(SECOND, age / 1000), most: age * 20, hasNoLimit: true },
     { name: "retention.bytes", least: Math.max(256, model.bytes / 1000), most: Math.max(1024, model.bytes * 20), hasNoLimit: true },
+  ];
+  return [
+    ...(deletes ? retention : []), // Nothing but compaction removes records of other logs.
     { name: segmentBytes, least: smallest, most: LARGEST_SEGMENT },
     { name: "segment.ms", isTime: true, least: MINUTE, most: 365 * DAY },
   ];

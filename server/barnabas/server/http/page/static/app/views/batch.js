@@ -30,7 +30,7 @@ export async function show({ main, part, signal }) {
       heading(`Batch ${exact(batch.base_offset)}`, way(topic, partition, base)), kinds(batch)));
     fill(about, batchFacts(batch));
     fill(words, panel("What it is", {}, h("dl", { class: "words" },
-      h("dt", {}, "Record"), h("dd", {}, (found.record?.words ?? []).map((each) => h("p", {}, each))),
+      h("dt", {}, `Offset ${exact(Number(part.offset))}`), h("dd", {}, (found.record?.words ?? []).map((each) => h("p", {}, each))),
       producer(batch))));
     await showRecords(cluster.records_allowed, batch, place);
   });

@@ -12,6 +12,7 @@ import { NAMES, sliders } from "../timeline/sliders.js";
 import { bytes, counted, duration, exact, moment, relative } from "../units.js";
 
 const PAUSE_MS = 60; // Between a movement of a slider and the question what it does.
+const CALM_MS = 150; // That a segment stays chosen before the broker is asked for all words about it.
 
 export async function show({ main, part, query, signal }) {
   const { topic, partition } = part;
@@ -106,6 +107,7 @@ export async function show({ main, part, query, signal }) {
     const before = model === now ? null : now;
     drawing.set(model, before);
     ahead.set(model, before);
+    ahead.element.hidden = [model, before].every((each) => !each || each.future.length === 1);
     fill(summary, sentences(model, before));
     summary.dataset.tried = Object.entries(tried).map((each) => each.join("=")).join(" ");
     segments.set(rowsOf(model));
@@ -132,6 +134,8 @@ export async function show({ main, part, query, signal }) {
     first.classList.add("small");
     const rest = h("div", { class: "words-place" }, quickWords(model, number));
     fill(card, panel(title, { actions }, first, rest));
+    await new Promise((go) => setTimeout(go, CALM_MS));
+    if (mine !== described || signal.aborted) return;
     try {
       const set = Object.entries(tried).map(([name, value]) => `${name}=${value}`);
       const found = await ask([...place, "segments", base], { set, at }, signal);
@@ -197,9 +201,16 @@ function logFacts(model) {
 
 /** What the next checks do, in numbers. */
 function sentences(model, before) {
+  const { answer } = model;
+  const vain = (answer.supposed_in_vain ?? []).map((each) => h("p", { class: "notice warn" }, each));
+  const policy = answer.settings["cleanup.policy"]?.value ?? "";
+  if (!policy.includes("delete")) {
+    return [h("p", { class: "headline", data: { segments: 0, bytes: 0 } }, `Neither age nor size deletes a segment: cleanup.policy is ${policy || "empty"}.`),
+      ...(answer.cleaning?.words ?? []).map((each) => h("p", { class: "soft" }, each)), ...vain];
+  }
   const { segments, bytes: gone } = model.deletedNext;
   const was = before?.deletedNext ?? null;
-  const check = model.answer.broker?.retention_check_interval_ms;
+  const check = answer.broker?.retention_check_interval_ms;
   const [ms, left] = model.future.at(-1);
   const isLimited = model.future.length > 1 || left !== model.bytes;
   const missing = model.columns.bytes_missing.find((each) => each !== null && each > 0);
@@ -214,14 +225,18 @@ function sentences(model, before) {
       ? `Then the first deletion is in ${duration(next[0])}; without new records ${left ? `${bytes(left)} are left` : "nothing is left"} in ${duration(ms)}.`
       : segments ? `${bytes(left)} stay: their age deletes none of them.` : "The age of records deletes none of them.",
     missing !== undefined ? ` retention.bytes deletes the oldest after ${bytes(missing)} more.` : ""),
-    ...(model.answer.supposed_in_vain ?? []).map((each) => h("p", { class: "notice warn" }, each)),
+    ...vain,
   ];
 }
 
 function quickWords(model, at) {
   return h("dl", { class: "words stacked" },
-    h("dt", {}, at === model.count - 1 ? "Ends" : "Ended"), h("dd", {}, `${model.ended(at)}.`),
-    h("dt", {}, "Deleted"), h("dd", {}, `${model.leaves(at)}.`));
+    h("dt", {}, at === model.count - 1 ? "Ends" : "Ended"), h("dd", {}, sentence(model.ended(at))),
+    h("dt", {}, "Deleted"), h("dd", {}, sentence(model.leaves(at))));
+}
+
+function sentence(words) {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 }
 
 function segmentWords({ words, ending }) {

@@ -3,7 +3,7 @@ import { attentionList } from "../attention.js";
 import { fill, h } from "../dom.js";
 import { askAll } from "../lists.js";
 import { badge, bar, carefully, every, facts, heading, offset, panel, size } from "../parts.js";
-import { settingRows } from "../settings.js";
+import { mattering, settingRows } from "../settings.js";
 import { to } from "../router.js";
 import { table } from "../table.js";
 import { bytes, counted, exact, pace, rate } from "../units.js";
@@ -53,11 +53,23 @@ export async function show({ main, part, signal }) {
         attentionList(topic.attention_list)));
     }
     partitions.set(rows);
-    if (isFirst) fill(settings, panel("Settings of its logs", {}, settingRows(topic.settings)));
+    if (isFirst) fill(settings, settingsPanel(topic.settings));
   }
 
   await carefully(about, signal, () => load(true));
   every(REFRESH_S, signal, () => carefully(about, signal, () => load(false)));
+}
+
+/** The settings that matter, and all of them on demand. */
+function settingsPanel(settings) {
+  const chosen = mattering(settings);
+  const others = Object.keys(settings).length - Object.keys(chosen).length;
+  const list = h("div", {}, settingRows(chosen));
+  const all = others > 0 ? h("button", { type: "button", class: "quiet", onclick: () => {
+    fill(list, settingRows(settings));
+    all.remove();
+  } }, `${counted(others, "other default")}`) : null;
+  return panel("Settings of its logs", { actions: h("div", { class: "actions" }, all) }, list);
 }
 
 function count(row) {

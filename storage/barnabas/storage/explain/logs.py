@@ -88,8 +88,18 @@ class ReadOnlyLogs:
     The logs in the log directories of a broker.
     """
 
-    def __init__(self, cluster: Cluster, files: Files, clock: Clock) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        files: Files,
+        clock: Clock,
+        only: TopicPartition | None = None,
+    ) -> None:
         """
+        Args:
+            only: a partition whose log is in the first of the directories. There may be very many
+                others, whose names are not looked at then.
+
         Raises:
             ExplainError: a log directory does not exist or cannot be read.
         """
@@ -100,7 +110,7 @@ class ReadOnlyLogs:
         for directory in cluster.data_dirs:
             try:
                 root = LogRoot(directory, files)
-                logs = root.logs
+                logs = root.logs if only is None else {only: directory / str(only)}
             except (FileNotFoundError, NotADirectoryError):
                 raise ExplainError(
                     f"There is no log directory {directory}; name one with --data-dir"
@@ -148,23 +158,32 @@ class ReadOnlyLogs:
             return f"{sentence}; it has {known}"
         return f"{sentence}, which has no topics"
 
-    def open(self, partition: TopicPartition) -> ReadOnlyLog:
+    def open(self, partition: TopicPartition, again: ReadOnlyLog | None = None) -> ReadOnlyLog:
         """
+        Args:
+            again: the same log, which has not changed since. It takes the settings of now, and is
+                used no more. Its ``segment.index.bytes`` has to be that of now.
+
         Raises:
             ExplainError: its log cannot be read.
         """
         root, path = self._places[partition]
         settings = self._cluster.settings_of(partition.topic)
         checkpoints = root.checkpoints
-        log, was_recovered = self._open_log(
-            path,
-            settings,
-            log_start_offset=_noted(lambda: checkpoints.log_start_offsets, partition),
-            recovery_point=_noted(lambda: checkpoints.recovery_points, partition),
-        )
+        if again is not None:
+            log, was_recovered = again.log, again.was_recovered
+            log.update_config(settings.config)
+        else:
+            log, was_recovered = self._open_log(
+                path,
+                settings,
+                log_start_offset=_noted(lambda: checkpoints.log_start_offsets, partition),
+                recovery_point=_noted(lambda: checkpoints.recovery_points, partition),
+            )
         condition = _condition(root)
         try:
-            if condition is not Condition.STOPPED and not list_snapshot_files(self._files, path):
+            is_new = again is None and condition is not Condition.STOPPED
+            if is_new and not list_snapshot_files(self._files, path):
                 _find_transactions(log, self._clock)
             waiting_files = dict(self._waiting_files(path))
         except READ_ERRORS as error:

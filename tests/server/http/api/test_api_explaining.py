@@ -77,6 +77,7 @@ def suppositions(chance: Random) -> list[str]:
         "log.retention.check.interval.ms": chance.randrange(1000, 900_000),
         "min.cleanable.dirty.ratio": round(chance.random(), 2),
         "cleanup.policy": "delete",
+        "segment.index.bytes": chance.choice((96, 960)),
     }
     chosen = chance.sample(sorted(known), chance.randrange(0, 4))
     return [f"{name}={known[name]}" for name in chosen]
@@ -93,7 +94,9 @@ async def test_suppositions_are_answered_as_by_the_command(tmp_path: Path, seed:
     async with running(DiskFiles(), clock, **options) as broker:
         await broker.create("t", 1, **config_of(chance))
         await fill(broker, "t", chance, chance.randrange(1, 40))
-        for _ in range(4):
+        for _ in range(6):
+            if chance.random() < 0.4:
+                await fill(broker, "t", chance, 1)  # what was opened before is too old
             supposed = suppositions(chance)
             at = START_MS + chance.randrange(-HOUR_MS, 100 * HOUR_MS)
             query = [*(("set", each) for each in supposed), ("at", at)]

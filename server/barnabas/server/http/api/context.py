@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.protocol.errors import KafkaError, UnknownTopicOrPartition
+from barnabas.server.http.api.opened_logs import OpenedLogs
 from barnabas.server.http.api.rates import Rates
 from barnabas.server.http.guard import Refused
 from barnabas.server.scheduling.turns import Steps
@@ -44,11 +45,13 @@ class Api:
         self.broker = broker
         self.executor = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
         self.rates = Rates(broker.clock.monotonic)
+        self.opened_logs = OpenedLogs()
 
     def close(self) -> None:
         """
         Start no more work, and do not wait for the running one.
         """
+        self.opened_logs.clear()
         self.executor.shutdown(wait=False, cancel_futures=True)
 
     @property

@@ -130,7 +130,7 @@ async def report(
         ExplainError: there is no answer.
     """
     broker = api.broker
-    cluster = known_cluster(api, what_if.set)
+    cluster = await api.in_thread(lambda: known_cluster(api, what_if.set))
     known = _Known(
         _directories(api, partition, cluster.data_dirs),
         cluster.times,
@@ -138,12 +138,39 @@ async def report(
         cluster.replicas_of(partition),
     )
     now_ms = parse_moment(what_if.at) if what_if.at else broker.clock.now_ms()
+    stamp = _stamp(api, partition, known.settings)
 
     def explain() -> T:
-        logs = ReadOnlyLogs(known, broker.files, broker.clock)
-        return use(report_on(logs.open(partition), known.times, now_ms))
+        only = partition if len(known.data_dirs) == 1 else None
+        logs = ReadOnlyLogs(known, broker.files, broker.clock, only)
+        return api.opened_logs.use(
+            logs, partition, stamp, lambda opened: use(report_on(opened, known.times, now_ms))
+        )
 
-    return await api.in_thread(lambda: patiently(explain))
+    try:
+        return await api.in_thread(lambda: patiently(explain))
+    finally:
+        api.opened_logs.expire(broker.clock)
+
+
+def _stamp(api: Api, partition: TopicPartition, settings: TopicSettings) -> object:
+    """
+    What tells whether a log has changed since it was opened; None if nothing can.
+    """
+    found = api.parts.partitions.get(*partition)
+    if found is None:
+        return None
+    log = found.log
+    return (
+        found.topic_id,
+        log.log_start_offset,
+        log.last_stable_offset,
+        log.high_watermark,
+        log.log_end_offset,
+        log.segments.number_of_segments,
+        log.size,
+        settings.config.segment_index_bytes,
+    )
 
 
 def _directories(

@@ -147,7 +147,8 @@ def _view(each: TopicLook, rates: RatesView | None) -> TopicView:
 
 async def show(api: Api, given: Page, *, topic: str) -> Answer:
     found = api.topic(topic)
-    settings = settings_view(known_cluster(api).settings_of(topic))
+    cluster = await api.in_thread(lambda: known_cluster(api))
+    settings = settings_view(cluster.settings_of(topic))
     look = await api.in_turns(look_at(api.parts))
     rates = await api.in_thread(lambda: api.rates.note(look.counts))
     partitions = await api.in_turns(_partitions(found, api.parts.partitions, given))

@@ -148,7 +148,9 @@ async def report(
         )
 
     try:
-        return await api.in_thread(lambda: patiently(explain))
+        # A log with thousands of segments is very many objects.
+        with broker.turns.elsewhere():
+            return await api.in_thread(lambda: patiently(explain))
     finally:
         api.opened_logs.expire(broker.clock)
 

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from barnabas.server.http.answers import json_response, no_method, no_path
-from barnabas.server.http.api.app import PREFIX, make_api
+from barnabas.server.http.api.mounted import PREFIX, MountedApi
 from barnabas.server.http.health import Verdict, health, readiness
 from barnabas.server.http.metrics.endpoint import MetricsEndpoint
 from barnabas.server.http.page.assets import FOLDER, Assets, wants_html
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from barnabas.server.http.api.context import Api
     from barnabas.server.http.observed import ObservedBroker
 
 PATHS: Final = {
@@ -32,7 +31,7 @@ PATHS: Final = {
 }
 
 
-def make_app(broker: ObservedBroker, api: Api) -> Starlette:
+def make_app(broker: ObservedBroker, api: MountedApi) -> Starlette:
     """
     The application that shows *broker*.
     """
@@ -51,7 +50,7 @@ def make_app(broker: ObservedBroker, api: Api) -> Starlette:
             Route("/healthz", _page(partial(health, broker))),
             Route("/readyz", _page(partial(readiness, broker))),
             Route("/metrics", MetricsEndpoint(broker)),
-            Mount(PREFIX, make_api(api)),
+            Mount(PREFIX, api),
         ],
         exception_handlers={404: no_path, 405: no_method},
     )

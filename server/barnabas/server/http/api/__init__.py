@@ -3,7 +3,7 @@ The JSON API of a broker, which changes nothing.
 
 ::
 
-    app                 all operations
+    app                 all operations; mounted: loads them with the first request
     context             the broker that they look at, and the threads that read its files
     cluster, topics     sizes, rates, and what somebody should look at
     look                one pass over all logs, for these: ``rates`` and ``attention`` come from it

@@ -18,6 +18,7 @@ from barnabas.server.http.api import (
     transactions,
 )
 from barnabas.server.http.api.context import refusal
+from barnabas.server.http.api.mounted import PREFIX
 from barnabas.server.http.api.openapi import description
 from barnabas.server.http.json_api import Answer, Limits, Nothing, Operation, make_app
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from barnabas.server.http.api.context import Api
 
-PREFIX: Final = "/api/v1"
 LIMITS: Final = Limits(most_bytes=16 << 20, most_at_once=8, most_waiting=16)
 
 

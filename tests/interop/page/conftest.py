@@ -108,9 +108,7 @@ class Viewer:
         """
         Wait until *script* is true in the page, which lets nothing be evaluated by itself.
         """
-        wait_for(
-            lambda: bool(self.page.evaluate(script, argument)), script, PATIENCE_MS / 1000
-        )
+        wait_for(lambda: bool(self.page.evaluate(script, argument)), script, PATIENCE_MS / 1000)
 
     def check(self) -> None:
         """

@@ -21,7 +21,7 @@ VIEWS: Final = {
     "topic": "/topics/orders",
     "partition": "/topics/orders/2",
     "a compacted partition": "/topics/customers/0",
-    "what other settings would do": "/topics/orders/2?retention.ms=172800000&retention.bytes=900000",
+    "other settings": "/topics/orders/2?retention.ms=172800000&retention.bytes=900000",
     "segment": "/topics/orders/2/segments/0?offset=700&step=2",
     "a segment of transactions": "/topics/payments/0/segments/0?timestamp=1",
     "batch": "/topics/orders/2/batches/700",
@@ -36,9 +36,17 @@ VIEWS: Final = {
 FACTS: Final = {
     "overview": ["orders", "telemetry", "On disk"],
     "topic": ["retention.ms", "set for the topic", "High watermark"],
-    "partition": ["Timeline", "analytics", "it was full (segment.bytes)", "deleted by the next check"],
+    "partition": [
+        "Timeline",
+        "analytics",
+        "it was full (segment.bytes)",
+        "deleted by the next check",
+    ],
     "a compacted partition": ["compacted", "dirty", "Cleaner"],
-    "what other settings would do": ["changed by what is tried", "will be deleted by the next check"],
+    "other settings": [
+        "changed by what is tried",
+        "will be deleted by the next check",
+    ],
     "segment": ["Offset index", "Scan", "zstd", "Its life"],
     "a segment of transactions": ["Time index", "marker", "transaction"],
     "batch": ["Codec", "zstd", "customer"],
@@ -185,7 +193,7 @@ def test_all_of_it_can_be_done_with_the_keyboard(viewer: Viewer) -> None:
 def _focused(page: Page) -> str:
     return str(
         page.evaluate(
-            "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent"
+            "(each => each.getAttribute('aria-label') ?? each.textContent)(document.activeElement)"
         )
     )
 

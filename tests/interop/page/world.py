@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.support.broker_process import Barnabas, free_port, wait_for
 
@@ -37,6 +38,7 @@ _SETTINGS: Final = {
     "log.cleaner.backoff.ms": "200",
     "log.index.size.max.bytes": "16384",
     "group.initial.rebalance.delay.ms": "100",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(HOUR),
     "barnabas.http.records": "true",
 }
 
@@ -108,6 +110,7 @@ class Sender:
         at_ms: int,
         value: str | bytes | None,
         key: str | bytes | None = None,
+        *,
         headers: dict[str, str | bytes] | None = None,
     ) -> None:
         """
@@ -152,7 +155,7 @@ def commit(broker: Barnabas, group: str, offsets: Sequence[tuple[str, int, int]]
     consumer.close()
 
 
-def populate(broker: Barnabas, seed: int = 7) -> list[Consumer]:
+def populate(broker: Barnabas, *, seed: int = 7, is_hostile: bool = True) -> list[Consumer]:
     """
     Make topics, records, transactions and groups.
 
@@ -164,7 +167,8 @@ def populate(broker: Barnabas, seed: int = 7) -> list[Consumer]:
     _customers(broker, chance, now_ms)
     _payments(broker, chance, now_ms)
     _telemetry(broker, chance, now_ms)
-    _hostile(broker, now_ms)
+    if is_hostile:
+        _hostile(broker, now_ms)
     return _groups(broker)
 
 
@@ -241,7 +245,7 @@ def _customers(broker: Barnabas, chance: random.Random, now_ms: int) -> None:
 
 def _payments(broker: Barnabas, chance: random.Random, now_ms: int) -> None:
     """
-    Transactions, some of which were aborted, and one that is open.
+    Transactions, some of which were aborted, and one that is open for too long.
     """
     create(broker, "payments", 3, internal_segment_bytes="32768", retention_ms=str(3 * DAY))
     sender = Sender(broker, compression_type="gzip", transactional_id="payments-writer")
@@ -257,16 +261,16 @@ def _payments(broker: Barnabas, chance: random.Random, now_ms: int) -> None:
             producer.abort_transaction(PATIENCE)
         else:
             producer.commit_transaction(PATIENCE)
-    late = Sender(broker, transactional_id=f"late {EVIL}")
+    late = Sender(broker, transactional_id="refunds-writer", transaction_timeout_ms=1000)
     late.producer.init_transactions(PATIENCE)
     late.producer.begin_transaction()
     late.send("payments", 1, now_ms, "undecided")
     late.flush()
-    _kept.append(late)
+    _open.append(late)
 
 
-_kept: Final[list[Sender]] = []
-"""Producers with open transactions: closing them would end these."""
+_open: Final[list[Sender]] = []
+"""Producers with open transactions: without references to them they would be ended."""
 
 
 def _telemetry(broker: Barnabas, chance: random.Random, now_ms: int) -> None:
@@ -297,13 +301,15 @@ def _hostile(broker: Barnabas, now_ms: int) -> None:
     create(broker, "hostile.topic_with-a-very-long-name." + "x" * 120)
     create(broker, "hostile", 1, retention_ms="-1")
     sender = Sender(broker)
-    sender.send("hostile", 0, now_ms, EVIL, EVIL, {EVIL: EVIL})
+    sender.send("hostile", 0, now_ms, EVIL, EVIL, headers={EVIL: EVIL})
     sender.send("hostile", 0, now_ms, json.dumps({EVIL: [EVIL, {"__proto__": EVIL}]}), b"\xff\x00")
     sender.send("hostile", 0, now_ms, b"\x00\x01\xfe" * 20)
     sender.send("hostile", 0, now_ms, "\u202eright to left \u0000 \ud7ff", "")
     sender.send("hostile", 0, now_ms, None, "tombstone")
     sender.flush()
     commit(broker, f"group {EVIL}", [("hostile", 0, 1)])
+    evil = Sender(broker, transactional_id=f"late {EVIL}")
+    evil.producer.init_transactions(PATIENCE)
 
 
 def _groups(broker: Barnabas) -> list[Consumer]:

@@ -47,6 +47,7 @@ export function address(parts, query = {}) {
 
 function sentence(content, status) {
   const said = typeof content?.error === "string" ? content.error : `The broker answers ${status}`;
-  const first = said.charAt(0).toUpperCase() + said.slice(1);
+  // A sentence of the broker may begin with the name of a topic, which stays as it is.
+  const first = said.replace(/^(?:the|there|a|an|no|it|this|too)\b/, (word) => word.charAt(0).toUpperCase() + word.slice(1));
   return /[.!?]$/.test(first) ? first : `${first}.`;
 }

@@ -72,14 +72,16 @@ export function nothing(...sentences) {
 /**
  * Does what a view does, and shows a failure in its place.
  *
- * Nothing is shown of a view that has been left meanwhile.
+ * Nothing is shown of a view that has been left meanwhile. `alone`: what follows in the view is
+ * removed, since without this there is nothing in it.
  */
-export async function carefully(place, signal, work) {
+export async function carefully(place, signal, work, { alone = false } = {}) {
   try {
     await work();
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return;
     fill(place, failure(error));
+    while (alone && place.nextSibling) place.nextSibling.remove();
   }
 }
 

@@ -51,7 +51,7 @@ function row(knob, settings, now, changed) {
   const range = h("input", { type: "range", min: 0, max: top, step: 1, "aria-label": knob.name, oninput: slide });
   const text = h("input", { type: "text", "aria-label": `${knob.name}, a number with its unit`, spellcheck: "false", autocomplete: "off",
     "aria-describedby": problem, onchange: write });
-  const back = h("button", { type: "button", class: "link", onclick: reset, "aria-label": `${knob.name} as it is now` }, "reset");
+  const back = h("button", { type: "button", class: "link", onclick: reset, "aria-label": `reset ${knob.name}` }, "reset");
   const note = h("p", { class: "problem", id: problem, role: "status" });
   const now_ = h("span", { class: "soft" }, current === null ? "" : `now ${say(current)}`);
 

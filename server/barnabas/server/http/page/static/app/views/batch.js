@@ -33,7 +33,7 @@ export async function show({ main, part, signal }) {
       h("dt", {}, `Offset ${exact(Number(part.offset))}`), h("dd", {}, (found.record?.words ?? []).map((each) => h("p", {}, each))),
       producer(batch))));
     await showRecords(cluster.records_allowed, batch, place);
-  });
+  }, { alone: true });
 
   async function showRecords(isAllowed, batch, place) {
     const given = await ask([...place, "records"], { offset: batch.base_offset, limit: MOST_RECORDS,

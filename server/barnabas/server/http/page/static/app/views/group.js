@@ -50,7 +50,7 @@ export async function show({ main, query, signal }) {
     fill(members, memberList(group));
   }
 
-  await carefully(about, signal, load);
+  await carefully(about, signal, load, { alone: true });
   every(REFRESH_S, signal, () => carefully(about, signal, load));
 }
 
@@ -58,7 +58,7 @@ function groupFacts(group) {
   return facts([
     ["State", badge(group.state, group.state === "Stable" ? "accent" : "calm")],
     ["Type", group.type],
-    ["Members", exact(group.members.length)],
+    ["Members", exact(group.member_count ?? group.members.length)],
     ["Lag", h("span", {}, exact(group.lag), " ", h("small", {}, "records"))],
     ["Unread", bytes(group.lag_bytes)],
     ["Forecast", group.forecast ? forecastBadge(group.forecast) : null],

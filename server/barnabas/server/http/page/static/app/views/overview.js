@@ -108,7 +108,7 @@ function directories(cluster) {
     { id: "free", name: "Disk free", number: true, value: (row) => row.usable_bytes,
       cell: (row) => row.total_bytes ? h("span", { class: "with-bar" },
         bar(1 - row.usable_bytes / row.total_bytes, fullness(row)), size(row.usable_bytes)) : "–" },
-    { id: "disk", name: "of", number: true, wide: true, value: (row) => row.total_bytes, cell: (row) => size(row.total_bytes) },
+    { id: "disk", name: "Disk size", number: true, wide: true, value: (row) => row.total_bytes, cell: (row) => size(row.total_bytes) },
   ], { label: "Log directories", empty: "The broker keeps its logs in memory." });
   list.set(cluster.directories);
   return panel("Log directories", {}, list.element);

@@ -34,7 +34,9 @@ export async function show({ main, part, query, signal }) {
   const drawing = lanes({ chosen: choose, opened: (at_) => { location.hash = segmentAddress(at_); } });
   const ahead = future();
 
-  const segments = table([
+  let segments = null;
+  const list = h("div");
+  const segmentsTable = (isCompacted) => table([
     { id: "base", name: "Segment", mono: true, value: (row) => row.base,
       cell: (row) => h("a", { href: segmentAddress(row.at), class: "strong" }, exact(row.base)) },
     { id: "size", name: "Size", number: true, value: (row) => row.size, cell: (row) => size(row.size) },
@@ -44,7 +46,7 @@ export async function show({ main, part, query, signal }) {
     { id: "ended", name: "Ended because", wide: true, value: (row) => model.ended(row.at), cell: (row) => model.ended(row.at) },
     { id: "deleted", name: "Deleted", number: true, value: (row) => row.deleted, cell: deletedCell },
     { id: "rule", name: "By", value: (row) => row.rule, cell: (row) => ruleName(row.rule) ?? "–" },
-    { id: "part", name: "Cleaner", wide: true, value: (row) => row.part, cell: (row) => row.part ?? "–" },
+    ...(isCompacted ? [{ id: "part", name: "Cleaner", wide: true, value: (row) => row.part }] : []),
   ], { label: "Segments", sort: ["base", false], empty: "The log has no segment.",
     mark: (row) => (row.at === selected ? "chosen" : model.states[row.at] === "next" ? "goes" : null) });
 
@@ -74,7 +76,7 @@ export async function show({ main, part, query, signal }) {
     h("div", { class: "columns wide-left" },
       panel("What other settings would do", { note: "Nothing is changed." }, summary, ahead.element, knobs),
       card),
-    panel("Segments", {}, segments.element), readers, words);
+    panel("Segments", {}, list), readers, words);
 
   async function load(settings) {
     const set = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
@@ -163,11 +165,13 @@ export async function show({ main, part, query, signal }) {
       now.answer.cleaning ? [h("dt", {}, "Cleaner"), h("dd", {}, now.answer.cleaning.words.map((each) => h("p", {}, each)))] : null)));
     fill(readers, readerTable(now.answer));
     fill(knobs, sliders(now, tried, change));
+    segments = segmentsTable(Boolean(now.columns.part));
+    fill(list, segments.element);
     const wanted = query.get("segment");
     selected = wanted === null ? now.count - 1 : now.place(Number(wanted)).at;
     draw();
     drawing.choose(selected);
-  });
+  }, { alone: true });
 }
 
 function rowsOf(model) {

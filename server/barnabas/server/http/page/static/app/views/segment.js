@@ -151,7 +151,7 @@ export async function show({ main, part, query, signal }) {
     const kind = ["offset", "timestamp"].find((each) => query.has(each));
     if (kind) await lookUp(kind, query.get(kind), Number(query.get("step") ?? 0));
     else fill(steps, h("p", { class: "empty" }, "Look up an offset or a time to follow the way from the index to the record."));
-  });
+  }, { alone: true });
 }
 
 function read(kind, text) {

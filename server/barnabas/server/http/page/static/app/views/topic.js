@@ -56,7 +56,7 @@ export async function show({ main, part, signal }) {
     if (isFirst) fill(settings, settingsPanel(topic.settings));
   }
 
-  await carefully(about, signal, () => load(true));
+  await carefully(about, signal, () => load(true), { alone: true });
   every(REFRESH_S, signal, () => carefully(about, signal, () => load(false)));
 }
 

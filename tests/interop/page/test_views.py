@@ -5,13 +5,14 @@ The page in a real browser: every view, and what a person does with it.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from tests.interop.page.conftest import Viewer
-from tests.interop.page.world import EVIL, World
+from tests.interop.page.world import EVIL, HOUR, World
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -286,6 +287,7 @@ def test_a_forecast_is_said(viewer: Viewer) -> None:
     """
     words = "At its pace this group reaches offset 9,000 in 5 hours; its segment is deleted before."
     loss = {"records": 1200, "bytes": 2_254_857_830, "first_offset": 9000, "begins_ms": 1}
+    loss["reaches_ms"] = int(time.time() * 1000) + 5 * HOUR + 60_000
     forecast = {"verdict": "loss", "loss": loss, "words": [words], "records_per_second": 12.5}
 
     def changed(route: Route) -> None:
@@ -298,3 +300,5 @@ def test_a_forecast_is_said(viewer: Viewer) -> None:
 
     page.get_by_text(words).wait_for()
     page.get_by_text("loses 2.1 GiB").wait_for()
+    assert "by the next check" in page.locator(".race").inner_text()
+    assert "in 5 h" in page.locator(".race").inner_text()

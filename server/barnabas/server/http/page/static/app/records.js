@@ -50,6 +50,11 @@ function marked(text, found) {
   return [...parts, text.slice(from)];
 }
 
+/** Why some records are missing; null if none is. */
+export function flawOf(answer) {
+  return answer.flaw ? h("p", { class: "notice bad" }, `A batch cannot be read: ${answer.flaw}`) : null;
+}
+
 /** Why the contents of records are not there. */
 export function withheld() {
   return h("p", { class: "notice" }, "This broker does not show what is in records. It does with the option ",

@@ -2,7 +2,7 @@
 import { ask } from "../api.js";
 import { fill, h } from "../dom.js";
 import { badge, carefully, facts, heading, offset, panel, size } from "../parts.js";
-import { recordEntry, withheld } from "../records.js";
+import { flawOf, recordEntry, withheld } from "../records.js";
 import { to } from "../router.js";
 import { counted, exact, moment } from "../units.js";
 
@@ -42,7 +42,7 @@ export async function show({ main, part, signal }) {
     const inside = given.records.filter((each) => each.batch_base_offset === batch.base_offset);
     const missing = batch.records - inside.length;
     fill(records, panel("Records", { note: counted(inside.length, "record") },
-      isAllowed ? null : withheld(),
+      isAllowed ? null : withheld(), flawOf(given),
       h("div", { class: "records" }, inside.map((each) => recordEntry(each, { topic }))),
       missing > 0 && !batch.is_control ? h("p", { class: "soft" }, `${counted(missing, "record")} more are not shown.`) : null));
   }

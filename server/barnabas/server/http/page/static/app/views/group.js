@@ -1,6 +1,6 @@
 // A group: its members, its offsets, and the forecast.
 import { fill, h } from "../dom.js";
-import { forecastBadge, forecastWords } from "../forecast.js";
+import { forecastBadge, forecastWords, race } from "../forecast.js";
 import { askAll } from "../lists.js";
 import { badge, bar, carefully, every, facts, heading, offset, panel, size, when } from "../parts.js";
 import { to } from "../router.js";
@@ -45,7 +45,7 @@ export async function show({ main, query, signal }) {
     most = Math.max(1, ...group.offsets.map((row) => row.lag ?? 0));
     fill(about, groupFacts(group));
     offsets.set(group.offsets);
-    fill(forecast, forecasts(group.offsets));
+    fill(forecast, forecasts(group.offsets, nowMs));
     forecast.hidden = !forecast.firstChild;
     fill(members, memberList(group));
   }
@@ -68,7 +68,7 @@ function groupFacts(group) {
 }
 
 /** The sentences of the partitions that lose the most; of one partition, whatever they are. */
-function forecasts(offsets) {
+function forecasts(offsets, nowMs) {
   const known = offsets.filter((each) => each.forecast?.words?.length);
   const losing = known.filter((each) => each.forecast.loss)
     .sort((a, b) => b.forecast.loss.bytes - a.forecast.loss.bytes);
@@ -78,7 +78,7 @@ function forecasts(offsets) {
   const note = losing.length ? `${counted(losing.length, "partition")} with records that will be deleted unread` : null;
   return panel("Forecast", { note }, h("dl", { class: "words" }, shown.slice(0, MOST_FORECASTS).map((each) => [
     h("dt", {}, h("a", { href: to(["topics", each.topic, each.partition]) }, `${each.topic}-${each.partition}`)),
-    h("dd", {}, forecastWords(each.forecast)),
+    h("dd", {}, forecastWords(each.forecast), race(each.forecast, nowMs)),
   ])), more > 0 ? h("p", { class: "soft" }, `and ${counted(more, "partition")} more`) : null);
 }
 

@@ -1,7 +1,7 @@
 // A partition: its timeline, what other settings would do, its segments, and who reads it.
 import { address, ask } from "../api.js";
 import { fill, h } from "../dom.js";
-import { forecastBadge, forecastWords } from "../forecast.js";
+import { forecastBadge, forecastWords, race } from "../forecast.js";
 import { badge, carefully, facts, failure, heading, offset, panel, size } from "../parts.js";
 import { keep, to } from "../router.js";
 import { table } from "../table.js";
@@ -263,6 +263,6 @@ function readerTable(answer) {
   list.set(answer.groups ?? []);
   const losing = (answer.groups ?? []).filter((each) => each.forecast?.loss);
   return panel("Groups that read it", {},
-    losing.length ? h("dl", { class: "words" }, losing.slice(0, 5).map((each) => [h("dt", {}, each.group), h("dd", {}, forecastWords(each.forecast))])) : null,
+    losing.length ? h("dl", { class: "words" }, losing.slice(0, 5).map((each) => [h("dt", {}, each.group), h("dd", {}, forecastWords(each.forecast), race(each.forecast, answer.now_ms))])) : null,
     list.element);
 }

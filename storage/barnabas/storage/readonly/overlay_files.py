@@ -230,10 +230,11 @@ class OverlayFiles(Files):
             content = self._make(path)
             content.cut(size or 0)
             return _OverlayMap(path, content, self._maps, created=True)
-        content.cut(self._length_of_entries(path, content))
-        return _OverlayMap(path, content, self._maps, created=False)
+        mapped = _OverlayMap(path, content, self._maps, created=False)
+        content.cut(self._length_of_entries(path, content, mapped))
+        return mapped
 
-    def _length_of_entries(self, path: Path, content: _Content) -> int:
+    def _length_of_entries(self, path: Path, content: _Content, mapped: _OverlayMap) -> int:
         """
         The size of a mapped file without the hole at its end, and without entries for batches
         behind the size of the log.
@@ -243,12 +244,14 @@ class OverlayFiles(Files):
         # A single entry of zeros may be real: a first record of timestamp 0.
         if width is None or size % width or size <= width:
             return size
-        if not any(content.read(size - width, width)):
+        # It is mapped in any case: to read it would open it once more.
+        if not any(mapped.view[size - width : size]):
             entries = content.memory.rstrip(b"\0")
             size = -(-len(entries) // width) * width
         log = self._find(path.with_suffix(LOG_SUFFIX))
         if path.suffix == INDEX_SUFFIX and log is not None:
-            while size and int.from_bytes(content.read(size - 4, 4), "big") >= log.size:
+            view = mapped.view
+            while size and int.from_bytes(view[size - 4 : size], "big") >= log.size:
                 size -= width
         return size
 

@@ -135,11 +135,10 @@ def ending_of(opened: ReadOnlyLog, segment: LogSegment) -> Ending:
     if following is None:
         return _active(segment, opened.settings.config)
     stored, supposed = opened.settings.stored, opened.settings.config
-    end = _at_its_end(segment)
     noted = opened.cleaner_checkpoint
     if log.config.compact and noted is not None and segment.base_offset < noted:
-        return _described(end, stored, Cause.COMPACTED)
-    batch = next(following.log.headers(), None)
+        return _described(_at_its_end(segment), stored, Cause.COMPACTED)
+    end, batch = _end_of(opened, segment, following)
     if batch is None:
         return _described(end, stored, *_without_batch(_with_room(end, stored)))
     ending = _rolled(end, batch, stored)
@@ -149,6 +148,20 @@ def ending_of(opened: ReadOnlyLog, segment: LogSegment) -> Ending:
         return ending
     cause = Cause.CLOCK if end.first_timestamp == LONG_MAX else Cause.UNEXPLAINED
     return _described(end, stored, cause, batch=batch)
+
+
+def _end_of(
+    opened: ReadOnlyLog, segment: LogSegment, following: LogSegment
+) -> tuple[SegmentEnd, BatchHeader | None]:
+    """
+    A segment at its end, and the first batch of the next one. They take several looks at files, and
+    do not change as long as the log is open.
+    """
+    known = opened.ends.get(segment.base_offset)
+    if known is None:
+        known = _at_its_end(segment), next(following.log.headers(), None)
+        opened.ends[segment.base_offset] = known
+    return known
 
 
 def _active(segment: LogSegment, config: LogConfig) -> Ending:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Final, TypeVar
 
-from barnabas.protocol.structs import struct
+from barnabas.protocol.structs import fresh, struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptCheckpoint, KafkaError
 from barnabas.storage.explain.known import (
@@ -30,11 +30,13 @@ from barnabas.storage.explain.known import (
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import Log
+from barnabas.storage.log.rolling import SegmentEnd
 from barnabas.storage.producers.rebuild import rebuild_producer_state
-from barnabas.storage.producers.snapshots import list_snapshot_files
+from barnabas.storage.producers.snapshots import is_snapshot_name
 from barnabas.storage.readonly.log_root import LogRoot, Offsets
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.storage.recovery.opening import open_log
+from barnabas.storage.segment.records import BatchHeader
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, TopicPartition
 
 READ_ERRORS: Final = (KafkaError, ValueError, FileNotFoundError)
@@ -77,6 +79,11 @@ class ReadOnlyLog:
     """The end of its last cleaning."""
     waiting_files: Mapping[str, int]
     """Deleted files that are not removed yet, and their sizes in bytes."""
+    ends: dict[int, tuple[SegmentEnd, BatchHeader | None]] = fresh(factory=dict)
+    """
+    The ends of closed segments by base offset, as ``endings`` has read them, each with the header
+    of the batch that follows.
+    """
 
     @property
     def partition(self) -> TopicPartition:
@@ -183,9 +190,10 @@ class ReadOnlyLogs:
         condition = _condition(root)
         try:
             is_new = again is None and condition is not Condition.STOPPED
-            if is_new and not list_snapshot_files(self._files, path):
+            names = self._files.names(path)
+            if is_new and not any(map(is_snapshot_name, names)):
                 _find_transactions(log, self._clock)
-            waiting_files = dict(self._waiting_files(path))
+            waiting_files = dict(self._waiting_files(path, names))
         except READ_ERRORS as error:
             raise unreadable(f"The log in {path}", error) from error
         replicas = self._cluster.replicas_of(partition)
@@ -204,10 +212,11 @@ class ReadOnlyLogs:
             high_watermark,
             _noted(lambda: checkpoints.cleaner_offsets, partition),
             waiting_files,
+            {} if again is None else again.ends,
         )
 
-    def _waiting_files(self, path: Path) -> Iterator[tuple[str, int]]:
-        for name in self._files.names(path):
+    def _waiting_files(self, path: Path, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+        for name in names:
             if name.endswith(DELETED_SUFFIX):
                 with suppress(FileNotFoundError):
                     yield name, self._files.size(path / name)

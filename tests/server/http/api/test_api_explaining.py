@@ -5,6 +5,7 @@ What the API says of logs is what ``barnabas explain`` says of the same files.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,7 +15,8 @@ import pytest
 
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.storage.fs.disk import DiskFiles
+from barnabas.server.cli import main
+from barnabas.storage.fs.disk import DiskFile, DiskFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.explaining import Explainer
 from tests.support.http_client import get
@@ -122,3 +124,84 @@ async def test_suppositions_are_answered_as_by_the_command(tmp_path: Path, seed:
                 if name != "groups":
                     assert expected.get(name) == value, name
             json.dumps(said)
+
+
+async def test_the_command_itself_says_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Beside the broker, with its configuration in a file.
+    """
+    chance = Random(7)
+    options = HTTP | {"log_dirs": str(tmp_path / "data")}
+    async with running(DiskFiles(), ManualClock(START_MS), **options) as broker:
+        await broker.create("t", 1, **config_of(chance))
+        await fill(broker, "t", chance, 20)
+        settings = tmp_path / "server.properties"
+        settings.write_text("".join(f"{n}={v}\n" for n, v in broker.config.given.items()))
+        command = ["explain", "t-0", "--config", str(settings), "--format", "json"]
+        supposed = ["--at", str(START_MS), "--set", "retention.ms=3600000"]
+        assert 0 == main([*command, *supposed])
+        expected = json.loads(capsys.readouterr().out)
+
+        said = await ask(
+            broker,
+            "/topics/t/partitions/0/explain",
+            ("limit", 5000),
+            ("at", START_MS),
+            ("set", "retention.ms=3600000"),
+        )
+
+    assert expected == said["explained"]
+
+
+async def test_segments_of_an_explanation_are_paged(tmp_path: Path) -> None:
+    options = HTTP | {"log_dirs": str(tmp_path / "data")}
+    async with running(DiskFiles(), ManualClock(START_MS), **options) as broker:
+        await broker.create("t", 1, internal_segment_bytes="600")
+        await fill(broker, "t", Random(1), 20)
+        everything = await ask(broker, "/topics/t/partitions/0/explain")
+        page = await ask(broker, "/topics/t/partitions/0/explain", ("start", 1), ("limit", 2))
+
+    assert everything["explained"]["segments"][1:3] == page["explained"]["segments"]
+    assert (3, everything["total"]) == (page["next"], page["total"])
+    assert len(everything["explained"]["segments"]) == everything["total"] > 3
+
+
+async def test_a_log_that_loses_segments_meanwhile_is_explained(tmp_path: Path) -> None:
+    """
+    The broker deletes them while they are read, and the log is read once more.
+    """
+    options = HTTP | {"log_dirs": str(tmp_path / "data")}
+    files = Vanishing()
+    async with running(files, ManualClock(START_MS), **options) as broker:
+        await broker.create("t", 1, internal_segment_bytes="600")
+        await fill(broker, "t", Random(1), 20)
+        before = await ask(broker, "/topics/t/partitions/0")
+        log = broker.partitions.expect("t", 0).log
+
+        def vanish() -> None:
+            log.delete_records(before["segments"]["base_offset"][2])
+            log.delete_old_segments()
+            for path in sorted((tmp_path / "data" / "t-0").glob("*.deleted")):
+                path.unlink()
+
+        files.before_the_next_read = vanish
+        after = await ask(broker, "/topics/t/partitions/0", ("set", "segment.index.bytes=960"))
+
+    assert before["segments"]["base_offset"][2:] == after["segments"]["base_offset"]
+
+
+class Vanishing(DiskFiles):
+    """
+    A disk on which something happens when the beginning of a log is opened for reading.
+    """
+
+    before_the_next_read: Callable[[], None] | None = None
+
+    def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> DiskFile:
+        work = self.before_the_next_read
+        if work is not None and read_only and path.name == f"{0:020d}.log":
+            self.before_the_next_read = None
+            work()
+        return super().open(path, create=create, read_only=read_only)

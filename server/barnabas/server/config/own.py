@@ -54,8 +54,8 @@ class OwnOptions(Options):
     )
     barnabas_http_listener: Text = option(
         "",
-        "The address of the HTTP server with /healthz, /readyz, /metrics and /api/v1, as HOST:PORT; "
-        "a port alone is of 127.0.0.1. No HTTP is served if it is empty. It needs the extra http.",
+        "The address of the HTTP server with /healthz, /readyz, /metrics and /api/v1, as HOST:PORT;"
+        " a port alone is of 127.0.0.1. No HTTP is served if it is empty. It needs the extra http.",
     )
     barnabas_http_hosts: Names = option(
         (),

@@ -13,10 +13,13 @@ from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.http.api.rates import SAMPLE_S
+from barnabas.server.transactions.coordinator import TransactionCoordinator
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.api_client import HTTP, ask, refused
+from tests.support.group_requests import coordinator_request
 from tests.support.server import START_MS, TestBroker, batch, produce_request, running, until
+from tests.support.transactional_client import FIRST, Client
 
 TOPIC = "/topics/orders"
 PARTITION = f"{TOPIC}/partitions/0"
@@ -310,3 +313,30 @@ async def test_offline_partitions_are_named(broker: TestBroker) -> None:
     assert {"path": "/data", "is_online": False}.items() <= cluster["directories"][0].items()
     assert all(each["error"] for each in topic["partition_list"])
     assert 503 == status
+
+
+async def test_a_transaction_that_stays_open_is_named(
+    broker: TestBroker, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The coordinator aborts those that are late, unless something is wrong.
+    """
+
+    async def not_now(_: object) -> None: ...
+
+    monkeypatch.setattr(TransactionCoordinator, "abort_timed_out", not_now)
+    await broker.create("tx-topic")
+    async with await broker.client() as wire:
+        answer = await wire.ask(coordinator_request("any", key_type=1), 6)
+        assert 0 == answer.coordinators[0].error_code
+        client = Client(wire, FIRST)
+        await client.init(timeout_ms=60_000)
+        await client.add(0, topic="tx-topic")
+        early = await ask(broker, "/cluster")
+        clock.advance(120)
+        late = await ask(broker, "/cluster")
+
+    (found,) = late["attention"]
+    assert [] == early["attention"]
+    assert ("stuck_transaction", "tx") == (found["kind"], found["transactional_id"])
+    assert "is open for 120000 ms; its timeout is 60000 ms" in found["says"]

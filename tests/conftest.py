@@ -52,6 +52,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--seed", type=int, help="the one workload to play")
     group = parser.getgroup("soak", "transactions while producers and the broker are killed")
     group.addoption("--soaks", type=int, default=5, help="how many runs of each protocol")
+    group = parser.getgroup("page", "the page in a browser")
+    group.addoption("--page-images", metavar="FOLDER", help="where to put pictures of the page")
     group = parser.getgroup("crashes", "machines that lose power")
     group.addoption("--power-losses", type=int, default=20, help="how many instants")
 

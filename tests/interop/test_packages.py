@@ -43,6 +43,18 @@ def test_a_wheel_has_the_packages_the_licence_and_no_tests(wheel: Path) -> None:
     assert 1 == sum(name.endswith("/licenses/LICENSE") for name in names)
 
 
+def test_a_wheel_has_the_files_of_the_page(wheel: Path) -> None:
+    place = "barnabas/server/http/page/static/"
+    sources = ROOT / "server" / place
+    names = zipfile.ZipFile(wheel).namelist()
+
+    packed = {name.removeprefix(place) for name in names if name.startswith(place)}
+
+    there = {each.relative_to(sources).as_posix() for each in sources.rglob("*") if each.is_file()}
+    assert there == packed
+    assert {"index.html", "app/main.js", "style/base.css"} <= packed
+
+
 def test_the_same_sources_make_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     """
     Byte by byte, so that anybody can find out what is in a package that was downloaded.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.server.config import load_settings
-from barnabas.server.tools.known_cluster import KnownCluster, Suppositions
+from barnabas.server.dynamic_config.known_cluster import KnownCluster, Suppositions
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.command import add_arguments
 from barnabas.storage.explain.known import BrokerTimes, TopicSettings

@@ -294,7 +294,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from barnabas.server.tools.known_cluster import read_cluster
+    from barnabas.server.dynamic_config.known_cluster import read_cluster
     from barnabas.storage.explain.command import run
 
     return run(options, read_cluster)
@@ -334,7 +334,7 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
 
 
 def _read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> Cluster:
-    from barnabas.server.tools.known_cluster import read_cluster
+    from barnabas.server.dynamic_config.known_cluster import read_cluster
 
     return read_cluster(options, files, clock)
 

@@ -208,9 +208,17 @@ class Coordinators:
     @property
     def share_coordinator(self) -> ShareCoordinator | None:
         """
-        The coordinator of share states; None until a request has needed it.
+        The coordinator of the states of share groups; likewise.
         """
         made: ShareCoordinator | None = vars(self).get("shares")
+        return made
+
+    @property
+    def transaction_coordinator(self) -> TransactionCoordinator | None:
+        """
+        The coordinator of transactions; likewise.
+        """
+        made: TransactionCoordinator | None = vars(self).get("transactions")
         return made
 
     @property

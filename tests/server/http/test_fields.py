@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 
-from barnabas.server.http.fields import BadFields, from_json, from_query
+from barnabas.server.http.fields import BadFields, Range, from_json, from_query, parts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +102,38 @@ def test_what_is_wrong_with_a_query_is_named(given: tuple[str, str], sentence: s
         from_query(Query, [given])
 
     assert sentence == str(caught.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    names: list[str] = field(default_factory=list)
+    number: Annotated[int | None, Range(1, 5), "a number"] = None
+    at_least: Annotated[int, Range(2)] = 2
+
+
+def test_a_name_that_is_repeated_in_a_query_is_a_list() -> None:
+    given = [("names", "a"), ("names", "true"), ("number", "5")]
+
+    assert Bounded(["a", "true"], 5) == from_query(Bounded, given)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ([("number", "6")], "number is from 1 to 5, not 6"),
+        ([("at_least", "-3")], "at_least is at least 2, not -3"),
+        ([("number", "1"), ("number", "2")], "the field number is there twice"),
+        ([("number", "x")], 'number is a whole number or null, not "x"'),
+    ],
+)
+def test_numbers_have_a_range(given: list[tuple[str, str]], sentence: str) -> None:
+    with pytest.raises(BadFields) as caught:
+        from_query(Bounded, given)
+
+    assert sentence == str(caught.value)
+
+
+def test_a_field_describes_itself() -> None:
+    part = parts_of(Bounded)["number"]
+
+    assert ("a number", Range(1, 5), False) == (part.says, part.range, part.is_required)

@@ -73,6 +73,33 @@ asyncio.run(main())
     assert "[]" == said.stdout.strip()
 
 
+def test_the_api_is_loaded_with_the_first_request() -> None:
+    """
+    It takes several MiB.
+    """
+    program = """
+import asyncio, sys
+from tests.support.server import running
+from tests.support.http_client import get
+async def main():
+    async with running(barnabas_http_listener="0") as broker:
+        await get(broker.http.address.port, "/metrics")
+        print("barnabas.server.http.api.app" in sys.modules)
+        await asyncio.gather(*(get(broker.http.address.port, "/api/v1/cluster") for _ in range(3)))
+        print("barnabas.server.http.api.app" in sys.modules)
+asyncio.run(main())
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    )
+
+    assert ["False", "True"] == said.stdout.split()
+
+
 async def test_readiness_says_how_many_logs_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Also while a log takes its time; the broker is healthy meanwhile.
@@ -246,5 +273,5 @@ async def test_all_paths_are_listed() -> None:
         listed = (await get(port_of(broker), "/")).json
         found = [(await get(port_of(broker), each["path"], "HEAD")).status for each in listed]
 
-    assert ["/healthz", "/readyz", "/metrics"] == [each["path"] for each in listed]
-    assert [200, 200, 200] == found
+    assert ["/healthz", "/readyz", "/metrics", "/api/v1/"] == [each["path"] for each in listed]
+    assert [200, 200, 200, 200] == found

@@ -172,6 +172,28 @@ async def test_it_is_told_while_there_is_large_work(clock: Steady) -> None:
     assert [True, False] == told
 
 
+async def test_large_work_in_threads_counts_as_well(clock: Steady) -> None:
+    """
+    Whether it begins or ends first, or is twice at a time.
+    """
+    turns = Turns(clock, calm_s=0.05)
+    seen: list[bool] = []
+    turns.on_busy = seen.append
+
+    with turns.elsewhere(), turns.elsewhere():
+        assert [True] == seen
+        await turns.start(clock.steps("a", 5)).future()
+        await asyncio.sleep(0.1)
+        assert [True] == seen
+        work = turns.start(clock.steps("b", 50))
+    await asyncio.sleep(0)
+    assert [True] == seen
+    await work.future()
+    await until(lambda: len(seen) > 1)
+
+    assert [True, False] == seen
+
+
 async def test_items_come_one_after_the_other_and_others_between(clock: Steady) -> None:
     seen = []
     others: list[int] = []

@@ -5,6 +5,7 @@ Options of Barnabas itself.
 from __future__ import annotations
 
 from barnabas.storage.config.options import (
+    Bool,
     Int,
     Long,
     Names,
@@ -53,14 +54,19 @@ class OwnOptions(Options):
     )
     barnabas_http_listener: Text = option(
         "",
-        "The address of the HTTP server with /healthz, /readyz and /metrics, as HOST:PORT; a port "
-        "alone is of 127.0.0.1. No HTTP is served if it is empty. It needs the extra http.",
+        "The address of the HTTP server with /healthz, /readyz, /metrics and /api/v1, as HOST:PORT;"
+        " a port alone is of 127.0.0.1. No HTTP is served if it is empty. It needs the extra http.",
     )
     barnabas_http_hosts: Names = option(
         (),
         "Further names of this machine that a request over HTTP may have in its header Host. "
         "localhost, addresses, the name of the machine and the hosts of advertised.listeners are "
         "always known.",
+    )
+    barnabas_http_records: Bool = option(
+        False,
+        "Whether everybody who reaches the HTTP server may see the keys, values and headers of"
+        " records. Without it, sizes, offsets and timestamps can be seen.",
     )
     barnabas_http_metrics_partitions: Int = option(
         10_000,

@@ -9,11 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from barnabas.server.http.answers import json_response, no_method, no_path
+from barnabas.server.http.api.mounted import PREFIX, MountedApi
 from barnabas.server.http.health import Verdict, health, readiness
 from barnabas.server.http.metrics.endpoint import MetricsEndpoint
+from barnabas.server.http.page.assets import FOLDER, Assets, wants_html
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -25,23 +27,30 @@ PATHS: Final = {
     "/healthz": "whether the broker can go on as it is: 200, or 503 with the reason",
     "/readyz": "whether clients are served: 200, or 503 with what is waited for",
     "/metrics": "the metrics, for Prometheus",
+    f"{PREFIX}/": "the paths of the API, which has everything else as JSON",
 }
 
 
-def make_app(broker: ObservedBroker) -> Starlette:
+def make_app(broker: ObservedBroker, api: MountedApi) -> Starlette:
     """
     The application that shows *broker*.
     """
 
-    async def paths(_: Request) -> Response:
+    assets = Assets()
+
+    async def start(request: Request) -> Response:
+        if wants_html(request):
+            return await assets.frame(request)
         return json_response([{"path": path, "says": says} for path, says in PATHS.items()])
 
     return Starlette(
         routes=[
-            Route("/", paths),
+            Route("/", start),
+            Route(f"{FOLDER}/{{name:path}}", assets.file),
             Route("/healthz", _page(partial(health, broker))),
             Route("/readyz", _page(partial(readiness, broker))),
             Route("/metrics", MetricsEndpoint(broker)),
+            Mount(PREFIX, api),
         ],
         exception_handlers={404: no_path, 405: no_method},
     )

@@ -2,7 +2,8 @@
 From JSON, or the query of a URL, to a dataclass.
 
 The annotations of the dataclass say what its fields take: ``str``, ``int``, ``float``, ``bool``,
-``None``, ``Literal``, lists, dictionaries, other dataclasses, and unions of these.
+``None``, ``Literal``, lists, dictionaries, other dataclasses, and unions of these. ``Annotated``
+adds a ``Range`` to a number, and a text that describes the field.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import (
+    Annotated,
     Any,
     Final,
     Literal,
@@ -32,6 +34,15 @@ MOST_SHOWN: Final = 60
 """
 The most characters of a value in a message.
 """
+
+
+class Range(NamedTuple):
+    """
+    The least and the most that a number may be.
+    """
+
+    least: int
+    most: int | None = None
 
 
 class BadFields(ValueError):
@@ -59,38 +70,67 @@ def from_json(shape: type[T], body: bytes) -> T:
 
 def from_query(shape: type[T], given: Iterable[tuple[str, str]]) -> T:
     """
-    Read a query; its texts become numbers and truth values where *shape* has these.
+    Read a query; its texts become numbers and truth values where *shape* has these, and a name
+    that is repeated becomes a list.
 
     Raises:
         BadFields: it does not have the fields of *shape*.
     """
-    parts = _parts(shape)  # type: ignore[arg-type]  # a class has a hash
-    read = {
-        name: _from_text(parts[name].kind, text) if name in parts else text for name, text in given
-    }
+    parts = parts_of(shape)  # type: ignore[arg-type]  # a class has a hash
+    read: dict[str, Any] = {}
+    for name, text in given:
+        kind = parts[name].kind if name in parts else str
+        if get_origin(kind) is list:
+            read.setdefault(name, []).append(_from_text(get_args(kind)[0], text))
+        elif name in read:
+            raise BadFields(f"the field {_cut(name)} is there twice")
+        else:
+            read[name] = _from_text(kind, text)
     made: T = _object(shape, read, "")
     return made
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
+    """
+    A field of a dataclass.
+    """
+
     kind: Any
     is_required: bool
+    default: Any = None
+    range: Range | None = None
+    says: str = ""
 
 
 @lru_cache
-def _parts(shape: Any) -> Mapping[str, _Part]:
-    hints = get_type_hints(shape)
+def parts_of(shape: Any) -> Mapping[str, Part]:
+    """
+    The fields of a dataclass by name.
+    """
+    hints = get_type_hints(shape, include_extras=True)
     assert is_dataclass(shape), shape
-    return {
-        field.name: _Part(
-            hints[field.name], field.default is MISSING and field.default_factory is MISSING
+    found = {}
+    for field in fields(shape):
+        kind, *more = _unwrapped(hints[field.name])
+        found[field.name] = Part(
+            kind,
+            field.default is MISSING and field.default_factory is MISSING,
+            None if field.default is MISSING else field.default,
+            next((each for each in more if isinstance(each, Range)), None),
+            next((each for each in more if isinstance(each, str)), ""),
         )
-        for field in fields(shape)
-    }
+    return found
+
+
+def _unwrapped(hint: Any) -> tuple[Any, ...]:
+    """
+    A type, and what ``Annotated`` adds to it.
+    """
+    return (*get_args(hint),) if get_origin(hint) is Annotated else (hint,)
 
 
 def _object(shape: Any, given: Mapping[str, object], place: str) -> Any:
-    parts = _parts(shape)
+    parts = parts_of(shape)
     where = f"{place}: " if place else ""
     for name in given:
         if name not in parts:
@@ -101,9 +141,19 @@ def _object(shape: Any, given: Mapping[str, object], place: str) -> Any:
         if part.is_required and name not in given:
             raise BadFields(f"{where}the field {name} is missing: {_name(part.kind)}")
     inside = f"{place}." if place else ""
-    return shape(
-        **{name: _value(parts[name].kind, value, inside + name) for name, value in given.items()}
-    )
+    read = {name: _value(parts[name].kind, value, inside + name) for name, value in given.items()}
+    for name, value in read.items():
+        _check_range(inside + name, value, parts[name].range)
+    return shape(**read)
+
+
+def _check_range(place: str, value: Any, allowed: Range | None) -> None:
+    if allowed is None or value is None:
+        return
+    if allowed.most is not None and not allowed.least <= value <= allowed.most:
+        raise BadFields(f"{place} is from {allowed.least} to {allowed.most}, not {value}")
+    if value < allowed.least:
+        raise BadFields(f"{place} is at least {allowed.least}, not {value}")
 
 
 def _value(kind: Any, given: object, place: str) -> Any:

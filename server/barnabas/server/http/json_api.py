@@ -8,17 +8,31 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from barnabas.server.http.answers import NO_CONTENT, json_response, no_method, no_path
+from barnabas.server.http.answers import (
+    NO_CONTENT,
+    PiecesResponse,
+    TooLarge,
+    encoded,
+    json_response,
+    no_method,
+    no_path,
+)
 from barnabas.server.http.fields import BadFields, from_json, from_query
 from barnabas.server.http.guard import Refused
+from barnabas.storage.threads.turns import SHORT_TURNS
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 
@@ -53,10 +67,30 @@ class Operation(NamedTuple):
     path: str
     says: str
     """What it answers, or does."""
-    handle: Callable[..., Answer]
-    """Takes the context, a ``shape``, and the parts of the path by their names. It may block."""
+    handle: Callable[..., Answer | Awaitable[Answer]]
+    """
+    Takes the context, a ``shape``, and the parts of the path by their names. A coroutine function
+    runs on the event loop; any other may block.
+    """
     shape: type = Nothing
     """A dataclass: the fields of the body of a POST and PUT, else of the query."""
+    answers: Any = dict
+    """The type of the content, for those who describe the API."""
+    waits: bool = False
+    """Whether it waits for something to happen, and ends when its client leaves."""
+
+
+class Limits(NamedTuple):
+    """
+    What the operations of an API may take.
+    """
+
+    most_bytes: int
+    """Of an answer."""
+    most_at_once: int
+    """Answers in progress; others wait. Operations that wait are not counted."""
+    most_waiting: int
+    """Operations that wait; more are refused."""
 
 
 def make_app(
@@ -65,6 +99,7 @@ def make_app(
     *,
     executor: Executor,
     refusal: Callable[[Exception], Refused | None],
+    limits: Limits | None = None,
 ) -> Starlette:
     """
     The application of a table.
@@ -81,16 +116,16 @@ def make_app(
         {"method": operation.method, "path": operation.path, "says": operation.says}
         for operation in operations
     ]
-    run = _Runner(context, executor, refusal)
+    run = _Runner(context, executor, refusal, limits)
     routes = [Route("/", _constant(listed), methods=["GET"])]
     for path, methods in by_path.items():
-        routes.append(Route(path, _endpoint(methods, run), methods=list(methods)))
+        routes.append(Route(path, _Endpoint(methods, run), methods=list(methods)))
     return Starlette(routes=routes, exception_handlers={404: no_path, 405: no_method})
 
 
 class _Runner:
     """
-    Runs operations on an executor.
+    Runs operations, those that may block on an executor.
     """
 
     def __init__(
@@ -98,26 +133,50 @@ class _Runner:
         context: object,
         executor: Executor,
         refusal: Callable[[Exception], Refused | None],
+        limits: Limits | None,
     ) -> None:
         self._context = context
         self._executor = executor
         self._refusal = refusal
+        self.limits = limits
+        self.at_once = nullcontext() if limits is None else asyncio.Semaphore(limits.most_at_once)
+        self.waiting = 0
 
     async def __call__(
-        self, operation: Operation, request: Request, read: Callable[[], object]
+        self, operation: Operation, read: Callable[[], object], path: Mapping[str, str]
     ) -> Response:
+        """
+        The answer of an operation, or why there is none.
+
+        Args:
+            read: returns the fields.
+        """
         loop = asyncio.get_running_loop()
-        path = request.path_params
+        try:
+            if iscoroutinefunction(operation.handle):
+                answer = await operation.handle(self._context, read(), **path)
+                return await loop.run_in_executor(self._executor, self._response, answer)
+            return await loop.run_in_executor(
+                self._executor,
+                lambda: self._response(operation.handle(self._context, read(), **path)),
+            )
+        except Exception as error:
+            refused = self._refused(error, operation)
+            return json_response({"error": refused.sentence}, refused.status)
 
-        def work() -> Response:
+    def _response(self, answer: Any) -> Response:
+        if self.limits is None or answer.status == NO_CONTENT:
+            return json_response(answer.content, answer.status)
+        with SHORT_TURNS:
             try:
-                answer = operation.handle(self._context, read(), **path)
-                return json_response(answer.content, answer.status)
-            except Exception as error:
-                refused = self._refused(error, operation)
-                return json_response({"error": refused.sentence}, refused.status)
-
-        return await loop.run_in_executor(self._executor, work)
+                return PiecesResponse(
+                    encoded(answer.content, self.limits.most_bytes), answer.status
+                )
+            except TooLarge:
+                most = self.limits.most_bytes >> 20
+                raise Refused(
+                    400, f"the answer has more than {most} MiB: ask for less, as with limit"
+                ) from None
 
     def _refused(self, error: Exception, operation: Operation) -> Refused:
         if isinstance(error, Refused):
@@ -131,18 +190,72 @@ class _Runner:
         return refused
 
 
-def _endpoint(
-    methods: Mapping[str, Operation], run: _Runner
-) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        operation = methods.get(request.method) or methods["GET"]  # HEAD is a GET
-        if request.method in ("POST", "PUT"):
-            body = await request.body()
-            return await run(operation, request, lambda: from_json(operation.shape, body))
-        query = list(request.query_params.multi_items())
-        return await run(operation, request, lambda: from_query(operation.shape, query))
+class _Endpoint:
+    """
+    Answers the requests for one path.
+    """
 
-    return endpoint
+    def __init__(self, methods: Mapping[str, Operation], run: _Runner) -> None:
+        self._methods = methods
+        self._run = run
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        operation = self._methods.get(request.method) or self._methods["GET"]  # HEAD is a GET
+        read = await _reader(operation, request)
+        if operation.waits:
+            await self._wait(operation, read, scope, receive, send)
+            return
+        async with self._run.at_once:
+            response = await self._run(operation, read, request.path_params)
+            await response(scope, receive, send)
+
+    async def _wait(
+        self,
+        operation: Operation,
+        read: Callable[[], object],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """
+        Answer once something has happened, unless the client leaves before that.
+        """
+        run = self._run
+        if run.limits is not None and run.waiting >= run.limits.most_waiting:
+            busy = {"error": f"{run.waiting} requests wait already"}
+            await json_response(busy, 503, {"retry-after": "1"})(scope, receive, send)
+            return
+        run.waiting += 1
+        try:
+            answering = asyncio.ensure_future(run(operation, read, scope["path_params"]))
+            leaving = asyncio.ensure_future(_left(receive))
+            try:
+                await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+                if answering.done():
+                    await answering.result()(scope, receive, send)
+            finally:
+                answering.cancel()
+                leaving.cancel()
+        finally:
+            run.waiting -= 1
+
+
+async def _reader(operation: Operation, request: Request) -> Callable[[], object]:
+    if request.method in ("POST", "PUT"):
+        body = await request.body()
+        return lambda: from_json(operation.shape, body)
+    query = list(request.query_params.multi_items())
+    return lambda: from_query(operation.shape, query)
+
+
+async def _left(receive: Receive) -> None:
+    """
+    Return once the client has left.
+    """
+    message: Message = {"type": ""}
+    while message["type"] != "http.disconnect":
+        message = await receive()
 
 
 def _constant(content: object) -> Callable[[Request], Awaitable[Response]]:

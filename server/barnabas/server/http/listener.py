@@ -15,6 +15,7 @@ from barnabas.server.network.latencies import Latencies, TimedDispatch
 from barnabas.storage.config.option_values import ConfigError
 
 if TYPE_CHECKING:
+    from barnabas.server.http.api.mounted import MountedApi
     from barnabas.server.http.observed import ObservedBroker
     from barnabas.server.http.server import HttpServer
     from barnabas.server.network.resources import Dispatch
@@ -29,12 +30,14 @@ class HttpListener:
     The HTTP server of a broker, and the times of the broker's requests, which it shows.
     """
 
-    def __init__(self, server: HttpServer, now: Callable[[], float]) -> None:
+    def __init__(self, server: HttpServer, api: MountedApi, now: Callable[[], float]) -> None:
         """
         Args:
+            api: the application of *server* reads it.
             now: returns a time in seconds.
         """
         self.server = server
+        self._api = api
         self._now = now
         self.latencies = Latencies()
 
@@ -56,6 +59,7 @@ class HttpListener:
         Answer the requests in progress, and close all connections and the address.
         """
         await self.server.stop()
+        self._api.close()
 
 
 async def listen(broker: ObservedBroker) -> HttpListener:
@@ -73,6 +77,7 @@ async def listen(broker: ObservedBroker) -> HttpListener:
     except (BadAddress, MissingExtra) as error:
         raise ConfigError(f"{OPTION}: {error}") from None
     # They are there, and only now are they loaded.
+    from barnabas.server.http.api.mounted import MountedApi  # noqa: PLC0415
     from barnabas.server.http.app import make_app  # noqa: PLC0415
     from barnabas.server.http.bounded import BoundedProtocol  # noqa: PLC0415
     from barnabas.server.http.read_only import ReadOnly  # noqa: PLC0415
@@ -84,8 +89,9 @@ async def listen(broker: ObservedBroker) -> HttpListener:
         *(listener.advertised_host for listener in broker.listeners),
         *config.barnabas_http_hosts,
     }
-    guarded = ReadOnly(make_app(broker), hosts)
+    api = MountedApi(broker)
+    guarded = ReadOnly(make_app(broker, api), hosts)
     server = HttpServer(guarded, address, protocol=BoundedProtocol)
     await server.start()
-    logger.info("http://%s has /healthz, /readyz and /metrics", server.address)
-    return HttpListener(server, broker.clock.monotonic)
+    logger.info("http://%s has /healthz, /readyz, /metrics and /api/v1", server.address)
+    return HttpListener(server, api, broker.clock.monotonic)

@@ -20,9 +20,10 @@ The most bytes of a path, its query and the headers. uvicorn bounds those that c
 pieces only.
 """
 METHODS: Final = ("GET", "HEAD")
-HEADERS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+_CACHE_CONTROL: Final = b"cache-control"
+HEADERS: Final = ((_CACHE_CONTROL, b"no-store"), (b"x-content-type-options", b"nosniff"))
 """
-Every answer has these: it is of this moment, and is what it says it is.
+Every answer has these: it is of this moment, unless it says otherwise, and is what it says it is.
 """
 _CLOSE: Final = (b"connection", b"close")
 
@@ -45,7 +46,9 @@ class ReadOnly:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *HEADERS]
+                given = list(message["headers"])
+                says_itself = any(name == _CACHE_CONTROL for name, _ in given)
+                message["headers"] = [*given, *(HEADERS[1:] if says_itself else HEADERS)]
             await send(message)
 
         try:

@@ -16,7 +16,8 @@ smaller, so that all work in progress is at most twice as large as its largest p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from heapq import heappop, heappush
 from time import perf_counter
 from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
@@ -141,6 +142,7 @@ class Turns:
         self._calm_s = calm_s
         self._waiting: list[tuple[int, int, Work[Any]]] = []  # a heap
         self._begun: list[Work[Any]] = []  # each smaller than the one before; the last has the turn
+        self._elsewhere = 0  # large works in threads
         self._number = 0
         self._is_scheduled = False
         self._calm: asyncio.TimerHandle | None = None  # there was large work a moment ago
@@ -161,7 +163,8 @@ class Turns:
                 heappush(self._waiting, (size, self._number, work))
             else:
                 self._begun.append(work)
-                self._be_busy()
+                if not self._elsewhere:
+                    self._be_busy()
             self._schedule()
         return work
 
@@ -174,6 +177,28 @@ class Turns:
         """
         work = self.start(steps, size)
         return work.result() if work.is_done else await work.future()
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """
+        Say that a thread does large work as long as the block: ``on_busy`` is called as for that of
+        the event loop.
+        """
+        self._elsewhere += 1
+        if self._is_only(1):
+            self._be_busy()
+        try:
+            yield
+        finally:
+            self._elsewhere -= 1
+            if self._is_only(0):
+                self._calm_down()
+
+    def _is_only(self, elsewhere: int) -> bool:
+        """
+        Whether there is no large work but so much in threads.
+        """
+        return self._elsewhere == elsewhere and not (self._begun or self._waiting)
 
     async def between(self, items: Iterable[T]) -> AsyncIterator[T]:
         """
@@ -208,8 +233,11 @@ class Turns:
                 self.on_pause()
         if begun or waiting:
             self._schedule()
-        else:
-            self._calm = asyncio.get_running_loop().call_later(self._calm_s, self._be_calm)
+        elif not self._elsewhere:
+            self._calm_down()
+
+    def _calm_down(self) -> None:
+        self._calm = asyncio.get_running_loop().call_later(self._calm_s, self._be_calm)
 
     def _be_busy(self) -> None:
         if self._calm is None:

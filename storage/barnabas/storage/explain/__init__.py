@@ -11,7 +11,7 @@
     cleaning    the plan of the cleaner
     groups      the groups, and what is deleted before they have read it
     report      all of these for one question
-    wording/    sentences for people; as_text and as_json are the two forms of output
+    wording/    sentences for people; as_text, as_json and as_columns are the forms of output
 
 The functions of a running broker make every decision: ``log.retention``, ``log.rolling``,
 ``cleaner.plan``, the indexes and the log itself. Nothing here has a rule of its own.

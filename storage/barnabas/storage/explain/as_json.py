@@ -37,10 +37,40 @@ def as_json(reports: Iterable[PartitionReport]) -> str:
     """
     The objects for *reports*.
     """
-    return "".join(json.dumps(_partition(report)) + "\n" for report in reports)
+    return "".join(json.dumps(partition_facts(report)) + "\n" for report in reports)
 
 
-def _partition(report: PartitionReport) -> Json:
+def partition_facts(report: PartitionReport, *, with_keys: bool = True) -> Json:
+    """
+    The object for a report.
+
+    Args:
+        with_keys: whether the key of the record that is asked for is part of it.
+    """
+    chosen = report.segments if report.chosen is None else (report.chosen,)
+    found = log_facts(report)
+    if report.time_path is not None:
+        found["time"] = _plain(report.time_path) | {"words": time_sentences(report.time_path)}
+    if report.offset_path is not None and report.record is not None:
+        found["offset"] = _plain(report.offset_path) | {
+            "words": offset_sentences(report.offset_path, report.record)
+        }
+        found["record"] = _record(report.record, with_keys) | {
+            "words": record_words(report, with_keys=with_keys)
+        }
+    if report.groups is not None:
+        found["groups"] = [
+            {"group": each.group_id, "is_share": each.is_share, **forecast_json(each.forecast)}
+            for each in report.groups
+        ]
+    found["segments"] = [segment_facts(report, each) for each in chosen]
+    return found
+
+
+def log_facts(report: PartitionReport) -> Json:
+    """
+    The part of that object about the whole log.
+    """
     opened = report.opened
     log = opened.log
     found: Json = {
@@ -67,24 +97,13 @@ def _partition(report: PartitionReport) -> Json:
     }
     if report.cleaning is not None:
         found["cleaning"] = _cleaning(report, report.cleaning)
-    if report.time_path is not None:
-        found["time"] = _plain(report.time_path) | {"words": time_sentences(report.time_path)}
-    if report.offset_path is not None and report.record is not None:
-        found["offset"] = _plain(report.offset_path) | {
-            "words": offset_sentences(report.offset_path, report.record)
-        }
-        found["record"] = _record(report.record) | {"words": record_words(report)}
-    if report.groups is not None:
-        found["groups"] = [
-            {"group": each.group_id, "is_share": each.is_share, **forecast_json(each.forecast)}
-            for each in report.groups
-        ]
-    chosen = report.segments if report.chosen is None else (report.chosen,)
-    found["segments"] = [_segment(report, each) for each in chosen]
     return found
 
 
-def _segment(report: PartitionReport, each: SegmentReport) -> Json:
+def segment_facts(report: PartitionReport, each: SegmentReport) -> Json:
+    """
+    The object for one segment of a report.
+    """
     segment = each.segment
     words: Json = {
         "ended": ending_words(report, each),
@@ -96,7 +115,7 @@ def _segment(report: PartitionReport, each: SegmentReport) -> Json:
         "end_offset": each.end_offset,
         "file": segment.log.path.name,
         "size": segment.size,
-        "first_batch_timestamp": _unless_never(segment.first_batch_timestamp()),
+        "first_batch_timestamp": unless_never(segment.first_batch_timestamp()),
         "ending": _plain(each.ending) | {"certainty": _plain(each.ending.certainty)},
         "departure": _plain(each.lifetime),
         "words": words,
@@ -109,7 +128,10 @@ def _segment(report: PartitionReport, each: SegmentReport) -> Json:
     return found
 
 
-def _unless_never(ms: int) -> int | None:
+def unless_never(ms: int) -> int | None:
+    """
+    A time in ms; None for that of a batch which is not there.
+    """
     return None if ms == LONG_MAX else ms
 
 
@@ -130,7 +152,7 @@ def _cleaning(report: PartitionReport, cleaning: Cleaning) -> Json:
     }
 
 
-def _record(found: RecordAt) -> Json:
+def _record(found: RecordAt, with_keys: bool) -> Json:
     batch, record = found.batch, found.record
     return {
         "batch": {
@@ -153,7 +175,7 @@ def _record(found: RecordAt) -> Json:
         else {
             "offset": record.offset,
             "timestamp": record.timestamp,
-            "key": _bytes(record.key),
+            "key": _bytes(record.key) if with_keys else None,
             "value_size": None if record.value is None else len(record.value),
             "headers": len(record.headers),
         },

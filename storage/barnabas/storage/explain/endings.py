@@ -94,17 +94,24 @@ class Ending:
         return _CERTAINTY[self.cause]
 
 
-def _at_its_end(segment: LogSegment, index_bytes: int, jitter_ms: int = 0) -> SegmentEnd:
+def _at_its_end(segment: LogSegment) -> SegmentEnd:
     """
-    A segment at the time of the append that rolled it, with the room of the settings in its
-    indexes. The clock of that time is unknown; a wait of 0 ms rolls nothing.
+    A segment at the time of the append that rolled it. The clock of that time is unknown; a wait of
+    0 ms rolls nothing.
     """
     end = SegmentEnd.of(segment)
     end.created_ms = 0
-    end.roll_jitter_ms = jitter_ms
-    end.offset_full_at = OffsetIndex.slots_in(index_bytes)
-    end.time_full_at = TimeIndex.slots_in(index_bytes)
     end.time_entries -= _last_was_made_at_the_end(segment)
+    return end
+
+
+def _with_room(end: SegmentEnd, config: LogConfig, jitter_ms: int = 0) -> SegmentEnd:
+    """
+    The same with the room of the settings in its indexes.
+    """
+    end.roll_jitter_ms = jitter_ms
+    end.offset_full_at = OffsetIndex.slots_in(config.segment_index_bytes)
+    end.time_full_at = TimeIndex.slots_in(config.segment_index_bytes)
     return end
 
 
@@ -127,31 +134,43 @@ def ending_of(opened: ReadOnlyLog, segment: LogSegment) -> Ending:
     following = log.segments.higher_segment(segment.base_offset)
     if following is None:
         return _active(segment, opened.settings.config)
+    stored, supposed = opened.settings.stored, opened.settings.config
     noted = opened.cleaner_checkpoint
     if log.config.compact and noted is not None and segment.base_offset < noted:
-        config = opened.settings.stored
-        return _described(segment, config, Cause.COMPACTED)
-    batch = next(following.log.headers(), None)
+        return _described(_at_its_end(segment), stored, Cause.COMPACTED)
+    end, batch = _end_of(opened, segment, following)
     if batch is None:
-        return _described(segment, opened.settings.stored, *_without_batch(segment, opened))
-    ending = _rolled(segment, batch, opened.settings.stored)
-    if ending is None and opened.settings.config != opened.settings.stored:
-        ending = _rolled(segment, batch, opened.settings.config, is_supposed=True)
+        return _described(end, stored, *_without_batch(_with_room(end, stored)))
+    ending = _rolled(end, batch, stored)
+    if ending is None and supposed is not stored:
+        ending = _rolled(end, batch, supposed, is_supposed=True)
     if ending is not None:
         return ending
-    by_clock = segment.first_batch_timestamp() == LONG_MAX
-    cause = Cause.CLOCK if by_clock else Cause.UNEXPLAINED
-    return _described(segment, opened.settings.stored, cause, batch=batch)
+    cause = Cause.CLOCK if end.first_timestamp == LONG_MAX else Cause.UNEXPLAINED
+    return _described(end, stored, cause, batch=batch)
+
+
+def _end_of(
+    opened: ReadOnlyLog, segment: LogSegment, following: LogSegment
+) -> tuple[SegmentEnd, BatchHeader | None]:
+    """
+    A segment at its end, and the first batch of the next one. They take several looks at files, and
+    do not change as long as the log is open.
+    """
+    known = opened.ends.get(segment.base_offset)
+    if known is None:
+        known = _at_its_end(segment), next(following.log.headers(), None)
+        opened.ends[segment.base_offset] = known
+    return known
 
 
 def _active(segment: LogSegment, config: LogConfig) -> Ending:
     params = RollParams(config.max_segment_ms, config.segment_size, -1, segment.base_offset, 0, 0)
-    return _described(segment, config, Cause.ACTIVE, room=room_in(SegmentEnd.of(segment), params))
+    end = SegmentEnd.of(segment)
+    return _described(end, config, Cause.ACTIVE, room=room_in(end, params))
 
 
-def _without_batch(segment: LogSegment, opened: ReadOnlyLog) -> tuple[Cause, RollReason | None]:
-    config = opened.settings.stored
-    end = _at_its_end(segment, config.segment_index_bytes)
+def _without_batch(end: SegmentEnd) -> tuple[Cause, RollReason | None]:
     if end.offset_entries >= end.offset_full_at:
         return Cause.ROLLED, RollReason.OFFSET_INDEX_FULL
     if end.time_entries >= end.time_full_at:
@@ -160,7 +179,7 @@ def _without_batch(segment: LogSegment, opened: ReadOnlyLog) -> tuple[Cause, Rol
 
 
 def _rolled(
-    segment: LogSegment, batch: BatchHeader, config: LogConfig, *, is_supposed: bool = False
+    end: SegmentEnd, batch: BatchHeader, config: LogConfig, *, is_supposed: bool = False
 ) -> Ending | None:
     params = RollParams(
         max_segment_ms=config.max_segment_ms,
@@ -173,15 +192,14 @@ def _rolled(
     # The jitter is a random number below this.
     most = min(config.segment_jitter_ms, config.segment_ms)
     for jitter_ms, cause in ((0, Cause.ROLLED), (max(0, most - 1), Cause.JITTER)):
-        end = _at_its_end(segment, config.segment_index_bytes, jitter_ms)
-        reason = reason_to_roll(end, params)
+        reason = reason_to_roll(_with_room(end, config, jitter_ms), params)
         if reason is not None:
-            return _described(segment, config, cause, reason, batch=batch, is_supposed=is_supposed)
+            return _described(end, config, cause, reason, batch=batch, is_supposed=is_supposed)
     return None
 
 
 def _described(
-    segment: LogSegment,
+    end: SegmentEnd,
     config: LogConfig,
     cause: Cause,
     reason: RollReason | None = None,
@@ -190,20 +208,19 @@ def _described(
     room: Room | None = None,
     is_supposed: bool = False,
 ) -> Ending:
-    end = _at_its_end(segment, config.segment_index_bytes)
-    first = segment.first_batch_timestamp()
-    times = segment.time_index.entries if cause is Cause.ACTIVE else end.time_entries
+    end = _with_room(end, config)
+    first = end.first_timestamp
     return Ending(
         cause=cause,
         reason=reason,
-        size=segment.size,
+        size=end.size,
         segment_bytes=config.segment_size,
         waited_ms=None if batch is None or first == LONG_MAX else batch.max_timestamp - first,
         max_segment_ms=config.max_segment_ms,
         max_jitter_ms=min(config.segment_jitter_ms, config.segment_ms),
         offset_entries=end.offset_entries,
         offset_slots=end.offset_full_at,
-        time_entries=times,
+        time_entries=end.time_entries,
         time_slots=end.time_full_at,
         next_batch=batch,
         is_supposed=is_supposed,

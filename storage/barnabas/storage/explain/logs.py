@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Final, TypeVar
 
-from barnabas.protocol.structs import struct
+from barnabas.protocol.structs import fresh, struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptCheckpoint, KafkaError
 from barnabas.storage.explain.known import (
@@ -30,11 +30,13 @@ from barnabas.storage.explain.known import (
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import Log
+from barnabas.storage.log.rolling import SegmentEnd
 from barnabas.storage.producers.rebuild import rebuild_producer_state
-from barnabas.storage.producers.snapshots import list_snapshot_files
+from barnabas.storage.producers.snapshots import is_snapshot_name
 from barnabas.storage.readonly.log_root import LogRoot, Offsets
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.storage.recovery.opening import open_log
+from barnabas.storage.segment.records import BatchHeader
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, TopicPartition
 
 READ_ERRORS: Final = (KafkaError, ValueError, FileNotFoundError)
@@ -77,6 +79,11 @@ class ReadOnlyLog:
     """The end of its last cleaning."""
     waiting_files: Mapping[str, int]
     """Deleted files that are not removed yet, and their sizes in bytes."""
+    ends: dict[int, tuple[SegmentEnd, BatchHeader | None]] = fresh(factory=dict)
+    """
+    The ends of closed segments by base offset, as ``endings`` has read them, each with the header
+    of the batch that follows.
+    """
 
     @property
     def partition(self) -> TopicPartition:
@@ -88,8 +95,18 @@ class ReadOnlyLogs:
     The logs in the log directories of a broker.
     """
 
-    def __init__(self, cluster: Cluster, files: Files, clock: Clock) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        files: Files,
+        clock: Clock,
+        only: TopicPartition | None = None,
+    ) -> None:
         """
+        Args:
+            only: a partition whose log is in the first of the directories. There may be very many
+                others, whose names are not looked at then.
+
         Raises:
             ExplainError: a log directory does not exist or cannot be read.
         """
@@ -100,7 +117,7 @@ class ReadOnlyLogs:
         for directory in cluster.data_dirs:
             try:
                 root = LogRoot(directory, files)
-                logs = root.logs
+                logs = root.logs if only is None else {only: directory / str(only)}
             except (FileNotFoundError, NotADirectoryError):
                 raise ExplainError(
                     f"There is no log directory {directory}; name one with --data-dir"
@@ -148,25 +165,35 @@ class ReadOnlyLogs:
             return f"{sentence}; it has {known}"
         return f"{sentence}, which has no topics"
 
-    def open(self, partition: TopicPartition) -> ReadOnlyLog:
+    def open(self, partition: TopicPartition, again: ReadOnlyLog | None = None) -> ReadOnlyLog:
         """
+        Args:
+            again: the same log, which has not changed since. It takes the settings of now, and is
+                used no more. Its ``segment.index.bytes`` has to be that of now.
+
         Raises:
             ExplainError: its log cannot be read.
         """
         root, path = self._places[partition]
         settings = self._cluster.settings_of(partition.topic)
         checkpoints = root.checkpoints
-        log, was_recovered = self._open_log(
-            path,
-            settings,
-            log_start_offset=_noted(lambda: checkpoints.log_start_offsets, partition),
-            recovery_point=_noted(lambda: checkpoints.recovery_points, partition),
-        )
+        if again is not None:
+            log, was_recovered = again.log, again.was_recovered
+            log.update_config(settings.config)
+        else:
+            log, was_recovered = self._open_log(
+                path,
+                settings,
+                log_start_offset=_noted(lambda: checkpoints.log_start_offsets, partition),
+                recovery_point=_noted(lambda: checkpoints.recovery_points, partition),
+            )
         condition = _condition(root)
         try:
-            if condition is not Condition.STOPPED and not list_snapshot_files(self._files, path):
+            is_new = again is None and condition is not Condition.STOPPED
+            names = self._files.names(path)
+            if is_new and not any(map(is_snapshot_name, names)):
                 _find_transactions(log, self._clock)
-            waiting_files = dict(self._waiting_files(path))
+            waiting_files = dict(self._waiting_files(path, names))
         except READ_ERRORS as error:
             raise unreadable(f"The log in {path}", error) from error
         replicas = self._cluster.replicas_of(partition)
@@ -185,10 +212,11 @@ class ReadOnlyLogs:
             high_watermark,
             _noted(lambda: checkpoints.cleaner_offsets, partition),
             waiting_files,
+            {} if again is None else again.ends,
         )
 
-    def _waiting_files(self, path: Path) -> Iterator[tuple[str, int]]:
-        for name in self._files.names(path):
+    def _waiting_files(self, path: Path, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+        for name in names:
             if name.endswith(DELETED_SUFFIX):
                 with suppress(FileNotFoundError):
                     yield name, self._files.size(path / name)

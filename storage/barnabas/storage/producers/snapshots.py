@@ -115,8 +115,15 @@ def list_snapshot_files(
     return [
         SnapshotFile(files, directory / name)
         for name in (files.names(directory) if names is None else names)
-        if name.endswith(PRODUCER_SNAPSHOT_SUFFIX) and name[: name.index(".")].isdecimal()
+        if is_snapshot_name(name)
     ]
+
+
+def is_snapshot_name(name: str) -> bool:
+    """
+    Whether a file with that name is a snapshot.
+    """
+    return name.endswith(PRODUCER_SNAPSHOT_SUFFIX) and name[: name.index(".")].isdecimal()
 
 
 class ProducerSnapshots:

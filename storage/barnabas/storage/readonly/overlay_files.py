@@ -68,15 +68,14 @@ class _Content:
 
     __slots__ = ("_memory", "_sources", "modified_ms", "path", "size")
 
-    def __init__(
-        self, sources: _Sources[File], path: Path | None, size: int, modified_ms: int
-    ) -> None:
+    def __init__(self, sources: _Sources[File], path: Path | None, size: int) -> None:
         self._sources = sources
         self._memory: bytearray | None = bytearray() if path is None else None
         self.path = path
         """The path of the file on the disk, which may have another name here."""
         self.size = size
-        self.modified_ms = modified_ms
+        self.modified_ms: int | None = None
+        """None until somebody asks: it is another look at the disk."""
 
     @property
     def is_unchanged(self) -> bool:
@@ -195,15 +194,16 @@ class OverlayFiles(Files):
         self._contents: dict[Path, _Content | None] = {}
         """None for a file that was removed or does not exist."""
         self._directories: set[Path] = set()
-        self._listed: set[Path] = set()
+        self._listed: dict[Path, set[str]] = {}
+        """The names that were seen in directories."""
 
     def _find(self, path: Path) -> _Content | None:
         if path not in self._contents:
             try:
-                size, modified_ms = self._below.size(path), self._below.modified_ms(path)
+                size = self._below.size(path)
             except FileNotFoundError:
                 return None
-            self._contents[path] = _Content(self._sources, path, size, modified_ms)
+            self._contents[path] = _Content(self._sources, path, size)
         return self._contents[path]
 
     def _get(self, path: Path) -> _Content:
@@ -213,11 +213,11 @@ class OverlayFiles(Files):
         return content
 
     def _make(self, path: Path) -> _Content:
-        if path in self._listed and path not in self._contents:
+        if path.name in self._listed.get(path.parent, ()) and path not in self._contents:
             # A broker has removed the file a moment ago: it must not become a new, empty one.
             error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             raise storage_error("open", path, error) from error
-        content = self._contents[path] = _Content(self._sources, None, 0, 0)
+        content = self._contents[path] = _Content(self._sources, None, 0)
         return content
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
@@ -230,10 +230,11 @@ class OverlayFiles(Files):
             content = self._make(path)
             content.cut(size or 0)
             return _OverlayMap(path, content, self._maps, created=True)
-        content.cut(self._length_of_entries(path, content))
-        return _OverlayMap(path, content, self._maps, created=False)
+        mapped = _OverlayMap(path, content, self._maps, created=False)
+        content.cut(self._length_of_entries(path, content, mapped))
+        return mapped
 
-    def _length_of_entries(self, path: Path, content: _Content) -> int:
+    def _length_of_entries(self, path: Path, content: _Content, mapped: _OverlayMap) -> int:
         """
         The size of a mapped file without the hole at its end, and without entries for batches
         behind the size of the log.
@@ -243,12 +244,14 @@ class OverlayFiles(Files):
         # A single entry of zeros may be real: a first record of timestamp 0.
         if width is None or size % width or size <= width:
             return size
-        if not any(content.read(size - width, width)):
+        # It is mapped in any case: to read it would open it once more.
+        if not any(mapped.view[size - width : size]):
             entries = content.memory.rstrip(b"\0")
             size = -(-len(entries) // width) * width
         log = self._find(path.with_suffix(LOG_SUFFIX))
         if path.suffix == INDEX_SUFFIX and log is not None:
-            while size and int.from_bytes(content.read(size - 4, 4), "big") >= log.size:
+            view = mapped.view
+            while size and int.from_bytes(view[size - 4 : size], "big") >= log.size:
                 size -= width
         return size
 
@@ -263,7 +266,7 @@ class OverlayFiles(Files):
     def names(self, directory: Path) -> list[str]:
         try:
             found = set(self._below.names(directory))
-            self._listed.update(directory / name for name in found)
+            self._listed.setdefault(directory, set()).update(found)
         except FileNotFoundError:
             if directory not in self._directories:
                 raise
@@ -301,7 +304,12 @@ class OverlayFiles(Files):
         return self._get(path).size
 
     def modified_ms(self, path: Path) -> int:
-        return self._get(path).modified_ms
+        content = self._get(path)
+        if content.modified_ms is None:
+            content.modified_ms = (
+                0 if content.path is None else self._below.modified_ms(content.path)
+            )
+        return content.modified_ms
 
     def set_modified_ms(self, path: Path, ms: int) -> None:
         self._get(path).modified_ms = ms

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from barnabas.server.http.guard import Refused
 from barnabas.server.http.json_api import Answer, Nothing, Operation
+from barnabas.server.http.pages import Entry, Page, page
 from barnabas.testing.control.control import Control
-from barnabas.testing.control.pages import Entry, Page, page
 from barnabas.testing.views import Group
 
 

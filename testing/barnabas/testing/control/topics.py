@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from barnabas.server.http.guard import Refused
 from barnabas.server.http.json_api import CREATED, DONE, Answer, Nothing, Operation
+from barnabas.server.http.pages import MOST_BYTES, Entry, Page, page
 from barnabas.testing.control.control import Control
-from barnabas.testing.control.pages import MOST_BYTES, Entry, Page, page
 from barnabas.testing.control.texts import to_bytes, to_fields
 from barnabas.testing.records import NewRecord, Record
 from barnabas.testing.views import Segment

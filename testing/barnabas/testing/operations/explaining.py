@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import partial
 
 from barnabas.protocol.errors import KafkaError
-from barnabas.server.tools.known_cluster import KnownCluster, Suppositions
+from barnabas.server.dynamic_config.known_cluster import KnownCluster, Suppositions
 from barnabas.storage.explain.as_text import as_text
 from barnabas.storage.explain.known import ExplainError
 from barnabas.storage.explain.logs import ReadOnlyLogs

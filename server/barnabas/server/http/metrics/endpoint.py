@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from starlette.requests import Request
 
-from barnabas.server.http.answers import json_response
+from barnabas.server.http.answers import json_response, send_in_pieces
 from barnabas.server.http.metrics.lag_times import LagTimes
 from barnabas.server.http.metrics.process import ProcessMetrics
 from barnabas.server.http.metrics.scrape import scrape
@@ -37,10 +37,6 @@ CONTENT_TYPES: Final = {
 }
 """
 By whether it is OpenMetrics. Newer versions of either format are asked for, and can read these.
-"""
-SEND_BYTES: Final = 64 << 10
-"""
-An answer is sent in pieces of about that size: each is copied on its way.
 """
 _GZIP_LEVEL: Final = 1
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -96,10 +92,7 @@ class MetricsEndpoint:
             text = await self._text(is_open_metrics, is_zipped)
             headers.append((b"content-length", b"%d" % sum(map(len, text))))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        for piece in _pieces(text):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await asyncio.sleep(0)  # a peer that reads as fast as that does not let others wait
-        await send({"type": "http.response.body", "body": b""})
+        await send_in_pieces(send, text)
 
     async def _text(self, is_open_metrics: bool, is_zipped: bool) -> Sequence[bytes]:
         key = is_open_metrics, is_zipped
@@ -130,21 +123,6 @@ def _accepts_open_metrics(accept: str) -> bool:
     except (TypeError, ValueError):
         return False
     return content_type.startswith(OPEN_METRICS)
-
-
-def _pieces(text: Sequence[bytes]) -> Iterator[bytes]:
-    """
-    The same *text* in pieces of about ``SEND_BYTES``.
-    """
-    waiting: list[bytes] = []
-    size = 0
-    for chunk in text:
-        waiting.append(chunk)
-        size += len(chunk)
-        if size >= SEND_BYTES:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-    yield b"".join(waiting)
 
 
 def _zipped(text: Sequence[bytes]) -> list[bytes]:

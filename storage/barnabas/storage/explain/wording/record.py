@@ -18,16 +18,19 @@ from barnabas.storage.log.retention import expires_ms
 _LONGEST_TEXT: Final = 60
 
 
-def record_words(report: PartitionReport) -> list[str]:
+def record_words(report: PartitionReport, *, with_keys: bool = True) -> list[str]:
     """
     The record that the user asks for, and its batch.
+
+    Args:
+        with_keys: whether the sentences have its key, or else its size.
     """
     found = report.record
     if found is None:
         return []
     sentences = []
     if found.record is not None:
-        sentences += [_record(found, found.record, report.now_ms), _batch(found)]
+        sentences += [_record(found, found.record, report.now_ms, with_keys), _batch(found)]
         sentences += _age(report, found.record)
         sentences += _visibility(found, found.record, report.opened.log.log_start_offset)
     else:
@@ -40,7 +43,7 @@ def record_words(report: PartitionReport) -> list[str]:
     return sentences
 
 
-def _record(found: RecordAt, record: Record, now_ms: int) -> str:
+def _record(found: RecordAt, record: Record, now_ms: int, with_keys: bool) -> str:
     at = "no timestamp"
     if record.timestamp >= 0:
         age = now_ms - record.timestamp
@@ -48,7 +51,12 @@ def _record(found: RecordAt, record: Record, now_ms: int) -> str:
         at = f"{moment(record.timestamp)}, {passed}"
     if found.batch.is_control:
         return f"A control record, {found.control_type}, of {at}."
-    key = "no key" if record.key is None else f"the key {_text(record.key)}"
+    if record.key is None:
+        key = "no key"
+    elif with_keys:
+        key = f"the key {_text(record.key)}"
+    else:
+        key = f"a key of {counted(len(record.key), 'byte')}"
     size = 0 if record.value is None else len(record.value)
     value = "no value" if record.value is None else f"a value of {counted(size, 'byte')}"
     return f"A record of {at}. It has {key} and {value}."

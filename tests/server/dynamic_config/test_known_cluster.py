@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from barnabas.server.cli import main
 from barnabas.server.clock import SystemClock
-from barnabas.server.tools.known_cluster import Suppositions
+from barnabas.server.dynamic_config.known_cluster import Suppositions
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.fs.disk import DiskFiles
 from tests.support.explaining import Explainer

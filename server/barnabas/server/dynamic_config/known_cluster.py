@@ -1,18 +1,17 @@
 """
 The settings of a broker and its topics, read from its files and its configuration.
 
-The metadata log is read as at a start of the broker, on a file system whose changes stay in memory.
-The settings of ``explain --set`` take precedence.
+The metadata log is read as at a start of the broker, on a file system whose changes stay in memory;
+a broker that runs has it at hand. The settings of ``explain --set`` take precedence.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.structs import replace, struct
 from barnabas.server.cluster.image import MetadataImage
@@ -31,6 +30,9 @@ from barnabas.storage.fs.interface import Files
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC, TopicPartition
+
+if TYPE_CHECKING:
+    import argparse
 
 SUPPOSED: Final = "supposed"
 
@@ -95,11 +97,15 @@ class KnownCluster:
         *,
         files: Files,
         clock: Clock,
+        image: MetadataImage | None = None,
+        node_id: int | None = None,
     ) -> None:
         """
         Args:
             settings: of the broker, from its file and its environment.
             data_dirs: the log directories; by default those of *settings*.
+            image: the metadata of a broker that runs; by default they are read from its files.
+            node_id: likewise.
 
         Raises:
             ConfigError: the settings are not acceptable.
@@ -112,9 +118,13 @@ class KnownCluster:
         self.data_dirs = tuple(data_dirs) or self._config.log_directories
         self._files = files
         self._clock = clock
+        self._given_image = image
+        self._given_node_id = node_id
 
     @cached_property
     def _node_id(self) -> int:
+        if self._given_node_id is not None:
+            return self._given_node_id
         for directory in self.data_dirs:
             try:
                 properties = LogRoot(directory, self._files).meta_properties
@@ -126,6 +136,8 @@ class KnownCluster:
 
     @cached_property
     def _image(self) -> MetadataImage | None:
+        if self._given_image is not None:
+            return self._given_image
         for directory in self.data_dirs:
             if self._files.is_directory(directory / DIRECTORY_NAME):
                 return self._read_metadata(directory)
@@ -194,6 +206,8 @@ class KnownCluster:
                 settings[name] = Setting(name, text, SUPPOSED)
             elif name in settings and self._counts(name, settings[name]):
                 settings[name] = settings[name]._replace(source=SUPPOSED)
+        if config == stored:
+            config = stored  # No suppositions: one object, as many segments ask for that.
         return TopicSettings(
             config, stored, settings, tuple(self._in_vain(settings)), self._note(topic)
         )

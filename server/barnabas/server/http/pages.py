@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
-from barnabas.server.http.guard import Refused
+from barnabas.server.http.fields import Range
 from barnabas.server.http.json_api import Answer
 
 T = TypeVar("T")
@@ -27,8 +27,8 @@ class Page:
     A part of a list.
     """
 
-    start: int = 0
-    limit: int = 1000
+    start: Annotated[int, Range(0), "the number of entries before the page"] = 0
+    limit: Annotated[int, Range(1, MOST_ENTRIES), "the most entries of the page"] = 1000
 
 
 class Entry(NamedTuple):
@@ -44,10 +44,6 @@ def page(name: str, found: Sequence[T], given: Page, view: Callable[[T], Entry])
     """
     The entries of a page, and where the next one starts: null after the last one.
     """
-    if not 1 <= given.limit <= MOST_ENTRIES:
-        raise Refused(400, f"limit is from 1 to {MOST_ENTRIES}, not {given.limit}")
-    if given.start < 0:
-        raise Refused(400, f"start is at least 0, not {given.start}")
     contents: list[Any] = []
     size = 0
     for each in found[given.start : given.start + given.limit]:

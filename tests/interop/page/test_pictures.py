@@ -1,0 +1,148 @@
+"""
+The pictures of ``docs/web.md``: ``pytest tests/interop/page/test_pictures.py --page-images
+docs/images`` makes them again. Fonts are those of the machine: Debian's fonts-inter and
+fonts-jetbrains-mono are good ones.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import pytest
+
+from tests.interop.page.conftest import Viewer
+from tests.interop.page.world import Sender, World, populate, running_world
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+MOST_BYTES: Final = 150_000
+
+
+class Picture(NamedTuple):
+    """
+    A view in a theme.
+    """
+
+    address: str
+    theme: Literal["light", "dark"]
+    height: int
+    prepare: Callable[[Page], object] = lambda page: page.mouse.move(0, 0)
+
+
+def _lower(page: Page) -> None:
+    page.evaluate("scrollTo(0, 222)")
+
+
+PICTURES: Final = {
+    "web-topics": Picture("/", "light", 640),
+    "web-partition": Picture("/topics/orders/2", "light", 900),
+    "web-partition-dark": Picture("/topics/orders/2", "dark", 900),
+    "web-what-if": Picture(
+        "/topics/orders/2?retention.ms=259200000&segment=13720", "dark", 900, _lower
+    ),
+    "web-look-up": Picture("/topics/orders/2/segments/1360?offset=2028&step=2", "light", 790),
+    "web-new-records": Picture("/topics/orders/tail", "dark", 640),
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """
+    A broker that has nothing but what may be shown.
+    """
+    with running_world(tmp_path_factory.mktemp("broker")) as made:
+        members = populate(made.broker, is_hostile=False)
+        yield made
+        for member in members:
+            member.close()
+
+
+@pytest.fixture
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """
+    Where the pictures are put.
+    """
+    given = request.config.getoption("--page-images")
+    return Path(given) if given else tmp_path
+
+
+@contextmanager
+def traffic(world: World) -> Iterator[None]:
+    """
+    Producers are at work meanwhile.
+    """
+    stop = threading.Event()
+    sender = Sender(world.broker, compression_type="zstd")
+    chance = random.Random(1)
+
+    def work() -> None:
+        number = 0
+        while not stop.wait(0.02):
+            for _ in range(12):
+                number += 1
+                now_ms = int(time.time() * 1000)
+                order = {
+                    "order": f"{chance.getrandbits(48):012x}",
+                    "customer": chance.randrange(20_000),
+                    "total": round(chance.uniform(3, 400), 2),
+                    "state": "placed",
+                }
+                sender.send("orders", number % 6, now_ms, json.dumps(order), f"c{number}")
+                sender.send("telemetry", number % 4, now_ms, json.dumps({"v": number}))
+            sender.producer.poll(0)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        sender.flush()
+
+
+def _smaller(png: bytes) -> bytes:
+    """
+    The same picture with 256 colours, which are enough for it.
+    """
+    from PIL import Image  # noqa: PLC0415  # may not be there
+
+    found = io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    few = picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    few.save(found, "PNG", optimize=True)
+    return found.getvalue()
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_of_each_view(browser: Browser, world: World, folder: Path, name: str) -> None:
+    picture = PICTURES[name]
+    size = {"width": 1240, "height": picture.height}
+    with (
+        browser.new_context(
+            viewport=size,  # type: ignore[arg-type]  # a dictionary with just these keys
+            color_scheme=picture.theme,
+            reduced_motion="reduce",
+            device_scale_factor=1.5,
+        ) as context,
+        traffic(world),
+    ):
+        viewer = Viewer.open(context, world.url)
+        page = viewer.go(picture.address)
+        page.wait_for_timeout(3000)
+        picture.prepare(page)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.png"
+        path.write_bytes(_smaller(page.screenshot()))
+        viewer.check()
+
+    assert path.stat().st_size < MOST_BYTES

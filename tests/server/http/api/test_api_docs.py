@@ -1,0 +1,30 @@
+"""
+What the pages say of the API is so.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from barnabas.server.http.api import context, records, segments
+from barnabas.server.http.api.app import LIMITS, OPERATIONS
+from barnabas.server.http.api.mounted import PREFIX
+from tests.support.limits import stated
+
+PAGE = (Path(__file__).parents[4] / "docs" / "http-api.md").read_text()
+
+
+def test_the_page_lists_every_path() -> None:
+    listed = re.findall(r"^\| `(/[^`]+)` \| (.+) \|$", PAGE, re.MULTILINE)
+
+    assert [(PREFIX + each.path, each.says) for each in OPERATIONS] == listed
+
+
+def test_the_bounds_are_those_of_the_pages() -> None:
+    assert stated("api-answer") == LIMITS.most_bytes
+    assert stated("api-answers") == LIMITS.most_at_once
+    assert stated("api-waiting") == LIMITS.most_waiting
+    assert stated("api-contents") == records.MOST_CONTENT_BYTES
+    assert stated("api-batch") == segments.MOST_READ_BYTES
+    assert stated("api-threads") == context.THREADS

@@ -1,0 +1,41 @@
+"""
+The description of the API.
+"""
+
+from __future__ import annotations
+
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from tests.support.api_client import HTTP, ask, described
+from tests.support.server import running
+
+
+def test_the_description_is_one_of_openapi() -> None:
+    OpenAPIV31SpecValidator(described()).validate()
+
+
+def test_every_operation_has_an_id_of_its_own() -> None:
+    ids = [
+        operation["operationId"]
+        for path in described()["paths"].values()
+        for operation in path.values()
+    ]
+
+    assert len(ids) == len(set(ids))
+
+
+def test_bounds_and_defaults_come_from_the_fields() -> None:
+    parameters = described()["paths"]["/api/v1/topics"]["get"]["parameters"]
+    by_name = {each["name"]: each["schema"] for each in parameters}
+
+    assert 1000 == by_name["limit"]["default"]
+    assert (1, 10_000) == (by_name["limit"]["minimum"], by_name["limit"]["maximum"])
+    assert "bytes_in" in by_name["sort"]["enum"]
+
+
+async def test_the_broker_describes_what_it_serves() -> None:
+    async with running(**HTTP) as broker:
+        said = await ask(broker, "/openapi.json")
+
+    assert described()["paths"] == said["paths"]
+    assert described()["components"] == said["components"]

@@ -1,0 +1,41 @@
+"""
+Answers in JSON, encoded and sent in pieces.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from barnabas.server.http.answers import ENTRIES_AT_ONCE, TooLarge, encoded
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        [],
+        None,
+        "text \ud800",
+        {"a": {}, "b": [], "c": {"d": [1, None, True, {"e": "\u00e9"}]}},
+        {"columns": {"x": list(range(3 * ENTRIES_AT_ONCE + 1)), "y": [None] * ENTRIES_AT_ONCE}},
+        list(range(ENTRIES_AT_ONCE + 1)),
+        {'"quoted"': [[1], [2]] * ENTRIES_AT_ONCE},
+    ],
+)
+def test_pieces_are_the_same_json(content: object) -> None:
+    text = b"".join(encoded(content, 1 << 20)).decode()
+
+    assert content == json.loads(text)
+    assert json.dumps(content) + "\n" == text
+
+
+def test_an_answer_that_is_too_large_is_not_encoded_to_its_end() -> None:
+    class Endless(dict[str, int]):
+        def items(self):  # type: ignore[no-untyped-def]
+            while True:
+                yield "name", 1
+
+    with pytest.raises(TooLarge):
+        encoded(Endless(), 1000)

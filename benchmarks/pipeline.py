@@ -33,7 +33,7 @@ from barnabas.pipeline import register
 from barnabas.pipeline.jobs.archive.job import archive
 from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.jobs.replay.job import replay
-from barnabas.pipeline.scan import scan
+from barnabas.pipeline.rows import scan
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord

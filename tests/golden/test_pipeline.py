@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.pipeline.options import IsolationLevel
 from barnabas.pipeline.reading.plan import open_logs
-from barnabas.pipeline.scan import parse_options
+from barnabas.pipeline.rows import parse_options
 from tests.support.log_directory import stored_rows
 from tests.support.scanned import scanned_rows
 from tests.support.some import some

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.pipeline.logs.filesystems import locate
 from barnabas.pipeline.reading.plan import plan
-from barnabas.pipeline.scan import parse_options, read, schema
+from barnabas.pipeline.rows import parse_options, read, schema
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.logs import end_transaction
 from tests.support.scanned import plain_rows, scanned_rows

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
-from barnabas.pipeline.scan import parse_options, plan, scan
+from barnabas.pipeline.rows import parse_options, plan, scan
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.record import Header, SimpleRecord
 from tests.support.log_directory import (

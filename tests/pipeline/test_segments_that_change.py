@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from barnabas.pipeline.errors import CorruptBatch, DataLoss, OldFormat, TooManyBytes
-from barnabas.pipeline.scan import parse_options, plan, read, scan, schema
+from barnabas.pipeline.rows import parse_options, plan, read, scan, schema
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch_with_offsets, seal_batch
 from barnabas.protocol.records.record import Record, encode_records

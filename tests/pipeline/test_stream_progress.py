@@ -20,7 +20,7 @@ from barnabas.pipeline.reading.stream_plan import (
     to_json,
     work_between,
 )
-from barnabas.pipeline.scan import read
+from barnabas.pipeline.rows import read
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
 from tests.support.some import some

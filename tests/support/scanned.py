@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from barnabas.pipeline.scan import scan
+from barnabas.pipeline.rows import scan
 
 
 def scanned_rows(path: Path | str, **options: Any) -> list[tuple[Any, ...]]:

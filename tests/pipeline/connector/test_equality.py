@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from barnabas.pipeline import register
 from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.jobs.compact.snapshots import Snapshots
-from barnabas.pipeline.scan import scan
+from barnabas.pipeline.rows import scan
 from barnabas.pipeline.schemas import HEADERS, TIMESTAMP
 from tests.interop.clients.base import CODECS, PATIENCE, NewRecord, Place, Seen
 from tests.interop.clients.confluent import Confluent

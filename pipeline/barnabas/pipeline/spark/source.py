@@ -33,7 +33,7 @@ from pyspark.sql.types import StructType
 from barnabas.pipeline.options import ReadOptions, parse_options, parse_stream_options
 from barnabas.pipeline.reading.plan import Work, plan
 from barnabas.pipeline.reading.reader import read
-from barnabas.pipeline.scan import schema as schema_of_rows
+from barnabas.pipeline.rows import schema as schema_of_rows
 from barnabas.pipeline.spark.stream import LogStreamReader
 from barnabas.pipeline.spark.tasks import Task, settle_worker
 from barnabas.pipeline.spark.types import chosen_columns, spark_schema

@@ -33,7 +33,7 @@ from barnabas.pipeline.reading.stream_plan import (
     to_json,
     work_between,
 )
-from barnabas.pipeline.scan import schema as schema_of_rows
+from barnabas.pipeline.rows import schema as schema_of_rows
 from barnabas.pipeline.spark.tasks import Task, settle_worker
 from barnabas.pipeline.spark.types import chosen_columns
 

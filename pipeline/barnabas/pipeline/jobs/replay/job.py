@@ -12,9 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.admin import RESOURCE_TOPIC, AdminClient, ConfigResource
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.errors import UnknownTopic
@@ -89,7 +87,7 @@ def check_target(target: Target, partitions: Sequence[TopicPartition]) -> None:
             own.
     """
     admin = AdminClient(target.config)
-    resource = ConfigResource(ResourceType.TOPIC, target.topic)
+    resource = ConfigResource(RESOURCE_TOPIC, target.topic)
     needed = 1 + max(each.partition for each in partitions)
     try:
         metadata = admin.list_topics(target.topic, PATIENCE).topics[target.topic]

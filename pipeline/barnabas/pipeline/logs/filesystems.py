@@ -44,6 +44,9 @@ def locate(url: str) -> Location:
     match = _URL.match(url)
     if match is None or match[1].lower() == _FILE:
         return Location(DiskFiles(), local_path(url))
+    if "://" not in url:
+        # fsspec would take it for a local path.
+        raise InvalidOption(f"{url} cannot be read: URLs begin like {match[1]}://.")
     try:
         file_system, path = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -56,7 +56,7 @@ def test_rows_in_spark_are_those_of_a_scan(session: SparkSession, path: Path) ->
     """
     All columns, in tasks that are smaller than a segment.
     """
-    frame = loaded(session, path, bytesPerTask=500, segmentOpenBytes=0)
+    frame = loaded(session, path, maxPartitionBytes=500, openCostInBytes=0)
     in_ms = frame.selectExpr(
         "key",
         "value",
@@ -165,5 +165,5 @@ def test_a_corrupt_batch_fails_the_query(session: SparkSession, tmp_path: Path) 
 
     with pytest.raises(PySparkException, match=rf"{file}: at byte 0 \(offset 0\): "):
         loaded(session, tmp_path).collect()
-    corrupt = loaded(session, tmp_path, onCorrupt="permissive").filter("corrupt is not null")
+    corrupt = loaded(session, tmp_path, mode="PERMISSIVE").filter("_corrupt_record is not null")
     assert [0] == [row.offset for row in corrupt.collect()]

@@ -14,19 +14,23 @@ hands out its parts, which can be pickled, and gives each to ``read``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from barnabas.pipeline.options import ReadOptions, parse_options
+from barnabas.pipeline.option_parser import parse_options, warn_of_old
+from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import SegmentRange, Work, plan
 from barnabas.pipeline.reading.reader import read
-from barnabas.pipeline.schemas import Level, project, schema_of
+from barnabas.pipeline.schemas import OLD_COLUMNS, Level, project, schema_of
 
 __all__ = [
     "ReadOptions",
     "SegmentRange",
     "Work",
+    "all_columns",
+    "chosen",
     "parse_options",
     "plan",
     "read",
@@ -37,16 +41,39 @@ __all__ = [
 
 def schema(options: ReadOptions) -> pa.Schema:
     """
-    All columns of the rows that a read with these options has.
+    The columns of the rows that a read with these options has if nobody chooses others.
     """
-    columns = schema_of(options.level, permissive=options.is_permissive)
+    columns = all_columns(options)
+    left_out = {*OLD_COLUMNS} - {options.corrupt_column}
     if options.level is Level.RECORDS and not options.include_headers:
-        columns = project(columns, [name for name in columns.names if name != "headers"])
-    return columns
+        left_out.add("headers")
+    return project(columns, [name for name in columns.names if name not in left_out])
+
+
+def all_columns(options: ReadOptions) -> pa.Schema:
+    """
+    The columns among which a schema can choose.
+    """
+    corrupt = options.corrupt_column if options.is_permissive else None
+    return schema_of(options.level, corrupt_column=corrupt)
+
+
+def chosen(columns: Sequence[str], options: ReadOptions) -> list[str]:
+    """
+    The *columns* that somebody has chosen, after a warning where one has another name now.
+
+    Raises:
+        InvalidOption: there is no such column.
+    """
+    names: list[str] = project(all_columns(options), columns).names
+    for name in names:
+        if name in OLD_COLUMNS and name != options.corrupt_column:
+            warn_of_old(f"the column {name}", OLD_COLUMNS[name])
+    return names
 
 
 def scan(
-    path: str,
+    path: str | Sequence[str],
     options: Mapping[str, str] | None = None,
     *,
     columns: Sequence[str] | None = None,
@@ -55,7 +82,7 @@ def scan(
     The rows of log directories, in batches; those of a partition in their order.
 
     Args:
-        path: a log directory, or several with commas between them.
+        path: a log directory, or several: in a list, or with commas between them.
         options: of the Spark source.
         columns: those wanted, in that order; all if None.
 
@@ -63,7 +90,8 @@ def scan(
         InvalidOption, FileNotFoundError, UnknownTopic, DataLoss, CorruptBatch: as ``plan`` and
             ``read``.
     """
-    parsed = parse_options({**(options or {}), "path": path})
-    names = schema(parsed).names if columns is None else project(schema(parsed), columns).names
+    paths = {"path": path} if isinstance(path, str) else {"paths": json.dumps(list(path))}
+    parsed = parse_options({**(options or {}), **paths})
+    names = schema(parsed).names if columns is None else chosen(columns, parsed)
     for work in plan(parsed):
         yield from read(work, names, parsed)

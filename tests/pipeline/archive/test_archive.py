@@ -363,7 +363,7 @@ def test_only_one_run_writes(directory: WrittenDirectory, to: Path) -> None:
     ("options", "kind", "sentence"),
     [
         ({"startingOffsets": "latest"}, InvalidOption, "and not startingOffsets"),
-        ({"onCorrupt": "skip"}, InvalidOption, "and not onCorrupt"),
+        ({"mode": "DROPMALFORMED"}, InvalidOption, "and not mode"),
         ({"subscribe": "nothing"}, UnknownTopic, "There is events."),
     ],
 )

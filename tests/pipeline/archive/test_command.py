@@ -107,8 +107,8 @@ def test_an_empty_archive(spark: SparkSession, tmp_path: Path) -> None:
     ("argument", "status", "sentence"),
     [
         ("event", 1, "did you mean events?"),
-        ("--option=onCorrupt=skip", 2, "and not onCorrupt"),
-        ("--option=onCorrupt", 2, "it must look like NAME=VALUE"),
+        ("--option=mode=DROPMALFORMED", 2, "and not mode"),
+        ("--option=mode", 2, "it must look like NAME=VALUE"),
     ],
 )
 def test_what_makes_no_sense(

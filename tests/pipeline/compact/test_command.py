@@ -105,8 +105,8 @@ def test_an_archive(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("argument", "status", "sentence"),
     [
         ("event", 1, "did you mean events?"),
-        ("--option=onCorrupt=skip", 2, "and not onCorrupt"),
-        ("--option=onCorrupt", 2, "it must look like NAME=VALUE"),
+        ("--option=mode=DROPMALFORMED", 2, "and not mode"),
+        ("--option=mode", 2, "it must look like NAME=VALUE"),
         ("--data-dir=nowhere", 1, "nowhere"),
     ],
 )

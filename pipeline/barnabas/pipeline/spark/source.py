@@ -30,7 +30,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from barnabas.pipeline.options import ReadOptions, parse_options, parse_stream_options
+from barnabas.pipeline.option_parser import parse_options, parse_stream_options
+from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import Work, plan
 from barnabas.pipeline.reading.reader import read
 from barnabas.pipeline.rows import schema as schema_of_rows
@@ -81,7 +82,7 @@ class LogReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
-        self._columns = chosen_columns(schema, schema_of_rows(options))
+        self._columns = chosen_columns(schema, options)
 
     def partitions(self) -> list[InputPartition]:
         # Of an empty list Spark makes a task without an InputPartition.

@@ -15,7 +15,8 @@ from barnabas.pipeline.errors import InvalidOption, UnknownTopic
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
 from barnabas.pipeline.jobs.compact.sources import ArchiveSource, LogSource, Source
-from barnabas.pipeline.options import IsolationLevel, ReadOptions, parse_options
+from barnabas.pipeline.option_parser import parse_options
+from barnabas.pipeline.options import IsolationLevel, ReadOptions
 from barnabas.pipeline.reading.plan import Work, open_logs, ranges
 from barnabas.storage.state_files.file_names import TopicPartition
 

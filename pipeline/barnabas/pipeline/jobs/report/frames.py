@@ -22,7 +22,7 @@ PARTITIONS: Final = (
     " longestLifeMs long"
 )
 SEGMENTS: Final = (
-    "topic string, partition int, baseOffset long, endOffset long, size long, batches long,"
+    "topic string, partition int, baseOffset long, nextOffset long, size long, batches long,"
     " records long, firstTimestamp timestamp, lastTimestamp timestamp, goesBy string,"
     " unreadableEarliest timestamp, unreadableLatest timestamp, removedEarliest timestamp,"
     " removedLatest timestamp, shortestLifeMs long, longestLifeMs long, pinnedBy string,"

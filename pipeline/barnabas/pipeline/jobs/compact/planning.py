@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Final
 
 from barnabas.pipeline.decoding.decode import Offsets
@@ -106,7 +105,7 @@ def plan_archive(
         UnknownTopic: it has none of the topics.
     """
     (path,) = options.paths
-    archive = Archive(Path(path))
+    archive = Archive.existing(path)
     plans = []
     for partition in _archived(archive, options):
         commits = archive.commits_of(partition)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.pipeline.jobs.common import add_spark, ended, named_values
@@ -26,9 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " and order of each record as they were. It may be killed at any instant and run again."
     )
     parser.add_argument("topic", metavar="TOPIC", help="as it is called in the archive")
-    parser.add_argument(
-        "--from", type=Path, required=True, dest="archive", metavar="DIR", help="the archive"
-    )
+    parser.add_argument("--from", required=True, dest="archive", metavar="DIR", help="the archive")
     parser.add_argument("-b", "--bootstrap-server", required=True, metavar="HOST:PORT")
     parser.add_argument("--to", metavar="TOPIC", help="if it is not to be called as it was")
     parser.add_argument(
@@ -103,13 +100,15 @@ def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
     """
     A line for all, and one for each partition; and the bytes of the log that are to be sent.
     """
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415  # see _replay
+
     from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.job import check_target, partitions_of  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.sending import sent_before  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.watching import bytes_before  # noqa: PLC0415  # see _replay
     from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
 
-    archive = Archive(options.archive)
+    archive = Archive.existing(options.archive)
     partitions = partitions_of(archive, options.topic)
     check_target(target, partitions)
     lines = [
@@ -117,11 +116,12 @@ def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
         f" {target.topic} at {target.bootstrap}, on {options.master}, in transactions of"
         f" {counted(target.records_per_transaction, 'record')}."
     ]
+    admin = AdminClient(target.config)
     left_bytes = 0
     for partition in partitions:
         commits = archive.commits_of(partition)
         first, end = commits[0].start_offset, commits[-1].end_offset
-        start = sent_before(commits[0], target)
+        start = sent_before(admin, commits[0], target)
         before = "" if start in (None, first) else f"; {first} to {start - 1} were sent before"
         start = first if start is None else start
         left_bytes += bytes_before(commits, end) - bytes_before(commits, start)

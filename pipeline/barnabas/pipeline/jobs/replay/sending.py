@@ -12,7 +12,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
 
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.jobs.archive.commits import Archive, Commit
@@ -156,7 +163,7 @@ class _Sender:
         self._producer.commit_transaction(PATIENCE)
 
 
-def sent_before(first: Commit, target: Target) -> int | None:
+def sent_before(admin: AdminClient, first: Commit, target: Target) -> int | None:
     """
     Of the partition in the archive that *first* is of, the first offset that was not sent yet; None
     if none was.
@@ -164,13 +171,14 @@ def sent_before(first: Commit, target: Target) -> int | None:
     Raises:
         ReplayError: a broker does not say.
     """
-    consumer = _consumer(_name(first, target), target)
+    place = TopicPartition(target.topic, first.partition)
+    asked = [ConsumerGroupTopicPartitions(_name(first, target), [place])]
     try:
-        return _committed(consumer, TopicPartition(target.topic, first.partition))
+        (future,) = admin.list_consumer_group_offsets(asked).values()
+        (committed,) = future.result(PATIENCE).topic_partitions
     except KafkaException as error:
         raise ReplayError(f"{target.topic}-{first.partition} cannot be asked: {error}.") from error
-    finally:
-        consumer.close()
+    return _offset(committed)
 
 
 def _name(first: Commit, target: Target) -> str:
@@ -184,6 +192,10 @@ def _consumer(name: str, target: Target) -> Consumer:
 
 def _committed(consumer: Consumer, place: TopicPartition) -> int | None:
     (committed,) = consumer.committed([place], PATIENCE)
+    return _offset(committed)
+
+
+def _offset(committed: TopicPartition) -> int | None:
     return int(committed.offset) if committed.offset >= 0 else None
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from confluent_kafka.admin import AdminClient
+
 from barnabas.pipeline.jobs.archive.commits import Commit
 from barnabas.pipeline.jobs.replay.sending import ReplayError, Target, sent_before
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -66,6 +68,7 @@ class _Watch:
     ) -> None:
         self._archived = archived
         self._target = target
+        self._admin = AdminClient(target.config)
         self._advanced = advanced
         self._known = {partition: self._sent(partition) for partition in archived}
 
@@ -83,7 +86,7 @@ class _Watch:
     def _sent(self, partition: TopicPartition) -> int:
         commits = self._archived[partition]
         try:
-            offset = sent_before(commits[0], self._target)
+            offset = sent_before(self._admin, commits[0], self._target)
         except ReplayError as error:
             # It is the sender's to say what is wrong with the broker.
             logger.debug("%s", error)

@@ -5,6 +5,7 @@ The options of the source, as Spark's users write them.
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from datetime import UTC
 from pathlib import Path
@@ -12,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.option_parser import parse_options
+from barnabas.pipeline.option_parser import OLD_NAMES, OPTION_NAMES, parse_options
 from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.rows import all_columns, chosen, scan, schema
 from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
+from tests.support.compiled import ROOT
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.scanned import scanned_offsets, scanned_rows
 from tests.support.segments import FIRST_TIMESTAMP
@@ -173,6 +175,29 @@ def test_old_columns_are_there_for_those_who_name_them() -> None:
         chosen(["corrupt"], parsed(mode="PERMISSIVE"))
     with pytest.raises(InvalidOption, match="is one of fail, skip, permissive, not 'none'"):
         parsed(onCorrupt="none")
+
+
+def test_the_page_has_every_option_with_its_default() -> None:
+    """
+    And its old name.
+    """
+    page = (ROOT / "docs" / "spark.md").read_text()
+    table = page[page.index("| option | default |") :].split("\n\n", 1)[0]
+    rows = [row.split("|")[1:3] for row in table.splitlines()[2:]]
+    defaults = {
+        name: default.strip().strip("`")
+        for names, default in rows
+        for name in re.findall(r"`([\w.]+)`", names)
+    }
+    of_kafka = defaults.pop("kafka.isolation.level")
+
+    assert {*OPTION_NAMES} - {"paths", "isolationLevel"} == set(defaults)
+    del defaults["startingOffsets"], defaults["path"]
+    given = {name: value for name, value in defaults.items() if value}
+    assert len(given) >= 10
+    assert parsed() == parsed(**given, isolationLevel=of_kafka)
+    old = page[page.index("| old name | now |") :].split("\n\n", 1)[0]
+    assert set(OLD_NAMES) <= set(re.findall(r"`(\w+)`", old))
 
 
 def test_headers_are_rows_if_they_are_asked_for() -> None:

@@ -63,7 +63,7 @@ def parse_stream_options(given: Mapping[str, str]) -> ReadOptions:
     return options
 
 
-_NAMES: Final = (
+OPTION_NAMES: Final = (
     "path",
     "paths",
     "subscribe",
@@ -91,7 +91,7 @@ _NAMES: Final = (
     "maxBytesPerTrigger",
     "maxOffsetsPerTrigger",
 )
-_OLD_NAMES: Final = {
+OLD_NAMES: Final = {
     "onCorrupt": "mode",
     "bytesPerTask": "maxPartitionBytes",
     "segmentOpenBytes": "openCostInBytes",
@@ -113,7 +113,7 @@ _E = TypeVar("_E", bound=Enum)
 
 class _Parser:
     def __init__(self, given: Mapping[str, str]) -> None:
-        known = {name.lower(): name for name in (*_NAMES, *_OLD_NAMES)}
+        known = {name.lower(): name for name in (*OPTION_NAMES, *OLD_NAMES)}
         self._given: dict[str, str] = {}
         for name, value in given.items():
             lower = name.lower()
@@ -126,7 +126,7 @@ class _Parser:
                 hint = f" Did you mean {known[close[0]]}?" if close else ""
                 raise InvalidOption(f"The source barnabas has no option {name}.{hint}")
         self._corrupt_column = CORRUPT_COLUMN
-        for old, new in _OLD_NAMES.items():
+        for old, new in OLD_NAMES.items():
             if old in self._given:
                 self._rename(old, new)
 

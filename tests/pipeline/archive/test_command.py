@@ -63,7 +63,7 @@ def test_archiving_and_reading(
     Spark reads what the commits name, and sees the rows of the log; a second run has nothing to do.
     """
     to = tmp_path / "archive"
-    arguments = ("--data-dir", logs, "--to", to, "--file-bytes", 1)
+    arguments = ("--data-dir", logs, "--to", to, "--file-bytes", "1b")
 
     assert 0 == command(*arguments)
     out, _ = capsys.readouterr()
@@ -189,6 +189,8 @@ def test_a_url_is_no_directory(
         ("event", 1, "did you mean events?"),
         ("--option=mode=DROPMALFORMED", 2, "and not mode"),
         ("--option=mode", 2, "it must look like NAME=VALUE"),
+        ("--file-bytes=64 miles", 2, "--file-bytes is a size of at least 1, as in 64m"),
+        ("--file-bytes=0", 2, "not '0'"),
     ],
 )
 def test_what_makes_no_sense(

@@ -3,12 +3,10 @@ The data source ``barnabas`` for Spark: rows out of log directories, with no bro
 
 ::
 
-    from barnabas.pipeline.spark.source import register
-
-    register(spark)
     orders = spark.read.format("barnabas").option("subscribe", "orders").load("/var/lib/kafka/data")
 
-``readStream`` in the place of ``read`` gives what comes, in steps of ``maxBytesPerTrigger`` or
+Spark finds it by itself, as ``DefaultSource`` of the package ``pyspark_barnabas``. ``readStream`` in
+the place of ``read`` gives what comes, in steps of ``maxBytesPerTrigger`` or
 ``maxOffsetsPerTrigger``, from where its checkpoint says.
 
 The workers of Spark run this code, so ``barnabas`` has to be installed for the Python that they
@@ -44,7 +42,8 @@ NAME = "barnabas"
 
 def register(spark: SparkSession) -> None:
     """
-    Make the source known to a session, under the name ``barnabas``.
+    Make the source known to a session, under the name ``barnabas``, if Spark cannot find it by
+    itself.
     """
     spark.dataSource.register(BarnabasSource)
 

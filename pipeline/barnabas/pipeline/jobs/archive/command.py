@@ -17,6 +17,7 @@ from barnabas.pipeline.jobs.common import (
     assigned_logs,
     ended,
     named_values,
+    size_of,
 )
 from barnabas.storage.explain.command import ReadCluster
 
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", required=True, metavar="DIR", help="the archive")
     add_source_options(parser, "isolationLevel=read_uncommitted")
     parser.add_argument(
-        "--file-bytes", type=int, metavar="N", help="of the log, that go into one file, about"
+        "--file-bytes", metavar="SIZE", help="of the log, that go into one file, about; such as 64m"
     )
     parser.add_argument(
         "--allow-gaps",
@@ -78,7 +79,7 @@ class _Command:
         self._read_cluster = read_cluster
         self._clock = clock
         self._to = local_path(options.to)
-        self._bytes_per_file: int = options.file_bytes or BYTES_PER_FILE
+        self._bytes_per_file = size_of("--file-bytes", options.file_bytes, BYTES_PER_FILE)
         self._source_options = named_values(options.source_options)
 
     def _logs(self) -> tuple[str, dict[str, str]]:

@@ -81,37 +81,63 @@ def test_a_source_can_still_be_registered(session: SparkSession, path: Path) -> 
 
 def test_a_program_that_spark_submit_runs(path: Path, tmp_path: Path) -> None:
     """
-    And the first lines of the page, as they are there.
+    The first lines of the page, as they are there.
     """
     page = (ROOT / "docs" / "spark.md").read_text()
     (example, *_) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    program = tmp_path / "program.py"
-    program.write_text(example.replace('"/tmp/data"', repr(str(path))))
-    assert str(path) in program.read_text()
+    program = example.replace('"/tmp/data"', repr(str(path)))
+    assert str(path) in program
+    submit = PROGRAMS / "spark-submit"
+    options = ("--master", "local[1]", "--conf", "spark.ui.enabled=false")
 
+    shown = ran(tmp_path, program, submit, *options)
+
+    rows = [line for line in shown.splitlines() if line.startswith("|")]
+    assert 11 == len(rows)
+    assert re.search(r"\b0+7\b", rows[8])
+
+
+def test_a_session_of_spark_connect(path: Path, tmp_path: Path) -> None:
+    """
+    Its server has the source; in SQL, too. ``SPARK_TESTING`` has it take a port that is free.
+    """
+    pytest.importorskip("grpc", reason="pyspark[connect] is not installed")
+    program = f"""if True:
+        import os
+        os.environ["SPARK_TESTING"] = "1"
+        from pyspark.sql import SparkSession
+        spark = SparkSession.builder.remote("local[1]").getOrCreate()
+        print(type(spark).__module__)
+        print(spark.read.format("barnabas").load({str(path)!r}).count())
+        spark.sql("CREATE TEMPORARY VIEW orders USING barnabas OPTIONS (path '{path}')")
+        print(spark.sql("SELECT max(offset) AS last FROM orders").first().last)
+        spark.stop()
+    """
+
+    shown = ran(tmp_path, program, sys.executable)
+
+    assert ["pyspark.sql.connect.session", "10", "9"] == shown.split()
+
+
+def ran(folder: Path, program: str, *command: str | Path) -> str:
+    """
+    What *program* prints when *command* runs it.
+    """
+    file = folder / "program.py"
+    file.write_text(program)
+    of_spark = {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(PROGRAMS.parent),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     done = subprocess.run(
-        [
-            PROGRAMS / "spark-submit",
-            "--master",
-            "local[1]",
-            "--conf",
-            "spark.ui.enabled=false",
-            program,
-        ],
-        env=os.environ
-        | {
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_HOME": str(PROGRAMS.parent),
-        },
-        cwd=tmp_path,
+        [*command, file],
+        env=os.environ | of_spark,
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-
     assert 0 == done.returncode, done.stderr[-2000:]
-    shown = [line for line in done.stdout.splitlines() if line.startswith("|")]
-    assert 11 == len(shown)
-    assert re.search(r"\b0+7\b", shown[8])
+    return done.stdout

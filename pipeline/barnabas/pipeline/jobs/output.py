@@ -15,14 +15,6 @@ from barnabas.storage.fs.interface import Files
 _LOCK: Final = ".lock"
 
 
-def is_output(files: Files, path: Path, *names: str) -> bool:
-    """
-    Whether a job has written to *path*, or somebody has brought there what one has written: one of
-    the directories *names*.
-    """
-    return any(files.exists(path / name) for name in (_LOCK, *names))
-
-
 class InUse(PipelineError):
     """
     Another run is writing to the same directory.

@@ -5,9 +5,9 @@ The data source ``barnabas`` for Spark: rows out of log directories, with no bro
 
     orders = spark.read.format("barnabas").option("subscribe", "orders").load("/var/lib/kafka/data")
 
-Spark finds it by itself, as ``DefaultSource`` of the package ``pyspark_barnabas``. ``readStream`` in
-the place of ``read`` gives what comes, in steps of ``maxBytesPerTrigger`` or
-``maxOffsetsPerTrigger``, from where its checkpoint says.
+Spark finds it by itself, as ``DefaultSource`` of the package ``pyspark_barnabas``. ``readStream``
+gives what comes, in steps of ``maxBytesPerTrigger`` or ``maxOffsetsPerTrigger``, from where its
+checkpoint says.
 
 The workers of Spark run this code, so ``barnabas`` has to be installed for the Python that they
 run, which is the one in ``PYSPARK_PYTHON``.

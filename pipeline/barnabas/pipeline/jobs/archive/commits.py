@@ -5,7 +5,7 @@ What an archive has, as its commits say.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -16,7 +16,6 @@ from typing import Final
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.jobs.output import (
-    is_output,
     locked,
     make_durable_directory,
     paths_in,
@@ -126,7 +125,7 @@ class Archive:
             InvalidOption: as above.
         """
         archive = cls(path)
-        if not is_output(archive.files, archive.path, _COMMITS):
+        if not archive.files.is_directory(archive.path / _COMMITS):
             raise ArchiveError(f"There is no archive in {archive.path}.")
         return archive
 
@@ -247,11 +246,14 @@ class Archive:
     def data_directory(self, partition: TopicPartition) -> Path:
         return partition_directory(self.path / _DATA, partition)
 
-    def make_directories(self, partition: TopicPartition) -> None:
+    def make_directories(self, partitions: Iterable[TopicPartition]) -> None:
         """
-        Those of one partition, so that they survive a crash.
+        Those of some partitions, so that they survive a crash; for none, those of an archive.
         """
-        for directory in (self.data_directory(partition), self.path / _COMMITS / str(partition)):
+        directories = [self.path / _COMMITS]
+        for partition in partitions:
+            directories += [self.data_directory(partition), self.path / _COMMITS / str(partition)]
+        for directory in directories:
             make_durable_directory(self.files, self.path, directory)
 
     def add(self, commit: Commit) -> None:

@@ -94,9 +94,7 @@ def archive(
         left = there.leftovers()
         for file in left:
             there.files.remove(file)
-        for plan in plans:
-            if plan.ranges:
-                there.make_directories(plan.topic_partition)
+        there.make_directories(plan.topic_partition for plan in plans if plan.ranges)
         wanted = [each for plan in plans for each in plan.ranges]
         written: Iterator[Commit]
         if spark is None:

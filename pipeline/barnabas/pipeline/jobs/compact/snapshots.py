@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.jobs.output import (
-    is_output,
     locked,
     make_durable_directory,
     paths_in,
@@ -119,7 +118,7 @@ class Snapshots:
             InvalidOption: as above.
         """
         snapshots = cls(path)
-        if not is_output(snapshots.files, snapshots.path, _SNAPSHOTS):
+        if not snapshots.files.is_directory(snapshots.path / _SNAPSHOTS):
             raise CompactError(f"There are no compacted topics in {snapshots.path}.")
         return snapshots
 

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from barnabas.pipeline import register
 from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.jobs.compact.snapshots import Snapshots
 from barnabas.pipeline.rows import scan
@@ -213,9 +212,11 @@ def test_connector_and_files_have_what_was_sent(
             "includeHeaders": "true",
         }
     )
-    register(spark)
     files = spark.read.format("barnabas").options(
-        subscribe=topic, isolationLevel="read_committed", readUpTo="logEnd"
+        subscribe=topic,
+        isolationLevel="read_committed",
+        readUpTo="logEnd",
+        includeHeaders=True,
     )
 
     assert_same(expected, rows(connector.load()))

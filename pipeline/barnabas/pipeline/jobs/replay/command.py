@@ -100,11 +100,9 @@ def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
     """
     A line for all, and one for each partition; and the bytes of the log that are to be sent.
     """
-    from confluent_kafka.admin import AdminClient  # noqa: PLC0415  # see _replay
-
     from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.job import check_target, partitions_of  # noqa: PLC0415  # see _replay
-    from barnabas.pipeline.jobs.replay.sending import sent_before  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.jobs.replay.sending import consumer_of, sent_before  # noqa: PLC0415  # as above
     from barnabas.pipeline.jobs.replay.watching import bytes_before  # noqa: PLC0415  # see _replay
     from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
 
@@ -116,12 +114,12 @@ def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
         f" {target.topic} at {target.bootstrap}, on {options.master}, in transactions of"
         f" {counted(target.records_per_transaction, 'record')}."
     ]
-    admin = AdminClient(target.config)
     left_bytes = 0
     for partition in partitions:
         commits = archive.commits_of(partition)
         first, end = commits[0].start_offset, commits[-1].end_offset
-        start = sent_before(admin, commits[0], target)
+        with closing(consumer_of(commits[0], target)) as consumer:
+            start = sent_before(consumer, commits[0], target)
         before = "" if start in (None, first) else f"; {first} to {start - 1} were sent before"
         start = first if start is None else start
         left_bytes += bytes_before(commits, end) - bytes_before(commits, start)

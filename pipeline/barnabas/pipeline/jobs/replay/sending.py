@@ -12,14 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import (
-    Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaException,
-    Producer,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.jobs.archive.commits import Archive, Commit
@@ -163,22 +156,30 @@ class _Sender:
         self._producer.commit_transaction(PATIENCE)
 
 
-def sent_before(admin: AdminClient, first: Commit, target: Target) -> int | None:
+def consumer_of(first: Commit, target: Target) -> Consumer:
+    """
+    A consumer of the group in which it is noted how far the partition in the archive that *first*
+    is of was sent. It reads nothing; the caller closes it.
+    """
+    return _consumer(_name(first, target), target)
+
+
+def sent_before(consumer: Consumer, first: Commit, target: Target) -> int | None:
     """
     Of the partition in the archive that *first* is of, the first offset that was not sent yet; None
     if none was.
 
+    Args:
+        consumer: that of ``consumer_of``. An AdminClient of librdkafka 2 that asks Apache Kafka for
+            the offsets of a group that is not there ends the process.
+
     Raises:
         ReplayError: a broker does not say.
     """
-    place = TopicPartition(target.topic, first.partition)
-    asked = [ConsumerGroupTopicPartitions(_name(first, target), [place])]
     try:
-        (future,) = admin.list_consumer_group_offsets(asked).values()
-        (committed,) = future.result(PATIENCE).topic_partitions
+        return _committed(consumer, TopicPartition(target.topic, first.partition))
     except KafkaException as error:
         raise ReplayError(f"{target.topic}-{first.partition} cannot be asked: {error}.") from error
-    return _offset(committed)
 
 
 def _name(first: Commit, target: Target) -> str:
@@ -192,10 +193,6 @@ def _consumer(name: str, target: Target) -> Consumer:
 
 def _committed(consumer: Consumer, place: TopicPartition) -> int | None:
     (committed,) = consumer.committed([place], PATIENCE)
-    return _offset(committed)
-
-
-def _offset(committed: TopicPartition) -> int | None:
     return int(committed.offset) if committed.offset >= 0 else None
 
 

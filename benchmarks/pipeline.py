@@ -29,11 +29,10 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline import register
 from barnabas.pipeline.jobs.archive.job import archive
 from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.jobs.replay.job import replay
-from barnabas.pipeline.scan import scan
+from barnabas.pipeline.rows import scan
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
@@ -187,7 +186,7 @@ def decode(directory: Path, passes: int, megabytes: int) -> None:
         )
 
         def run(path: Path = logs.path) -> None:
-            for _ in scan(str(path)):
+            for _ in scan(str(path), {"includeHeaders": "true"}):
                 pass
 
         with one_core():
@@ -198,7 +197,7 @@ def query(
     spark: SparkSession, logs: Logs, *, columns: str | None = None, **options: str
 ) -> Callable[[], None]:
     def run() -> None:
-        reader = spark.read.format("barnabas").options(**options)
+        reader = spark.read.format("barnabas").options(includeHeaders="true", **options)
         if columns:
             reader = reader.schema(columns)
         reader.load(str(logs.path)).write.format("noop").mode("overwrite").save()
@@ -313,7 +312,6 @@ def main() -> None:
         if arguments.only == "decode":
             return
         spark = start_session(directory, cores=arguments.cores, memory="2g", java_options="")
-        register(spark)
         if arguments.only in (None, "rows"):
             rows(spark, directory, arguments.passes, arguments.megabytes)
         if arguments.only in (None, "tiny"):

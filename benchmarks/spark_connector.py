@@ -34,7 +34,6 @@ from typing import Final, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from barnabas.pipeline import register
 from benchmarks.contender import BusyKafka
 from benchmarks.loader import BIG_BATCHES, Loader
 from benchmarks.measure import Unavailable
@@ -234,7 +233,6 @@ def _running(directory: Path, cores: int, *, limit: bool) -> Iterator[tuple[Spar
         except (PrerequisiteMissing, Unavailable) as missing:
             sys.exit(f"this cannot be measured: {missing}")
         running.callback(spark.stop)
-        register(spark)
         yield spark, Brokers(kafka, ours, ready)
 
 
@@ -276,7 +274,8 @@ def _files(
     reader = spark.read.format("barnabas")
     if schema is not None:
         reader = reader.schema(schema)
-    return reader.options(path=str(broker.data), subscribe=query.name, level=level).load()
+    options = {"path": str(broker.data), "subscribe": query.name, "includeHeaders": "true"}
+    return reader.options(level=level, **options).load()
 
 
 def _cost(

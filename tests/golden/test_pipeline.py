@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.pipeline.options import IsolationLevel
 from barnabas.pipeline.reading.plan import open_logs
-from barnabas.pipeline.scan import parse_options
+from barnabas.pipeline.rows import parse_options
 from tests.support.log_directory import stored_rows
 from tests.support.scanned import scanned_rows
 from tests.support.some import some
@@ -35,7 +35,7 @@ def test_rows_are_the_records_that_kafka_stored(golden: Path, name: str) -> None
     Of every codec, compacted, with headers, of internal topics too, however tasks are cut.
     """
     path = golden / name / "data"
-    cut = {"bytesPerTask": "500", "segmentOpenBytes": "0"}
+    cut = {"maxPartitionBytes": "500", "openCostInBytes": "0"}
 
     rows = scanned_rows(path, **ALL_TOPICS)
 

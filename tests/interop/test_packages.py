@@ -39,6 +39,9 @@ def test_a_wheel_has_the_packages_the_licence_and_no_tests(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     assert {"protocol", "storage", "server", "pipeline"} <= packages
     assert {f"barnabas/{package}/py.typed" for package in packages} <= set(names)
+    assert {"pyspark_barnabas/__init__.py", "pyspark_barnabas/py.typed"} <= set(names)
+    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    assert {"barnabas", "pyspark_barnabas"} == tops
     assert [] == [name for name in names if "/tests/" in name or name.startswith("tests")]
     assert 1 == sum(name.endswith("/licenses/LICENSE") for name in names)
 

@@ -19,7 +19,7 @@ from aiokafka.errors import (  # type: ignore[import-untyped]
     KafkaError as AioKafkaError,
 )
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its export is implicit
+from confluent_kafka.admin import (
     AdminClient,
     ScramCredentialInfo,
     ScramMechanism,

@@ -4,14 +4,16 @@ Log directories in other file systems than the local one.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from barnabas.pipeline.logs.filesystems import locate
+from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.logs.filesystems import local_path, locate
 from barnabas.pipeline.reading.plan import plan
-from barnabas.pipeline.scan import parse_options, read, schema
+from barnabas.pipeline.rows import parse_options, read, schema
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.logs import end_transaction
 from tests.support.scanned import plain_rows, scanned_rows
@@ -52,7 +54,7 @@ def bucket(written: WrittenDirectory) -> Any:
         {},
         {"isolationLevel": "read_committed"},
         {"level": "batches"},
-        {"startingOffsets": '{"events": {"0": 33}}', "bytesPerTask": "200"},
+        {"startingOffsets": '{"events": {"0": 33}}', "maxPartitionBytes": "200"},
         {"startingTimestamp": "1"},
     ],
 )
@@ -69,11 +71,65 @@ def test_any_file_system_of_fsspec_can_be_read(
     assert local == scanned_rows("memory://bucket/events-0", **options)
 
 
-def test_a_file_url_is_a_path(written: WrittenDirectory) -> None:
+@pytest.mark.parametrize("prefix", ["file://", "file:", "file://localhost", "FILE://"])
+def test_a_file_url_is_a_path(written: WrittenDirectory, tmp_path: Path, prefix: str) -> None:
     """
-    As Spark users write them.
+    As Spark users write them; what a URL cannot have, in hexadecimal.
     """
-    assert scanned_rows(written.path) == scanned_rows(f"file://{written.path}")
+    with_space = tmp_path / "a b"
+    with_space.mkdir()
+    (with_space / "events-0").symlink_to(written.path / "events-0")
+
+    assert scanned_rows(written.path) == scanned_rows(f"{prefix}{written.path}")
+    quoted = f"{prefix}{str(with_space).replace(' ', '%20')}"
+    assert scanned_rows(with_space, readUpTo="logEnd") == scanned_rows(quoted, readUpTo="logEnd")
+    assert with_space == local_path(with_space.as_uri())
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("nosuch://bucket/logs", "nosuch://bucket/logs cannot be read: pyarrow does not know"),
+        ("nosuch:/bucket/logs", "nosuch:/bucket/logs cannot be read"),
+        ("file://elsewhere/logs", "file://elsewhere/logs names the host elsewhere"),
+        ("nosuch::memory://logs", "nosuch::memory://logs cannot be read"),
+    ],
+)
+def test_a_url_that_cannot_be_served_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, sentence: str
+) -> None:
+    """
+    It is never taken for a local path, even if there is one.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / url).mkdir(parents=True)
+
+    with pytest.raises(InvalidOption, match=sentence):
+        scanned_rows(url)
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/a", Path("s3://bucket/a"), "nosuch::file:///a"])
+def test_what_has_to_be_local_is_no_url(url: str | Path) -> None:
+    """
+    A ``Path`` of a URL has lost a slash, and is recognised all the same.
+    """
+    with pytest.raises(InvalidOption, match=f"{url} is a URL"):
+        local_path(url)
+
+
+def test_without_fsspec_a_url_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The sentence says what is missing.
+    """
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+
+    with pytest.raises(InvalidOption, match=r"memory://logs cannot be read: .*fsspec"):
+        scanned_rows("memory://logs")
+
+
+@pytest.mark.parametrize("path", ["a:b", "a/b://c", "c:/logs", "s3", "./s3://bucket", "-x://y"])
+def test_a_path_with_a_colon_is_no_url(path: str) -> None:
+    assert Path(path) == local_path(path) == locate(path).path
 
 
 def test_what_is_not_there_is_named(bucket: Any) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.pipeline.scan import scan
+from barnabas.pipeline.rows import scan
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.record import SimpleRecord
 from tests.support.log_directory import WrittenDirectory, append
@@ -51,7 +51,7 @@ def test_one_chunk_at_a_time_is_held(tmp_path: Path) -> None:
 
 FAULTS = """
 import resource, sys
-from barnabas.pipeline.scan import scan
+from barnabas.pipeline.rows import scan
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

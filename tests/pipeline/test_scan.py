@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
-from barnabas.pipeline.scan import parse_options, plan, scan
+from barnabas.pipeline.rows import parse_options, plan, scan
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.record import Header, SimpleRecord
 from tests.support.log_directory import (
@@ -27,6 +27,8 @@ from tests.support.log_directory import (
 from tests.support.logs import end_transaction
 from tests.support.scanned import plain_rows, scanned_offsets, scanned_rows
 from tests.support.segments import FIRST_TIMESTAMP
+
+YEAR_10000_MS = 253_402_300_800_000
 
 
 @pytest.fixture
@@ -127,8 +129,8 @@ def test_offsets_are_those_asked_for(
         written.path,
         startingOffsets=json.dumps({"events": {"0": start}}),
         endingOffsets=json.dumps({"events": {"0": end}}),
-        bytesPerTask=str(bytes_per_task),
-        segmentOpenBytes="0",
+        maxPartitionBytes=str(bytes_per_task),
+        openCostInBytes="0",
     )
 
     assert list(range(max(start, 0), 100 if end < 0 else end)) == found
@@ -138,7 +140,7 @@ def test_a_plan_leaves_out_what_no_row_can_be_in(written: WrittenDirectory) -> N
     """
     Segments by their names, the rest by the index.
     """
-    options = {"path": str(written.path), "bytesPerTask": "300", "segmentOpenBytes": "0"}
+    options = {"path": str(written.path), "maxPartitionBytes": "300", "openCostInBytes": "0"}
     bounds = {
         "startingOffsets": '{"events": {"0": 52}}',
         "endingOffsets": '{"events": {"0": 54}}',
@@ -152,6 +154,19 @@ def test_a_plan_leaves_out_what_no_row_can_be_in(written: WrittenDirectory) -> N
     assert len(everything) > 8
     assert 1 == len(little)
     assert sum(piece.size for piece in little[0].ranges) < 1000
+
+
+def test_tasks_of_a_range_are_as_many_as_are_asked_for(written: WrittenDirectory) -> None:
+    """
+    However little of the log the range is.
+    """
+    options = {
+        "path": str(written.path),
+        "startingOffsets": '{"events": {"0": 80}}',
+        "minPartitions": "2",
+    }
+
+    assert len(plan(parse_options(options))) >= 2
 
 
 def test_small_segments_are_packed_and_plans_can_be_sent(written: WrittenDirectory) -> None:
@@ -187,7 +202,7 @@ def test_tasks_are_of_what_is_read(
         append(log, [SimpleRecord(FIRST_TIMESTAMP, None, bytes(value_bytes))])
     directory.stop()
 
-    options = {"bytesPerTask": "256000", "segmentOpenBytes": "0", **options}
+    options = {"maxPartitionBytes": "256000", "openCostInBytes": "0", **options}
     tasks = plan(parse_options({"path": str(tmp_path), **options}))
     rows = pa.Table.from_batches(scan(str(tmp_path), options))
 
@@ -208,7 +223,7 @@ def test_a_segment_without_an_index_is_cut_as_if_all_of_it_were_read(tmp_path: P
     for index in tmp_path.glob("*/*.index"):
         index.unlink()
 
-    options = {"path": str(tmp_path), "level": "batches", "bytesPerTask": "1000000"}
+    options = {"path": str(tmp_path), "level": "batches", "maxPartitionBytes": "1000000"}
 
     assert 2 == len(plan(parse_options(options)))
 
@@ -376,6 +391,22 @@ def test_times_are_turned_into_offsets(written: WrittenDirectory, index: str) ->
     assert [95, 96] == by_partition
 
 
+@pytest.mark.parametrize("kept_bytes", [0, 12, 18, 24])
+def test_a_torn_time_index_hides_no_record(written: WrittenDirectory, kept_bytes: int) -> None:
+    """
+    Also of a segment behind which there is another one, where the index should be whole.
+    """
+    for file in (written.path / "events-0").glob("*.timeindex"):
+        file.write_bytes(file.read_bytes()[:kept_bytes])
+
+    for start in (0, 13, 19, 20, 99):
+        found = scanned_offsets(written.path, startingTimestamp=str(FIRST_TIMESTAMP + start))
+        assert list(range(start, 100)) == found
+    newest = [row[6] for row in scanned_rows(written.path, level="segments")]
+    bases = [segment.base_offset for segment in written.events.segments.values()]
+    assert [FIRST_TIMESTAMP + after - 1 for after in [*bases[1:], 100]] == newest
+
+
 def test_times_need_not_grow(tmp_path: Path) -> None:
     """
     The first record in the log counts, not the oldest.
@@ -433,12 +464,12 @@ def test_batches_are_told_by_their_headers(tmp_path: Path) -> None:
     assert [0, rows[0]["size"], rows[0]["size"] + rows[1]["size"]] == [
         row["position"] for row in rows
     ]
-    names = ("baseOffset", "lastOffset", "records", "codec", "producerId", "producerEpoch")
+    names = ("baseOffset", "nextOffset", "records", "codec", "producerId", "producerEpoch")
     flags = ("baseSequence", "transactional", "control", "deleteHorizon")
     assert [
-        (0, 4, 5, "zstd", -1, -1, -1, False, False, None),
-        (5, 5, 1, "none", 7, 3, 9, True, False, None),
-        (6, 6, 1, "none", 7, 3, -1, True, True, None),
+        (0, 5, 5, "zstd", -1, -1, -1, False, False, None),
+        (5, 6, 1, "none", 7, 3, 9, True, False, None),
+        (6, 7, 1, "none", 7, 3, -1, True, True, None),
     ] == [tuple(row[name] for name in names + flags) for row in rows]
 
 
@@ -467,7 +498,46 @@ def test_segments_are_told_by_names_and_indexes(written: WrittenDirectory) -> No
     ] == [row[:7] + row[8:] for row in rows]
 
 
+def test_segments_may_have_times_that_no_calendar_has(tmp_path: Path) -> None:
+    """
+    Behind the year 9999, and before 1970.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log(message_timestamp_after_max_ms=2**63 - 1)
+    append(log, [SimpleRecord(FIRST_TIMESTAMP, b"k", b"v")])
+    for times in ((YEAR_10000_MS, 2**62), (-1, -1)):
+        log.roll()
+        append(log, [SimpleRecord(ms, b"k", b"v") for ms in times])
+    directory.stop()
+
+    rows = scanned_rows(tmp_path, level="segments")
+
+    latest = (2**63 - 1) // 1000
+    assert [(FIRST_TIMESTAMP, FIRST_TIMESTAMP), (YEAR_10000_MS, latest)] == [
+        row[5:7] for row in rows[:2]
+    ]
+    assert -1 == rows[2][5]
+
+
 # What is not there.
+
+
+def test_a_partition_in_two_directories_is_refused(tmp_path: Path) -> None:
+    """
+    Nobody could say which is right. One directory may be named twice.
+    """
+    for number in range(2):
+        directory = WrittenDirectory(tmp_path / str(number))
+        append(directory.log(), some_records(3 + number))
+        append(directory.log("users", number), some_records(1))
+        directory.stop()
+    both = f"{tmp_path / '0'},{tmp_path / '1'}"
+
+    places = rf"events-0 twice, in {tmp_path}/0/events-0 and in {tmp_path}/1/events-0"
+    with pytest.raises(InvalidOption, match=places):
+        scanned_rows(both)
+    assert 2 == len(scanned_rows(both, subscribe="users"))
+    assert 4 == len(scanned_rows(f"{tmp_path / '0'},{tmp_path / '0'}"))
 
 
 def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
@@ -523,15 +593,17 @@ def test_offsets_that_are_not_there(written: WrittenDirectory, bounds: dict[str,
         ({"assign": "[1]"}, "assign should be JSON like"),
         ({"assign": '{"a": 1}'}, "assign should be JSON like"),
         ({"startingOffsets": '{"a": 3}'}, "startingOffsets should be JSON like"),
-        ({"startingOffsets": '{"a": {"0": -3}}'}, "below -2"),
+        ({"startingOffsets": '{"a": {"0": -3}}'}, "startingOffsets has the offset -3"),
         ({"startingOffsets": "latest"}, "cannot be latest in a batch query"),
         ({"endingOffsets": "earliest"}, "endingOffsets cannot be earliest"),
         ({"endingOffsets": "tomorrow"}, "endingOffsets should be JSON like"),
-        ({"startingTimestamp": "yesterday"}, "startingTimestamp is a number"),
+        ({"startingTimestamp": "yesterday"}, "startingTimestamp takes times as in 2026-"),
         ({"subscribePattern": "("}, "subscribePattern is no pattern"),
         ({"level": "bytes"}, "level is one of records, batches, segments, not 'bytes'"),
         ({"failOnDataLoss": "maybe"}, "failOnDataLoss is true or false"),
-        ({"bytesPerTask": "0"}, "bytesPerTask is a number of at least 1"),
+        ({"maxPartitionBytes": "0"}, "maxPartitionBytes is a size of at least 1"),
+        ({"maxBatchBytes": "2147483648"}, "maxBatchBytes is .* at most 1g, .* not '2147483648'"),
+        ({"chunkBytes": "2147483648"}, "chunkBytes is .* at most 1g"),
     ],
 )
 def test_options_of_no_sense(

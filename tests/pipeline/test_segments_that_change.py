@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from barnabas.pipeline.errors import CorruptBatch, DataLoss, OldFormat, TooManyBytes
-from barnabas.pipeline.scan import parse_options, plan, read, scan, schema
+from barnabas.pipeline.rows import parse_options, plan, read, scan, schema
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch_with_offsets, seal_batch
 from barnabas.protocol.records.record import Record, encode_records
@@ -123,7 +123,7 @@ def test_compaction_between_plan_and_read_loses_nothing(
         segment(written, 0).write_bytes(kept)
 
     expected = [offset for offset in range(100) if offset % 3 == 0 or offset >= 60]
-    found = offsets_after(written, compact, bytesPerTask=bytes_per_task, segmentOpenBytes="0")
+    found = offsets_after(written, compact, maxPartitionBytes=bytes_per_task, openCostInBytes="0")
     assert expected == found
 
 
@@ -216,7 +216,7 @@ def test_a_wrong_checksum_is_passed_over(written: WrittenDirectory) -> None:
     """
     flip(segment(written, 20), batch_positions(written, 20)[2] + 80)
 
-    found = scanned_offsets(written.path, onCorrupt="skip")
+    found = scanned_offsets(written.path, mode="DROPMALFORMED")
 
     assert [offset for offset in range(100) if not 30 <= offset < 35] == found
 
@@ -228,7 +228,7 @@ def test_a_wrong_checksum_is_a_row(written: WrittenDirectory) -> None:
     path, position = segment(written, 20), batch_positions(written, 20)[2]
     flip(path, position + 80)
 
-    rows = scanned_rows(written.path, onCorrupt="permissive")
+    rows = scanned_rows(written.path, mode="PERMISSIVE")
 
     (bad,) = [row for row in rows if row[8] is not None]
     assert (None, None, "events", 0, 30, None, None, None) == bad[:8]
@@ -246,10 +246,10 @@ def test_where_no_batch_can_be_found_the_index_leads_on(written: WrittenDirector
 
     with pytest.raises(CorruptBatch, match=rf"at byte {positions[1]} \(offset 25\)"):
         scanned_rows(written.path)
-    found = scanned_offsets(written.path, onCorrupt="skip")
+    found = scanned_offsets(written.path, mode="DROPMALFORMED")
     assert [offset for offset in range(100) if not 25 <= offset < 30] == found
     segment(written, 20, ".index").unlink()
-    found = scanned_offsets(written.path, onCorrupt="skip")
+    found = scanned_offsets(written.path, mode="DROPMALFORMED")
     assert [offset for offset in range(100) if not 25 <= offset < 40] == found
 
 
@@ -275,9 +275,9 @@ def test_old_formats_are_refused(tmp_path: Path, magic: int, size: int) -> None:
     path = directory / "00000000000000000000.log"
     path.write_bytes(legacy_message(magic, 0, b"key", bytes(size)) * 3)
 
-    for on_corrupt in ("fail", "skip", "permissive"):
+    for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
         with pytest.raises(OldFormat, match=rf"{path}: at byte 0 .*message format {magic}"):
-            scanned_rows(tmp_path, onCorrupt=on_corrupt)
+            scanned_rows(tmp_path, mode=mode)
 
 
 def test_records_that_are_none_are_found_behind_a_right_checksum(tmp_path: Path) -> None:
@@ -307,12 +307,12 @@ def test_records_that_are_none_are_found_behind_a_right_checksum(tmp_path: Path)
 
     with pytest.raises(CorruptBatch, match=rf"{bad}: at byte 0 \(offset 2\)"):
         scanned_rows(tmp_path)
-    rows = scanned_rows(tmp_path, onCorrupt="permissive")
+    rows = scanned_rows(tmp_path, mode="PERMISSIVE")
     assert [(partition, offset) for partition in range(3) for offset in range(4)] == [
         row[3:5] for row in rows
     ]
     assert [(1, 2)] == [row[3:5] for row in rows if row[8]]
-    assert 11 == len(scanned_rows(tmp_path, onCorrupt="skip"))
+    assert 11 == len(scanned_rows(tmp_path, mode="DROPMALFORMED"))
 
 
 def test_a_bomb_is_refused(written: WrittenDirectory) -> None:
@@ -342,7 +342,7 @@ def test_a_bomb_without_an_option_is_a_corrupt_batch(
     with memory_below(3 * int(stated("decompressed"))):
         with pytest.raises(CorruptBatch, match=rf"{ACTIVE}\.log: at byte \d+ \(offset 100\)"):
             scanned_rows(written.path)
-        assert 100 == len(scanned_rows(written.path, onCorrupt="skip"))
+        assert 100 == len(scanned_rows(written.path, mode="DROPMALFORMED"))
 
 
 @pytest.mark.parametrize(
@@ -358,8 +358,8 @@ def test_an_index_is_not_believed(written: WrittenDirectory, content: bytes) -> 
     found = scanned_offsets(
         written.path,
         startingOffsets='{"events": {"0": 33}}',
-        bytesPerTask="200",
-        segmentOpenBytes="0",
+        maxPartitionBytes="200",
+        openCostInBytes="0",
     )
 
     assert list(range(33, 100)) == found

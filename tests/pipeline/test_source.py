@@ -56,7 +56,7 @@ def test_rows_in_spark_are_those_of_a_scan(session: SparkSession, path: Path) ->
     """
     All columns, in tasks that are smaller than a segment.
     """
-    frame = loaded(session, path, bytesPerTask=500, segmentOpenBytes=0)
+    frame = loaded(session, path, maxPartitionBytes=500, openCostInBytes=0, includeHeaders=True)
     in_ms = frame.selectExpr(
         "key",
         "value",
@@ -79,6 +79,37 @@ def test_rows_in_spark_are_those_of_a_scan(session: SparkSession, path: Path) ->
     assert frame.rdd.getNumPartitions() > 3
     assert 306 == len(rows)
     assert Counter(map(hashable, scanned_rows(path))) == Counter(map(hashable, rows))
+
+
+def test_several_directories_are_loaded_as_one(
+    session: SparkSession, path: Path, tmp_path: Path
+) -> None:
+    """
+    Given as a list; one of them as a URL of a file.
+    """
+    directory = WrittenDirectory(tmp_path)
+    append(directory.log("more"), some_records(7))
+    directory.stop()
+
+    frame = session.read.format("barnabas").load([str(path), tmp_path.as_uri()])
+
+    assert 306 + 7 == frame.count()
+
+
+def test_headers_are_columns_on_demand(session: SparkSession, path: Path) -> None:
+    """
+    By the option of the connector, or by name.
+    """
+    by_name = session.read.format("barnabas").schema(
+        "offset long, headers array<struct<key: string, value: binary>>"
+    )
+
+    assert "headers" not in loaded(session, path).columns
+    frame = loaded(session, path, includeHeaders=True)
+    assert "headers" == frame.columns[-1]
+    expected = 3
+    assert expected == frame.filter("headers is not null").count()
+    assert expected == by_name.load(str(path)).filter("headers is not null").count()
 
 
 def test_a_schema_chooses_columns(session: SparkSession, path: Path) -> None:
@@ -165,5 +196,5 @@ def test_a_corrupt_batch_fails_the_query(session: SparkSession, tmp_path: Path) 
 
     with pytest.raises(PySparkException, match=rf"{file}: at byte 0 \(offset 0\): "):
         loaded(session, tmp_path).collect()
-    corrupt = loaded(session, tmp_path, onCorrupt="permissive").filter("corrupt is not null")
+    corrupt = loaded(session, tmp_path, mode="PERMISSIVE").filter("_corrupt_record is not null")
     assert [0] == [row.offset for row in corrupt.collect()]

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from barnabas.pipeline.errors import DataLoss, InvalidOption
-from barnabas.pipeline.options import ReadOptions, parse_stream_options
+from barnabas.pipeline.option_parser import parse_stream_options
+from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.stream_plan import (
     admit,
     from_json,
@@ -20,7 +21,7 @@ from barnabas.pipeline.reading.stream_plan import (
     to_json,
     work_between,
 )
-from barnabas.pipeline.scan import read
+from barnabas.pipeline.rows import read
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
 from tests.support.some import some
@@ -135,6 +136,18 @@ def test_bytes_are_shared_by_what_waits(written: WrittenDirectory) -> None:
 
     assert sorted([*range(300), *range(100)]) == sorted(seen)
     assert 8 <= steps <= 20
+
+
+def test_steps_have_as_many_tasks_as_are_asked_for(written: WrittenDirectory) -> None:
+    """
+    About, and not fewer, however little a step has.
+    """
+    start = {**BOTH, TopicPartition("events", 0): 200}
+
+    assert 1 == len(work_between(options(written), start, BOTH))
+    several = options(written, minPartitions="4")
+    assert 4 <= len(work_between(several, start, BOTH)) <= 8
+    assert list(range(200, 300)) == offsets(written, start, BOTH, minPartitions="4")
 
 
 def test_one_batch_is_read_however_small_the_limit(written: WrittenDirectory) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from barnabas.pipeline.scan import scan
+from barnabas.pipeline.rows import scan
 
 
 def scanned_rows(path: Path | str, **options: Any) -> list[tuple[Any, ...]]:
     """
     All columns of all rows, with timestamps in ms and headers as pairs.
     """
-    return plain_rows(scan(str(path), options))
+    return plain_rows(scan(str(path), {"includeHeaders": "true", **options}))
 
 
 def plain_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[Any, ...]]:

@@ -1,21 +1,44 @@
 """
 Log directories as tables: for Spark, for Arrow, and as jobs.
+
+The functions here are loaded when they are first used. Those that read files in this process do not
+need Spark.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from barnabas.pipeline.jobs.archive.job import archive
+    from barnabas.pipeline.jobs.archive.reading import read_archive
+    from barnabas.pipeline.jobs.compact.job import compact
+    from barnabas.pipeline.jobs.replay.job import replay
+    from barnabas.pipeline.jobs.report.job import report
+    from barnabas.pipeline.rows import scan
+    from barnabas.pipeline.spark.source import register
+
+__all__ = ["archive", "compact", "read_archive", "register", "replay", "report", "scan"]
+
+_MODULES: Final = {
+    "archive": "jobs.archive.job",
+    "compact": "jobs.compact.job",
+    "read_archive": "jobs.archive.reading",
+    "register": "spark.source",
+    "replay": "jobs.replay.job",
+    "report": "jobs.report.job",
+    "scan": "rows",
+}
 
 
-def register(spark: Any) -> None:
-    """
-    Let ``spark.read.format("barnabas")`` and ``spark.readStream`` find the source.
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
-    Args:
-        spark: a ``SparkSession``.
-    """
-    # What reads files in this process does not need Spark, nor does what compiles this package.
-    import_module("barnabas.pipeline.spark.source").register(spark)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,27 +1,27 @@
 """
-Reading log directories in this process, without Spark.
+The old name of ``barnabas.pipeline.rows``.
 
-::
-
-    from barnabas.pipeline.scan import scan
-
-    for batch in scan("/var/lib/kafka/data", {"subscribe": "orders"}, columns=["key", "value"]):
-        print(batch.num_rows)
-
-The options are those of the Spark source. Whoever has workers of his own makes the ``plan`` once,
-hands out its parts, which can be pickled, and gives each to ``read``.
+An import of this module gives its name to the package, where ``scan`` is a function. So the module
+can be called, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+import warnings
+from types import ModuleType
+from typing import Any
 
-import pyarrow as pa
-
-from barnabas.pipeline.options import ReadOptions, parse_options
-from barnabas.pipeline.reading.plan import SegmentRange, Work, plan
-from barnabas.pipeline.reading.reader import read
-from barnabas.pipeline.schemas import Level, project, schema_of
+from barnabas.pipeline.rows import (
+    ReadOptions,
+    SegmentRange,
+    Work,
+    parse_options,
+    plan,
+    read,
+    scan,
+    schema,
+)
 
 __all__ = [
     "ReadOptions",
@@ -35,35 +35,16 @@ __all__ = [
 ]
 
 
-def schema(options: ReadOptions) -> pa.Schema:
-    """
-    All columns of the rows that a read with these options has.
-    """
-    columns = schema_of(options.level, permissive=options.is_permissive)
-    if options.level is Level.RECORDS and not options.include_headers:
-        columns = project(columns, [name for name in columns.names if name != "headers"])
-    return columns
+class _CallableModule(ModuleType):
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        return scan(*arguments, **more)
 
 
-def scan(
-    path: str,
-    options: Mapping[str, str] | None = None,
-    *,
-    columns: Sequence[str] | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """
-    The rows of log directories, in batches; those of a partition in their order.
+sys.modules[__name__].__class__ = _CallableModule
 
-    Args:
-        path: a log directory, or several with commas between them.
-        options: of the Spark source.
-        columns: those wanted, in that order; all if None.
-
-    Raises:
-        InvalidOption, FileNotFoundError, UnknownTopic, DataLoss, CorruptBatch: as ``plan`` and
-            ``read``.
-    """
-    parsed = parse_options({**(options or {}), "path": path})
-    names = schema(parsed).names if columns is None else project(schema(parsed), columns).names
-    for work in plan(parsed):
-        yield from read(work, names, parsed)
+warnings.warn(
+    "barnabas.pipeline.scan is the old name of a module: use `from barnabas.pipeline import scan`,"
+    " and barnabas.pipeline.rows for the rest",
+    FutureWarning,
+    stacklevel=2,
+)

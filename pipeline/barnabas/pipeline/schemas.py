@@ -3,7 +3,8 @@ The columns of each level at which a log can be read.
 
 Spark takes a batch of Arrow only if its types are the ones here exactly: all nullable, strings and
 bytes with 32-bit offsets, timestamps in us of UTC. The record columns are those of Spark's Kafka
-connector with ``includeHeaders``, in its order and with its names.
+connector with ``includeHeaders``, in its order and with its names. Offsets have the same names at
+every level: ``baseOffset`` is the first of a batch or segment, ``nextOffset`` the one behind it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS: Final = pa.list_(HEADER)
 
-CORRUPT_COLUMN: Final = "corrupt"
-"""Where ``onCorrupt=permissive`` says what is wrong; null in all rows that are records."""
+CORRUPT_COLUMN: Final = "_corrupt_record"
+"""Where ``mode=PERMISSIVE`` says what is wrong; null in all rows that are records."""
+OLD_CORRUPT_COLUMN: Final = "corrupt"
+"""The same with ``onCorrupt=permissive``."""
 
 RECORDS: Final = pa.schema(
     [
@@ -35,7 +38,10 @@ RECORDS: Final = pa.schema(
         ("headers", HEADERS),
     ]
 )
-PERMISSIVE_RECORDS: Final = RECORDS.append(pa.field(CORRUPT_COLUMN, pa.string()))
+PERMISSIVE_RECORDS: Final = RECORDS.append(pa.field(CORRUPT_COLUMN, pa.string())).append(
+    pa.field(OLD_CORRUPT_COLUMN, pa.string())
+)
+"""All columns that a record may have."""
 
 BATCHES: Final = pa.schema(
     [
@@ -45,7 +51,7 @@ BATCHES: Final = pa.schema(
         ("position", pa.int64()),
         ("size", pa.int32()),
         ("baseOffset", pa.int64()),
-        ("lastOffset", pa.int64()),
+        ("nextOffset", pa.int64()),
         ("records", pa.int32()),
         ("codec", pa.string()),
         ("baseTimestamp", TIMESTAMP),
@@ -58,8 +64,11 @@ BATCHES: Final = pa.schema(
         ("transactional", pa.bool_()),
         ("control", pa.bool_()),
         ("deleteHorizon", TIMESTAMP),
+        ("lastOffset", pa.int64()),
     ]
 )
+OLD_COLUMNS: Final = {"lastOffset": "nextOffset", OLD_CORRUPT_COLUMN: CORRUPT_COLUMN}
+"""Those that are there only if they are named, by what takes their place."""
 
 SEGMENTS: Final = pa.schema(
     [
@@ -87,12 +96,15 @@ class Level(Enum):
     SEGMENTS = "segments"
 
 
-def schema_of(level: Level, *, permissive: bool = False) -> pa.Schema:
+def schema_of(level: Level, *, corrupt_column: str | None = None) -> pa.Schema:
     """
     All columns of *level*.
+
+    Args:
+        corrupt_column: the one that says of a row of records what is wrong, if there is one.
     """
     if level is Level.RECORDS:
-        return PERMISSIVE_RECORDS if permissive else RECORDS
+        return project(PERMISSIVE_RECORDS, [*RECORDS.names, *filter(None, [corrupt_column])])
     return BATCHES if level is Level.BATCHES else SEGMENTS
 
 
@@ -105,7 +117,6 @@ def project(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """
     unknown = [name for name in columns if name not in schema.names]
     if unknown:
-        raise InvalidOption(
-            f"There is no column {', '.join(unknown)}; there are {', '.join(schema.names)}."
-        )
+        names = ", ".join(name for name in schema.names if name not in OLD_COLUMNS)
+        raise InvalidOption(f"There is no column {', '.join(unknown)}; there are {names}.")
     return pa.schema([schema.field(name) for name in columns])

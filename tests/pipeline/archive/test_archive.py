@@ -359,11 +359,50 @@ def test_only_one_run_writes(directory: WrittenDirectory, to: Path) -> None:
     run(directory.path, to)
 
 
+def test_the_commits_of_a_partition_are_read_without_those_of_others(
+    tmp_path: Path, to: Path
+) -> None:
+    """
+    A worker that has one of a thousand partitions reads its own.
+    """
+    run(written_logs(tmp_path / "logs").path, to)
+    (to / "_commits" / "123-0" / "0-1.json").write_text("{}")
+
+    assert Archive(to).commits_of(EVENTS)
+    assert TopicPartition("123", 0) in Archive(to).partitions
+    with pytest.raises(ArchiveError, match=r"0-1\.json is no commit"):
+        _ = Archive(to).commits
+
+
+@pytest.mark.parametrize("to", ["s3://bucket/archive", Path("gs://bucket/archive")])
+def test_an_archive_in_a_file_system_that_cannot_be_written(
+    directory: WrittenDirectory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, to: str | Path
+) -> None:
+    """
+    Is refused, and nothing is written on the local disk.
+    """
+    monkeypatch.chdir(tmp_path)
+    there = sorted(tmp_path.iterdir())
+
+    with pytest.raises(InvalidOption, match=f"{to} is a URL"):
+        archive(None, str(directory.path), to)
+    assert there == sorted(tmp_path.iterdir())
+
+
+def test_an_archive_by_a_file_url(directory: WrittenDirectory, to: Path) -> None:
+    """
+    Is the one at its path.
+    """
+    archive(None, directory.path.as_uri(), to.as_uri())
+
+    assert closed_rows(directory.path) == archived_rows(to)
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "sentence"),
     [
         ({"startingOffsets": "latest"}, InvalidOption, "and not startingOffsets"),
-        ({"onCorrupt": "skip"}, InvalidOption, "and not onCorrupt"),
+        ({"mode": "DROPMALFORMED"}, InvalidOption, "and not mode"),
         ({"subscribe": "nothing"}, UnknownTopic, "There is events."),
     ],
 )

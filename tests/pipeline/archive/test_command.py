@@ -4,17 +4,23 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError
 from barnabas.pipeline.jobs.archive.reading import read_archive
 from barnabas.server.cli import main
+from barnabas.storage.clock import SystemClock
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import Seen
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.pipeline.topics import seen_in
+from tests.support.log_directory import WrittenDirectory, append, some_records
 
 pytestmark = pytest.mark.spark
 
@@ -57,7 +63,7 @@ def test_archiving_and_reading(
     Spark reads what the commits name, and sees the rows of the log; a second run has nothing to do.
     """
     to = tmp_path / "archive"
-    arguments = ("--data-dir", logs, "--to", to, "--file-bytes", 1)
+    arguments = ("--data-dir", logs, "--to", to, "--file-bytes", "1b")
 
     assert 0 == command(*arguments)
     out, _ = capsys.readouterr()
@@ -93,22 +99,98 @@ def test_an_empty_archive(spark: SparkSession, tmp_path: Path) -> None:
     """
     Has no rows, but has its columns; one that is not whole is not read.
     """
-    rows = read_archive(spark, tmp_path)
+    directory = WrittenDirectory(tmp_path / "logs")
+    append(directory.log(), some_records(5))
+    directory.stop()
+    assert 0 == command("--data-dir", directory.path, "--to", tmp_path / "archive")
+
+    rows = read_archive(spark, tmp_path / "archive")
 
     assert (0, "key") == (rows.count(), rows.columns[0])
-    directory = tmp_path / "_commits" / "events-0"
-    directory.mkdir(parents=True)
-    (directory / "0-1.json").write_text("{}")
+    commits = tmp_path / "torn" / "_commits" / "events-0"
+    commits.mkdir(parents=True)
+    (commits / "0-1.json").write_text("{}")
     with pytest.raises(ArchiveError, match=r"0-1\.json is no commit"):
-        read_archive(spark, tmp_path)
+        read_archive(spark, tmp_path / "torn")
+
+
+def test_a_path_without_an_archive(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Is an error, and no frame without rows.
+    """
+    for path in (tmp_path, tmp_path / "nowhere", (tmp_path / "nowhere").as_uri()):
+        with pytest.raises(ArchiveError, match=r"There is no archive in .*/test_a_path_without"):
+            read_archive(spark, path)
+    with pytest.raises(InvalidOption, match="s3://bucket/archive is a URL"):
+        read_archive(spark, "s3://bucket/archive")
+
+
+def test_every_so_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Topics and partitions that come between two runs are archived by the next one.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    names = iter([("events", 1), ("users", 0)])
+
+    def write(topic: str, partition: int) -> None:
+        log = directory.log(topic, partition)
+        append(log, some_records(5))
+        log.roll()
+        append(log, some_records(5))
+        directory.checkpoint()
+
+    class Clock(SystemClock):
+        def wait(self, event: threading.Event, seconds: float) -> bool:
+            assert 60 == seconds
+            for name in names:
+                write(*name)
+                return False
+            return True
+
+    write("events", 0)
+    monkeypatch.setattr("barnabas.storage.clock.SystemClock", Clock)
+    monkeypatch.setattr(
+        "barnabas.pipeline.spark.session.spark_session", lambda *_: nullcontext(None)
+    )
+    arguments = ("--data-dir", directory.path, "--every", 60)
+
+    assert 0 == command(*arguments, "--to", tmp_path / "archive")
+    assert 3 == capsys.readouterr().out.count("Archived 5 records")
+    expected = {
+        TopicPartition("events", 0),
+        TopicPartition("events", 1),
+        TopicPartition("users", 0),
+    }
+    assert expected == set(Archive(tmp_path / "archive").commits)
+
+
+def test_a_url_is_no_directory(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Of this machine, and none is made for it.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    for more in ([], ["--dry-run"]):
+        assert 2 == command("--data-dir", logs, "--to", "s3://bucket/archive", *more)
+        said = capsys.readouterr().err
+        assert (
+            "barnabas: s3://bucket/archive is a URL: name a local path, or a file: URL.\n" == said
+        )
+    assert [] == list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("argument", "status", "sentence"),
     [
         ("event", 1, "did you mean events?"),
-        ("--option=onCorrupt=skip", 2, "and not onCorrupt"),
-        ("--option=onCorrupt", 2, "it must look like NAME=VALUE"),
+        ("--option=mode=DROPMALFORMED", 2, "and not mode"),
+        ("--option=mode", 2, "it must look like NAME=VALUE"),
+        ("--file-bytes=64 miles", 2, "--file-bytes is a size of at least 1, as in 64m"),
+        ("--file-bytes=0", 2, "not '0'"),
     ],
 )
 def test_what_makes_no_sense(

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.compact.reading import read_compacted
+from barnabas.pipeline.jobs.compact.snapshots import CompactError
 from barnabas.server.cli import main
 from tests.interop.clients.base import Seen
 from tests.pipeline.compact.compacted import compacted_rows, latest_rows, random_logs
@@ -45,6 +46,31 @@ def test_a_dry_run_says_what_would_be_compacted(
     assert "keys whose latest value is null do not stay" in said
     assert "  events-0: offsets 0 to " in said
     assert not to.exists()
+
+
+def test_a_path_without_compacted_topics(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Is an error, and no frame without rows.
+    """
+    with pytest.raises(CompactError, match=f"There are no compacted topics in {tmp_path}"):
+        read_compacted(spark, tmp_path)
+
+
+def test_a_url_is_no_directory(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Of this machine, and none is made for it.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    assert 2 == command("--data-dir", logs, "--to", "s3://bucket/to", "--dry-run")
+    assert "barnabas: s3://bucket/to is a URL: name a local path" in capsys.readouterr().err
+    assert 2 == command("--from", "s3://bucket/archive", "--to", "to", "--dry-run")
+    assert "barnabas: s3://bucket/archive is a URL: name a" in capsys.readouterr().err
+    assert 1 == command("--from", tmp_path / "nowhere", "--to", "to", "--dry-run")
+    assert f"There is no archive in {tmp_path}/nowhere" in capsys.readouterr().err
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_compacting_and_reading(
@@ -105,8 +131,8 @@ def test_an_archive(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("argument", "status", "sentence"),
     [
         ("event", 1, "did you mean events?"),
-        ("--option=onCorrupt=skip", 2, "and not onCorrupt"),
-        ("--option=onCorrupt", 2, "it must look like NAME=VALUE"),
+        ("--option=mode=DROPMALFORMED", 2, "and not mode"),
+        ("--option=mode", 2, "it must look like NAME=VALUE"),
         ("--data-dir=nowhere", 1, "nowhere"),
     ],
 )

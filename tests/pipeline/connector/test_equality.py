@@ -17,10 +17,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from barnabas.pipeline import register
 from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.jobs.compact.snapshots import Snapshots
-from barnabas.pipeline.scan import scan
+from barnabas.pipeline.rows import scan
 from barnabas.pipeline.schemas import HEADERS, TIMESTAMP
 from tests.interop.clients.base import CODECS, PATIENCE, NewRecord, Place, Seen
 from tests.interop.clients.confluent import Confluent
@@ -213,9 +212,11 @@ def test_connector_and_files_have_what_was_sent(
             "includeHeaders": "true",
         }
     )
-    register(spark)
     files = spark.read.format("barnabas").options(
-        subscribe=topic, isolationLevel="read_committed", readUpTo="logEnd"
+        subscribe=topic,
+        isolationLevel="read_committed",
+        readUpTo="logEnd",
+        includeHeaders=True,
     )
 
     assert_same(expected, rows(connector.load()))

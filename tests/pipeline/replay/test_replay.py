@@ -120,6 +120,27 @@ def test_how_far_it_is(archived: Path, broker: BrokerProcess) -> None:
     assert [] == told
 
 
+def test_how_far_it_is_takes_no_client_for_each_look(
+    archived: Path, broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Each partition has the consumer of its sender, and one that is asked again and again.
+    """
+    make(broker, "watched-cheaply")
+    made: list[str] = []
+    real = vars(sending)["Consumer"]
+
+    def counted(config: dict[str, str]) -> Any:
+        made.append(config["group.id"])
+        return real(config)
+
+    monkeypatch.setattr(sending, "Consumer", counted)
+
+    send(archived, broker, "watched-cheaply", advanced=lambda _: None)
+
+    assert [2, 2] == [made.count(group) for group in set(made)]
+
+
 def test_bytes_before_an_offset(archived: Path) -> None:
     """
     Count each file by the share of its offsets.
@@ -269,7 +290,25 @@ def test_the_command(
     said = capsys.readouterr().err
     assert f"  by-command-0: nothing; 0 to {ends[0].end_offset - 1} were sent before\n" in said
     assert 2 == command("--option", "acks")
-    assert 1 == command("--to", "nowhere-at-all")
+    assert 2 == command("--from", "s3://bucket/archive")
+    assert 1 == command("--from", str(archived / "nowhere"), "--dry-run")
+    assert "There is no archive in " in capsys.readouterr().err
+
+
+def test_a_topic_that_is_not_there_is_not_made(
+    archived: Path, broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Neither by a run nor by a question.
+    """
+    arguments = ["events", "--from", str(archived), "-b", broker.bootstrap, "--to", "not-there"]
+
+    for more in (["--dry-run"], []):
+        assert 1 == main(["spark", "replay", *arguments, *more])
+        said = capsys.readouterr().err
+        assert "barnabas: Make the topic not-there first, with 2 partitions.\n" == said
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    assert "not-there" not in admin.list_topics(timeout=PATIENCE).topics
 
 
 def test_workers_that_are_killed(

@@ -44,7 +44,13 @@ from barnabas.pipeline.decoding.find import find_records
 from barnabas.pipeline.decoding.record_arrays import header_spans
 from barnabas.pipeline.decoding.spans import Fields
 from barnabas.pipeline.decoding.varint_columns import Ints, Malformed
-from barnabas.pipeline.schemas import CORRUPT_COLUMN, PERMISSIVE_RECORDS, RECORDS, project
+from barnabas.pipeline.schemas import (
+    CORRUPT_COLUMN,
+    OLD_CORRUPT_COLUMN,
+    PERMISSIVE_RECORDS,
+    RECORDS,
+    project,
+)
 from barnabas.protocol.errors import InvalidRecord
 from barnabas.protocol.records.batch import ATTRIBUTES_AT, LOG_APPEND_TIME_FLAG, TimestampType
 from barnabas.protocol.records.record import iter_records
@@ -236,6 +242,7 @@ class _Rows:
             "timestampType": self._timestamp_types,
             "headers": self._header_lists,
             CORRUPT_COLUMN: lambda kind: pa.nulls(self.count, kind),
+            OLD_CORRUPT_COLUMN: lambda kind: pa.nulls(self.count, kind),
         }
         return [made[name](_KINDS[name]) for name in names]
 

@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from barnabas.storage.explain.command import ReadCluster, add_log_directories
@@ -77,6 +78,25 @@ def named_values(assignments: Iterable[str]) -> dict[str, str]:
             raise InvalidOption(f"--option {assignment}: it must look like NAME=VALUE")
         values[name.strip()] = value.strip()
     return values
+
+
+def size_of(name: str, text: str | None, default: int) -> int:
+    """
+    The bytes that the option *name* says, or the *default* if it was not given.
+
+    Raises:
+        InvalidOption: it is no size, or none at all.
+    """
+    from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see ended
+    from barnabas.pipeline.spark_values import parse_size  # noqa: PLC0415  # see ended
+
+    if text is None:
+        return default
+    with suppress(ValueError):
+        size = parse_size(text)
+        if size > 0:
+            return size
+    raise InvalidOption(f"{name} is a size of at least 1, as in 64m or 67108864, not {text!r}.")
 
 
 def assigned_logs(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from barnabas.pipeline.errors import UnknownTopic
+from barnabas.pipeline.errors import InvalidOption, UnknownTopic
 from barnabas.pipeline.logs.filesystems import locate
 from barnabas.pipeline.options import Topics
 from barnabas.storage.directories.directory import HIGH_WATERMARK_CHECKPOINT
@@ -79,17 +79,24 @@ def select(
     The partitions of *topics*, by topic and number.
 
     Raises:
+        InvalidOption: a partition is in two of the directories.
         UnknownTopic: a topic or partition does not exist, or the directories have no log at all.
     """
-    chosen = {}
+    chosen: dict[TopicPartition, tuple[LogDirectory, PartitionDirectory]] = {}
     there = set()
     for directory in directories:
         for partition in directory.partitions:
             there.add(partition)
             if topics.has(partition):
                 opened = directory.open(partition)
-                if opened is not None:
-                    chosen[partition] = directory, opened
+                if opened is None:
+                    continue
+                if partition in chosen:
+                    raise InvalidOption(
+                        f"path has {partition} twice, in {chosen[partition][1].path} and in"
+                        f" {opened.path}: name only the one that is to be read."
+                    )
+                chosen[partition] = directory, opened
     urls = ", ".join(directory.url for directory in directories)
     named = {TopicPartition(name, -1) for name in topics.names or ()} | set(topics.partitions or ())
     known = set(chosen) | {TopicPartition(partition.topic, -1) for partition in chosen}

@@ -11,15 +11,18 @@ import re
 from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
 
+from barnabas.pipeline.errors import InvalidOption
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Buffer, File, Files, Lock, MappedFile
 
-_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_FILE_URL: Final = "file://"
+_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(::[^/]+)?:/")
+"""A single letter is a drive of Windows; ``a::b`` is one file system of fsspec on another."""
+_FILE: Final = "file"
 
 
 class Location(NamedTuple):
@@ -36,24 +39,53 @@ def locate(url: str) -> Location:
     A local path, or a URL that pyarrow or fsspec knows.
 
     Raises:
-        ModuleNotFoundError: the package for this kind of URL is not installed.
-        ValueError: neither pyarrow nor fsspec knows this kind of URL.
+        InvalidOption: nothing that is installed can read this kind of URL.
     """
-    if url.startswith(_FILE_URL):
-        return Location(DiskFiles(), Path(url.removeprefix(_FILE_URL)))
-    if not _URL.match(url):
-        return Location(DiskFiles(), Path(url))
+    match = _URL.match(url)
+    if match is None or match[1].lower() == _FILE:
+        return Location(DiskFiles(), local_path(url))
+    if "://" not in url:
+        # fsspec would take it for a local path.
+        raise InvalidOption(f"{url} cannot be read: URLs begin like {match[1]}://.")
     try:
         file_system, path = fs.FileSystem.from_uri(url)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         file_system, path = _by_fsspec(url)
     return Location(RemoteFiles(file_system), Path(path))
 
 
-def _by_fsspec(url: str) -> tuple[Any, str]:
-    from fsspec.core import url_to_fs  # noqa: PLC0415  # only some need it, and not all have it
+def local_path(given: str | Path) -> Path:
+    """
+    The path of a directory or file of this machine, which may be given as a ``file:`` URL.
 
-    file_system, path = url_to_fs(url)
+    Raises:
+        InvalidOption: *given* is a URL of another kind, or of another host.
+    """
+    text = str(given)
+    match = _URL.match(text)
+    if match is None:
+        return Path(text)
+    if match[1].lower() != _FILE:
+        raise InvalidOption(f"{text} is a URL: name a local path, or a file: URL.")
+    rest = text[len(_FILE) + 1 :]
+    if rest.startswith("//"):
+        host, _, path = rest[2:].partition("/")
+        if host not in ("", "localhost"):
+            raise InvalidOption(f"{text} names the host {host}: file:///path is a local path.")
+        rest = f"/{path}"
+    return Path(unquote(rest))
+
+
+def _by_fsspec(url: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs  # noqa: PLC0415  # only some need it, and not all have it
+
+        file_system, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise InvalidOption(
+            f"{url} cannot be read: pyarrow does not know this kind of URL, and fsspec says:"
+            f" {error}."
+        ) from error
     return fs.PyFileSystem(fs.FSSpecHandler(file_system)), path
 
 

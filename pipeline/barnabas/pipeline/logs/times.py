@@ -1,9 +1,9 @@
 """
 The first offset whose record is not older than a time, found in files.
 
-The search is that of a broker for ListOffsets: it skips segments whose time index ends before the
-time, then uses both indexes, then the headers of batches (Kafka's
-LogSegment.findOffsetByTimestamp).
+The search is that of a broker for ListOffsets: both indexes, then the headers of batches (Kafka's
+LogSegment.findOffsetByTimestamp). An index that ends before the time does not rule out its segment,
+as a broker assumes: it may be torn. The headers behind its last entry say it, which are few.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def first_offset_at(
     for segment in log.segments:
         if segment.base_offset >= offsets.end:
             break
-        found = search.in_segment(segment, is_last=segment is log.segments[-1])
+        found = search.in_segment(segment)
         if found is not None:
             return found
     return None
@@ -57,11 +57,8 @@ class _Search(NamedTuple):
     offsets: Offsets
     wanted: Wanted
 
-    def in_segment(self, segment: ReadOnlySegment, *, is_last: bool) -> int | None:
+    def in_segment(self, segment: ReadOnlySegment) -> int | None:
         times, indexed = time_entries(self.files, segment)
-        # The index of the last segment does not know its newest records yet.
-        if len(times) and times[-1] < self.timestamp_ms and not is_last:
-            return None
         older = int(np.searchsorted(times, self.timestamp_ms))
         start = int(indexed[older - 1]) if older else segment.base_offset
         position = position_of(self.files, segment, max(start, self.offsets.start))

@@ -40,6 +40,7 @@ def batch_rows(
         "position": lambda kind: numbers(headers["position"], kind),
         "size": lambda kind: numbers(ends(headers) - headers["position"], kind),
         "baseOffset": lambda kind: numbers(headers["base_offset"], kind),
+        "nextOffset": lambda kind: numbers(last_offsets(headers) + 1, kind),
         "lastOffset": lambda kind: numbers(last_offsets(headers), kind),
         "records": lambda kind: numbers(headers["record_count"], kind),
         "codec": lambda _: _CODECS.take(pa.array(headers["attributes"] & COMPRESSION_MASK)),

@@ -10,7 +10,7 @@ gone meanwhile.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -115,12 +115,12 @@ def plan(options: ReadOptions) -> list[Work]:
         raise InvalidOption("startingOffsets cannot be latest in a batch query: it has no rows.")
     logs = open_logs(options)
     wanted = resolve(options, logs)
-    if options.min_partitions:
-        stored = sum(segment.size for log in logs for segment in log.segments)
-        share = max(1, stored // options.min_partitions)
-        options = replace(options, bytes_per_task=min(options.bytes_per_task, share))
-    pieces = (piece for log in logs for piece in ranges(log, wanted[log.topic_partition], options))
-    return pack(pieces, options)
+
+    def pieces(options: ReadOptions) -> Iterator[SegmentRange]:
+        for log in logs:
+            yield from ranges(log, wanted[log.topic_partition], options)
+
+    return tasks(pieces, options)
 
 
 def resolve(options: ReadOptions, logs: Sequence[PartitionLog]) -> dict[TopicPartition, Offsets]:
@@ -217,7 +217,7 @@ def _cut(
 ) -> Iterator[SegmentRange]:
     files = log.directory.files
     share = _share_read(files, segment, options)
-    most = int(options.bytes_per_task / share) if share else END
+    most = int(options.max_partition_bytes / share) if share else END
     edges = [*_edges(files, segment, offsets, most)]
     for (position, first_offset), (end_position, end_offset) in pairwise(edges):
         start = offsets.start if first_offset is None else max(offsets.start, first_offset)
@@ -288,17 +288,38 @@ def _with_aborted(piece: SegmentRange, aborted: Sequence[AbortedTxn]) -> Segment
     return replace(piece, aborted=concerned) if concerned else piece
 
 
+def tasks(
+    pieces: Callable[[ReadOptions], Iterable[SegmentRange]], options: ReadOptions
+) -> list[Work]:
+    """
+    The *pieces* that there are with these options, as tasks: at least about as many as
+    ``minPartitions`` says.
+    """
+    works = pack(pieces(options), options)
+    wanted = options.min_partitions
+    if wanted is None or len(works) >= wanted:
+        return works
+    to_read = sum(piece.read_bytes for work in works for piece in work.ranges)
+    smaller = [*pieces(replace(options, max_partition_bytes=max(1, to_read // wanted)))]
+    total = sum(_cost(piece, options) for piece in smaller)
+    return pack(smaller, replace(options, max_partition_bytes=total // wanted))
+
+
 def pack(pieces: Iterable[SegmentRange], options: ReadOptions) -> list[Work]:
     """
-    Tasks of about ``bytesPerTask``, each of pieces that follow one another.
+    Tasks of about ``maxPartitionBytes``, each of pieces that follow one another.
     """
     tasks: list[list[SegmentRange]] = []
-    used = most = options.bytes_per_task
+    used = most = options.max_partition_bytes
     for piece in pieces:
-        cost = options.segment_open_bytes + piece.read_bytes
+        cost = _cost(piece, options)
         if not tasks or used + cost > most:
             tasks.append([])
             used = 0
         tasks[-1].append(piece)
         used += cost
     return [Work(tuple(task)) for task in tasks]
+
+
+def _cost(piece: SegmentRange, options: ReadOptions) -> int:
+    return options.open_cost_bytes + piece.read_bytes

@@ -17,14 +17,14 @@ from barnabas.pipeline.errors import CorruptBatch, OldFormat
 from barnabas.pipeline.logs.chunks import Chunk, SegmentScan, Stop
 from barnabas.pipeline.logs.headers import HeaderScan
 from barnabas.pipeline.logs.indexes import next_indexed
-from barnabas.pipeline.options import OnCorrupt, ReadOptions
+from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.reading.batch_rows import batch_rows
 from barnabas.pipeline.reading.gathered_batches import GatheredBatches, Piece
 from barnabas.pipeline.reading.kept_memory import keep_memory
 from barnabas.pipeline.reading.open import Source, files_of, open_sources
 from barnabas.pipeline.reading.plan import SegmentRange, Work
 from barnabas.pipeline.reading.segment_rows import segment_rows
-from barnabas.pipeline.schemas import CORRUPT_COLUMN, Level
+from barnabas.pipeline.schemas import Level
 from barnabas.protocol.records.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from barnabas.storage.fs.disk import DiskFiles
 
@@ -180,16 +180,16 @@ class _Reader:
             CorruptBatch: unless the options say otherwise. An old format is not corruption that one
                 could pass over.
         """
-        on_corrupt = self._options.on_corrupt
-        if on_corrupt is OnCorrupt.FAIL or isinstance(error, OldFormat):
+        mode = self._options.mode
+        if mode is Mode.FAILFAST or isinstance(error, OldFormat):
             raise error
         logger.warning("%s", error)
-        if on_corrupt is OnCorrupt.PERMISSIVE and self._options.level is Level.RECORDS:
+        if mode is Mode.PERMISSIVE and self._options.level is Level.RECORDS:
             row = {
                 "topic": place.topic,
                 "partition": place.partition,
                 "offset": error.offset,
-                CORRUPT_COLUMN: str(error),
+                self._options.corrupt_column: str(error),
             }
             yield pa.RecordBatch.from_pylist([row], schema=self._wanted.schema)
 

@@ -19,10 +19,10 @@ from barnabas.pipeline.reading.plan import (
     SegmentRange,
     Work,
     open_logs,
-    pack,
     ranges,
     report_loss,
     resolve,
+    tasks,
 )
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.readonly.segment import ReadOnlySegment
@@ -127,15 +127,21 @@ def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[W
         DataLoss: offsets are gone, or a partition came that does not begin with its first one.
     """
     logs = {log.topic_partition: log for log in open_logs(options)}
-    return pack(_ranges(options, logs, start, end), options)
+    wanted = dict(_offsets_between(options, logs, start, end))
+
+    def pieces(options: ReadOptions) -> Iterator[SegmentRange]:
+        for partition, offsets in wanted.items():
+            yield from ranges(logs[partition], offsets, options)
+
+    return tasks(pieces, options)
 
 
-def _ranges(
+def _offsets_between(
     options: ReadOptions,
     logs: Mapping[TopicPartition, PartitionLog],
     start: Progress,
     end: Progress,
-) -> Iterator[SegmentRange]:
+) -> Iterator[tuple[TopicPartition, Offsets]]:
     for partition, until in sorted(end.items()):
         since = start.get(partition, 0)
         if since >= until:
@@ -153,7 +159,7 @@ def _ranges(
                 f"{log.log_end_offset} now.",
                 options,
             )
-        yield from ranges(log, Offsets(max(since, log.start_offset), until), options)
+        yield partition, Offsets(max(since, log.start_offset), until)
 
 
 def _end(log: PartitionLog, options: ReadOptions) -> int:

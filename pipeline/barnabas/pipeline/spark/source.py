@@ -3,13 +3,11 @@ The data source ``barnabas`` for Spark: rows out of log directories, with no bro
 
 ::
 
-    from barnabas.pipeline.spark.source import register
-
-    register(spark)
     orders = spark.read.format("barnabas").option("subscribe", "orders").load("/var/lib/kafka/data")
 
-``readStream`` in the place of ``read`` gives what comes, in steps of ``maxBytesPerTrigger`` or
-``maxOffsetsPerTrigger``, from where its checkpoint says.
+Spark finds it by itself, as ``DefaultSource`` of the package ``pyspark_barnabas``. ``readStream``
+gives what comes, in steps of ``maxBytesPerTrigger`` or ``maxOffsetsPerTrigger``, from where its
+checkpoint says.
 
 The workers of Spark run this code, so ``barnabas`` has to be installed for the Python that they
 run, which is the one in ``PYSPARK_PYTHON``.
@@ -30,10 +28,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from barnabas.pipeline.options import ReadOptions, parse_options, parse_stream_options
+from barnabas.pipeline.option_parser import parse_options, parse_stream_options
+from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import Work, plan
 from barnabas.pipeline.reading.reader import read
-from barnabas.pipeline.scan import schema as schema_of_rows
+from barnabas.pipeline.rows import schema as schema_of_rows
 from barnabas.pipeline.spark.stream import LogStreamReader
 from barnabas.pipeline.spark.tasks import Task, settle_worker
 from barnabas.pipeline.spark.types import chosen_columns, spark_schema
@@ -43,7 +42,8 @@ NAME = "barnabas"
 
 def register(spark: SparkSession) -> None:
     """
-    Make the source known to a session, under the name ``barnabas``.
+    Make the source known to a session, under the name ``barnabas``, if Spark cannot find it by
+    itself.
     """
     spark.dataSource.register(BarnabasSource)
 
@@ -81,7 +81,7 @@ class LogReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
-        self._columns = chosen_columns(schema, schema_of_rows(options))
+        self._columns = chosen_columns(schema, options)
 
     def partitions(self) -> list[InputPartition]:
         # Of an empty list Spark makes a task without an InputPartition.

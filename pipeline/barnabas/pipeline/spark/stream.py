@@ -33,7 +33,6 @@ from barnabas.pipeline.reading.stream_plan import (
     to_json,
     work_between,
 )
-from barnabas.pipeline.scan import schema as schema_of_rows
 from barnabas.pipeline.spark.tasks import Task, settle_worker
 from barnabas.pipeline.spark.types import chosen_columns
 
@@ -48,7 +47,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
-        self._columns = chosen_columns(schema, schema_of_rows(options))
+        self._columns = chosen_columns(schema, options)
         self._target: Progress | None = None
 
     def initialOffset(self) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from pyspark.sql.types import (
 )
 
 from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.options import ReadOptions
+from barnabas.pipeline.rows import all_columns, chosen
 from barnabas.pipeline.schemas import HEADERS, TIMESTAMP
 
 _HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
@@ -39,20 +41,19 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return StructType([StructField(field.name, _TYPES[field.type]) for field in schema])
 
 
-def chosen_columns(asked_for: StructType, all_columns: pa.Schema) -> list[str]:
+def chosen_columns(asked_for: StructType, options: ReadOptions) -> list[str]:
     """
     The names in a schema that the user gave.
 
     Raises:
         InvalidOption: a column is not there, or of another type. Nothing is converted.
     """
-    known = {field.name: field.dataType for field in spark_schema(all_columns)}
+    names = chosen(asked_for.names, options)
+    known = {field.name: field.dataType for field in spark_schema(all_columns(options))}
     for field in asked_for:
-        if field.name not in known:
-            raise InvalidOption(f"There is no column {field.name}; there are {', '.join(known)}.")
         if field.dataType != known[field.name]:
             there, wanted = known[field.name], field.dataType
             raise InvalidOption(
                 f"The column {field.name} is {there.simpleString()}, not {wanted.simpleString()}."
             )
-    return [field.name for field in asked_for]
+    return names

@@ -8,7 +8,6 @@ import argparse
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.pipeline.jobs.common import (
@@ -18,6 +17,7 @@ from barnabas.pipeline.jobs.common import (
     assigned_logs,
     ended,
     named_values,
+    size_of,
 )
 from barnabas.storage.explain.command import ReadCluster
 
@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " runs on them or not."
     )
     add_logs(parser)
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="the archive")
+    parser.add_argument("--to", required=True, metavar="DIR", help="the archive")
     add_source_options(parser, "isolationLevel=read_uncommitted")
     parser.add_argument(
-        "--file-bytes", type=int, metavar="N", help="of the log, that go into one file, about"
+        "--file-bytes", metavar="SIZE", help="of the log, that go into one file, about; such as 64m"
     )
     parser.add_argument(
         "--allow-gaps",
@@ -73,13 +73,21 @@ class _Command:
         self, options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
     ) -> None:
         from barnabas.pipeline.jobs.archive.planning import BYTES_PER_FILE  # noqa: PLC0415  # see run
+        from barnabas.pipeline.logs.filesystems import local_path  # noqa: PLC0415  # see run
 
         self._options = options
+        self._read_cluster = read_cluster
         self._clock = clock
-        self._bytes_per_file: int = options.file_bytes or BYTES_PER_FILE
+        self._to = local_path(options.to)
+        self._bytes_per_file = size_of("--file-bytes", options.file_bytes, BYTES_PER_FILE)
         self._source_options = named_values(options.source_options)
-        self._path, assigned = assigned_logs(options, read_cluster, clock)
-        self._source_options["assign"] = assigned
+
+    def _logs(self) -> tuple[str, dict[str, str]]:
+        """
+        The log directories, and the options for the topics and partitions that there are now.
+        """
+        path, assigned = assigned_logs(self._options, self._read_cluster, self._clock)
+        return path, {**self._source_options, "assign": assigned}
 
     def run(self) -> None:
         from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see run
@@ -87,6 +95,8 @@ class _Command:
         if self._options.dry_run:
             self._dry_run()
             return
+        # What makes no sense is said before Spark starts.
+        self._logs()
         with spark_session(self._options.master, self._options.memory) as spark:
             self._archive(spark)
             if self._options.every is not None:
@@ -101,8 +111,8 @@ class _Command:
             plan_archive,
         )
 
-        there = Archive(self._options.to)
-        read_options = archive_options(self._path, self._source_options, self._bytes_per_file)
+        there = Archive(self._to)
+        read_options = archive_options(*self._logs(), self._bytes_per_file)
         plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
         self._explain(plans)
         for file in there.leftovers():
@@ -112,7 +122,7 @@ class _Command:
         from barnabas.pipeline.jobs.archive.text import explain_plans  # noqa: PLC0415  # see run
 
         where = f"on {self._options.master}"
-        print(explain_plans(plans, self._options.to, where), end="", file=sys.stderr)
+        print(explain_plans(plans, self._to, where), end="", file=sys.stderr)
 
     def _archive(self, spark: SparkSession) -> None:
         from barnabas.pipeline.jobs.archive.job import archive  # noqa: PLC0415  # see run
@@ -125,13 +135,14 @@ class _Command:
             total = sum(plan.log_bytes for plan in plans)
             bars.append(ProgressBar("archived", total, sys.stderr, self._clock))
 
+        path, source_options = self._logs()
         since = self._clock.monotonic()
         try:
             done = archive(
                 spark,
-                self._path,
-                self._options.to,
-                self._source_options,
+                path,
+                self._to,
+                source_options,
                 bytes_per_file=self._bytes_per_file,
                 allow_gaps=self._options.allow_gaps,
                 started=started,

@@ -5,7 +5,7 @@ What an archive has, as its commits say.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -15,8 +15,13 @@ from typing import Final
 
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import PipelineError
-from barnabas.pipeline.jobs.output import locked, make_durable_directory, paths_in
+from barnabas.pipeline.jobs.output import (
+    locked,
+    make_durable_directory,
+    paths_in,
+)
 from barnabas.pipeline.jobs.parquet_files import partition_directory
+from barnabas.pipeline.logs.filesystems import local_path
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
@@ -98,28 +103,61 @@ class Archive:
     2. The file that a commit names was whole and durable before the commit was made.
     """
 
-    def __init__(self, path: Path, files: Files | None = None) -> None:
-        self.path = path.absolute()
+    def __init__(self, path: str | Path, files: Files | None = None) -> None:
+        """
+        Args:
+            path: one of this machine, or a ``file:`` URL.
+
+        Raises:
+            InvalidOption: *path* is another URL.
+        """
+        self.path = local_path(path).absolute()
         self.files = files or DiskFiles()
+        self._known: dict[TopicPartition, Sequence[Commit]] = {}
 
     # Reading.
 
+    @classmethod
+    def existing(cls, path: str | Path) -> Archive:
+        """
+        Raises:
+            ArchiveError: there is none.
+            InvalidOption: as above.
+        """
+        archive = cls(path)
+        if not archive.files.is_directory(archive.path / _COMMITS):
+            raise ArchiveError(f"There is no archive in {archive.path}.")
+        return archive
+
     @cached_property
+    def partitions(self) -> Sequence[TopicPartition]:
+        """
+        Those that have a directory of commits, sorted; it may still be empty.
+        """
+        return sorted(partition for partition, _ in self._commit_directories())
+
+    @property
     def commits(self) -> Mapping[TopicPartition, Sequence[Commit]]:
         """
-        Those of each partition in their order, as they were when this was first asked for.
+        Those of all partitions.
+
+        Raises:
+            ArchiveError: as ``commits_of``.
+        """
+        return {partition: self.commits_of(partition) for partition in self.partitions}
+
+    def commits_of(self, partition: TopicPartition) -> Sequence[Commit]:
+        """
+        Those of a partition in their order, as they were when this was first asked for.
 
         Raises:
             ArchiveError: one cannot be read, or does not follow the one before it, or its file is
                 not there in the size that it had.
         """
-        return {
-            partition: self._commits_of(partition, directory)
-            for partition, directory in self._commit_directories()
-        }
-
-    def commits_of(self, partition: TopicPartition) -> Sequence[Commit]:
-        return self.commits.get(partition, ())
+        if partition not in self._known:
+            directory = self.path / _COMMITS / str(partition)
+            self._known[partition] = self._commits_of(partition, directory)
+        return self._known[partition]
 
     def commit_path(self, commit: Commit) -> Path:
         directory = self.path / _COMMITS / str(commit.topic_partition)
@@ -208,11 +246,14 @@ class Archive:
     def data_directory(self, partition: TopicPartition) -> Path:
         return partition_directory(self.path / _DATA, partition)
 
-    def make_directories(self, partition: TopicPartition) -> None:
+    def make_directories(self, partitions: Iterable[TopicPartition]) -> None:
         """
-        Those of one partition, so that they survive a crash.
+        Those of some partitions, so that they survive a crash; for none, those of an archive.
         """
-        for directory in (self.data_directory(partition), self.path / _COMMITS / str(partition)):
+        directories = [self.path / _COMMITS]
+        for partition in partitions:
+            directories += [self.data_directory(partition), self.path / _COMMITS / str(partition)]
+        for directory in directories:
             make_durable_directory(self.files, self.path, directory)
 
     def add(self, commit: Commit) -> None:

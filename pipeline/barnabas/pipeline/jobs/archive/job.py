@@ -69,6 +69,7 @@ def archive(
         spark: None to do it all in this process.
         path: log directories, with commas between them; also URLs.
         to: the directory of the archive, made if there is none; on a disk that all workers share.
+            A ``file:`` URL is one too, others are not.
         options: of the source: subscribe, subscribePattern or assign, isolationLevel (here
             read_committed by default), readUpTo, chunkBytes, maxBatchBytes.
         bytes_per_file: of the log, that go into one file, about.
@@ -86,16 +87,14 @@ def archive(
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
     read_options = archive_options(path, options or {}, bytes_per_file)
-    there = Archive(Path(to))
+    there = Archive(to)
     with there.locked():
         plans = plan_archive(there, read_options, allow_gaps=allow_gaps)
         started(plans)
         left = there.leftovers()
         for file in left:
             there.files.remove(file)
-        for plan in plans:
-            if plan.ranges:
-                there.make_directories(plan.topic_partition)
+        there.make_directories(plan.topic_partition for plan in plans if plan.ranges)
         wanted = [each for plan in plans for each in plan.ranges]
         written: Iterator[Commit]
         if spark is None:

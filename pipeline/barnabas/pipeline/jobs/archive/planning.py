@@ -22,7 +22,8 @@ from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError, Commit
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.logs.partition import PartitionLog
-from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions, parse_options
+from barnabas.pipeline.option_parser import parse_options
+from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions
 from barnabas.pipeline.reading.plan import Work, open_logs, pack, ranges
 from barnabas.pipeline.reading.reader import read
 from barnabas.storage.state_files.file_names import TopicPartition, log_file
@@ -67,7 +68,7 @@ def archive_options(
     if "kafka.isolation.level" in given:
         default = {}
     parsed = parse_options({**default, **given, "path": path})
-    return replace(parsed, bytes_per_task=bytes_per_file)
+    return replace(parsed, max_partition_bytes=bytes_per_file)
 
 
 @dataclass(frozen=True)

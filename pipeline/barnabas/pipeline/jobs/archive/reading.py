@@ -28,8 +28,9 @@ def read_archive(spark: SparkSession, path: str | Path) -> DataFrame:
 
     Raises:
         ArchiveError: the archive is not whole, or there is none.
+        InvalidOption: *path* is a URL, and not of a file.
     """
-    archive = Archive(Path(path))
+    archive = Archive.existing(path)
     files = [
         archive.path / commit.file
         for commits in archive.commits.values()

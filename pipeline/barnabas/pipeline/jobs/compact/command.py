@@ -8,7 +8,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.pipeline.jobs.common import (
@@ -42,12 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_logs(parser)
     parser.add_argument(
         "--from",
-        type=Path,
         dest="archive",
         metavar="ARCHIVE",
         help="read what barnabas spark archive has written, and no logs",
     )
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where files go")
+    parser.add_argument("--to", required=True, metavar="DIR", help="where files go")
     parser.add_argument(
         "--keep-tombstones",
         action="store_true",
@@ -73,8 +71,11 @@ class _Command:
     def __init__(
         self, options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
     ) -> None:
+        from barnabas.pipeline.logs.filesystems import local_path  # noqa: PLC0415  # see run
+
         self._options = options
         self._clock = clock
+        self._to = local_path(options.to)
         self._source_options = named_values(options.source_options)
         if options.archive is None:
             self._path, assigned = assigned_logs(options, read_cluster, clock)
@@ -95,7 +96,7 @@ class _Command:
         from barnabas.pipeline.errors import UnknownTopic  # noqa: PLC0415  # see run
         from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see run
 
-        archive = Archive(self._options.archive)
+        archive = Archive.existing(self._options.archive)
         assigned: dict[str, list[int]] = {}
         for target in self._options.targets:
             found = [each for each in archive.commits if target in (each.topic, str(each))]
@@ -124,7 +125,7 @@ class _Command:
         from barnabas.pipeline.jobs.compact.snapshots import Snapshots  # noqa: PLC0415  # see run
 
         is_archive = self._options.archive is not None
-        there = Snapshots(self._options.to)
+        there = Snapshots(self._to)
         options = compact_options(self._path, self._source_options, from_archive=is_archive)
         plan = plan_archive if is_archive else plan_logs
         self._explain(plan(there, options, keep_tombstones=self._options.keep_tombstones))
@@ -135,7 +136,7 @@ class _Command:
         from barnabas.pipeline.jobs.compact.text import explain_plans  # noqa: PLC0415  # see run
 
         where = f"on {self._options.master}"
-        print(explain_plans(plans, self._options.to, where), end="", file=sys.stderr)
+        print(explain_plans(plans, self._to, where), end="", file=sys.stderr)
 
     def _compact(self, spark: SparkSession) -> None:
         from barnabas.pipeline.jobs.compact.job import compact  # noqa: PLC0415  # see run
@@ -154,7 +155,7 @@ class _Command:
             done = compact(
                 spark,
                 self._path,
-                self._options.to,
+                self._to,
                 self._source_options,
                 from_archive=self._options.archive is not None,
                 keep_tombstones=self._options.keep_tombstones,

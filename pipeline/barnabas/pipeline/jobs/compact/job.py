@@ -80,7 +80,7 @@ def compact(
     """
     read_options = compact_options(path, options or {}, from_archive=from_archive)
     make_plan = plan_archive if from_archive else plan_logs
-    there = Snapshots(Path(to))
+    there = Snapshots(to)
     with there.locked():
         plans = make_plan(there, read_options, keep_tombstones=keep_tombstones)
         started(plans)

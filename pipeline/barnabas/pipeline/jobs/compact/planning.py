@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Final
 
 from barnabas.pipeline.decoding.decode import Offsets
@@ -15,7 +14,8 @@ from barnabas.pipeline.errors import InvalidOption, UnknownTopic
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
 from barnabas.pipeline.jobs.compact.sources import ArchiveSource, LogSource, Source
-from barnabas.pipeline.options import IsolationLevel, ReadOptions, parse_options
+from barnabas.pipeline.option_parser import parse_options
+from barnabas.pipeline.options import IsolationLevel, ReadOptions
 from barnabas.pipeline.reading.plan import Work, open_logs, ranges
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -105,7 +105,7 @@ def plan_archive(
         UnknownTopic: it has none of the topics.
     """
     (path,) = options.paths
-    archive = Archive(Path(path))
+    archive = Archive.existing(path)
     plans = []
     for partition in _archived(archive, options):
         commits = archive.commits_of(partition)

@@ -19,9 +19,10 @@ def read_compacted(spark: SparkSession, path: str | Path) -> DataFrame:
     Load again after the next run: it removes the files that it replaces.
 
     Raises:
-        CompactError: it is not whole.
+        CompactError: it is not whole, or there is nothing compacted.
+        InvalidOption: *path* is a URL, and not of a file.
     """
-    snapshots = Snapshots(Path(path))
+    snapshots = Snapshots.existing(path)
     files = [
         snapshots.path / partition.file
         for partitions in snapshots.topics.values()

@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.pipeline.jobs.common import add_spark, ended, named_values
@@ -26,9 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " and order of each record as they were. It may be killed at any instant and run again."
     )
     parser.add_argument("topic", metavar="TOPIC", help="as it is called in the archive")
-    parser.add_argument(
-        "--from", type=Path, required=True, dest="archive", metavar="DIR", help="the archive"
-    )
+    parser.add_argument("--from", required=True, dest="archive", metavar="DIR", help="the archive")
     parser.add_argument("-b", "--bootstrap-server", required=True, metavar="HOST:PORT")
     parser.add_argument("--to", metavar="TOPIC", help="if it is not to be called as it was")
     parser.add_argument(
@@ -105,11 +102,11 @@ def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
     """
     from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.job import check_target, partitions_of  # noqa: PLC0415  # see _replay
-    from barnabas.pipeline.jobs.replay.sending import sent_before  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.jobs.replay.sending import consumer_of, sent_before  # noqa: PLC0415  # as above
     from barnabas.pipeline.jobs.replay.watching import bytes_before  # noqa: PLC0415  # see _replay
     from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
 
-    archive = Archive(options.archive)
+    archive = Archive.existing(options.archive)
     partitions = partitions_of(archive, options.topic)
     check_target(target, partitions)
     lines = [
@@ -121,7 +118,8 @@ def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
     for partition in partitions:
         commits = archive.commits_of(partition)
         first, end = commits[0].start_offset, commits[-1].end_offset
-        start = sent_before(commits[0], target)
+        with closing(consumer_of(commits[0], target)) as consumer:
+            start = sent_before(consumer, commits[0], target)
         before = "" if start in (None, first) else f"; {first} to {start - 1} were sent before"
         start = first if start is None else start
         left_bytes += bytes_before(commits, end) - bytes_before(commits, start)

@@ -5,16 +5,15 @@ Replaying, as a function.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import RESOURCE_TOPIC, AdminClient, ConfigResource
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.errors import UnknownTopic
@@ -55,11 +54,11 @@ def replay(
         ReplayError: the topic is not there, or not such that it could have these records.
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
-    there = Archive(Path(archive))
+    there = Archive.existing(archive)
     target = Target(bootstrap, to or topic, records_per_transaction, dict(client or {}))
     partitions = partitions_of(there, topic)
     check_target(target, partitions)
-    commits = {each: there.commits_of(each) for each in partitions if there.commits_of(each)}
+    commits = {each: there.commits_of(each) for each in partitions}
     with nullcontext() if advanced is None else watched(commits, target, advanced):
         if spark is None:
             return {each: replay_partition(there, each, target) for each in partitions}
@@ -73,11 +72,14 @@ def replay(
 def partitions_of(archive: Archive, topic: str) -> list[TopicPartition]:
     """
     Raises:
+        ArchiveError: the commits of one are not whole.
         UnknownTopic: there are none of that topic.
     """
-    partitions = sorted(each for each in archive.commits if each.topic == topic)
+    partitions = [
+        each for each in archive.partitions if each.topic == topic and archive.commits_of(each)
+    ]
     if not partitions:
-        topics = ", ".join(sorted({each.topic for each in archive.commits})) or "no topic"
+        topics = ", ".join(sorted({each.topic for each in archive.partitions})) or "no topic"
         raise UnknownTopic(f"{archive.path} has no {topic}. There is {topics}.")
     return partitions
 
@@ -89,11 +91,13 @@ def check_target(target: Target, partitions: Sequence[TopicPartition]) -> None:
             own.
     """
     admin = AdminClient(target.config)
-    resource = ConfigResource(ResourceType.TOPIC, target.topic)
+    resource = ConfigResource(RESOURCE_TOPIC, target.topic)
     needed = 1 + max(each.partition for each in partitions)
     try:
-        metadata = admin.list_topics(target.topic, PATIENCE).topics[target.topic]
-        if metadata.error is not None or len(metadata.partitions) < needed:
+        # A question for its metadata as clients ask it would make the topic.
+        (described,) = admin.describe_topics(TopicCollection([target.topic])).values()
+        partitions_there = _partitions(described)
+        if partitions_there < needed:
             raise ReplayError(f"Make the topic {target.topic} first, with {needed} partitions.")
         (future,) = admin.describe_configs([resource]).values()
         config = future.result(PATIENCE)
@@ -106,6 +110,18 @@ def check_target(target: Target, partitions: Sequence[TopicPartition]) -> None:
             f"{target.topic} has message.timestamp.type=LogAppendTime, and would not keep the times"
             " that records have."
         )
+
+
+def _partitions(described: Future[Any]) -> int:
+    """
+    How many a topic has; none if there is no such topic.
+    """
+    try:
+        return len(described.result(PATIENCE).partitions)
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return 0
+        raise
 
 
 def _replay_in_worker(

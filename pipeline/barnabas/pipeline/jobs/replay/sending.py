@@ -156,21 +156,30 @@ class _Sender:
         self._producer.commit_transaction(PATIENCE)
 
 
-def sent_before(first: Commit, target: Target) -> int | None:
+def consumer_of(first: Commit, target: Target) -> Consumer:
+    """
+    A consumer of the group in which it is noted how far the partition in the archive that *first*
+    is of was sent. It reads nothing; the caller closes it.
+    """
+    return _consumer(_name(first, target), target)
+
+
+def sent_before(consumer: Consumer, first: Commit, target: Target) -> int | None:
     """
     Of the partition in the archive that *first* is of, the first offset that was not sent yet; None
     if none was.
 
+    Args:
+        consumer: that of ``consumer_of``. An AdminClient of librdkafka 2 that asks Apache Kafka for
+            the offsets of a group that is not there ends the process.
+
     Raises:
         ReplayError: a broker does not say.
     """
-    consumer = _consumer(_name(first, target), target)
     try:
         return _committed(consumer, TopicPartition(target.topic, first.partition))
     except KafkaException as error:
         raise ReplayError(f"{target.topic}-{first.partition} cannot be asked: {error}.") from error
-    finally:
-        consumer.close()
 
 
 def _name(first: Commit, target: Target) -> str:

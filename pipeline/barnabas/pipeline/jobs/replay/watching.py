@@ -12,7 +12,12 @@ from contextlib import contextmanager
 from typing import Final
 
 from barnabas.pipeline.jobs.archive.commits import Commit
-from barnabas.pipeline.jobs.replay.sending import ReplayError, Target, sent_before
+from barnabas.pipeline.jobs.replay.sending import (
+    ReplayError,
+    Target,
+    consumer_of,
+    sent_before,
+)
 from barnabas.storage.state_files.file_names import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -55,6 +60,7 @@ def watched(
     finally:
         stop.set()
         thread.join()
+        watch.close()
 
 
 class _Watch:
@@ -66,12 +72,19 @@ class _Watch:
     ) -> None:
         self._archived = archived
         self._target = target
+        self._consumers = {
+            partition: consumer_of(commits[0], target) for partition, commits in archived.items()
+        }
         self._advanced = advanced
         self._known = {partition: self._sent(partition) for partition in archived}
 
     def run(self, stop: threading.Event) -> None:
         while not stop.wait(_SECONDS):
             self.look()
+
+    def close(self) -> None:
+        for consumer in self._consumers.values():
+            consumer.close()
 
     def look(self) -> None:
         for partition, before in self._known.items():
@@ -83,7 +96,7 @@ class _Watch:
     def _sent(self, partition: TopicPartition) -> int:
         commits = self._archived[partition]
         try:
-            offset = sent_before(commits[0], self._target)
+            offset = sent_before(self._consumers[partition], commits[0], self._target)
         except ReplayError as error:
             # It is the sender's to say what is wrong with the broker.
             logger.debug("%s", error)

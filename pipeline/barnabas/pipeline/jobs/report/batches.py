@@ -40,7 +40,7 @@ def counts_by_segment(batches: DataFrame) -> dict[SegmentName, Counts]:
     before = earlier.rowsBetween(Window.unboundedPreceding, -1)
     first, last = _millis("baseTimestamp"), _millis("maxTimestamp")
     late = F.max(last).over(before) - first
-    gap = F.col("baseOffset") - F.lag("lastOffset").over(earlier) - 1
+    gap = F.col("baseOffset") - F.lag("nextOffset").over(earlier)
     rows = (
         batches.withColumns({"first": first, "last": last, "late": late, "gap": gap})
         .withColumn("fill", F.floor(F.log2("records")).cast("int"))
@@ -100,7 +100,7 @@ def producers_by_partition(batches: DataFrame) -> dict[TopicPartition, Producers
     """
     each = ("topic", "partition", "producerId")
     in_turn = Window.partitionBy(*each, "producerEpoch").orderBy("baseOffset")
-    width = F.col("lastOffset") - F.col("baseOffset") + 1
+    width = F.col("nextOffset") - F.col("baseOffset")
     expected = F.lag((F.col("baseSequence") + width) % _SEQUENCES).over(in_turn)
     ahead = F.col("baseSequence") - expected
     # Whom the broker has forgotten begins again, and half of all numbers behind is ahead.

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="read no records but the headers of their batches: much faster, and nothing of keys",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots there")
+    parser.add_argument("--html", metavar="FILE", help="write a page with plots there")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be read")
     add_spark(parser)
 
@@ -65,13 +65,15 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
 
 def _report(options: argparse.Namespace, read_cluster: ReadCluster) -> None:
     # Whoever asks for --help, or has no Spark, should not wait for it.
+    from barnabas.pipeline.logs.filesystems import local_path  # noqa: PLC0415  # see above
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
     from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see above
 
     files, clock = DiskFiles(), SystemClock()
+    page = None if options.html is None else local_path(options.html)
     report = _reported(options, read_cluster(options, files, clock), files, clock)
     if report is not None:
-        _show(report, options.html)
+        _show(report, page)
 
 
 def _reported(

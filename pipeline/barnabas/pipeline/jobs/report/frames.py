@@ -22,12 +22,15 @@ PARTITIONS: Final = (
     " longestLifeMs long"
 )
 SEGMENTS: Final = (
-    "topic string, partition int, baseOffset long, endOffset long, size long, batches long,"
+    "topic string, partition int, baseOffset long, nextOffset long, size long, batches long,"
     " records long, firstTimestamp timestamp, lastTimestamp timestamp, goesBy string,"
     " unreadableEarliest timestamp, unreadableLatest timestamp, removedEarliest timestamp,"
     " removedLatest timestamp, shortestLifeMs long, longestLifeMs long, pinnedBy string,"
     " dependsOn long"
 )
+
+_LATEST_MS: Final = (2**63 - 1) // 1000
+"""Spark counts in us."""
 
 
 def partitions_frame(spark: SparkSession, report: Report) -> DataFrame:
@@ -53,7 +56,9 @@ def _frame(spark: SparkSession, schema: str, rows: Iterator[tuple[Any, ...]]) ->
     # Times go as numbers, so that no time zone comes in between.
     plain = schema.replace(" timestamp", " long")
     columns = [
-        f"timestamp_millis({name}) as {name}" if kind == "timestamp" else name
+        f"timestamp_millis(if({name} > {_LATEST_MS}, {_LATEST_MS}, {name})) as {name}"
+        if kind == "timestamp"
+        else name
         for name, _, kind in (column.strip().partition(" ") for column in _columns(schema))
     ]
     return spark.createDataFrame(list(rows), plain).selectExpr(*columns)

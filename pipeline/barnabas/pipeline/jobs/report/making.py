@@ -29,7 +29,6 @@ from barnabas.pipeline.jobs.report.facts import (
 from barnabas.pipeline.jobs.report.keys import keys_by_partition
 from barnabas.pipeline.jobs.report.retention import explained, life_of, pin_of
 from barnabas.pipeline.schemas import Level
-from barnabas.pipeline.spark.source import register
 from barnabas.storage.clock import Clock
 from barnabas.storage.explain.known import Cluster, ExplainError
 from barnabas.storage.explain.logs import ReadOnlyLogs
@@ -58,7 +57,6 @@ class Source:
     def __init__(
         self, spark: SparkSession, data_dirs: Iterable[Path], partitions: Iterable[TopicPartition]
     ) -> None:
-        register(spark)
         self._spark = spark
         assigned: dict[str, list[int]] = {}
         for topic, number in partitions:

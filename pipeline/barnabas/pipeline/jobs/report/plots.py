@@ -33,8 +33,9 @@ _ROWS: Final = 40
 _SEGMENTS: Final = 150
 """The most segments of a partition that a plot shows: the newest ones."""
 _BAND: Final = 0.7
-_DAY_MS: Final = 86_400_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST_MS: Final = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+"""The margin behind it has to lie before the year 10000."""
 _SETTINGS: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "barnabas",
@@ -87,7 +88,7 @@ class _Lane(NamedTuple):
     def bar(self, begin_ms: int, end_ms: int, colour: str) -> None:
         self.axes.barh(
             self.middle,
-            (end_ms - begin_ms) / _DAY_MS,
+            _day(end_ms) - _day(begin_ms),
             left=_day(begin_ms),
             height=self.height,
             color=colour,
@@ -207,6 +208,6 @@ def _svg(figure: Figure) -> str:
 
 def _day(ms: int) -> float:
     """
-    A moment as matplotlib counts: in days.
+    A moment as matplotlib counts: in days. What is later than it can draw is drawn at the edge.
     """
-    return float(mdates.date2num(_EPOCH + timedelta(milliseconds=ms)))
+    return float(mdates.date2num(_EPOCH + timedelta(milliseconds=min(ms, _LATEST_MS))))

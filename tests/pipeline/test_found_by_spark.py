@@ -1,0 +1,143 @@
+"""
+Spark finds the source ``barnabas`` by itself: in sessions, in SQL, and under ``spark-submit``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from barnabas.pipeline import register
+from tests.support.compiled import ROOT
+from tests.support.log_directory import WrittenDirectory, append, some_records
+
+pytestmark = pytest.mark.spark
+
+PROGRAMS = Path(pyspark.__file__).parent / "bin"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    A topic of ten records.
+    """
+    directory = WrittenDirectory(tmp_path_factory.mktemp("logs"))
+    append(directory.log("orders"), some_records(10))
+    directory.stop()
+    return directory.path
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    """
+    A session in which nothing was registered.
+    """
+    return spark.newSession()
+
+
+def test_a_session_knows_the_source(session: SparkSession, path: Path) -> None:
+    """
+    In batches and in streams.
+    """
+    options = {"subscribe": "orders", "startingOffsets": "earliest"}
+
+    assert 10 == session.read.format("barnabas").options(**options).load(str(path)).count()
+    stream = session.readStream.format("barnabas").options(**options).load(str(path))
+    query = (
+        stream.writeStream.format("memory").queryName("found").trigger(availableNow=True).start()
+    )
+    query.awaitTermination(60)
+    assert 10 == session.table("found").count()
+
+
+def test_a_view_in_sql(session: SparkSession, path: Path) -> None:
+    """
+    Its options are those of the source.
+    """
+    session.sql(
+        f"CREATE TEMPORARY VIEW orders USING barnabas OPTIONS (path '{path}', subscribe 'orders')"
+    )
+
+    rows = session.sql("SELECT offset FROM orders WHERE offset < 3 ORDER BY offset").collect()
+
+    assert [0, 1, 2] == [row.offset for row in rows]
+
+
+def test_a_source_can_still_be_registered(session: SparkSession, path: Path) -> None:
+    """
+    Where it is known already.
+    """
+    register(session)
+
+    assert 10 == session.read.format("barnabas").load(str(path)).count()
+
+
+def test_a_program_that_spark_submit_runs(path: Path, tmp_path: Path) -> None:
+    """
+    The first lines of the page, as they are there.
+    """
+    page = (ROOT / "docs" / "spark.md").read_text()
+    (example, *_) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    program = example.replace('"/tmp/data"', repr(str(path)))
+    assert str(path) in program
+    submit = PROGRAMS / "spark-submit"
+    options = ("--master", "local[1]", "--conf", "spark.ui.enabled=false")
+
+    shown = ran(tmp_path, program, submit, *options)
+
+    rows = [line for line in shown.splitlines() if line.startswith("|")]
+    assert 11 == len(rows)
+    assert re.search(r"\b0+7\b", rows[8])
+
+
+def test_a_session_of_spark_connect(path: Path, tmp_path: Path) -> None:
+    """
+    Its server has the source; in SQL, too. ``SPARK_TESTING`` has it take a port that is free.
+    """
+    pytest.importorskip("grpc", reason="pyspark[connect] is not installed")
+    program = f"""if True:
+        import os
+        os.environ["SPARK_TESTING"] = "1"
+        from pyspark.sql import SparkSession
+        spark = SparkSession.builder.remote("local[1]").getOrCreate()
+        print(type(spark).__module__)
+        print(spark.read.format("barnabas").load({str(path)!r}).count())
+        spark.sql("CREATE TEMPORARY VIEW orders USING barnabas OPTIONS (path '{path}')")
+        print(spark.sql("SELECT max(offset) AS last FROM orders").first().last)
+        spark.stop()
+    """
+
+    shown = ran(tmp_path, program, sys.executable)
+
+    assert ["pyspark.sql.connect.session", "10", "9"] == shown.split()
+
+
+def ran(folder: Path, program: str, *command: str | Path) -> str:
+    """
+    What *program* prints when *command* runs it.
+    """
+    file = folder / "program.py"
+    file.write_text(program)
+    of_spark = {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(PROGRAMS.parent),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    done = subprocess.run(
+        [*command, file],
+        env=os.environ | of_spark,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr[-2000:]
+    return done.stdout

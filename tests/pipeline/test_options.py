@@ -1,0 +1,262 @@
+"""
+The options of the source, as Spark's users write them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.option_parser import OLD_NAMES, OPTION_NAMES, parse_options
+from barnabas.pipeline.options import Mode, ReadOptions
+from barnabas.pipeline.rows import all_columns, chosen, scan, schema
+from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
+from tests.support.compiled import ROOT
+from tests.support.log_directory import WrittenDirectory, append, some_records
+from tests.support.scanned import scanned_offsets, scanned_rows
+from tests.support.segments import FIRST_TIMESTAMP
+
+
+def parsed(**options: str) -> ReadOptions:
+    return parse_options({"path": "/logs", **options})
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 0),
+        ("64", 64),
+        ("64b", 64),
+        ("2k", 2 << 10),
+        ("64m", 64 << 20),
+        ("64MB", 64 << 20),
+        (" 1 g ", 1 << 30),
+        ("2tb", 2 << 40),
+        ("1p", 1 << 50),
+    ],
+)
+def test_sizes_are_those_of_spark(text: str, size: int) -> None:
+    assert size == parse_size(text)
+
+
+@pytest.mark.parametrize("text", ["", "m", "1.5g", "-1", "64 miles", "1_000", "0x10", "٣"])
+def test_what_is_no_size(text: str) -> None:
+    """
+    Fractions are none either, as in Spark.
+    """
+    with pytest.raises(InvalidOption, match="maxPartitionBytes is a size of at least 1, as in 64m"):
+        parsed(maxPartitionBytes=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("1700000000000", 1_700_000_000_000),
+        ("2023-11-14T22:13:20Z", 1_700_000_000_000),
+        ("2023-11-14 22:13:20", 1_700_000_000_000),
+        ("2023-11-14T23:13:20+01:00", 1_700_000_000_000),
+        ("2023-11-14 23:13:20 Europe/Berlin", 1_700_000_000_000),
+        ("2023-11-14T21:13:20-0100", 1_700_000_000_000),
+        ("2023-11-14 21:13:20 GMT-1", 1_700_000_000_000),
+        ("2023-11-14 22:13", 1_699_999_980_000),
+        ("2023-11-14T22:13:20.5", 1_700_000_000_500),
+        ("2023-11-14T22:13:20.000001Z", 1_700_000_000_001),
+        ("2023-11-14", 1_699_920_000_000),
+        ("2023-1-2", 1_672_617_600_000),
+        ("1969-12-31T23:59:59Z", -1000),
+    ],
+)
+def test_times_are_iso_or_those_of_spark(text: str, ms: int) -> None:
+    """
+    Or ms since 1970; in UTC unless they say otherwise. The first whole ms counts.
+    """
+    assert ms == parse_time(text, UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "now", "2023-13-01", "2023-11-14T25:00:00", "2023-11-14 10:00 Nowhere/Town", "14.11."],
+)
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(InvalidOption, match="startingTimestamp takes times as in 2026-01-31T12"):
+        parsed(startingTimestamp=text)
+
+
+def test_a_time_without_zone_is_in_the_time_zone_of_the_query() -> None:
+    """
+    All options with times take them.
+    """
+    by_partition = json.dumps({"a": {"0": "2023-11-14 23:13:20", "1": 5}})
+
+    options = parsed(
+        timeZone="Europe/Berlin",
+        startingTimestamp="2023-11-14 23:13:20",
+        endingOffsetsByTimestamp=by_partition,
+    )
+
+    assert 1_700_000_000_000 == options.start.timestamp_ms
+    assert [1_700_000_000_000, 5] == [*options.end.timestamps_ms.values()]
+    with pytest.raises(InvalidOption, match=r"timeZone is a zone as in UTC, .* not 'Nowhere'"):
+        parsed(timeZone="Nowhere", startingTimestamp="2023-11-14")
+    with pytest.raises(
+        InvalidOption, match=r"startingOffsetsByTimestamp takes times .* not 'soon'"
+    ):
+        parsed(startingOffsetsByTimestamp='{"a": {"0": "soon"}}')
+    assert parse_zone("utc") is UTC
+
+
+def test_names_and_words_are_taken_in_any_case() -> None:
+    """
+    Spark gives names in lower case.
+    """
+    options = parsed(
+        MAXPARTITIONBYTES="1k", mode="permissive", includeheaders="True", opencostinbytes="0"
+    )
+
+    assert (1024, 0) == (options.max_partition_bytes, options.open_cost_bytes)
+    assert (Mode.PERMISSIVE, True) == (options.mode, options.include_headers)
+    with pytest.raises(InvalidOption, match="mode is one of FAILFAST, DROPMALFORMED, PERMISSIVE"):
+        parsed(mode="skip")
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "new"),
+    [
+        ("bytesPerTask", "4096", {"maxPartitionBytes": "4k"}),
+        ("segmentOpenBytes", "0", {"openCostInBytes": "0"}),
+        ("onCorrupt", "fail", {"mode": "FAILFAST"}),
+        ("onCorrupt", "Skip", {"mode": "DROPMALFORMED"}),
+    ],
+)
+def test_an_old_name_works_with_a_warning(old: str, value: str, new: dict[str, str]) -> None:
+    """
+    Which says the new one; the two together make no sense.
+    """
+    (name,) = new
+
+    with pytest.warns(FutureWarning, match=f"the option {old} of .* is now {name}="):
+        assert parsed(**new) == parsed(**{old: value})
+    with pytest.raises(InvalidOption, match=f"{old} is the old name of {name}: give only {name}"):
+        parsed(**{old: value}, **new)
+
+
+def test_an_old_name_is_warned_of_once() -> None:
+    """
+    However often a session asks.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            parsed(bytesPerTask="4096")
+
+    assert 1 == len(caught)
+
+
+def test_old_columns_are_there_for_those_who_name_them() -> None:
+    """
+    ``corrupt`` where the option of its time is used.
+    """
+    with pytest.warns(FutureWarning, match="onCorrupt"):
+        old = parsed(onCorrupt="permissive")
+    batches = parsed(level="batches")
+
+    assert "corrupt" == schema(old).names[-1]
+    assert "_corrupt_record" == schema(parsed(mode="PERMISSIVE")).names[-1]
+    assert "lastOffset" not in schema(batches).names
+    with pytest.warns(FutureWarning, match="the column lastOffset of .* is now nextOffset"):
+        assert ["lastOffset"] == chosen(["lastOffset"], batches)
+    with pytest.raises(InvalidOption, match="no column corrupt;"):
+        chosen(["corrupt"], parsed(mode="PERMISSIVE"))
+    with pytest.raises(InvalidOption, match="is one of fail, skip, permissive, not 'none'"):
+        parsed(onCorrupt="none")
+
+
+def test_the_page_has_every_option_with_its_default() -> None:
+    """
+    And its old name.
+    """
+    page = (ROOT / "docs" / "spark.md").read_text()
+    table = page[page.index("| option | default |") :].split("\n\n", 1)[0]
+    rows = [row.split("|")[1:3] for row in table.splitlines()[2:]]
+    defaults = {
+        name: default.strip().strip("`")
+        for names, default in rows
+        for name in re.findall(r"`([\w.]+)`", names)
+    }
+    of_kafka = defaults.pop("kafka.isolation.level")
+
+    assert {*OPTION_NAMES} - {"paths", "isolationLevel"} == set(defaults)
+    del defaults["startingOffsets"], defaults["path"]
+    given = {name: value for name, value in defaults.items() if value}
+    assert len(given) >= 10
+    assert parsed() == parsed(**given, isolationLevel=of_kafka)
+    old = page[page.index("| old name | now |") :].split("\n\n", 1)[0]
+    assert set(OLD_NAMES) <= set(re.findall(r"`(\w+)`", old))
+
+
+def test_headers_are_rows_if_they_are_asked_for() -> None:
+    """
+    By the option, as in the connector, or by name.
+    """
+    assert "headers" not in schema(parsed()).names
+    assert "headers" == schema(parsed(includeHeaders="true")).names[-1]
+    assert "headers" in all_columns(parsed()).names
+
+
+def test_segments_and_batches_have_the_same_names_for_offsets(tmp_path: Path) -> None:
+    """
+    A batch ends where the next one begins.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log()
+    for start in (0, 5):
+        append(log, some_records(5, start=start))
+    directory.stop()
+
+    def rows(level: str) -> list[tuple[int, int]]:
+        names = ["baseOffset", "nextOffset"]
+        found = scan(str(tmp_path), {"level": level}, columns=names)
+        return [
+            (row["baseOffset"], row["nextOffset"]) for rows in found for row in rows.to_pylist()
+        ]
+
+    assert [(0, 5), (5, 10)] == rows("batches")
+    assert [(0, 10)] == rows("segments")
+
+
+def test_several_paths(tmp_path: Path) -> None:
+    """
+    In a list, whose paths may have commas, as ``load([a, b])`` gives it; or with commas between.
+    """
+    paths = [tmp_path / "one", tmp_path / "two,three"]
+    for number, path in enumerate(paths):
+        directory = WrittenDirectory(path)
+        append(directory.log("events", number), some_records(3))
+        directory.stop()
+    texts = [str(path) for path in paths]
+
+    rows = scanned_rows(texts[0], paths=json.dumps(texts[1:]))
+    assert [0, 0, 0, 1, 1, 1] == [row[3] for row in rows]
+    assert 6 == sum(batch.num_rows for batch in scan(texts))
+    assert ("a", "b") == parse_options({"path": "a, b,a"}).paths
+    for wrong in ("[]", "[1]", "{}", "a", '[""]'):
+        with pytest.raises(InvalidOption, match=r"paths should be JSON like|needs a path"):
+            parse_options({"paths": wrong})
+    with pytest.raises(InvalidOption, match="needs a path: load"):
+        parse_options({"path": "a,,b"})
+
+
+def test_a_start_as_a_time_in_words(tmp_path: Path) -> None:
+    directory = WrittenDirectory(tmp_path)
+    append(directory.log(), some_records(10))
+    directory.stop()
+
+    assert 1_700_000_000_000 == FIRST_TIMESTAMP
+    start = "2023-11-14T22:13:20.004Z"
+    assert list(range(4, 10)) == scanned_offsets(tmp_path, startingTimestamp=start)

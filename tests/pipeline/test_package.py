@@ -1,0 +1,112 @@
+"""
+What the packages ``barnabas.pipeline`` and ``pyspark_barnabas`` give away, and what they load.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import barnabas.pipeline
+from barnabas.pipeline import rows
+from tests.support.compiled import ROOT
+
+HEAVY = {"numpy", "pandas", "pyarrow", "confluent_kafka", "matplotlib"}
+
+
+def ran(program: str) -> str:
+    """
+    What *program* prints in a process of its own.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert 0 == done.returncode, done.stderr
+    return done.stdout.strip()
+
+
+def modules_after(program: str) -> set[str]:
+    """
+    The packages that are loaded when *program* has run.
+    """
+    printed = ran(f"import sys; {program}; print(*{{name.split('.')[0] for name in sys.modules}})")
+    return set(printed.split())
+
+
+def test_the_functions_of_the_package_are_loaded_when_they_are_used() -> None:
+    """
+    Spark only by those that work with it.
+    """
+    names = "archive compact read_archive register replay report scan"
+
+    assert names.split() == barnabas.pipeline.__all__
+    assert all(callable(getattr(barnabas.pipeline, name)) for name in barnabas.pipeline.__all__)
+    assert set(barnabas.pipeline.__all__) <= set(dir(barnabas.pipeline))
+    with pytest.raises(AttributeError, match="has no attribute 'archives'"):
+        _ = barnabas.pipeline.archives
+    assert not {*HEAVY, "pyspark"} & modules_after("import barnabas.pipeline")
+    assert "pyspark" not in modules_after("from barnabas.pipeline import scan")
+
+
+def test_the_old_module_of_scan_still_works() -> None:
+    """
+    It says what to write instead, and the function of that name can be called all the same.
+    """
+    program = """if True:
+        import warnings
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            from barnabas.pipeline.scan import parse_options, plan, read, scan
+        from barnabas.pipeline import scan as called
+        for function in (scan, called):
+            try:
+                list(function("/nowhere", {}, columns=["offset"]))
+            except FileNotFoundError as error:
+                print(error)
+        print(*(warning.message for warning in caught))
+    """
+
+    first, second, said = ran(program).splitlines()
+
+    assert "There is no directory /nowhere." == first == second
+    assert "from barnabas.pipeline import scan" in said
+    assert rows.scan is barnabas.pipeline.scan
+
+
+def test_what_spark_looks_for_is_loaded_without_the_extra() -> None:
+    """
+    An error there would take all sources in Python from the session; using it says what is missing.
+    """
+    assert not {*HEAVY, "barnabas"} & modules_after("import pyspark_barnabas")
+    program = """if True:
+        import sys
+        import pyspark_barnabas
+        sys.modules["pyarrow"] = None
+        try:
+            pyspark_barnabas.DefaultSource({})
+        except ModuleNotFoundError as error:
+            print(error)
+    """
+    said = ran(program)
+    assert f"needs pyarrow, which {sys.executable} does not have: pip install 'barnabas[" in said
+
+
+@pytest.mark.parametrize(
+    "source", sorted((ROOT / "pipeline").rglob("*.py")), ids=lambda path: path.stem
+)
+def test_no_private_name_of_another_package_is_imported(source: Path) -> None:
+    """
+    It may be gone in the next version.
+    """
+    imports = [
+        part
+        for node in ast.walk(ast.parse(source.read_text()))
+        if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("barnabas.")
+        for part in ((node.module or "").split(".") + [alias.name for alias in node.names])
+    ]
+
+    assert [] == [part for part in imports if part.startswith("_") and part != "__future__"]

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from barnabas.pipeline.jobs.report.facts import Report
 from barnabas.pipeline.jobs.report.making import Scope, make_report, partitions_of
 from barnabas.pipeline.logs.filesystems import local_path
-from barnabas.server.tools.known_cluster import read_cluster
+from barnabas.server.dynamic_config.known_cluster import read_cluster
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.fs.disk import DiskFiles

@@ -284,6 +284,8 @@ def test_new_records_are_followed(viewer: Viewer, world: World) -> None:
     assert 20 == page.locator("article.record").count()
     sender.send("followed", 0, 1_795_000_000_020, '{"n": 20}', "k")
     sender.flush()
+    page.wait_for_timeout(1000)
+    assert 20 == page.locator("article.record").count()
     page.get_by_role("button", name="Go on").click()
     page.get_by_text('"n": 20').wait_for()
 

@@ -165,6 +165,9 @@ def test_all_of_it_can_be_done_with_the_keyboard(viewer: Viewer) -> None:
     page.get_by_role("heading", name=third.partition(",0")[0].split(", ")[0]).wait_for()
     keys.press("+")
     assert third == _focused(page)
+    keys.press("-")
+    assert page.get_by_role("button", name="All").is_disabled()
+    keys.press("+")
     keys.press("Escape")
     keys.press("Home")
     assert _focused(page).startswith("Segment 0, ")
@@ -279,6 +282,12 @@ def test_new_records_are_followed(viewer: Viewer, world: World) -> None:
     page.get_by_label("Only records with this text").fill("")
 
     assert 20 == page.locator("article.record").count()
+    sender.send("followed", 0, 1_795_000_000_020, '{"n": 20}', "k")
+    sender.flush()
+    page.wait_for_timeout(1000)
+    assert 20 == page.locator("article.record").count()
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_text('"n": 20').wait_for()
 
 
 def test_a_forecast_is_said(viewer: Viewer) -> None:

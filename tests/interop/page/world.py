@@ -73,6 +73,7 @@ def running_world(directory: Path, **settings: str) -> Iterator[World]:
     try:
         yield World(broker, port)
     finally:
+        _open.clear()
         broker.close()
 
 

@@ -76,14 +76,18 @@ export async function show({ main, part, query, signal }) {
       return found.flatMap((each) => each.records).sort((a, b) => a.timestamp - b.timestamp);
     }
 
+    async function unpaused() {
+      while (isPaused && !signal.aborted) {
+        await new Promise((go) => { resume = go; signal.addEventListener("abort", go, { once: true }); });
+      }
+    }
+
     async function follow() {
       while (!signal.aborted) {
-        if (isPaused) {
-          await new Promise((go) => { resume = go; signal.addEventListener("abort", go, { once: true }); });
-          continue;
-        }
+        await unpaused();
         try {
           const given = await ask(["topics", topic, "tail"], { positions, content, wait_ms: WAIT_MS, limit: MOST_ROWS }, signal);
+          await unpaused(); // The question may have been asked before the pause.
           if (signal.aborted) return;
           positions = given.positions;
           if (content) fill(trouble);

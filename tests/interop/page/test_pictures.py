@@ -43,7 +43,7 @@ def _lower(page: Page) -> None:
 
 
 PICTURES: Final = {
-    "web-topics": Picture("/", "light", 640),
+    "web-topics": Picture("/", "light", 455),
     "web-partition": Picture("/topics/orders/2", "light", 900),
     "web-partition-dark": Picture("/topics/orders/2", "dark", 900),
     "web-what-if": Picture(

@@ -23,6 +23,7 @@ _WORST_FIRST: Final = (
     ForecastVerdict.NOTHING_UNREAD,
     ForecastVerdict.NEVER_DELETED,
 )
+NOTHING_UNREAD: Final[Json] = {"verdict": "nothing_unread", "loss": None}
 
 
 def in_partition(

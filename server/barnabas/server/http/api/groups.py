@@ -18,7 +18,7 @@ from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.http.api.context import Api
-from barnabas.server.http.api.foreseen import Json, in_sum
+from barnabas.server.http.api.foreseen import NOTHING_UNREAD, Json, in_sum
 from barnabas.server.http.api.pages import listed
 from barnabas.server.http.api.positions import Position, lag_of, positions_of, shards_of
 from barnabas.server.http.guard import Refused
@@ -239,7 +239,9 @@ def _add_lag(api: Api, view: GroupView) -> Steps[None]:
             view["lag_bytes"] += lag.size
         if forecasts is not None:
             foreseen.append(forecasts.get(view["id"], position.topic, position.partition))
-    view["forecast"] = in_sum(foreseen)
+    # What has been read to its end is not followed.
+    has_read_all = view["partitions"] and not view["lag"]
+    view["forecast"] = in_sum(foreseen) or (NOTHING_UNREAD if has_read_all else None)
 
 
 async def show(api: Api, given: OneGroup) -> Answer:

@@ -39,7 +39,7 @@ IMAGE ?= barnabas
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-run: $(INSTALLED) ## Serve on 127.0.0.1:9092 with the data in ./data, and metrics on 9644
+run: $(INSTALLED) ## Serve on 127.0.0.1:9092 with the data in ./data, the page and metrics on 9644
 	@$(BIN)/barnabas serve --data-dir $(DATA_DIR) --set listeners=$(LISTENERS) \
 	  --set barnabas.http.listener=$(HTTP_LISTENER)
 

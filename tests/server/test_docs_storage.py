@@ -1,7 +1,7 @@
 """
-``docs/storage.md``: what the page shows is what the tools print.
+``docs/storage.md`` and the README: what a page shows is what the tools print.
 
-With ``BARNABAS_WRITE_DOCS=1`` the page is brought up to date instead.
+With ``BARNABAS_WRITE_DOCS=1`` a page is brought up to date instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import pytest
 from barnabas.server.cli import main
 from tests.support.canary import TOPICS, write_canary
 
-PAGE = Path(__file__).parents[2] / "docs" / "storage.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "storage.md"
 BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 ELISION = "..."
 
@@ -61,11 +62,16 @@ def is_shown(shown: list[str], lines: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
+@pytest.mark.parametrize(("path", "least"), [(PAGE, 8), (ROOT / "README.md", 1)])
 def test_the_page_shows_what_the_tools_print(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    path: Path,
+    least: int,
 ) -> None:
     monkeypatch.chdir(directory)
-    page = PAGE.read_text()
+    page = path.read_text()
     blocks = BLOCK.findall(page)
 
     seen = [
@@ -74,9 +80,9 @@ def test_the_page_shows_what_the_tools_print(
         for command, shown in commands_in(block)
     ]
 
-    assert len(seen) >= 8
+    assert len(seen) >= least
     if os.environ.get("BARNABAS_WRITE_DOCS"):
-        PAGE.write_text(BLOCK.sub(lambda match: _renewed(match[0], capsys), page))
+        path.write_text(BLOCK.sub(lambda match: _renewed(match[0], capsys), page))
         return
     wrong = [command for command, shown, lines in seen if not is_shown(shown, lines)]
     assert [] == wrong, "BARNABAS_WRITE_DOCS=1 make test brings the page up to date"

@@ -169,7 +169,8 @@ def build(work: str, group: str, *sources: str) -> None:
 
     generated = f"{work}/c"
     library, *shims = mypycify(
-        list(sources),
+        # Other modules are looked at for their types alone: some need what is not installed here.
+        ["--follow-imports=silent", *sources],
         group_name=group,
         opt_level=os.environ.get("BARNABAS_OPTIMIZATION", "3"),
         target_dir=generated,

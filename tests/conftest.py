@@ -21,6 +21,9 @@ from tests.support.maven import PrerequisiteMissing
 
 CRASH_POINTS_OF_WORKER: Final = "crash_points"
 
+USUAL_SOAKS: Final = 5
+USUAL_POWER_LOSSES: Final = 20
+
 SPARK_MARK: Final = "pytest.mark.spark"
 """The text by which the scheduler, which imports no tests, knows the files that need Spark."""
 
@@ -51,11 +54,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--kind", help="only those of them that are of these kinds")
     group.addoption("--seed", type=int, help="the one workload to play")
     group = parser.getgroup("soak", "transactions while producers and the broker are killed")
-    group.addoption("--soaks", type=int, default=5, help="how many runs of each protocol")
+    group.addoption("--soaks", type=int, default=USUAL_SOAKS, help="how many runs of each protocol")
     group = parser.getgroup("page", "the page in a browser")
     group.addoption("--page-images", metavar="FOLDER", help="where to put pictures of the page")
     group = parser.getgroup("crashes", "machines that lose power")
-    group.addoption("--power-losses", type=int, default=20, help="how many instants")
+    group.addoption(
+        "--power-losses", type=int, default=USUAL_POWER_LOSSES, help="how many instants"
+    )
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -83,10 +88,25 @@ def needs_spark(file: str) -> bool:
     return SPARK_MARK in (_ROOT / file).read_text()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def is_longer_than_usual(config: pytest.Config) -> bool:
+    """
+    Whether an option asks for more than a usual run: then no test is too long.
+    """
+    return (
+        config.getoption("--crash-points") == "all"
+        or config.getoption("--workloads") is not None
+        or config.getoption("--soaks") > USUAL_SOAKS
+        or config.getoption("--power-losses") > USUAL_POWER_LOSSES
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """
     Files with Spark begin first, then real clients, so that no process waits for them at the end.
     """
+    if is_longer_than_usual(config):
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0))
 
     def place(item: pytest.Item) -> int:
         file = item.nodeid.partition("::")[0]

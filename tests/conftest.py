@@ -97,6 +97,7 @@ def is_longer_than_usual(config: pytest.Config) -> bool:
         or config.getoption("--workloads") is not None
         or config.getoption("--soaks") > USUAL_SOAKS
         or config.getoption("--power-losses") > USUAL_POWER_LOSSES
+        or "BARNABAS_HOSTILE" in os.environ
     )
 
 

@@ -1,8 +1,7 @@
 """
 ``barnabas spark``: jobs on log directories.
 
-Nothing here needs Spark: that is loaded by the job that was chosen, and whoever has not installed
-it is told how to.
+Nothing here needs Spark. The job that was chosen loads it, or says how to install it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-How far a replay is, as the broker knows it: whoever sends commits the offset up to which he has
+The progress of a replay, as the broker knows it: a worker commits the offset up to which it has
 sent.
 """
 

@@ -70,7 +70,7 @@ class Source:
 
     def rows(self, level: Level, columns: str | None = None) -> DataFrame:
         """
-        Loaded anew for each query: a source is planned once for each load.
+        Each query loads the source again: a source is planned once for each load.
         """
         reader = self._spark.read.format("barnabas").options(**self._options, level=level.value)
         return (reader if columns is None else reader.schema(columns)).load()

@@ -90,7 +90,7 @@ def test_a_group_that_is_quick_enough_loses_nothing() -> None:
 
 def test_nothing_is_unread_at_the_end_and_above_it() -> None:
     """
-    A group is above the end of a log that was made anew, say.
+    A group is above the end of a log, for example of a topic that was created again.
     """
     for offset in (200, 500):
         found = foreseen(group(offset), log(0, 0))

@@ -75,7 +75,7 @@ class Operation(NamedTuple):
     shape: type = Nothing
     """A dataclass: the fields of the body of a POST and PUT, else of the query."""
     answers: Any = dict
-    """The type of the content, for those who describe the API."""
+    """The type of the content, for the description of the API."""
     waits: bool = False
     """Whether it waits for something to happen, and ends when its client leaves."""
 

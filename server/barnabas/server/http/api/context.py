@@ -38,7 +38,7 @@ _DIGITS: Final = 19
 
 class Api:
     """
-    A broker, and the threads that read its files for those who look at it.
+    A broker, and the threads that read its files for requests over HTTP.
     """
 
     def __init__(self, broker: ObservedBroker) -> None:

@@ -46,7 +46,7 @@ export function fill(element, ...children) {
   return element;
 }
 
-/** Says a sentence to those who hear the page. */
+/** Says a sentence to screen readers. */
 export function say(sentence) {
   document.getElementById("said").textContent = sentence;
 }

@@ -10,7 +10,7 @@ const ALL_AT_ONCE = 120;
  *
  * Columns: `{ id, name, value, cell?, number?, mono?, wide?, sort? }`. `value` is what is sorted
  * by, `cell` what is shown; `wide` ones are left out on narrow screens; `sort: false` cannot be
- * sorted. Options: `label` for those who hear it, `empty` what is said without rows, `sort`
+ * sorted. Options: `label` for screen readers, `empty` what is said without rows, `sort`
  * `[id, descending]`, `mark(row)` a class of a row, `unsorted` keeps the order of the rows.
  *
  * Returns `{ element, set(rows), reveal(row) }`.

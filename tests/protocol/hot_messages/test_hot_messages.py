@@ -16,6 +16,7 @@ from barnabas.protocol.codec.codec import (
     decode,
     decode_from,
     encode,
+    encode_in_steps,
     encode_parts,
 )
 from barnabas.protocol.codec.primitives import Refused
@@ -75,6 +76,18 @@ def read_in_general(
 ) -> tuple[Any, int]:
     reader = Reader(data, position, most_entries)
     return general_codec(cls, version).read(reader), reader.position
+
+
+def encode_in_steps_at_once(message: Message, version: int) -> list[Any]:
+    """
+    The buffers that the general codec writes.
+    """
+    steps = encode_in_steps(message, version)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return list(ended.value)
 
 
 def test_each_hot_message_has_a_codec() -> None:
@@ -229,6 +242,28 @@ def test_a_message_with_too_many_entries_is_told_apart() -> None:
         encode_parts(response, 9, 9)
     assert produce_request(9) == decode_from(ProduceRequest, 9, frame, 0, 10)[0]
     assert encode(response, 9) == b"".join(encode_parts(response, 9, 10))
+
+
+@pytest.mark.parametrize("version", ProduceResponse.api.versions)
+def test_the_place_of_a_batch_is_written_as_its_whole_response(version: int) -> None:
+    """
+    By both codecs, also if the batch may not be durable after all.
+    """
+    place = produce.Appended(3, 40, 50, 7)
+    lost = produce.Appended(4, 41, -1, 7)
+    lost.error_code, lost.base_offset = 7, -1
+    wholes = [
+        PartitionProduceResponse(
+            index=3, error_code=0, base_offset=40, log_append_time_ms=50, log_start_offset=7
+        ),
+        PartitionProduceResponse(index=4, error_code=7, base_offset=-1, log_start_offset=7),
+    ]
+    whole = ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=wholes)])
+    topic = produce.topic_response(TopicProduceData(name="t", partition_data=[]), [place, lost])
+    response = produce.produce_response([topic])
+
+    assert encode(whole, version) == encode(response, version)
+    assert encode(whole, version) == b"".join(encode_in_steps_at_once(response, version))
 
 
 @pytest.mark.parametrize(

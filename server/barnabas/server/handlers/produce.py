@@ -169,10 +169,14 @@ def _once_each(topics: Sequence[TopicProduceData]) -> Steps[Sequence[TopicProduc
     found: dict[tuple[str, UUID], dict[int, PartitionProduceData]] = {}
     asked = 0
     for topic in topics:
+        if not topic.partition_data:
+            continue
+        partitions = found.setdefault((topic.name, topic.topic_id), {})
         for data in topic.partition_data:
-            yield
-            found.setdefault((topic.name, topic.topic_id), {})[data.index] = data
+            partitions[data.index] = data
             asked += 1
+            if asked % ENTRIES_PER_STEP == 0:
+                yield
     if len(found) == len(topics) and sum(map(len, found.values())) == asked:
         return topics
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -22,7 +22,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     NotEnoughReplicas,
 )
-from barnabas.protocol.hot_messages.produce import produce_response
+from barnabas.protocol.hot_messages.produce import PartitionResponse, produce_response
 from barnabas.protocol.messages.produce import (
     FIRST_TOPIC_ID_VERSION,
     PartitionProduceData,
@@ -43,6 +43,7 @@ from barnabas.storage.errors import BatchTakesLong
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
 if TYPE_CHECKING:
+    from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.produce.transactions import Participation
     from barnabas.server.requests.context import RequestContext
     from barnabas.storage.log.append_info import LogAppendInfo
@@ -90,36 +91,48 @@ class ProduceAppends:
     ``answer``.
     """
 
-    __slots__ = ("_context", "_long", "_participation", "_request", "_uncommitted")
+    __slots__ = (
+        "_acks",
+        "_context",
+        "_long",
+        "_participation",
+        "_partitions",
+        "_request",
+        "_uncommitted",
+        "_version",
+    )
 
     def __init__(
         self, request: ProduceRequest, context: RequestContext, participation: Participation | None
     ) -> None:
         self._request = request
         self._context = context
+        # What every partition of the request asks for, where compiled code finds it at once.
+        self._acks: int = request.acks
+        self._partitions: Partitions = context.broker.partitions
+        self._version: int = context.version
         self._participation = participation
         self._uncommitted: list[Uncommitted] = []
         self._long: list[_Long] = []
 
-    def append(
-        self, topic: TopicProduceData, data: PartitionProduceData
-    ) -> PartitionProduceResponse:
+    def append(self, topic: TopicProduceData, data: PartitionProduceData) -> PartitionResponse:
         """
         Append the records of one partition, and return the response for it.
         """
         index: int = data.index
         context = self._context
-        partitions = context.broker.partitions
+        partitions = self._partitions
+        version = self._version
         try:
-            if context.version >= FIRST_TOPIC_ID_VERSION:
+            if version >= FIRST_TOPIC_ID_VERSION:
                 partition = partitions.expect_by_id(topic.topic_id, index)
             else:
                 partition = partitions.expect(topic.name, index)
-            records = check_records(data.records, context.version)
+            records = check_records(data.records, version)
             guard = SENTINEL
             if self._participation is not None:
                 guard = self._participation.guard(partition)
-            if not -1 <= self._request.acks <= 1:
+            if not -1 <= self._acks <= 1:
                 raise InvalidRequiredAcks
             if partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT:
                 raise InvalidTopicException
@@ -142,7 +155,7 @@ class ProduceAppends:
             return append_failed(partition, error, context.broker.metrics)
         return self._appended(partition, info)
 
-    def refuse(self, data: PartitionProduceData) -> PartitionProduceResponse:
+    def refuse(self, data: PartitionProduceData) -> PartitionResponse:
         """
         The response for a partition of a topic that the client may not write to.
         """
@@ -150,7 +163,7 @@ class ProduceAppends:
         self._context.broker.metrics.count_error("Produce", code)
         return refused(data.index, code)
 
-    def _appended(self, partition: Partition, info: LogAppendInfo) -> PartitionProduceResponse:
+    def _appended(self, partition: Partition, info: LogAppendInfo) -> PartitionResponse:
         response = appended(partition.index, info)
         next_offset = info.last_offset + 1
         if next_offset > partition.log.high_watermark:
@@ -171,11 +184,10 @@ class ProduceAppends:
         """
         done = {id(long.place): await self._examine_and_append(long) for long in self._long}
         for topic in responses:
-            topic.partition_responses = [
-                done.get(id(response), response) for response in topic.partition_responses
-            ]
+            places = cast("list[PartitionResponse]", topic.partition_responses)
+            places[:] = [done.get(id(response), response) for response in places]
 
-    async def _examine_and_append(self, long: _Long) -> PartitionProduceResponse:
+    async def _examine_and_append(self, long: _Long) -> PartitionResponse:
         partition, records = long.partition, long.records
         context, log = self._context, partition.log
         workers = context.broker.workers
@@ -206,16 +218,16 @@ class ProduceAppends:
         Raises:
             CloseConnection: the client wants no answer, but something has failed.
         """
-        request, uncommitted = self._request, self._uncommitted
-        if request.acks == 0:
+        acks, uncommitted = self._acks, self._uncommitted
+        if acks == 0:
             _close_on_error(responses)
             return _commit(uncommitted) if uncommitted else None
         response = produce_response(responses)
         if not uncommitted:
             return response
         delayed = DelayedProduce(response, uncommitted)
-        if request.acks == ALL_REPLICAS:
-            delayed.limit(self._context.broker.clock, request.timeout_ms)
+        if acks == ALL_REPLICAS:
+            delayed.limit(self._context.broker.clock, self._request.timeout_ms)
         return delayed
 
 

@@ -13,7 +13,8 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
-    from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
+    from barnabas.protocol.hot_messages.produce import PartitionResponse
+    from barnabas.protocol.messages.produce import ProduceResponse
     from barnabas.server.clock import ServerClock, Timer
     from barnabas.server.partitions.partition import Partition
 
@@ -25,7 +26,7 @@ class Uncommitted(NamedTuple):
 
     partition: Partition
     next_offset: int
-    response: PartitionProduceResponse
+    response: PartitionResponse
 
 
 class DelayedProduce(Delayed):

@@ -18,7 +18,7 @@ from barnabas.protocol.errors import (
     RecordListTooLarge,
     UnknownServerError,
 )
-from barnabas.protocol.hot_messages.produce import partition_response
+from barnabas.protocol.hot_messages.produce import Appended
 from barnabas.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,
@@ -46,17 +46,11 @@ _WITHOUT_START_OFFSET = (
 )
 
 
-def appended(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
+def appended(index: int, info: LogAppendInfo) -> Appended:
     """
     Where the batch is.
     """
-    return partition_response(
-        index,
-        0,
-        base_offset=info.first_offset,
-        log_append_time_ms=info.log_append_time,
-        log_start_offset=info.log_start_offset,
-    )
+    return Appended(index, info.first_offset, info.log_append_time, info.log_start_offset)
 
 
 def append_failed(
@@ -85,4 +79,6 @@ def refused(index: int, code: ErrorCode, message: str | None = None) -> Partitio
     """
     An error that has nothing to do with what is in the log.
     """
-    return partition_response(index, code, base_offset=NO_OFFSET, error_message=message)
+    return PartitionProduceResponse(
+        index=index, error_code=code, base_offset=NO_OFFSET, error_message=message
+    )

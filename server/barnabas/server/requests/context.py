@@ -138,6 +138,7 @@ class RequestContext:
         self.frame_bytes = frame_bytes
         self.held_bytes = REQUEST_WEIGHT * frame_bytes
         self.is_large = False
+        """Whether it has more than ``ENTRIES_AT_ONCE`` entries, or its answer has."""
 
     # The request
 
@@ -367,7 +368,8 @@ class RequestContext:
 
     def _buffers_in_steps(self, box: list[Message | Exception]) -> Steps[list[Buffer]]:
         """
-        The buffers of a large answer. Its objects are freed, and those of the request.
+        The buffers of an answer that may be large. If it is, or its request, the objects of both
+        are freed.
 
         Args:
             box: has the outcome, and nobody else does: see ``released``.
@@ -376,9 +378,10 @@ class RequestContext:
             CloseConnection: as in ``buffers``.
         """
         buffers = yield from self._encoded(box)
-        box.append(self.request)
-        self.request = None
-        yield from released(box)
+        if self.is_large:
+            box.append(self.request)
+            self.request = None
+            yield from released(box)
         return buffers
 
     def _encoded(self, box: list[Message | Exception]) -> Steps[list[Buffer]]:
@@ -393,6 +396,7 @@ class RequestContext:
         try:
             buffers = written_at_once(codec, response)
             if buffers is None:
+                self.is_large = True
                 buffers = yield from codec.write_in_steps(response)
             return _framed(buffers, self.route, self.correlation_id)
         except ValueError as error:

@@ -2,6 +2,8 @@
 The topic that a log belongs to.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import threading

@@ -10,6 +10,7 @@ import pytest
 
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.endings import Cause, Certainty, Ending
+from barnabas.storage.explain.report import PartitionReport
 from barnabas.storage.explain.wording.endings import ending_sentence
 from barnabas.storage.log.rolling import RollReason
 from tests.support.explaining import look_at
@@ -21,7 +22,11 @@ SIZE, TIME = RollReason.SIZE, RollReason.TIME
 
 
 def first_ending(home: LogHome, **facts: Any) -> Ending:
-    return look_at(home, **facts).segments[0].ending
+    return endings_of(look_at(home, **facts))[0]
+
+
+def endings_of(report: PartitionReport) -> list[Ending]:
+    return [report.ending(each) for each in report.segments]
 
 
 def sentence(home: LogHome, ending: Ending) -> str:
@@ -68,9 +73,9 @@ def test_the_rule_that_rolled_is_found_with_its_numbers(
     for number in range(10):
         append(log, timestamp=FIRST_TIMESTAMP + number * step_ms)
 
-    for each in some(look_at(home).segments[:-1]):
-        assert (Cause.ROLLED, reason) == (each.ending.cause, each.ending.reason)
-        assert Certainty.CERTAIN is each.ending.certainty
+    for ending in some(endings_of(look_at(home))[:-1]):
+        assert (Cause.ROLLED, reason) == (ending.cause, ending.reason)
+        assert Certainty.CERTAIN is ending.certainty
 
     assert words == sentence(home, first_ending(home))
 
@@ -88,7 +93,7 @@ def test_a_restart_changes_nothing_about_that() -> None:
         assert restarted >= 0
     append(log, 4)
 
-    endings = [each.ending for each in look_at(home).segments[:-1]]
+    endings = endings_of(look_at(home))[:-1]
 
     assert endings
     assert {RollReason.TIME_INDEX_FULL} == {ending.reason for ending in endings}
@@ -112,13 +117,13 @@ def test_jitter_is_only_inferred() -> None:
     for number in range(60):
         append(log, timestamp=FIRST_TIMESTAMP + number * 100)
 
-    for each in some(look_at(home).segments[:-1]):
-        assert each.ending.waited_ms is not None
-        if each.ending.waited_ms <= 1000:
-            assert (Cause.JITTER, TIME) == (each.ending.cause, each.ending.reason)
-            assert Certainty.INFERRED is each.ending.certainty
-            least = 1000 - each.ending.waited_ms + 1
-            assert f"less a jitter of {least} ms or more" in sentence(home, each.ending)
+    for ending in some(endings_of(look_at(home))[:-1]):
+        assert ending.waited_ms is not None
+        if ending.waited_ms <= 1000:
+            assert (Cause.JITTER, TIME) == (ending.cause, ending.reason)
+            assert Certainty.INFERRED is ending.certainty
+            least = 1000 - ending.waited_ms + 1
+            assert f"less a jitter of {least} ms or more" in sentence(home, ending)
 
 
 def test_the_clock_of_then_is_only_inferred() -> None:
@@ -206,10 +211,10 @@ def test_what_compaction_wrote_is_said_to_be_its() -> None:
         produce(log, bytes(700))
     home.write_checkpoint("cleaner-offset-checkpoint", 1)
 
-    first, second, _ = look_at(home).segments
+    first, second, _ = endings_of(look_at(home))
 
-    assert (Cause.COMPACTED, Certainty.INFERRED) == (first.ending.cause, first.ending.certainty)
-    assert Cause.ROLLED is second.ending.cause
+    assert (Cause.COMPACTED, Certainty.INFERRED) == (first.cause, first.certainty)
+    assert Cause.ROLLED is second.cause
 
 
 def test_an_active_segment_says_what_it_can_take() -> None:

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, Final
 
 from barnabas.storage.explain.as_json import unless_never
+from barnabas.storage.explain.endings import Ending
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
 from barnabas.storage.explain.retention import SegmentLifetime
 from barnabas.storage.log.retention import RetentionRule
@@ -18,13 +19,19 @@ from barnabas.storage.log.retention import RetentionRule
 Columns = dict[str, list[Any]]
 
 
-def segments_in_columns(report: PartitionReport) -> Columns:
+def segments_in_columns(report: PartitionReport, *, endings: bool = True) -> Columns:
     """
     The facts about the segments, oldest first.
+
+    Args:
+        endings: also the reasons for their ends, which take more time than all else.
     """
     found: Columns = {
         name: [value(each) for each in report.segments] for name, value in _COLUMNS.items()
     }
+    if endings:
+        reasons = [report.ending(each) for each in report.segments]
+        found |= {name: [value(each) for each in reasons] for name, value in _ENDINGS.items()}
     cleaning = report.cleaning
     if cleaning is not None:
         parts = cleaning.parts
@@ -51,12 +58,9 @@ _COLUMNS: Final[Mapping[str, Callable[[SegmentReport], Any]]] = {
     "base_offset": lambda each: each.segment.base_offset,
     "end_offset": lambda each: each.end_offset,
     "size": lambda each: each.segment.size,
-    "first_batch_timestamp": lambda each: unless_never(each.segment.first_batch_timestamp()),
+    "first_batch_timestamp": lambda each: unless_never(each.first_batch_timestamp),
     "largest_timestamp": lambda each: each.lifetime.largest_timestamp,
     "has_timestamps": lambda each: each.lifetime.has_timestamps,
-    "cause": lambda each: _name(each.ending.cause),
-    "reason": lambda each: _name(each.ending.reason),
-    "certainty": lambda each: _name(each.ending.certainty),
     "goes_by": lambda each: _name(each.lifetime.goes_by),
     "rule": lambda each: _rule(each.lifetime),
     "due_ms": lambda each: each.lifetime.due_ms,
@@ -65,4 +69,9 @@ _COLUMNS: Final[Mapping[str, Callable[[SegmentReport], Any]]] = {
     "unreadable_latest_ms": lambda each: each.lifetime.unreadable.latest_ms,
     "removed_earliest_ms": lambda each: each.lifetime.removed.earliest_ms,
     "removed_latest_ms": lambda each: each.lifetime.removed.latest_ms,
+}
+_ENDINGS: Final[Mapping[str, Callable[[Ending], Any]]] = {
+    "cause": lambda ending: _name(ending.cause),
+    "reason": lambda ending: _name(ending.reason),
+    "certainty": lambda ending: _name(ending.certainty),
 }

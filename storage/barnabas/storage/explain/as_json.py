@@ -104,7 +104,7 @@ def segment_facts(report: PartitionReport, each: SegmentReport) -> Json:
     """
     The object for one segment of a report.
     """
-    segment = each.segment
+    segment, ending = each.segment, report.ending(each)
     words: Json = {
         "ended": ending_words(report, each),
         "stays": keeping_words(report, each),
@@ -115,8 +115,8 @@ def segment_facts(report: PartitionReport, each: SegmentReport) -> Json:
         "end_offset": each.end_offset,
         "file": segment.log.path.name,
         "size": segment.size,
-        "first_batch_timestamp": unless_never(segment.first_batch_timestamp()),
-        "ending": _plain(each.ending) | {"certainty": _plain(each.ending.certainty)},
+        "first_batch_timestamp": unless_never(each.first_batch_timestamp),
+        "ending": _plain(ending) | {"certainty": _plain(ending.certainty)},
         "departure": _plain(each.lifetime),
         "words": words,
     }

@@ -115,7 +115,9 @@ def _shown(segments: Sequence[SegmentReport], all_segments: bool) -> Iterable[Se
 
 def _segment(report: PartitionReport, each: SegmentReport) -> Iterator[str]:
     yield f"Segment {each.segment.base_offset:,}: {_range_of(each)}"
-    yield from _labelled("Ends" if each.ending.room else "Ended", [ending_words(report, each)])
+    yield from _labelled(
+        "Ends" if report.ending(each).room else "Ended", [ending_words(report, each)]
+    )
     yield from _labelled("Cleaner", cleaner_words(report, each))
     yield from _lifetime(report, each)
 

@@ -4,7 +4,7 @@ The answer to a question, as facts.
 
 from __future__ import annotations
 
-from barnabas.protocol.structs import replace, struct
+from barnabas.protocol.structs import fresh, replace, struct
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, horizons_in
 from barnabas.storage.explain.endings import Ending, ending_of
 from barnabas.storage.explain.groups import GroupReport
@@ -21,13 +21,14 @@ from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 @struct
 class SegmentReport:
     """
-    One segment: the reason for its end, and its lifetime.
+    One segment and its lifetime; ``PartitionReport.ending`` is the reason for its end.
     """
 
     segment: LogSegment
     end_offset: int
     """The base offset of the next one, or the end of the log."""
-    ending: Ending
+    first_batch_timestamp: int
+    """In ms; ``LONG_MAX`` without batches."""
     lifetime: SegmentLifetime
     horizons: Horizons | None
     """None unless the segment is chosen: they take a read of all its batches."""
@@ -51,6 +52,26 @@ class PartitionReport:
     record: RecordAt | None = None
     groups: tuple[GroupReport, ...] | None = None
     """None unless the user asks for them: all commits are read for that."""
+    endings: dict[int, Ending] = fresh(factory=dict)
+    """By base offset, those that ``ending`` was asked for."""
+
+    def ending(self, each: SegmentReport) -> Ending:
+        """
+        The reason for the end of a segment. It takes several looks at files, and most questions are
+        about few segments of thousands.
+
+        Raises:
+            ExplainError: the files cannot be read.
+        """
+        base_offset = each.segment.base_offset
+        ending = self.endings.get(base_offset)
+        if ending is None:
+            try:
+                ending = ending_of(self.opened, each.segment)
+            except READ_ERRORS as error:
+                raise unreadable(f"{each.segment.log.path}", error) from error
+            self.endings[base_offset] = ending
+        return ending
 
     @property
     def is_metadata(self) -> bool:
@@ -70,14 +91,15 @@ def report_on(opened: ReadOnlyLog, times: BrokerTimes, now_ms: int) -> Partition
     log = opened.log
     try:
         segments = log.segments.values()
-        endings = [ending_of(opened, segment) for segment in segments]
-        leaving = segment_lifetimes(log, endings, times, now_ms)
+        room = ending_of(opened, segments[-1]).room
+        leaving = segment_lifetimes(log, room, times, now_ms)
+        began = [segment.first_batch_timestamp() for segment in segments]
         cleaning = cleaning_of(opened, times, now_ms)
     except READ_ERRORS as error:
         raise unreadable(f"The log in {opened.path}", error) from error
     ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
     reports = tuple(
-        SegmentReport(*each, None) for each in zip(segments, ends, endings, leaving, strict=True)
+        SegmentReport(*each, None) for each in zip(segments, ends, began, leaving, strict=True)
     )
     return PartitionReport(opened, times, now_ms, reports, cleaning)
 

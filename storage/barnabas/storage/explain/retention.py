@@ -13,11 +13,10 @@ earliest and the latest time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from barnabas.protocol.structs import NamedTuple, replace, struct
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.explain.endings import Ending
 from barnabas.storage.explain.known import BrokerTimes
 from barnabas.storage.forecast.deletions import Checks, checks_of
 from barnabas.storage.log.log import Log
@@ -31,6 +30,7 @@ from barnabas.storage.log.retention import (
     expires_ms,
     plan,
 )
+from barnabas.storage.log.rolling import Room
 from barnabas.storage.segment.segment import LogSegment
 
 
@@ -97,13 +97,13 @@ class SegmentLifetime:
 
 
 def segment_lifetimes(
-    log: Log, endings: Sequence[Ending], times: BrokerTimes, now_ms: int
+    log: Log, room: Room | None, times: BrokerTimes, now_ms: int
 ) -> list[SegmentLifetime]:
     """
     The lifetimes of all segments, oldest first.
 
     Args:
-        endings: the reasons for the ends of the segments.
+        room: the room that is left in the active segment.
         now_ms: the time that counts as now.
     """
     config = log.config
@@ -118,7 +118,7 @@ def segment_lifetimes(
     sizes = [segment.size for segment in segments]
     due_with, latest = segments[0], segments[0].largest_timestamp()
     found = []
-    for number, (segment, ending) in enumerate(zip(segments, endings, strict=True), 1):
+    for number, segment in enumerate(segments, 1):
         largest = segment.largest_timestamp()
         if largest > latest:
             due_with, latest = segment, largest
@@ -140,7 +140,7 @@ def segment_lifetimes(
             has_timestamps=segment.largest_record_timestamp() is not None,
             due_ms=expires_ms(config, latest),
             due_with=due_with.base_offset,
-            latest_due_ms=_latest_due_ms(config, latest, ending),
+            latest_due_ms=_latest_due_ms(config, latest, room if is_active else None),
             bytes_missing=bytes_missing(config, sizes, number),
             check_interval_ms=interval,
             file_delete_delay_ms=config.file_delete_delay_ms,
@@ -164,12 +164,11 @@ def retention_checks(config: LogConfig, times: BrokerTimes) -> Checks:
     )
 
 
-def _latest_due_ms(config: LogConfig, latest_ms: int, ending: Ending) -> int | None:
+def _latest_due_ms(config: LogConfig, latest_ms: int, room: Room | None) -> int | None:
     """
     The latest time at which a segment expires: the active segment takes later records until it is
     rolled.
     """
-    room = ending.room
     if room is None:
         return expires_ms(config, latest_ms)
     if room.latest_timestamp is None:

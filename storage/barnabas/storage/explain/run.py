@@ -97,6 +97,8 @@ def _reports(
         found = report_on(opened, cluster.times, now_ms)
         for ask, value in asked:
             found = ask(found, value)
+        for each in found.segments:
+            found.ending(each)  # now: if files change meanwhile, all is read once more
         if groups is not None:
             found = replace(found, groups=groups_of(opened, groups, cluster.times, now_ms))
         return found

@@ -248,8 +248,8 @@ class OverlayFiles(Files):
         if not any(mapped.view[size - width : size]):
             entries = content.memory.rstrip(b"\0")
             size = -(-len(entries) // width) * width
-        log = self._find(path.with_suffix(LOG_SUFFIX))
-        if path.suffix == INDEX_SUFFIX and log is not None:
+        log = self._find(path.with_suffix(LOG_SUFFIX)) if path.suffix == INDEX_SUFFIX else None
+        if log is not None:
             view = mapped.view
             while size and int.from_bytes(view[size - 4 : size], "big") >= log.size:
                 size -= width

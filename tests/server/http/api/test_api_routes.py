@@ -139,6 +139,14 @@ async def test_a_timeline_has_all_segments_in_columns(broker: TestBroker) -> Non
     assert {len(column) for column in segments.values()} == {3}
 
 
+async def test_a_timeline_may_do_without_the_reasons_for_ends(broker: TestBroker) -> None:
+    whole = await ask(broker, PARTITION, at=START_MS)
+    quick = await ask(broker, PARTITION, at=START_MS, endings="false")
+
+    assert {"cause", "reason", "certainty"} == whole["segments"].keys() - quick["segments"].keys()
+    assert quick["segments"] == {name: whole["segments"][name] for name in quick["segments"]}
+
+
 async def test_a_segment_has_its_files_and_its_reasons(broker: TestBroker) -> None:
     said = await ask(broker, f"{PARTITION}/segments/2")
 

@@ -6,6 +6,7 @@ The segments are in columns: several thousand of them fit into an answer.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypedDict
 
 from barnabas.server.http.api.context import Api
@@ -21,6 +22,17 @@ from barnabas.storage.state_files.file_names import TopicPartition
 Rule = Literal["log_start_offset", "retention_bytes", "retention_ms"]
 
 
+@dataclass(frozen=True, slots=True)
+class TimelineQuery(WhatIf):
+    """
+    What is supposed, and what is left out.
+    """
+
+    endings: Annotated[
+        bool, "whether the reasons for the ends of segments are given: they take the most time"
+    ] = True
+
+
 class SegmentColumns(TypedDict, total=False):
     """
     The segments, oldest first: a list for each fact.
@@ -32,9 +44,9 @@ class SegmentColumns(TypedDict, total=False):
     first_batch_timestamp: list[int | None]
     largest_timestamp: list[int]
     has_timestamps: list[bool]
-    cause: Annotated[list[str], "the kind of reason for its end"]
-    reason: list[str | None]
-    certainty: list[Literal["certain", "inferred", "unknown"]]
+    cause: Annotated[list[str], "the kind of reason for its end, unless endings is false"]
+    reason: Annotated[list[str | None], "likewise"]
+    certainty: Annotated[list[Literal["certain", "inferred", "unknown"]], "likewise"]
     goes_by: Annotated[list[Rule | None], "the rule by which the next check deletes it"]
     rule: Annotated[list[Rule | None], "the same, or else the rule that deletes it later"]
     due_ms: list[int | None]
@@ -75,13 +87,14 @@ class TimelineView(TypedDict):
     groups: list[PositionView]
 
 
-async def show(api: Api, given: WhatIf, *, topic: str, partition: str) -> Answer:
+async def show(api: Api, given: TimelineQuery, *, topic: str, partition: str) -> Answer:
     where = TopicPartition(topic, api.partition_index(topic, partition))
     positions = await api.in_turns(positions_in(api.parts, api.broker.forecasts, *where))
 
     def answer(found: PartitionReport) -> Answer:
         facts = {"cleaning": None, **log_facts(found)}
-        return Answer({**facts, "segments": segments_in_columns(found), "groups": positions})
+        segments = segments_in_columns(found, endings=given.endings)
+        return Answer({**facts, "segments": segments, "groups": positions})
 
     return await report(api, where, given, answer)
 
@@ -92,7 +105,7 @@ OPERATIONS: Final = (
         PARTITION,
         "a partition and its segments, with suppositions",
         show,
-        WhatIf,
+        TimelineQuery,
         TimelineView,
     ),
 )

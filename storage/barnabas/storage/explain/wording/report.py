@@ -26,7 +26,7 @@ def cleaning_words(report: PartitionReport) -> list[str]:
 
 
 def ending_words(report: PartitionReport, each: SegmentReport) -> str:
-    return ending_sentence(each.ending, report.opened.settings.config)
+    return ending_sentence(report.ending(each), report.opened.settings.config)
 
 
 def cleaner_words(report: PartitionReport, each: SegmentReport) -> list[str]:

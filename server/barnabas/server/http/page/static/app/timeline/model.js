@@ -103,7 +103,9 @@ export class PartitionModel {
 
   /** Why a segment ended, in a few words. */
   ended(at) {
-    const { cause, reason } = { cause: this.columns.cause[at], reason: this.columns.reason[at] };
+    const { cause: causes, reason: reasons } = this.columns;
+    if (!causes) return "its files are being read";
+    const [cause, reason] = [causes[at], reasons[at]];
     if (cause === "rolled") return REASONS[reason] ?? String(reason).replaceAll("_", " ");
     return CAUSES[cause] ?? String(cause).replaceAll("_", " ");
   }

@@ -78,9 +78,25 @@ export async function show({ main, part, query, signal }) {
       card),
     panel("Segments", {}, list), readers, words);
 
-  async function load(settings) {
+  async function load(settings, { endings = true } = {}) {
     const set = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
-    return new PartitionModel(await ask(place, { set, at }, signal));
+    return new PartitionModel(await ask(place, { set, at, endings: endings ? null : false }, signal));
+  }
+
+  /** Ask for the reasons why segments ended: they take the most time, and all else is drawn by then. */
+  async function explain() {
+    const settings = tried;
+    try {
+      const full = await load({});
+      const supposed = Object.keys(settings).length ? await load(settings) : full;
+      if (signal.aborted) return;
+      now = full;
+      if (settings !== tried) return; // What is tried by now is asked for with its reasons.
+      model = supposed;
+      draw();
+    } catch (error) {
+      if (!signal.aborted && error.name !== "AbortError") fill(trouble, failure(error));
+    }
   }
 
   let round = 0;
@@ -148,9 +164,9 @@ export async function show({ main, part, query, signal }) {
   }
 
   await carefully(about, signal, async () => {
-    const both = [load({})];
+    const both = [load({}, { endings: false })];
     if (Object.keys(tried).length) {
-      both.push(load(tried).catch((error) => {
+      both.push(load(tried, { endings: false }).catch((error) => {
         if (!signal.aborted) fill(trouble, failure(error));
         return null;
       }));
@@ -171,6 +187,7 @@ export async function show({ main, part, query, signal }) {
     selected = wanted === null ? now.count - 1 : now.place(Number(wanted)).at;
     draw();
     drawing.choose(selected);
+    await explain();
   }, { alone: true });
 }
 

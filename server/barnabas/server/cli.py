@@ -286,6 +286,19 @@ def _doctor(options: argparse.Namespace) -> int:
     return run(options)
 
 
+def _add_graduate(parser: argparse.ArgumentParser) -> None:
+    from barnabas.server.tools.graduate.command import add_arguments
+
+    add_arguments(parser)
+    parser.set_defaults(command=_graduate)
+
+
+def _graduate(options: argparse.Namespace) -> int:
+    from barnabas.server.tools.graduate.command import run
+
+    return run(options)
+
+
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     from barnabas.storage.explain.command import add_arguments
 
@@ -359,6 +372,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], Non
     "explain": ("explain why a log is as it is", _add_explain),
     "verify": ("check every file of a log directory", _add_verify),
     "backup": ("copy log directories, also while a broker serves them", _add_backup),
+    "graduate": ("prepare a directory for a cluster of Apache Kafka", _add_graduate),
     "spark": ("jobs on logs that run on Apache Spark", _add_spark),
     "dump-log": ("print what is in the files of a log", lambda _parser: None),
     "options": ("list every option of the broker", _add_options),

@@ -155,6 +155,26 @@ def test_a_quorum_of_others_is_refused(voters: str) -> None:
         open_log(files).lead()
 
 
+def test_a_voter_is_recorded_as_a_whole_or_not_at_all() -> None:
+    """
+    At every change at which the machine stops. What is there after that leads as before.
+    """
+    files = CrashableFiles()
+    log = leading(files)
+    write(log, VERSION, topic(1))
+
+    with crash_images(files, NONE, first(1), first(40), ALL) as images:
+        log.keep_voter(UUID(int=7), "CONTROLLER", "here", 9093)
+        log.close()
+
+    found = set()
+    for image in images:
+        again = leading(CrashableFiles(image=image))
+        found.add(again.voter_directory_id.int)
+        assert ["t1"] == names(again)
+    assert {0, 7} == found
+
+
 def test_a_batch_is_there_after_a_crash_as_a_whole_or_not_at_all() -> None:
     """
     At every change at which the machine stops, whatever part of the unsynced data survives.

@@ -16,7 +16,7 @@ that was not synced, or lose it: its request was not answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
@@ -25,9 +25,10 @@ from uuid import UUID
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.records.batch import RecordBatch, batches, control_batch
+from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.protocol.records.control import (
     ControlRecordType,
+    KRaftVersionRecord,
     LeaderChangeMessage,
     VotersRecord,
 )
@@ -39,6 +40,7 @@ from barnabas.server.cluster.record_frames import (
     atomic_batch,
     divided_batches,
     encode_record,
+    quorum_batch,
 )
 from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshot_store import SnapshotStore
@@ -208,32 +210,71 @@ class MetadataLog:
             self._log.leader_epochs.latest_epoch or 0, 0 if latest is None else latest.epoch
         )
         self.epoch = max(last.leader_epoch, in_log) + 1
+        self._write_state(voters)
+        self._log.assign_epoch_start_offset(self.epoch, self.end_offset)
+        self._announce()
+
+    def _write_state(self, voters: tuple[int, ...]) -> None:
         state = QuorumState(
             leader_id=self._node_id,
             leader_epoch=self.epoch,
             voters=voters,
             data_version=1 if self._keeps_voters else 0,
         )
-        state.write(directory, self._files)
-        self._log.assign_epoch_start_offset(self.epoch, self.end_offset)
-        self._announce()
+        state.write(self._log.dir, self._files)
+
+    def keep_voter(self, directory_id: UUID, listener: str, host: str, port: int) -> None:
+        """
+        Record this node as the one voter, with the address of its controller, as an upgrade of
+        ``kraft.version`` to 1 does (KIP-853, Kafka ``KRaftVersionUpgrade``). Other controllers can
+        join the quorum from then on.
+
+        Args:
+            directory_id: of the directory with this log.
+
+        Raises:
+            KafkaStorageError: it cannot be written.
+        """
+        voter = VotersRecord.Voter(
+            voter_id=self._node_id,
+            voter_directory_id=directory_id,
+            endpoints=[VotersRecord.Endpoint(name=listener, host=host, port=port)],
+            kraft_version_feature=VotersRecord.KRaftVersionFeature(
+                min_supported_version=0, max_supported_version=1
+            ),
+        )
+        if self._kept_voters() != [voter]:
+            version = KRaftVersionRecord(version=0, kraft_version=1)
+            self._append_control(
+                {
+                    ControlRecordType.KRAFT_VERSION: encode(version, 0),
+                    ControlRecordType.KRAFT_VOTERS: encode(
+                        VotersRecord(version=0, voters=[voter]), 0
+                    ),
+                }
+            )
+        self._write_state((self._node_id,))
+
+    def _append_control(self, control: Mapping[ControlRecordType, bytes]) -> None:
+        batch = quorum_batch(
+            control,
+            base_offset=self.end_offset,
+            epoch=self.epoch,
+            timestamp=self._clock.now_ms(),
+        )
+        self._append(batch)
+        self.flush()
+        self._log.update_high_watermark(self.end_offset)
+        for each in batches(batch):
+            self._replay.batch(each)
+        self.snapshots.count(len(batch))
 
     def _announce(self) -> None:
-        now = self._clock.now_ms()
         me = [LeaderChangeMessage.Voter(voter_id=self._node_id)]
         message = LeaderChangeMessage(
             version=0, leader_id=self._node_id, voters=me, granting_voters=me
         )
-        batch = control_batch(
-            ControlRecordType.LEADER_CHANGE,
-            encode(message, 0),
-            now,
-            base_offset=self.end_offset,
-            partition_leader_epoch=self.epoch,
-        )
-        self._append(batch)
-        self.flush()
-        self.commit(Appended([], len(batch), now))
+        self._append_control({ControlRecordType.LEADER_CHANGE: encode(message, 0)})
 
     @property
     def _keeps_voters(self) -> bool:

@@ -9,7 +9,7 @@ The key is null. The value begins with three uvarints, then comes the record its
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from barnabas.protocol.codec.codec import decode, encode
@@ -18,6 +18,7 @@ from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import DecodeError, RecordListTooLarge
 from barnabas.protocol.internal_topics.metadata_records import RECORDS
 from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
+from barnabas.protocol.records.control import ControlRecordType, control_key
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.errors import UnknownMetadataRecord
 from barnabas.server.cluster.image import Versioned
@@ -122,3 +123,17 @@ def divided_batches(
         size += needed
     if pending:
         yield batch()
+
+
+def quorum_batch(
+    control: Mapping[ControlRecordType, bytes], *, base_offset: int, epoch: int, timestamp: int
+) -> bytearray:
+    """
+    A batch of control records, which are about the log itself and its voters.
+    """
+    return build_batch(
+        [SimpleRecord(timestamp, control_key(kind), value) for kind, value in control.items()],
+        base_offset=base_offset,
+        partition_leader_epoch=epoch,
+        is_control=True,
+    )

@@ -25,17 +25,15 @@ from typing import Final
 
 from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.records.batch import RecordBatch, batches, build_batch, read_batch
+from barnabas.protocol.records.batch import RecordBatch, batches, read_batch
 from barnabas.protocol.records.control import (
     ControlRecordType,
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
-    control_key,
 )
-from barnabas.protocol.records.record import SimpleRecord
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.image import Versioned
-from barnabas.server.cluster.record_frames import divided_batches, encode_record
+from barnabas.server.cluster.record_frames import divided_batches, encode_record, quorum_batch
 from barnabas.server.cluster.replay import Replay
 from barnabas.storage.fs.interface import Files
 
@@ -105,7 +103,7 @@ def snapshot_batches(
     """
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_contained_ms)
     control = {ControlRecordType.SNAPSHOT_HEADER: encode(header, 0), **quorum}
-    batch = _control_batch(control, 0, epoch, now_ms)
+    batch = quorum_batch(control, base_offset=0, epoch=epoch, timestamp=now_ms)
     yield batch
     offset = len(control)
     values = (encode_record(*each) for each in records)
@@ -113,18 +111,7 @@ def snapshot_batches(
         yield batch
         offset = read_batch(memoryview(batch)).next_offset
     footer = {ControlRecordType.SNAPSHOT_FOOTER: encode(SnapshotFooterRecord(version=0), 0)}
-    yield _control_batch(footer, offset, epoch, now_ms)
-
-
-def _control_batch(
-    control: Mapping[ControlRecordType, bytes], base_offset: int, epoch: int, now_ms: int
-) -> bytearray:
-    return build_batch(
-        [SimpleRecord(now_ms, control_key(kind), value) for kind, value in control.items()],
-        base_offset=base_offset,
-        partition_leader_epoch=epoch,
-        is_control=True,
-    )
+    yield quorum_batch(footer, base_offset=offset, epoch=epoch, timestamp=now_ms)
 
 
 def write_snapshot(

@@ -10,12 +10,10 @@ from __future__ import annotations
 import argparse
 import base64
 import binascii
-import os
 import re
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 from barnabas.protocol.errors import KafkaError
@@ -28,7 +26,7 @@ from barnabas.server.cluster.scram_credentials import (
     credential_record,
     salted_password,
 )
-from barnabas.server.config import load_settings
+from barnabas.server.config.command_line import add_config_options, settings_from
 from barnabas.server.security.files import read_file
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.config.option_values import ConfigError
@@ -58,11 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Prepare new log directories, with the first users if there are some. A start does it by"
         " itself where no users are needed."
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="as for serve")
-    parser.add_argument(
-        "--set", action="append", default=[], dest="assignments", metavar="NAME=VALUE"
-    )
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="the log directory")
+    add_config_options(parser)
     parser.add_argument("-t", "--cluster-id", metavar="ID", help="by default a random one")
     parser.add_argument(
         "-S",
@@ -86,14 +80,9 @@ def run(options: argparse.Namespace) -> int:
     """
     Run the command and return the exit status: 0 done, 1 failed, 2 used wrongly.
     """
-    assignments = list(options.assignments)
-    if options.data_dir is not None:
-        assignments.append(f"log.dirs={options.data_dir}")
     try:
         users = [parse_scram(text) for text in _users(options.add_scram)]
-        config = load_settings(
-            file=options.config, environment=os.environ, assignments=assignments
-        ).config()
+        config = settings_from(options).config()
     except (ConfigError, InvalidScram) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return 2

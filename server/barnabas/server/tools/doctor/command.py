@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
-from barnabas.server.config import BrokerConfig, Settings, load_settings
+from barnabas.server.config import BrokerConfig, Settings
+from barnabas.server.config.command_line import add_config_options, settings_from
 from barnabas.server.resources.descriptors import raise_descriptor_limit
 from barnabas.server.tools.doctor.directories import check_directories
 from barnabas.server.tools.doctor.facts import Facts
@@ -35,16 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " and what to do about it. Nothing is changed. Exit 0 if there is no problem, 1 if there is"
         " one."
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="as for serve")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="assignments",
-        metavar="NAME=VALUE",
-        help="one option; may be repeated",
-    )
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="the log directory")
+    add_config_options(parser)
     parser.add_argument("--format", choices=FORMATS, default="text")
 
 
@@ -55,13 +45,8 @@ def run(options: argparse.Namespace, facts: Facts | None = None) -> int:
     Returns:
         0 without a problem, 1 with one, 2 if the configuration is not acceptable.
     """
-    assignments = list(options.assignments)
-    if options.data_dir is not None:
-        assignments.append(f"log.dirs={options.data_dir}")
     try:
-        settings = load_settings(
-            file=options.config, environment=os.environ, assignments=assignments
-        )
+        settings = settings_from(options)
         config = settings.config()
     except ConfigError as error:
         print(f"barnabas: {error}", file=sys.stderr)

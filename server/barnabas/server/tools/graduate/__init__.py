@@ -1,0 +1,3 @@
+"""
+``barnabas graduate``: from this one node to a cluster of Apache Kafka.
+"""

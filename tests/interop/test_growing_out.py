@@ -1,0 +1,328 @@
+"""
+From one broker to three nodes of Apache Kafka, with the files and the commands that ``barnabas
+graduate`` gives, and a group, transactions and producers under way.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.interop.tools.toolbox import TOOLS
+from tests.support.apache_kafka import ApacheKafka, class_path, java
+from tests.support.broker_process import Barnabas, BrokerProcess, free_port, wait_for
+
+pytestmark = pytest.mark.interop
+
+NODES: Final = 3
+PARTITIONS: Final = 4
+RECORDS: Final = 20_000
+"""In the topic, before the cluster is there."""
+GROUP: Final = "readers"
+PATIENCE_S: Final = 180.0
+TOPIC: Final = "orders"
+TRANSACTIONS: Final = "payments"
+SETTINGS: Final = {
+    "offsets.topic.num.partitions": "2",
+    "transaction.state.log.num.partitions": "2",
+}
+
+
+class GrownNode(ApacheKafka):
+    """
+    A node of Apache Kafka, with the file that ``barnabas graduate`` wrote for it.
+    """
+
+    def __init__(self, directory: Path, properties: Path, port: int) -> None:
+        super().__init__(directory, port=port, heap="384m")
+        self.properties = properties
+
+    def command(self) -> list[str]:
+        return java("kafka.Kafka", str(self.properties), heap=self.heap, level="info")
+
+    def prepare(self) -> None: ...
+
+
+class Sender:
+    """
+    Sends numbered records, until it is stopped, and knows which were acknowledged.
+    """
+
+    def __init__(self, bootstraps: str, topic: str) -> None:
+        self.acknowledged: set[int] = set()
+        self._producer = Producer(
+            {"bootstrap.servers": bootstraps, "enable.idempotence": True, "linger.ms": 5}
+        )
+        self._topic = topic
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._send)
+        self._thread.start()
+
+    def _send(self) -> None:
+        number = RECORDS
+        while not self._stopped.is_set():
+            for _ in range(20):
+                self._producer.produce(
+                    self._topic,
+                    b"%d" % number,
+                    partition=number % PARTITIONS,
+                    on_delivery=self._delivered,
+                )
+                number += 1
+            self._producer.poll(0.02)
+        self._producer.flush(PATIENCE_S)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self.acknowledged.add(number_in(message))
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(PATIENCE_S)
+
+
+def send_all(bootstrap: str, topic: str, numbers: Sequence[int]) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    for number in numbers:
+        producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
+        producer.poll(0)
+    assert 0 == producer.flush(PATIENCE_S)
+
+
+def transact(bootstrap: str) -> set[int]:
+    """
+    Ten transactions, every second of which is aborted; and one that stays open.
+
+    Returns:
+        The numbers that were committed.
+    """
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payer"})
+    producer.init_transactions(PATIENCE_S)
+    committed: set[int] = set()
+    for number in range(10):
+        producer.begin_transaction()
+        numbers = range(number * 100, number * 100 + 100)
+        for each in numbers:
+            producer.produce(TRANSACTIONS, b"%d" % each, partition=each % PARTITIONS)
+        if number % 2:
+            producer.abort_transaction(PATIENCE_S)
+        else:
+            producer.commit_transaction(PATIENCE_S)
+            committed |= set(numbers)
+    left_open = Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": "left", "transaction.timeout.ms": 5000}
+    )
+    left_open.init_transactions(PATIENCE_S)
+    left_open.begin_transaction()
+    left_open.produce(TRANSACTIONS, b"never", partition=0)
+    left_open.flush(PATIENCE_S)
+    return committed
+
+
+def number_in(message: Message) -> int:
+    return int(message.value() or b"")
+
+
+def read_in_group(bootstraps: str, count: int) -> list[int]:
+    """
+    Read at least *count* records in the group, and commit how far.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstraps,
+            "group.id": GROUP,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    found: list[int] = []
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        consumer.subscribe([TOPIC])
+        while len(found) < count and time.monotonic() < deadline:
+            found += [number_in(each) for each in consumer.consume(500, 1.0) if not each.error()]
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return found
+
+
+def read_whole(bootstraps: str, topic: str) -> list[int]:
+    """
+    All committed records of a topic.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstraps,
+            "group.id": "unused",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    found: list[int] = []
+    ended: set[int] = set()
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+        while len(ended) < PARTITIONS and time.monotonic() < deadline:
+            for each in consumer.consume(500, 1.0):
+                if each.error():
+                    ended.add(each.partition() or 0)
+                else:
+                    found.append(number_in(each))
+    finally:
+        consumer.close()
+    assert len(ended) == PARTITIONS, f"only {len(found)} records, and not to the end"
+    return found
+
+
+def graduate(directory: Path, data: Path, addresses: Sequence[str]) -> str:
+    nodes = [part for address in addresses for part in ("--node", address)]
+    command = [sys.executable, "-m", "barnabas.server", "graduate", "--data-dir", str(data)]
+    given = [part for name, text in SETTINGS.items() for part in ("--set", f"{name}={text}")]
+    done = subprocess.run(
+        [*command, *nodes, *given, "--output", str(directory)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    return done.stdout
+
+
+def commands_in(report: str) -> list[list[str]]:
+    """
+    The commands of Apache Kafka that the report tells to run, in their order.
+    """
+    return [line.split() for line in report.splitlines() if line.startswith("   kafka-")]
+
+
+def run_tool(words: Sequence[str], directory: Path) -> str:
+    """
+    Run a command as it is printed, where the files are.
+    """
+    main_class = TOOLS[words[0].removesuffix(".sh")]
+    done = subprocess.run(
+        java(main_class, *words[1:], level="error"),
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert 0 == done.returncode, f"{words}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def is_done(verify: Sequence[str], directory: Path) -> bool:
+    """
+    Whether all partitions have their replicas.
+    """
+    return "in progress" not in run_tool(verify, directory)
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[list[GrownNode]]:
+    """
+    Nodes that are to be: the first has the directory of the broker.
+    """
+    class_path()
+    output = tmp_path / "plan"
+    made = [
+        GrownNode(tmp_path / f"node{n}", output / f"node-{n}.properties", free_port())
+        for n in range(1, NODES + 1)
+    ]
+    with ExitStack() as cleanup:
+        for node in made:
+            cleanup.callback(node.close)
+        yield made
+
+
+def begin_as_one(broker: BrokerProcess) -> set[int]:
+    """
+    Topics, records, a group that has read a half, transactions.
+
+    Returns:
+        The numbers that were committed in transactions.
+    """
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    topics = [NewTopic(name, PARTITIONS) for name in (TOPIC, TRANSACTIONS)]
+    for future in admin.create_topics(topics).values():
+        future.result(30)
+    send_all(broker.bootstrap, TOPIC, range(RECORDS))
+    return transact(broker.bootstrap)
+
+
+def test_one_broker_becomes_three_nodes(tmp_path: Path, nodes: list[GrownNode]) -> None:
+    """
+    Every command is run as it is printed. Then the first node is lost for good: nothing is lost,
+    and nothing is there twice.
+    """
+    barnabas = Barnabas(tmp_path / "one", settings=SETTINGS)
+    try:
+        barnabas.start()
+        committed = begin_as_one(barnabas)
+        read = read_in_group(barnabas.bootstrap, RECORDS // 2)
+        barnabas.stop()
+        addresses = [f"127.0.0.1:{node.port}:{free_port()}" for node in nodes]
+        report = graduate(tmp_path / "plan", barnabas.data, addresses)
+        # It is still a directory of Barnabas.
+        barnabas.start()
+        barnabas.stop()
+    finally:
+        barnabas.close()
+    for node in nodes[1:]:  # all on one machine
+        with node.properties.open("a") as file:
+            file.write(f"log.dirs={tmp_path / node.properties.stem}\n")
+
+    starts = iter(nodes)
+    bootstraps = ",".join(node.bootstrap for node in nodes)
+    sender: Sender | None = None
+    try:
+        for words in commands_in(report):
+            if words[0] == "kafka-server-start.sh":
+                node = next(starts)
+                assert words[1] == node.properties.name
+                node.start()
+                sender = sender or Sender(bootstraps, TOPIC)
+            elif words[-1] == "--verify":
+                wait_for(partial(is_done, words, tmp_path / "plan"), "all replicas", PATIENCE_S)
+            else:
+                run_tool(words, tmp_path / "plan")
+        time.sleep(1)
+        nodes[0].kill()
+        assert sender is not None
+        enough = len(sender.acknowledged) + 500
+        acknowledged = sender.acknowledged
+        wait_for(lambda: len(acknowledged) > enough, "a new leader", PATIENCE_S)
+    finally:
+        if sender is not None:
+            sender.stop()
+
+    others = ",".join(node.bootstrap for node in nodes[1:])
+    everything = read_whole(others, TOPIC)
+    assert sorted(set(range(RECORDS)) | sender.acknowledged) == sorted(everything)
+    assert sorted(committed) == sorted(read_whole(others, TRANSACTIONS))
+
+    read += read_in_group(others, len(everything) - len(read))
+    assert sorted(everything) == sorted(read)
+    admin = AdminClient({"bootstrap.servers": others})
+    described = admin.list_topics(timeout=30).topics
+    assert {NODES} == {
+        len(partition.replicas)
+        for topic in described.values()
+        for partition in topic.partitions.values()
+    }

@@ -1,0 +1,245 @@
+"""
+``barnabas graduate``: what it writes, what it records, and when it does nothing.
+
+``tests/interop/test_growing_out.py`` makes a cluster of it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from barnabas.server.cli import main
+from barnabas.server.cluster.metadata_log import MetadataLog
+from barnabas.server.config import BrokerConfig
+from barnabas.storage.clock import SystemClock
+from barnabas.storage.directories.directory import LOCK_FILE
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.properties import read_properties
+from barnabas.storage.state_files.meta_properties import MetaPropertiesEnsemble
+from barnabas.storage.state_files.quorum_state import QuorumState
+from barnabas.testing.manual_clock import ManualClock
+from tests.support.server import START_MS, running
+
+NODES = ("--node", "one.example", "--node", "two.example:9192", "--node", "[::1]:9292:9293")
+
+
+@pytest.fixture
+async def data(tmp_path: Path) -> Path:
+    """
+    The directory of a broker that was stopped, with a topic of three partitions.
+    """
+    path = tmp_path / "data"
+    async with running(DiskFiles(), ManualClock(START_MS), log_dirs=str(path)) as broker:
+        await broker.create("orders", 3)
+    return path
+
+
+def graduate(data: Path, output: Path, *options: str) -> int:
+    given = ["--data-dir", str(data), "--output", str(output)]
+    return main(["graduate", *given, *(options or NODES)])
+
+
+def properties(output: Path, node: int) -> dict[str, str]:
+    return read_properties((output / f"node-{node}.properties").read_text())
+
+
+def opened(data: Path) -> MetadataLog:
+    return MetadataLog.open(
+        data,
+        node_id=1,
+        config=BrokerConfig(),
+        files=DiskFiles(),
+        clock=SystemClock(),
+        failures=LogDirFailureChannel(),
+    )
+
+
+def test_each_node_has_its_options(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    assert 0 == graduate(data, out, *NODES, "--set", "log.retention.ms=5000", "--log-dir", "/k")
+
+    first, second, third = (properties(out, node) for node in (1, 2, 3))
+    controllers = "one.example:9093,two.example:9093,[::1]:9293"
+    for number, each in enumerate((first, second, third), 1):
+        assert str(number) == each["node.id"]
+        assert "broker,controller" == each["process.roles"]
+        assert controllers == each["controller.quorum.bootstrap.servers"]
+        assert "controller.quorum.voters" not in each
+        assert "5000" == each["log.retention.ms"]
+        assert "3" == each["offsets.topic.replication.factor"]
+        # Not before the replicas are there: producers with acks=all would fail until then.
+        assert "min.insync.replicas" not in each
+    assert "PLAINTEXT://one.example:9092,CONTROLLER://one.example:9093" == first["listeners"]
+    assert "PLAINTEXT://two.example:9192" == second["advertised.listeners"]
+    assert "PLAINTEXT://[::1]:9292,CONTROLLER://[::1]:9293" == third["listeners"]
+    assert (str(data), "/k", "/k") == (first["log.dirs"], second["log.dirs"], third["log.dirs"])
+
+
+def test_each_partition_gets_three_replicas(data: Path, tmp_path: Path) -> None:
+    assert 0 == graduate(data, tmp_path / "out")
+
+    plan = json.loads((tmp_path / "out" / "reassignment.json").read_text())
+    assert [
+        {"topic": "orders", "partition": 0, "replicas": [1, 2, 3]},
+        {"topic": "orders", "partition": 1, "replicas": [2, 3, 1]},
+        {"topic": "orders", "partition": 2, "replicas": [3, 1, 2]},
+    ] == plan["partitions"]
+
+
+def test_secured_listeners_stay_secured(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text(
+        "listeners=IN://:9092,OUT://:9094\n"
+        "listener.security.protocol.map=IN:SASL_PLAINTEXT,OUT:SASL_PLAINTEXT\n"
+        "sasl.enabled.mechanisms=SCRAM-SHA-256\n"
+        "inter.broker.listener.name=OUT\n"
+        "barnabas.http.listener=0\n"
+    )
+
+    assert 0 == graduate(data, tmp_path / "out", "--config", str(config), *NODES)
+
+    second = properties(tmp_path / "out", 2)
+    assert "IN://two.example:9192,OUT://two.example:9094" == second["advertised.listeners"]
+    assert "OUT" == second["inter.broker.listener.name"]
+    assert "SCRAM-SHA-256" == second["sasl.enabled.mechanisms"]
+    assert (
+        "IN:SASL_PLAINTEXT,OUT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
+        == second["listener.security.protocol.map"]
+    )
+    assert not [name for name in second if name.startswith("barnabas.")]
+    assert "Controllers speak without TLS or SASL" in capsys.readouterr().out
+
+
+def test_the_voter_is_recorded_once(data: Path, tmp_path: Path) -> None:
+    """
+    And the directory opens here as before, and may be prepared again, also for another address.
+    """
+    assert 0 == graduate(data, tmp_path / "first")
+    log = opened(data)
+    voter = log.voter_directory_id
+    log.lead()
+    end = log.end_offset
+    log.close()
+    state = QuorumState.read(data / "__cluster_metadata-0", DiskFiles())
+
+    assert 0 == graduate(data, tmp_path / "second")
+    assert 0 == graduate(data, tmp_path / "third", "--node", "other.example")
+
+    again = opened(data)
+    assert voter.int
+    assert voter == again.voter_directory_id
+    # Each run begins an epoch; only the other address is written as well.
+    assert end + 2 + 2 == again.end_offset
+    assert ["orders"] == list(again.image.topics_by_name)
+    again.close()
+    assert state is not None
+    assert 1 == state.data_version
+
+
+def test_nothing_is_done_to_a_broker_that_runs(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = DiskFiles().lock(data / LOCK_FILE)
+    assert lock is not None
+    try:
+        assert 1 == graduate(data, tmp_path / "out")
+    finally:
+        lock.release()
+
+    assert f"a broker runs on {data}: stop it first" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert not opened(data).voter_directory_id.int
+
+
+def test_a_member_of_a_cluster_is_left_alone(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    QuorumState(leader_id=2, leader_epoch=9, voters=(1, 2, 3)).write(
+        data / "__cluster_metadata-0", DiskFiles()
+    )
+
+    assert 1 == graduate(data, tmp_path / "out")
+
+    assert "this is part of a cluster already" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_are_there_are_kept(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 0 == graduate(data, tmp_path / "out")
+    written = properties(tmp_path / "out", 1)
+
+    assert 1 == graduate(data, tmp_path / "out", "--node", "other.example")
+
+    assert "is not empty" in capsys.readouterr().err
+    assert written == properties(tmp_path / "out", 1)
+
+
+def test_a_directory_without_a_broker_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 1 == graduate(tmp_path, tmp_path / "out")
+
+    assert "no log directory of a broker: it has no meta.properties" in capsys.readouterr().err
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("nodes", "says"),
+    [
+        (("--node", "http://one"), "--node http://one: it must look like"),
+        (("--node", "one:0"), "a port is a number from 1 to 65535"),
+        (("--node", "one:9092:70000"), "a port is a number from 1 to 65535"),
+        (("--node", "one:9092:9092"), "one:9092 is there twice"),
+        (("--node", "one", "--node", "one:9094"), "one:9093 is there twice"),
+        (("--node", ""), "--node : it must look like"),
+    ],
+)
+def test_a_node_that_cannot_be_is_named(
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    nodes: tuple[str, ...],
+    says: str,
+) -> None:
+    assert 2 == graduate(data, tmp_path / "out", *nodes)
+
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_node_needs_no_other_step(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 0 == graduate(data, tmp_path / "out", "--node", "one.example")
+
+    said = capsys.readouterr().out
+    assert "1. On one.example" in said
+    assert "2." not in said
+    assert "1" == properties(tmp_path / "out", 1)["default.replication.factor"]
+
+
+def test_the_page_shows_what_is_printed(
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "server.properties").write_text(f"log.dirs={data}\nlog.retention.ms=604800000\n")
+    page = (Path(__file__).parents[3] / "docs" / "growing.md").read_text()
+    command, _, shown = page.partition("$ barnabas ")[2].partition("```")[0].partition("\n    ")
+    given, _, printed = shown.partition("\n")
+
+    assert 0 == main([*command.rstrip("\\").split(), *given.split()])
+
+    cluster_id = str(MetaPropertiesEnsemble(DiskFiles(), [data]).cluster_id)
+    assert printed.replace("4L6g3nShT-eMCtK--X86sw", cluster_id) == capsys.readouterr().out

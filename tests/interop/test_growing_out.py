@@ -28,7 +28,7 @@ pytestmark = pytest.mark.interop
 
 NODES: Final = 3
 PARTITIONS: Final = 4
-RECORDS: Final = 20_000
+RECORDS: Final = 1_000_000
 """In the topic, before the cluster is there."""
 GROUP: Final = "readers"
 PATIENCE_S: Final = 180.0
@@ -38,6 +38,10 @@ SETTINGS: Final = {
     "offsets.topic.num.partitions": "2",
     "transaction.state.log.num.partitions": "2",
 }
+
+
+ROOMY: Final = {"queue.buffering.max.messages": 2_000_000}
+"""Records wait in the client while there is no leader."""
 
 
 class GrownNode(ApacheKafka):
@@ -63,7 +67,7 @@ class Sender:
     def __init__(self, bootstraps: str, topic: str) -> None:
         self.acknowledged: set[int] = set()
         self._producer = Producer(
-            {"bootstrap.servers": bootstraps, "enable.idempotence": True, "linger.ms": 5}
+            {"bootstrap.servers": bootstraps, "enable.idempotence": True, **ROOMY}
         )
         self._topic = topic
         self._stopped = threading.Event()
@@ -94,7 +98,7 @@ class Sender:
 
 
 def send_all(bootstrap: str, topic: str, numbers: Sequence[int]) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **ROOMY})
     for number in numbers:
         producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
         producer.poll(0)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -16,10 +15,19 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.interop.numbered import (
+    PARTITIONS,
+    PATIENCE_S,
+    Sender,
+    number_in,
+    read_whole,
+    send_all,
+    transact,
+)
 from tests.interop.tools.toolbox import TOOLS
 from tests.support.apache_kafka import ApacheKafka, class_path, java
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port, wait_for
@@ -27,21 +35,15 @@ from tests.support.broker_process import Barnabas, BrokerProcess, free_port, wai
 pytestmark = pytest.mark.interop
 
 NODES: Final = 3
-PARTITIONS: Final = 4
 RECORDS: Final = 1_000_000
 """In the topic, before the cluster is there."""
 GROUP: Final = "readers"
-PATIENCE_S: Final = 180.0
 TOPIC: Final = "orders"
 TRANSACTIONS: Final = "payments"
 SETTINGS: Final = {
     "offsets.topic.num.partitions": "2",
     "transaction.state.log.num.partitions": "2",
 }
-
-
-ROOMY: Final = {"queue.buffering.max.messages": 2_000_000}
-"""Records wait in the client while there is no leader."""
 
 
 class GrownNode(ApacheKafka):
@@ -57,86 +59,6 @@ class GrownNode(ApacheKafka):
         return java("kafka.Kafka", str(self.properties), heap=self.heap, level="info")
 
     def prepare(self) -> None: ...
-
-
-class Sender:
-    """
-    Sends numbered records, until it is stopped, and knows which were acknowledged.
-    """
-
-    def __init__(self, bootstraps: str, topic: str) -> None:
-        self.acknowledged: set[int] = set()
-        self._producer = Producer(
-            {"bootstrap.servers": bootstraps, "enable.idempotence": True, **ROOMY}
-        )
-        self._topic = topic
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._send)
-        self._thread.start()
-
-    def _send(self) -> None:
-        number = RECORDS
-        while not self._stopped.is_set():
-            for _ in range(20):
-                self._producer.produce(
-                    self._topic,
-                    b"%d" % number,
-                    partition=number % PARTITIONS,
-                    on_delivery=self._delivered,
-                )
-                number += 1
-            self._producer.poll(0.02)
-        self._producer.flush(PATIENCE_S)
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is None:
-            self.acknowledged.add(number_in(message))
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join(PATIENCE_S)
-
-
-def send_all(bootstrap: str, topic: str, numbers: Sequence[int]) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **ROOMY})
-    for number in numbers:
-        producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
-        producer.poll(0)
-    assert 0 == producer.flush(PATIENCE_S)
-
-
-def transact(bootstrap: str) -> set[int]:
-    """
-    Ten transactions, every second of which is aborted; and one that stays open.
-
-    Returns:
-        The numbers that were committed.
-    """
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payer"})
-    producer.init_transactions(PATIENCE_S)
-    committed: set[int] = set()
-    for number in range(10):
-        producer.begin_transaction()
-        numbers = range(number * 100, number * 100 + 100)
-        for each in numbers:
-            producer.produce(TRANSACTIONS, b"%d" % each, partition=each % PARTITIONS)
-        if number % 2:
-            producer.abort_transaction(PATIENCE_S)
-        else:
-            producer.commit_transaction(PATIENCE_S)
-            committed |= set(numbers)
-    left_open = Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": "left", "transaction.timeout.ms": 5000}
-    )
-    left_open.init_transactions(PATIENCE_S)
-    left_open.begin_transaction()
-    left_open.produce(TRANSACTIONS, b"never", partition=0)
-    left_open.flush(PATIENCE_S)
-    return committed
-
-
-def number_in(message: Message) -> int:
-    return int(message.value() or b"")
 
 
 def read_in_group(bootstraps: str, count: int) -> list[int]:
@@ -160,35 +82,6 @@ def read_in_group(bootstraps: str, count: int) -> list[int]:
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()
-    return found
-
-
-def read_whole(bootstraps: str, topic: str) -> list[int]:
-    """
-    All committed records of a topic.
-    """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstraps,
-            "group.id": "unused",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    found: list[int] = []
-    ended: set[int] = set()
-    deadline = time.monotonic() + PATIENCE_S
-    try:
-        consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
-        while len(ended) < PARTITIONS and time.monotonic() < deadline:
-            for each in consumer.consume(500, 1.0):
-                if each.error():
-                    ended.add(each.partition() or 0)
-                else:
-                    found.append(number_in(each))
-    finally:
-        consumer.close()
-    assert len(ended) == PARTITIONS, f"only {len(found)} records, and not to the end"
     return found
 
 
@@ -267,7 +160,7 @@ def begin_as_one(broker: BrokerProcess) -> set[int]:
     for future in admin.create_topics(topics).values():
         future.result(30)
     send_all(broker.bootstrap, TOPIC, range(RECORDS))
-    return transact(broker.bootstrap)
+    return transact(broker.bootstrap, TRANSACTIONS)
 
 
 def test_one_broker_becomes_three_nodes(tmp_path: Path, nodes: list[GrownNode]) -> None:
@@ -301,7 +194,7 @@ def test_one_broker_becomes_three_nodes(tmp_path: Path, nodes: list[GrownNode]) 
                 node = next(starts)
                 assert words[1] == node.properties.name
                 node.start()
-                sender = sender or Sender(bootstraps, TOPIC)
+                sender = sender or Sender(bootstraps, TOPIC, RECORDS)
             elif words[-1] == "--verify":
                 wait_for(partial(is_done, words, tmp_path / "plan"), "all replicas", PATIENCE_S)
             else:

@@ -1,0 +1,127 @@
+"""
+Numbered records that are sent while brokers come and go, and read to the end.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+PARTITIONS: Final = 4
+PATIENCE_S: Final = 180.0
+ROOMY: Final = {"queue.buffering.max.messages": 2_000_000}
+"""Records wait in the client while there is no leader."""
+
+
+class Sender:
+    """
+    Sends numbered records, until it is stopped, and knows which were acknowledged.
+    """
+
+    def __init__(self, bootstraps: str, topic: str, first: int) -> None:
+        self._first = first
+        self.acknowledged: set[int] = set()
+        self._producer = Producer(
+            {"bootstrap.servers": bootstraps, "enable.idempotence": True, **ROOMY}
+        )
+        self._topic = topic
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._send)
+        self._thread.start()
+
+    def _send(self) -> None:
+        number = self._first
+        while not self._stopped.is_set():
+            for _ in range(20):
+                self._producer.produce(
+                    self._topic,
+                    b"%d" % number,
+                    partition=number % PARTITIONS,
+                    on_delivery=self._delivered,
+                )
+                number += 1
+            self._producer.poll(0.02)
+        self._producer.flush(PATIENCE_S)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self.acknowledged.add(number_in(message))
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(PATIENCE_S)
+
+
+def send_all(bootstrap: str, topic: str, numbers: Sequence[int]) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **ROOMY})
+    for number in numbers:
+        producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
+        producer.poll(0)
+    assert 0 == producer.flush(PATIENCE_S)
+
+
+def transact(bootstrap: str, topic: str) -> set[int]:
+    """
+    Ten transactions, every second of which is aborted; and one that stays open.
+
+    Returns:
+        The numbers that were committed.
+    """
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payer"})
+    producer.init_transactions(PATIENCE_S)
+    committed: set[int] = set()
+    for number in range(10):
+        producer.begin_transaction()
+        numbers = range(number * 100, number * 100 + 100)
+        for each in numbers:
+            producer.produce(topic, b"%d" % each, partition=each % PARTITIONS)
+        if number % 2:
+            producer.abort_transaction(PATIENCE_S)
+        else:
+            producer.commit_transaction(PATIENCE_S)
+            committed |= set(numbers)
+    left_open = Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": "left", "transaction.timeout.ms": 5000}
+    )
+    left_open.init_transactions(PATIENCE_S)
+    left_open.begin_transaction()
+    left_open.produce(topic, b"never", partition=0)
+    left_open.flush(PATIENCE_S)
+    return committed
+
+
+def number_in(message: Message) -> int:
+    return int(message.value() or b"")
+
+
+def read_whole(bootstraps: str, topic: str) -> list[int]:
+    """
+    All committed records of a topic.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstraps,
+            "group.id": "unused",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    found: list[int] = []
+    ended: set[int] = set()
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+        while len(ended) < PARTITIONS and time.monotonic() < deadline:
+            for each in consumer.consume(500, 1.0):
+                if each.error():
+                    ended.add(each.partition() or 0)
+                else:
+                    found.append(number_in(each))
+    finally:
+        consumer.close()
+    assert len(ended) == PARTITIONS, f"only {len(found)} records, and not to the end"
+    return found

@@ -1,0 +1,116 @@
+"""
+MirrorMaker 2 copies the topics of a broker that serves to Apache Kafka, and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.cimpl import NewTopic
+
+from tests.interop.connect_worker import PATIENCE, Worker
+from tests.interop.numbered import PARTITIONS, Sender, read_whole, send_all, transact
+from tests.support.apache_kafka import library
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess, wait_for
+
+pytestmark = pytest.mark.interop
+
+RECORDS: Final = 50_000
+TOPIC: Final = "orders"
+TRANSACTIONS: Final = "payments"
+CONVERTER: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[BothBrokers]:
+    # The worker's timeouts are short.
+    settings = {"group.min.session.timeout.ms": "1000", "offsets.topic.num.partitions": "2"}
+    with BothBrokers.side_by_side(tmp_path, settings) as running:
+        yield running.start()
+
+
+def create_topics(broker: BrokerProcess) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    topics = [
+        NewTopic(TOPIC, PARTITIONS, config={"retention.ms": "86400000"}),
+        NewTopic(TRANSACTIONS, PARTITIONS),
+    ]
+    for future in admin.create_topics(topics).values():
+        future.result(PATIENCE)
+
+
+def retention_of(broker: BrokerProcess, topic: str) -> str | None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    (future,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+    return str(future.result(PATIENCE)["retention.ms"].value)
+
+
+def end_of(broker: BrokerProcess, topic: str) -> int:
+    """
+    How many committed records are there.
+    """
+    metadata = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(timeout=PATIENCE)
+    if topic not in metadata.topics or len(metadata.topics[topic].partitions) < PARTITIONS:
+        return 0
+    return len(read_whole(broker.bootstrap, topic))
+
+
+@pytest.mark.parametrize("direction", ["to Apache Kafka", "from Apache Kafka"])
+def test_topics_are_copied_exactly_once(both: BothBrokers, tmp_path: Path, direction: str) -> None:
+    """
+    While records come in, Barnabas is killed and so is the worker.
+    """
+    jars = library("connect-mirror")
+    source, target = both.barnabas, both.kafka
+    if direction == "from Apache Kafka":
+        source, target = target, source
+    create_topics(source)
+    send_all(source.bootstrap, TOPIC, range(RECORDS))
+    committed = transact(source.bootstrap, TRANSACTIONS)
+    worker = Worker(tmp_path / "worker", target, jars)
+    sender = None
+    try:
+        worker.start()
+        settings = {
+            "source.cluster.alias": "one",
+            "target.cluster.alias": "two",
+            "source.cluster.bootstrap.servers": source.bootstrap,
+            "target.cluster.bootstrap.servers": target.bootstrap,
+            "topics": f"{TOPIC},{TRANSACTIONS}",
+            "replication.factor": "1",
+            "offset-syncs.topic.replication.factor": "1",
+            "source.consumer.isolation.level": "read_committed",
+            "key.converter": CONVERTER,
+            "value.converter": CONVERTER,
+        }
+        worker.run_connector("mirror", "mirror.MirrorSourceConnector", settings)
+        sender = Sender(source.bootstrap, TOPIC, RECORDS)
+        wait_for(lambda: end_of(target, f"one.{TOPIC}") > RECORDS // 2, "a half", 2 * PATIENCE)
+        both.barnabas.kill()
+        both.barnabas.start()
+        worker.kill()
+        worker.start()
+        wait_for(partial(worker.runs_task_of, "mirror"), "the task to run", PATIENCE)
+        sender.stop()
+        everything = sorted(set(range(RECORDS)) | sender.acknowledged)
+        wait_for(
+            lambda: end_of(target, f"one.{TOPIC}") >= len(everything), "all records", 2 * PATIENCE
+        )
+        wait_for(
+            lambda: end_of(target, f"one.{TRANSACTIONS}") >= len(committed), "payments", PATIENCE
+        )
+    finally:
+        if sender is not None:
+            sender.stop()
+        worker.close()
+        print(worker.log_text()[-6000:])
+
+    assert everything == sorted(read_whole(target.bootstrap, f"one.{TOPIC}"))
+    assert sorted(committed) == sorted(read_whole(target.bootstrap, f"one.{TRANSACTIONS}"))
+    assert "86400000" == retention_of(target, f"one.{TOPIC}")

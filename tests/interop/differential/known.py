@@ -182,7 +182,7 @@ def _has_another_share(place: Place) -> bool:
 
 def _has_another_leader(place: Place) -> bool:
     where, *leaders = place.difference
-    return where.endswith("].value.leader") and all(
+    return where.endswith("].value.leader") and any(
         str(leader).startswith("id ") for leader in leaders
     )
 
@@ -191,7 +191,8 @@ CHANCE: Final[Mapping[str, Known]] = {
     # The assignor goes by the hashes of topic ids: one side may leave a member what it has, where
     # the other gives it as many other partitions.
     "share": Known(_has_another_share, ends=True),
-    # The first member in a hash map, of several to whom the broker has given their ids.
+    # The first member in a hash map, where the broker has given ids to some. Where both sides name
+    # a member that has chosen its id, the order of the map decides on both, and it is the same.
     "leader": Known(_has_another_leader, ends=True),
 }
 """

@@ -101,11 +101,10 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
-        from importlib.util import find_spec
 
-        found = find_spec("barnabas.protocol.records.varints")
-        is_plain = found is None or (found.origin or "").endswith(".py")
-        form = "plain Python" if is_plain else "compiled"
+        from barnabas.server.tools.doctor.facts import Facts
+
+        form = "compiled" if Facts().is_compiled() else "plain Python"
         print(f"{parser.prog} {version('barnabas')} ({form})")
         parser.exit()
 

@@ -18,7 +18,7 @@ main()
 """
 HANDLERS = "barnabas.server.handlers"
 MESSAGES = "barnabas.protocol.messages"
-MOST_OWN = 237
+MOST_OWN = 238
 
 
 class Watched(Barnabas):

@@ -159,22 +159,17 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 def _serve(options: argparse.Namespace) -> int:
     # A start makes hardly any garbage. The broker enables the collector again.
     gc.disable()
-    from barnabas.server.config import load_settings
+    from barnabas.server.config.command_line import settings_from
     from barnabas.server.log_setup import set_up_logging
     from barnabas.storage.config.option_values import ConfigError
 
     if options.test_control is None and (options.test_control_host or options.test_clock):
         print("barnabas: --test-control-host and --test-clock need --test-control", file=sys.stderr)
         return EXIT_USAGE
-    assignments = list(options.assignments)
-    if options.data_dir is not None:
-        assignments.append(f"log.dirs={options.data_dir}")
     if options.log_level is not None:
-        assignments.append(f"barnabas.log.level={options.log_level.upper()}")
+        options.assignments.append(f"barnabas.log.level={options.log_level.upper()}")
     try:
-        settings = load_settings(
-            file=options.config, environment=os.environ, assignments=assignments
-        )
+        settings = settings_from(options)
         config = settings.config()
     except ConfigError as error:
         print(f"barnabas: {error}", file=sys.stderr)

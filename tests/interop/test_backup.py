@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -166,7 +166,8 @@ def read(bootstrap: str, topic: str) -> list[int]:
             "auto.offset.reset": "earliest",
         }
     )
-    consumer.assign([TopicPartition(topic, 0)])
+    # Without an offset it asks for the group's, and never again if the coordinator is not ready.
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     found = []
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:

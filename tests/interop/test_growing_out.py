@@ -199,7 +199,6 @@ def test_one_broker_becomes_three_nodes(tmp_path: Path, nodes: list[GrownNode]) 
                 wait_for(partial(is_done, words, tmp_path / "plan"), "all replicas", PATIENCE_S)
             else:
                 run_tool(words, tmp_path / "plan")
-        time.sleep(1)
         nodes[0].kill()
         assert sender is not None
         enough = len(sender.acknowledged) + 500

@@ -110,23 +110,14 @@ class _Version(argparse.Action):
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
+    from barnabas.server.config.command_line import add_config_options
+
     parser.description = (
         "Run a broker until SIGTERM or Ctrl-C. Options come from --config, then from KAFKA_*"
         " variables (KAFKA_LOG_RETENTION_MS is log.retention.ms), then from --set; later ones win."
     )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="a server.properties, as Apache Kafka's"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="assignments",
-        metavar="NAME=VALUE",
-        help="one option; may be repeated",
-    )
     place = parser.add_mutually_exclusive_group()
-    place.add_argument("--data-dir", type=Path, metavar="DIR", help="the log directory")
+    add_config_options(parser, place, config_help="a server.properties, as Apache Kafka's")
     place.add_argument(
         "--ephemeral", action="store_true", help="keep the data only while the broker runs"
     )

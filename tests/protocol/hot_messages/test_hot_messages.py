@@ -249,8 +249,8 @@ def test_the_place_of_a_batch_is_written_as_its_whole_response(version: int) -> 
     """
     By both codecs, also if the batch may not be durable after all.
     """
-    place = produce.Appended(3, 40, 50, 7)
-    lost = produce.Appended(4, 41, -1, 7)
+    place = produce.AppendedResponse(3, 40, 50, 7)
+    lost = produce.AppendedResponse(4, 41, -1, 7)
     lost.error_code, lost.base_offset = 7, -1
     wholes = [
         PartitionProduceResponse(

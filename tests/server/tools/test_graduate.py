@@ -179,8 +179,79 @@ def test_files_that_are_there_are_kept(
 
     assert 1 == graduate(data, tmp_path / "out", "--node", "other.example")
 
-    assert "is not empty" in capsys.readouterr().err
+    assert "is no empty directory" in capsys.readouterr().err
     assert written == properties(tmp_path / "out", 1)
+
+
+def test_what_a_provider_knows_stays_with_it(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A file has the variable, and nobody else may read it: other passwords may be in it.
+    """
+    monkeypatch.setenv("STORE_PASSWORD", "secret-of-the-store")
+    config = tmp_path / "server.properties"
+    config.write_text(
+        "config.providers=env\n"
+        "config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
+        "ssl.keystore.password=${env:STORE_PASSWORD}\n"
+    )
+
+    assert 0 == graduate(data, tmp_path / "out", "--config", str(config), *NODES)
+
+    for node in (1, 2, 3):
+        path = tmp_path / "out" / f"node-{node}.properties"
+        assert (
+            "${env:STORE_PASSWORD}" == properties(tmp_path / "out", node)["ssl.keystore.password"]
+        )
+        assert "config.providers.env.class" in path.read_text()
+        assert "secret-of-the-store" not in path.read_text()
+        assert 0o600 == path.stat().st_mode & 0o777
+
+
+def test_what_one_node_needed_is_not_carried_over(data: Path, tmp_path: Path) -> None:
+    """
+    Topics that are made later get replicas; a rack is that of one machine.
+    """
+    given = {"offsets.topic.replication.factor": "1", "broker.rack": "attic"}
+    assignments = [word for name, text in given.items() for word in ("--set", f"{name}={text}")]
+
+    assert 0 == graduate(data, tmp_path / "out", *NODES, *assignments)
+
+    first, second = (properties(tmp_path / "out", node) for node in (1, 2))
+    assert "3" == first["offsets.topic.replication.factor"]
+    assert "attic" == first["broker.rack"]
+    assert "broker.rack" not in second
+
+
+def test_a_directory_that_no_broker_was_started_on_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    assert 0 == main(["format", "--data-dir", str(data)])
+    before = sorted(data.iterdir())
+
+    assert 1 == graduate(data, tmp_path / "out")
+
+    assert "no broker was started on it" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert before == sorted(data.iterdir())
+
+
+@pytest.mark.parametrize("output", ["s3://bucket/plan", "file:///tmp/plan"])
+def test_a_url_is_no_directory(
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    output: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert 2 == main(["graduate", "--data-dir", str(data), "--output", output, *NODES])
+
+    assert "is a URL" in capsys.readouterr().err
+    assert [data] == list(tmp_path.iterdir())
 
 
 def test_a_directory_without_a_broker_is_refused(

@@ -78,7 +78,7 @@ def read_request(
     return request, reader.position
 
 
-class Appended:
+class AppendedResponse:
     """
     A ``PartitionProduceResponse`` for a batch that was appended, which says no more than where.
 
@@ -112,7 +112,7 @@ class Appended:
         return NO_LEADER
 
 
-PartitionResponse: TypeAlias = PartitionProduceResponse | Appended
+PartitionResponse: TypeAlias = PartitionProduceResponse | AppendedResponse
 
 
 def topic_response(
@@ -163,7 +163,7 @@ def write_response(response: ProduceResponse, version: int, most_entries: int) -
 
 
 def _write_partition(writer: FieldWriter, partition: PartitionResponse, version: int) -> None:
-    if isinstance(partition, Appended):
+    if isinstance(partition, AppendedResponse):
         _write_place(
             writer,
             version,

@@ -14,11 +14,18 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add_config_options(parser: argparse.ArgumentParser) -> None:
+def add_config_options(
+    parser: argparse.ArgumentParser,
+    place: argparse._ActionsContainer | None = None,
+    config_help: str = "as for serve",
+) -> None:
     """
     Declare ``--config``, ``--set`` and ``--data-dir``.
+
+    Args:
+        place: the group that ``--data-dir`` is in, if it excludes other options.
     """
-    parser.add_argument("--config", type=Path, metavar="FILE", help="as for serve")
+    parser.add_argument("--config", type=Path, metavar="FILE", help=config_help)
     parser.add_argument(
         "--set",
         action="append",
@@ -27,7 +34,7 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="one option; may be repeated",
     )
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="the log directory")
+    (place or parser).add_argument("--data-dir", type=Path, metavar="DIR", help="the log directory")
 
 
 def settings_from(options: argparse.Namespace) -> Settings:

@@ -18,7 +18,7 @@ from barnabas.protocol.errors import (
     RecordListTooLarge,
     UnknownServerError,
 )
-from barnabas.protocol.hot_messages.produce import Appended
+from barnabas.protocol.hot_messages.produce import AppendedResponse
 from barnabas.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,
@@ -46,11 +46,11 @@ _WITHOUT_START_OFFSET = (
 )
 
 
-def appended(index: int, info: LogAppendInfo) -> Appended:
+def appended(index: int, info: LogAppendInfo) -> AppendedResponse:
     """
     Where the batch is.
     """
-    return Appended(index, info.first_offset, info.log_append_time, info.log_start_offset)
+    return AppendedResponse(index, info.first_offset, info.log_append_time, info.log_start_offset)
 
 
 def append_failed(

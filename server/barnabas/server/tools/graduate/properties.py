@@ -7,10 +7,10 @@ names are the same. Addresses, directories and the quorum are the node's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from barnabas.server.config import BrokerConfig, Listener
+from barnabas.server.config import BrokerConfig, Listener, Settings
 from barnabas.server.tools.graduate.nodes import Node, replicas_for
 
 CONTROLLER: Final = "CONTROLLER"
@@ -22,6 +22,7 @@ _OF_THE_NODE: Final = frozenset(
     {
         "advertised.listeners",
         "broker.id",
+        "broker.rack",
         "controller.listener.names",
         "controller.quorum.bootstrap.servers",
         "controller.quorum.voters",
@@ -39,14 +40,15 @@ _OF_THE_NODE: Final = frozenset(
 
 
 def server_properties(
-    node: Node, nodes: Sequence[Node], config: BrokerConfig, other_directory: str
+    node: Node, nodes: Sequence[Node], settings: Settings, other_directory: str
 ) -> dict[str, str]:
     """
-    The options of *node*, of which the first in *nodes* has the directories of *config*.
+    The options of *node*, of which the first in *nodes* has the directories of *settings*.
 
     Args:
         other_directory: the log directory of a node that is not the first.
     """
+    config = settings.config()
     listeners = config.client_listeners
     replicas = replicas_for(len(nodes))
     found = {
@@ -65,19 +67,25 @@ def server_properties(
         found["log.dirs"] = ",".join(map(str, config.log_directories))
         if config.metadata_log_dir:
             found["metadata.log.dir"] = config.metadata_log_dir
+        if config.given.get("broker.rack"):
+            found["broker.rack"] = config.given["broker.rack"]
     else:
         found["log.dirs"] = other_directory
-    return {**found, **_of_new_topics(replicas), **carried_over(config.given)}
+    return {**found, **_of_new_topics(replicas), **carried_over(settings)}
 
 
-def carried_over(given: Mapping[str, str]) -> dict[str, str]:
+def carried_over(settings: Settings) -> dict[str, str]:
     """
     The options that are set and mean the same to each node of Apache Kafka.
+
+    What a provider has is not among them, but the variable that names it.
     """
+    given = {**settings.config().given, **settings.variables, **settings.providers}
+    left_out = _OF_THE_NODE | _of_new_topics(1).keys()
     return {
         name: text
         for name, text in given.items()
-        if name not in _OF_THE_NODE and not name.startswith(OWN_PREFIX)
+        if name not in left_out and not name.startswith(OWN_PREFIX)
     }
 
 

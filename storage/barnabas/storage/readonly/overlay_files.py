@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from barnabas.storage.fs.disk import storage_error
+from barnabas.storage.fs.disk import SMALL_FILE, storage_error
 from barnabas.storage.fs.interface import Buffer, File, Files, MappedFile
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.time_index import TimeIndex
@@ -66,9 +66,10 @@ class _Content:
     The bytes of a file: the first part of one on the disk, until they are changed.
     """
 
-    __slots__ = ("_memory", "_sources", "modified_ms", "path", "size")
+    __slots__ = ("_below", "_memory", "_sources", "modified_ms", "path", "size")
 
-    def __init__(self, sources: _Sources[File], path: Path | None, size: int) -> None:
+    def __init__(self, below: Files, sources: _Sources[File], path: Path | None, size: int) -> None:
+        self._below = below
         self._sources = sources
         self._memory: bytearray | None = bytearray() if path is None else None
         self.path = path
@@ -87,6 +88,16 @@ class _Content:
             return self._memory[position : position + size]
         assert self.path is not None, "bytes that are not in memory are in a file"
         return self._sources.get(self.path).read(position, size)
+
+    def read_small(self) -> bytes:
+        """
+        All bytes of a file of at most ``SMALL_FILE``, in half the time that a map takes.
+        """
+        assert self.path is not None, "bytes that are not in memory are in a file"
+        try:
+            return self._below.read_bytes(self.path)
+        except FileNotFoundError as error:
+            raise storage_error("open", self.path, error) from error
 
     @property
     def memory(self) -> bytearray:
@@ -150,6 +161,7 @@ class _OverlayMap:
         self.created = created
         self._content = content
         self._maps = maps
+        self._read: memoryview | None = None
         self._is_closed = False
 
     @property
@@ -158,7 +170,11 @@ class _OverlayMap:
         if self._is_closed:
             return memoryview(b"")
         if content.is_unchanged and content.path is not None:
-            return self._maps.get(content.path).view[: content.size]
+            if content.size > SMALL_FILE:
+                return self._maps.get(content.path).view[: content.size]
+            if self._read is None:
+                self._read = memoryview(content.read_small())
+            return self._read[: content.size]
         return memoryview(content.memory).toreadonly()
 
     def open_for_writing(self) -> None: ...
@@ -203,7 +219,7 @@ class OverlayFiles(Files):
                 size = self._below.size(path)
             except FileNotFoundError:
                 return None
-            self._contents[path] = _Content(self._sources, path, size)
+            self._contents[path] = _Content(self._below, self._sources, path, size)
         return self._contents[path]
 
     def _get(self, path: Path) -> _Content:
@@ -217,7 +233,7 @@ class OverlayFiles(Files):
             # A broker has removed the file a moment ago: it must not become a new, empty one.
             error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             raise storage_error("open", path, error) from error
-        content = self._contents[path] = _Content(self._sources, None, 0)
+        content = self._contents[path] = _Content(self._below, self._sources, None, 0)
         return content
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:

@@ -220,7 +220,7 @@ class Broker:
         """
         began = self.clock.monotonic()
         self.readiness.enter(BrokerState.STARTING)
-        known_id = await self._blocking(self._find) if self.config.barnabas_read_only else None
+        shown = await self._blocking(self._find) if self.config.barnabas_read_only else ""
         self.security.configure(self.config.given)
         # First of what others see, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
@@ -231,7 +231,7 @@ class Broker:
         if (most := self.files.open_files.limit) is not None:
             logger.info("at most %d files of logs are open at a time", most)
         log_manager = self.log_manager = self._lock_directories()
-        cluster_id = known_id or await self._blocking(self._format)
+        cluster_id = shown or await self._blocking(self._format)
         metadata_log = await self._blocking(lambda: self._open_metadata(log_manager))
         configs = TopicConfigs(
             BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
@@ -451,7 +451,8 @@ class Broker:
         clean_epoch = log_manager.directories.clean_shutdown_epoch()
         report = await self._blocking(
             lambda: log_manager.load(
-                {topic.name: configs.log_config(topic.name) for topic in topics}, topics.is_stray
+                {topic.name: configs.log_config(topic.name) for topic in topics},
+                topics.is_foreign if self.config.barnabas_read_only else topics.is_stray,
             )
         )
         node = self._this_node(log_manager)

@@ -223,9 +223,10 @@ class OverlayFiles(Files):
             self._put(source, None)
 
     def _rename_directory(self, source: Path, target: Path) -> None:
-        for of in (self._contents, self._listed):
-            for path in tuple(_within(source, of)):
-                of[target / path.relative_to(source)] = of.pop(path)  # type: ignore[index, operator]
+        for path in tuple(_within(source, self._contents)):
+            self._contents[target / path.relative_to(source)] = self._contents.pop(path)
+        for path in tuple(_within(source, self._listed)):
+            self._listed[target / path.relative_to(source)] = self._listed.pop(path)
         for path in tuple(_within(source, self._directories)):
             self._directories.remove(path)
             self._directories.add(target / path.relative_to(source))
@@ -240,9 +241,10 @@ class OverlayFiles(Files):
 
     def remove_tree(self, path: Path) -> None:
         with self._guard:
-            for known in (self._contents, self._listed):
-                for each in tuple(_within(path, known)):
-                    del known[each]  # type: ignore[attr-defined]
+            for each in tuple(_within(path, self._contents)):
+                del self._contents[each]
+            for each in tuple(_within(path, self._listed)):
+                del self._listed[each]
             self._directories.difference_update(tuple(_within(path, self._directories)))
             self._moved[path] = None
 

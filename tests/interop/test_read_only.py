@@ -221,8 +221,8 @@ def error_of(bootstrap: str, options: Mapping[str, object]) -> str:
     producer.produce(TOPIC, b"no", on_delivery=lambda error, _message: errors.append(error))
     try:
         assert 0 == producer.flush(30)
-    except KafkaException as error:  # a fatal one
-        return repr(error)
+    except (KafkaException, SystemError) as error:  # a fatal one, while others are delivered
+        return repr(error.__cause__ or error)
     return repr(errors)
 
 

@@ -315,8 +315,10 @@ def test_a_lock_keeps_nobody_away(below: MemoryFiles) -> None:
 
     first, second = files.lock(path), files.lock(path)
 
+    assert files.is_locked(path)
     first.release()
     second.release()
+    assert not files.is_locked(path)
     assert not below.exists(path)
     assert below.lock(path) is not None
     assert files.is_locked(path)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -40,7 +40,11 @@ class _NoLock(Lock):
     In the place of a lock: nobody else is kept from the files.
     """
 
-    def release(self) -> None: ...
+    def __init__(self, release: Callable[[], None]) -> None:
+        self._release = release
+
+    def release(self) -> None:
+        self._release()
 
 
 class OverlayFiles(Files):
@@ -77,6 +81,7 @@ class OverlayFiles(Files):
         """Where directories are below that were renamed here; None for the old names."""
         self._listed: dict[Path, set[str]] = {}
         """The names that were seen in directories."""
+        self._locked: set[Path] = set()
         self._guard = threading.RLock()
 
     def _place(self, path: Path) -> Path | None:
@@ -270,12 +275,14 @@ class OverlayFiles(Files):
 
     def lock(self, path: Path) -> Lock:
         """
-        Lock nothing: to make the file, or to lock it, would change what others see.
+        Lock the file here only, which never fails: to make it, or to lock it, would change what
+        others see.
         """
-        return _NoLock()
+        self._locked.add(path)
+        return _NoLock(partial(self._locked.discard, path))
 
     def is_locked(self, path: Path) -> bool:
-        return self._below.is_locked(path)
+        return path in self._locked or self._below.is_locked(path)
 
     def usable_bytes(self, path: Path) -> int:
         return self._below.usable_bytes(path)

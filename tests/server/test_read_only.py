@@ -27,10 +27,12 @@ from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.requests.read_only import OF_MEMBERS, READS
 from barnabas.server.requests.registry import HANDLERS
+from barnabas.server.security.acl.permissions import READ_TOPIC
 from barnabas.server.transactions.ending import end
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.acls import AUTHORIZER, allow_only, create_topics
 from tests.support.authorization_requests import DOOMED, MAKERS, OPEN, OTHER, Ids
 from tests.support.group_requests import (
     commit_request,
@@ -316,6 +318,40 @@ async def test_members_of_groups_and_their_commits_are_in_memory(files: MemoryFi
         assert 3 == await committed(broker)
     async with shown(files) as broker:
         assert 2 == await committed(broker)
+
+
+async def test_what_members_change_takes_no_more_memory_than_an_option_allows(
+    files: MemoryFiles,
+) -> None:
+    async with written(files) as broker:
+        await write_something(broker)
+    small = {"barnabas_max_coordinator_bytes": "20000"}
+    async with shown(files, **small) as broker, await broker.client() as client:
+        assert 2 == await committed(broker)
+        found = []
+        for offset in range(200):
+            answer = await client.ask(commit_request(GROUP, TOPIC, {0: offset}), 8)
+            found.append(answer.topics[0].partitions[0].error_code)
+        assert broker.parts is not None
+        [offsets] = broker.parts.partitions.of_topic("__consumer_offsets")
+
+        assert [ErrorCode.NONE, ErrorCode.GROUP_AUTHORIZATION_FAILED] == sorted(set(found))
+        assert 20_000 < offsets.bytes_in < 20_300
+        assert [b"one", b"two", b"three"] == await values(broker, TOPIC)
+
+
+async def test_acls_of_the_directory_count_if_the_broker_has_an_authorizer(
+    files: MemoryFiles,
+) -> None:
+    async with written(files, **AUTHORIZER) as broker:
+        await create_topics(broker, {OPEN: 1, OTHER: 1})
+        await allow_only(broker, ((READ_TOPIC, OPEN),))
+    async with shown(files, **AUTHORIZER) as broker, await broker.client() as client:
+        asked = fetch_request(fetch_topic(OPEN, {0: 0}), fetch_topic(OTHER, {0: 0}))
+        answer = await client.ask(asked, 12)
+
+    found = {each.topic: each.partitions[0].error_code for each in answer.responses}
+    assert {OPEN: ErrorCode.NONE, OTHER: ErrorCode.TOPIC_AUTHORIZATION_FAILED} == found
 
 
 async def test_groups_work_where_there_were_none(files: MemoryFiles) -> None:

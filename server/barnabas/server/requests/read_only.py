@@ -9,7 +9,7 @@ for one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.protocol import apis
@@ -22,12 +22,14 @@ from barnabas.protocol.errors import (
     TransactionalIdAuthorizationFailed,
 )
 from barnabas.protocol.structs import replace
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.registry import Registration
 
 if TYPE_CHECKING:
+    from barnabas.server.partitions.partition import Partition
     from barnabas.server.requests.context import RequestContext
-    from barnabas.server.requests.registry import Answer
+    from barnabas.server.requests.registry import Answer, Handler
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +85,7 @@ OF_MEMBERS: Final = frozenset(
 Without these most consumers cannot read. What they change is in memory.
 """
 
+_TOPICS: Final = (GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC)
 _ERRORS: Final[Mapping[int, type[KafkaError]]] = {
     api.key: error
     for error, those in (
@@ -130,8 +133,10 @@ class ReadOnlyHandlers(Mapping[int, Registration]):
 
     def __getitem__(self, key: int) -> Registration:
         registration = self._handlers[key]
-        if key in READS or key in OF_MEMBERS:
+        if key in READS:
             return registration
+        if key in OF_MEMBERS:
+            return replace(registration, handler=_bounded(registration.handler))
         return replace(registration, handler=_refuse, needs=NOTHING)
 
     def __iter__(self) -> Iterator[int]:
@@ -142,6 +147,28 @@ class ReadOnlyHandlers(Mapping[int, Registration]):
 
     def __contains__(self, key: object) -> bool:
         return key in self._handlers
+
+
+def _bounded(handler: Handler) -> Handler:
+    """
+    *handler*, as long as there is room for what members change: no cleaner takes old records away.
+    """
+
+    def bounded(request: Any, context: RequestContext) -> Answer:
+        broker = context.broker
+        most = broker.config.barnabas_max_coordinator_bytes
+        if sum(map(_written, map(broker.partitions.of_topic, _TOPICS))) > most:
+            raise GroupAuthorizationFailed(
+                f"The broker is read-only, and has {most} bytes of changes of groups in memory, the"
+                " most that barnabas.max.coordinator.bytes allows: start it again."
+            )
+        return handler(request, context)
+
+    return bounded
+
+
+def _written(partitions: Sequence[Partition]) -> int:
+    return sum(partition.bytes_in for partition in partitions)
 
 
 def _refuse(request: Any, context: RequestContext) -> Answer:

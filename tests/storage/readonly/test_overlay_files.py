@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
+from barnabas.storage.readonly.overlay_content import Sources
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.broker_process import resident_bytes
@@ -322,3 +324,23 @@ def test_a_lock_keeps_nobody_away(below: MemoryFiles) -> None:
     assert not below.exists(path)
     assert below.lock(path) is not None
     assert files.is_locked(path)
+
+
+def test_a_file_that_is_given_up_is_not_closed_under_a_reader(tmp_path: Path) -> None:
+    """
+    Another thread may have asked for it, and read it only after the next one is opened.
+    """
+    names = [tmp_path / f"{number:020d}.index" for number in range(3)]
+    for number, name in enumerate(names):
+        name.write_bytes(bytes([number]) * 8)
+    disk = DiskFiles()
+    sources = Sources(partial(disk.open, read_only=True), 1, lambda _: None)
+    maps = Sources(partial(disk.map, size=None, read_only=True), 1, lambda it: it.give_back())
+    file, mapped = sources.get(names[0]), maps.get(names[0])
+
+    for name in names[1:]:
+        sources.get(name)
+        maps.get(name)
+
+    assert bytes(8) == file.read(0, 100)
+    assert bytes(8) == mapped.view

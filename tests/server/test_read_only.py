@@ -454,6 +454,23 @@ async def state_of_transaction(broker: TestBroker) -> str:
     return state
 
 
+async def test_a_broker_that_runs_is_shown_as_it_was(files: MemoryFiles) -> None:
+    """
+    It is not disturbed, and what it writes later is not shown.
+    """
+    async with running(files, ManualClock(START_MS), **SMALL) as writer:
+        await write_something(writer)
+        before = everything(files)
+        async with running(files, ManualClock(START_MS), **SMALL, **READ_ONLY) as shown:
+            assert [b"one", b"two", b"three"] == await values(shown, TOPIC)
+            assert before == everything(files)
+            async with await writer.client() as client:
+                await client.ask(produce_request(TOPIC, batch("four")), 9)
+
+            assert [b"one", b"two", b"three"] == await values(shown, TOPIC)
+        assert [b"one", b"two", b"three", b"four"] == await values(writer, TOPIC)
+
+
 # What cannot be shown.
 
 

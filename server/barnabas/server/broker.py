@@ -79,7 +79,7 @@ T = TypeVar("T")
 
 MOST_SHOWN_FILES: Final = 1024
 """
-The files that a read-only broker has open at a time where the system has no limit. Not tuned.
+The most files that a read-only broker has open at a time, and the most maps of files. Not tuned.
 """
 
 
@@ -364,7 +364,8 @@ class Broker:
             OverlayFiles,
         )
 
-        return OverlayFiles(files, most_open=most_open_files() or MOST_SHOWN_FILES)
+        allowed = most_open_files() or MOST_SHOWN_FILES
+        return OverlayFiles(files, most_open=min(allowed // 2, MOST_SHOWN_FILES))
 
     def _find(self) -> str:
         """

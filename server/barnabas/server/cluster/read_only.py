@@ -170,8 +170,8 @@ def leaders(
     image: MetadataImage, broker_id: int, has_log: Callable[[TopicPartition], bool]
 ) -> list[Versioned]:
     """
-    The records after which the broker leads each partition that has a log here, whoever did, and
-    nobody leads the others. The in-sync replicas stay as they are.
+    The records after which the broker leads each partition that has a log here, also in the place
+    of another leader, and nobody leads the others. The in-sync replicas stay as they are.
     """
     made: list[Versioned] = []
     version = features.partition_version(image.metadata_version)

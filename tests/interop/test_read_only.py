@@ -274,7 +274,6 @@ def test_one_node_of_a_cluster_is_read_alone(tmp_path: Path) -> None:
             cleanup.callback(node.close)
             node.launch()
         for node in nodes:
-            node.start_timeout = 120
             wait_until_ready(node)
         bootstrap = ",".join(node.bootstrap for node in nodes)
         create(bootstrap, everywhere, elsewhere)

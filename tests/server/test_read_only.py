@@ -53,6 +53,7 @@ from tests.support.server import (
     running,
     until,
 )
+from tests.support.share_client import Member, ShareClient
 from tests.support.transactional_client import GROUP, ID, SECOND, TOPIC, Client, prepare
 from tests.support.wire_client import Disconnected
 
@@ -182,10 +183,14 @@ async def write_something(broker: TestBroker) -> None:
         await client.ask(commit_request(GROUP, TOPIC, {0: 2}), 8)
 
 
-async def committed(broker: TestBroker) -> int:
+async def loaded(broker: TestBroker) -> None:
     assert broker.parts is not None
     coordinators = broker.parts.coordinators
     await until(lambda: coordinators.loading == 0)
+
+
+async def committed(broker: TestBroker) -> int:
+    await loaded(broker)
     async with await broker.client() as client:
         [group] = (await client.ask(committed_request(GROUP, TOPIC, 0), 8)).groups
     offset: int = group.topics[0].partitions[0].committed_offset
@@ -318,6 +323,32 @@ async def test_members_of_groups_and_their_commits_are_in_memory(files: MemoryFi
         assert 3 == await committed(broker)
     async with shown(files) as broker:
         assert 2 == await committed(broker)
+
+
+async def test_share_groups_go_on_in_memory(files: MemoryFiles) -> None:
+    """
+    Each read-only broker gives the same records out again.
+    """
+    one_partition = {"share_coordinator_state_topic_num_partitions": "1"}
+    async with written(files, **one_partition) as broker:
+        client = await ShareClient.of(broker.port, TOPIC)
+        assert 0 == (await client.initialize(GROUP, 0)).error_code
+        await client.produce([b"a", b"b"])
+        await client.close()
+    for _ in range(2):
+        async with shown(files, **one_partition) as broker:
+            await loaded(broker)
+            client = await ShareClient.of(broker.port, TOPIC)
+            member = Member(GROUP)
+            answer = await client.share_fetch(member, max_wait_ms=3_600_000)
+            assert ErrorCode.NONE == answer.error_code
+            [found] = answer.responses[0].partitions
+            assert [(0, 1)] == [
+                (each.first_offset, each.last_offset) for each in found.acquired_records
+            ]
+            accepted = await client.share_acknowledge(member, [(0, 1, [1])])
+            assert ErrorCode.NONE == accepted.responses[0].partitions[0].error_code
+            await client.close()
 
 
 async def test_what_members_change_takes_no_more_memory_than_an_option_allows(

@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.protocol.errors import KafkaStorageError
 from barnabas.protocol.internal_topics.metadata_records import ClientQuotaRecord
@@ -44,9 +44,9 @@ from barnabas.server.readiness import BrokerState, Readiness
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher
-from barnabas.server.requests.registry import HANDLERS
+from barnabas.server.requests.registry import HANDLERS, Registration
 from barnabas.server.resources.descriptors import most_open_files
-from barnabas.server.scheduling.background import Background
+from barnabas.server.scheduling.background import Background, NoLoops
 from barnabas.server.scheduling.turns import Turns
 from barnabas.server.scheduling.workers import Workers
 from barnabas.server.security.host_address import host_address, is_address
@@ -76,6 +76,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MOST_SHOWN_FILES: Final = 1024
+"""
+The most files that a read-only broker has open at a time, and the most maps of files. Not tuned.
+"""
 
 
 class Broker:
@@ -133,8 +138,10 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots, self.metrics
         )
-        self.background = Background(self.clock)
+        self.background = (NoLoops if config.barnabas_read_only else Background)(self.clock)
         self.files: Files = files or DiskFiles(OpenFiles(most_open_files()))
+        if config.barnabas_read_only:
+            self.files = self._unchanged(self.files)
         self.security = Security(
             config.client_listeners, self._scram_credential, self.clock, self._token_login
         )
@@ -213,6 +220,7 @@ class Broker:
         """
         began = self.clock.monotonic()
         self.readiness.enter(BrokerState.STARTING)
+        shown = await self._blocking(self._find) if self.config.barnabas_read_only else ""
         self.security.configure(self.config.given)
         # First of what others see, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
@@ -223,7 +231,7 @@ class Broker:
         if (most := self.files.open_files.limit) is not None:
             logger.info("at most %d files of logs are open at a time", most)
         log_manager = self.log_manager = self._lock_directories()
-        cluster_id = await self._blocking(self._format)
+        cluster_id = shown or await self._blocking(self._format)
         metadata_log = await self._blocking(lambda: self._open_metadata(log_manager))
         configs = TopicConfigs(
             BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
@@ -232,7 +240,8 @@ class Broker:
         configure_parts(configs.brokers, log_manager=log_manager, workers=self.workers)
         controller = self._controller = self._control(metadata_log, configs)
         await controller.activate(
-            partial(read_bootstrap, self.config.metadata_directory, self.files)
+            partial(read_bootstrap, self.config.metadata_directory, self.files),
+            take_over=self.config.barnabas_read_only,
         )
         self.readiness.enter(BrokerState.RECOVERY)
         topics, report = await self._load(controller, configs, log_manager)
@@ -294,7 +303,14 @@ class Broker:
         """
         What answers the requests of all connections.
         """
-        return Dispatcher(HANDLERS, parts)
+        handlers: Mapping[int, Registration] = HANDLERS
+        if self.config.barnabas_read_only:
+            from barnabas.server.requests.read_only import (  # noqa: PLC0415  # few are read-only
+                ReadOnlyHandlers,
+            )
+
+            handlers = ReadOnlyHandlers(HANDLERS)
+        return Dispatcher(handlers, parts)
 
     async def stop(self) -> None:
         """
@@ -325,7 +341,7 @@ class Broker:
         if self._failure_handler is not None:
             self._failure_handler.stop()
         # Resign in the metadata from all partitions.
-        if self._controller is not None:
+        if self._controller is not None and not self.config.barnabas_read_only:
             await self._quietly("the controller", self._controller.stop())
         # Flush the logs, write snapshots and checkpoints, and mark the directories as clean.
         if self.log_manager is not None:
@@ -342,6 +358,24 @@ class Broker:
         logger.info("stopped in %.2f s", self.clock.monotonic() - began)
 
     # Starting
+
+    def _unchanged(self, files: Files) -> Files:
+        from barnabas.storage.readonly.overlay_files import (  # noqa: PLC0415  # few are read-only
+            OverlayFiles,
+        )
+
+        allowed = most_open_files() or MOST_SHOWN_FILES
+        return OverlayFiles(files, most_open=min(allowed // 2, MOST_SHOWN_FILES))
+
+    def _find(self) -> str:
+        """
+        Take the ids of node and cluster from the directories that are shown.
+        """
+        from barnabas.server.cluster.read_only import find_directories  # noqa: PLC0415  # likewise
+
+        self.config, cluster_id = find_directories(self.config, self.files)
+        self.node_id = self.config.node_id
+        return cluster_id
 
     def _format(self) -> str:
         return prepare_directories(
@@ -364,7 +398,7 @@ class Broker:
             config.log_directories,
             files=self.files,
             clock=self.clock,
-            failures=LogDirFailureChannel(),
+            failures=LogDirFailureChannel(takes_offline=not config.barnabas_read_only),
             default_config=TopicConfigs(brokers, nothing).default(),
             settings=LogManagerSettings(
                 retention_check_ms=config.log_retention_check_interval_ms,
@@ -418,14 +452,18 @@ class Broker:
         clean_epoch = log_manager.directories.clean_shutdown_epoch()
         report = await self._blocking(
             lambda: log_manager.load(
-                {topic.name: configs.log_config(topic.name) for topic in topics}, topics.is_stray
+                {topic.name: configs.log_config(topic.name) for topic in topics},
+                topics.is_foreign if self.config.barnabas_read_only else topics.is_stray,
             )
         )
-        await controller.register(
-            self._this_node(log_manager),
-            clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch,
-        )
-        await controller.unfence()
+        node = self._this_node(log_manager)
+        if self.config.barnabas_read_only:
+            await controller.present(node, lambda each: log_manager.get_log(each) is not None)
+        else:
+            await controller.register(
+                node, clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch
+            )
+            await controller.unfence()
         await topics.open()
         return topics, report
 
@@ -600,7 +638,8 @@ class Broker:
         """
         Start the maintenance of the logs, and the reaction to failed directories.
         """
-        log_manager.start()
+        if not self.config.barnabas_read_only:
+            log_manager.start()
         self._failure_handler = LogDirFailureHandler(
             log_manager,
             self.partitions,
@@ -703,6 +742,8 @@ class Broker:
             ", ".join(map(str, self.config.log_directories)),
             report.seconds,
         )
+        if self.config.barnabas_read_only:
+            logger.info("read-only: the directories are shown as they are, and nothing is written")
         for listener in self.listeners:
             logger.info(
                 "listening on %s, advertised as %s:%d",

@@ -11,17 +11,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.protocol.errors import KafkaStorageError
 from barnabas.protocol.internal_topics.metadata_records import ClientQuotaRecord
 from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
-from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
+from barnabas.server.cluster.formatting import read_bootstrap
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
@@ -37,6 +37,7 @@ from barnabas.server.fetch.sessions import FetchSessions
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import Listening
 from barnabas.server.network.registry import ConnectionLimits, Connections
+from barnabas.server.ownership.owner import Owner
 from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.purgatory import FetchPurgatory
@@ -44,9 +45,7 @@ from barnabas.server.readiness import BrokerState, Readiness
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher
-from barnabas.server.requests.registry import HANDLERS, Registration
 from barnabas.server.resources.descriptors import most_open_files
-from barnabas.server.scheduling.background import Background, NoLoops
 from barnabas.server.scheduling.turns import Turns
 from barnabas.server.scheduling.workers import Workers
 from barnabas.server.security.host_address import host_address, is_address
@@ -77,10 +76,16 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MOST_SHOWN_FILES: Final = 1024
-"""
-The most files that a read-only broker has open at a time, and the most maps of files. Not tuned.
-"""
+
+def owner_of(config: BrokerConfig) -> Owner:
+    """
+    What the broker of *config* does with its directories.
+    """
+    if not config.barnabas_read_only:
+        return Owner()
+    from barnabas.server.ownership.viewer import Viewer  # noqa: PLC0415  # few are read-only
+
+    return Viewer()
 
 
 class Broker:
@@ -138,10 +143,9 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots, self.metrics
         )
-        self.background = (NoLoops if config.barnabas_read_only else Background)(self.clock)
-        self.files: Files = files or DiskFiles(OpenFiles(most_open_files()))
-        if config.barnabas_read_only:
-            self.files = self._unchanged(self.files)
+        self._owner = owner_of(config)
+        self.background = self._owner.background(self.clock)
+        self.files = self._owner.view(files or DiskFiles(OpenFiles(most_open_files())))
         self.security = Security(
             config.client_listeners, self._scram_credential, self.clock, self._token_login
         )
@@ -220,7 +224,8 @@ class Broker:
         """
         began = self.clock.monotonic()
         self.readiness.enter(BrokerState.STARTING)
-        shown = await self._blocking(self._find) if self.config.barnabas_read_only else ""
+        self.config = await self._blocking(lambda: self._owner.settle(self.config, self.files))
+        self.node_id = self.config.node_id
         self.security.configure(self.config.given)
         # First of what others see, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
@@ -231,7 +236,9 @@ class Broker:
         if (most := self.files.open_files.limit) is not None:
             logger.info("at most %d files of logs are open at a time", most)
         log_manager = self.log_manager = self._lock_directories()
-        cluster_id = shown or await self._blocking(self._format)
+        cluster_id = await self._blocking(
+            lambda: self._owner.cluster_id(self.config, self.files, self.clock.now_ms())
+        )
         metadata_log = await self._blocking(lambda: self._open_metadata(log_manager))
         configs = TopicConfigs(
             BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
@@ -241,7 +248,7 @@ class Broker:
         controller = self._controller = self._control(metadata_log, configs)
         await controller.activate(
             partial(read_bootstrap, self.config.metadata_directory, self.files),
-            take_over=self.config.barnabas_read_only,
+            take_over=not self._owner.changes_files,
         )
         self.readiness.enter(BrokerState.RECOVERY)
         topics, report = await self._load(controller, configs, log_manager)
@@ -303,14 +310,7 @@ class Broker:
         """
         What answers the requests of all connections.
         """
-        handlers: Mapping[int, Registration] = HANDLERS
-        if self.config.barnabas_read_only:
-            from barnabas.server.requests.read_only import (  # noqa: PLC0415  # few are read-only
-                ReadOnlyHandlers,
-            )
-
-            handlers = ReadOnlyHandlers(HANDLERS)
-        return Dispatcher(handlers, parts)
+        return Dispatcher(self._owner.handlers(), parts)
 
     async def stop(self) -> None:
         """
@@ -341,8 +341,8 @@ class Broker:
         if self._failure_handler is not None:
             self._failure_handler.stop()
         # Resign in the metadata from all partitions.
-        if self._controller is not None and not self.config.barnabas_read_only:
-            await self._quietly("the controller", self._controller.stop())
+        if self._controller is not None:
+            await self._quietly("the controller", self._owner.resign(self._controller))
         # Flush the logs, write snapshots and checkpoints, and mark the directories as clean.
         if self.log_manager is not None:
             await self._quietly("the log manager", self._close_logs(self.log_manager))
@@ -359,33 +359,6 @@ class Broker:
 
     # Starting
 
-    def _unchanged(self, files: Files) -> Files:
-        from barnabas.storage.readonly.overlay_files import (  # noqa: PLC0415  # few are read-only
-            OverlayFiles,
-        )
-
-        allowed = most_open_files() or MOST_SHOWN_FILES
-        return OverlayFiles(files, most_open=min(allowed // 2, MOST_SHOWN_FILES))
-
-    def _find(self) -> str:
-        """
-        Take the ids of node and cluster from the directories that are shown.
-        """
-        from barnabas.server.cluster.read_only import find_directories  # noqa: PLC0415  # likewise
-
-        self.config, cluster_id = find_directories(self.config, self.files)
-        self.node_id = self.config.node_id
-        return cluster_id
-
-    def _format(self) -> str:
-        return prepare_directories(
-            list(dict.fromkeys([*self.config.log_directories, self.config.metadata_directory])),
-            node_id=self.node_id,
-            cluster_id=self.config.barnabas_cluster_id or None,
-            files=self.files,
-            now_ms=self.clock.now_ms(),
-        )
-
     def _lock_directories(self) -> LogManager:
         """
         Create the log manager, which locks the directories before any file in them is opened. It
@@ -398,7 +371,7 @@ class Broker:
             config.log_directories,
             files=self.files,
             clock=self.clock,
-            failures=LogDirFailureChannel(takes_offline=not config.barnabas_read_only),
+            failures=LogDirFailureChannel(takes_offline=self._owner.changes_files),
             default_config=TopicConfigs(brokers, nothing).default(),
             settings=LogManagerSettings(
                 retention_check_ms=config.log_retention_check_interval_ms,
@@ -453,17 +426,11 @@ class Broker:
         report = await self._blocking(
             lambda: log_manager.load(
                 {topic.name: configs.log_config(topic.name) for topic in topics},
-                topics.is_foreign if self.config.barnabas_read_only else topics.is_stray,
+                self._owner.is_stray(topics),
             )
         )
         node = self._this_node(log_manager)
-        if self.config.barnabas_read_only:
-            await controller.present(node, lambda each: log_manager.get_log(each) is not None)
-        else:
-            await controller.register(
-                node, clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch
-            )
-            await controller.unfence()
+        await self._owner.register(controller, node, log_manager, clean_epoch)
         await topics.open()
         return topics, report
 
@@ -638,8 +605,7 @@ class Broker:
         """
         Start the maintenance of the logs, and the reaction to failed directories.
         """
-        if not self.config.barnabas_read_only:
-            log_manager.start()
+        self._owner.maintain(log_manager)
         self._failure_handler = LogDirFailureHandler(
             log_manager,
             self.partitions,
@@ -742,8 +708,8 @@ class Broker:
             ", ".join(map(str, self.config.log_directories)),
             report.seconds,
         )
-        if self.config.barnabas_read_only:
-            logger.info("read-only: the directories are shown as they are, and nothing is written")
+        if said := self._owner.said_when_ready():
+            logger.info("%s", said)
         for listener in self.listeners:
             logger.info(
                 "listening on %s, advertised as %s:%d",

@@ -1,0 +1,59 @@
+"""
+Tools as their users install them, once, in a cache directory of the user.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.interop.ecosystem.tools import Kind, Tool
+from tests.support.maven import alone, cache
+from tests.support.wheel import environment
+
+PROGRAMS: Final = Path(__file__).parent / "programs"
+
+
+def command(tool: Tool) -> list[str]:
+    """
+    The command that runs the tool's program, but for its arguments.
+
+    Raises:
+        PrerequisiteMissing: it is not there yet, and the registry cannot be reached.
+    """
+    return _COMMANDS[tool.kind](tool)
+
+
+def _python(tool: Tool) -> list[str]:
+    if sys.version_info[:2] > tool.newest_python:
+        pytest.skip(f"{tool.name} {tool.version} is not there for this Python")
+    folder = _installed(tool, sys.version, lambda fresh: environment(fresh, *tool.requirements))
+    return [str(folder / "bin" / "python"), str(PROGRAMS / tool.program)]
+
+
+def _installed(tool: Tool, further: str, install: Callable[[Path], object]) -> Path:
+    """
+    The folder into which that tool was installed.
+
+    Args:
+        further: what it depends on beside its requirements.
+    """
+    text = "\n".join((*tool.requirements, further))
+    root = cache("ecosystem")
+    folder = root / f"{tool.id}-{sha256(text.encode()).hexdigest()[:16]}"
+    complete = folder.with_suffix(".complete")
+    with alone(root):
+        if not complete.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            install(folder)
+            complete.touch()
+    return folder
+
+
+_COMMANDS: Final[Mapping[Kind, Callable[[Tool], list[str]]]] = {Kind.PYTHON: _python}

@@ -1,0 +1,31 @@
+"""
+Copies a topic with Faust: an offset is committed after its copy is acknowledged.
+"""
+
+import sys
+
+import faust
+
+bootstrap, source, target = sys.argv[1:]
+app = faust.App(
+    "copier",
+    broker=f"kafka://{bootstrap}",
+    topic_partitions=4,
+    topic_replication_factor=1,
+    broker_commit_interval=0.5,
+    broker_session_timeout=2.0,
+    broker_heartbeat_interval=0.5,
+    store="memory://",
+    web_enabled=False,
+)
+numbers = app.topic(source, value_type=bytes, value_serializer="raw")
+copies = app.topic(target, value_type=bytes, value_serializer="raw")
+
+
+@app.agent(numbers)
+async def copy(values):
+    async for value in values:
+        await copies.send(value=value)
+
+
+app.main(["worker", "--without-web", "--loglevel", "info"])

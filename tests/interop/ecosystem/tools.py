@@ -1,0 +1,107 @@
+"""
+The tools that run between two topics of a broker, each with the version that is tested.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class Guarantee(enum.Enum):
+    """
+    How often a record arrives that a tool copies, whatever is killed meanwhile.
+    """
+
+    AT_LEAST_ONCE = "at least once"
+    EXACTLY_ONCE = "exactly once"
+
+
+class Kind(enum.Enum):
+    """
+    What a tool is installed and run with.
+    """
+
+    PYTHON = "Python"
+
+
+class Tool(NamedTuple):
+    """
+    A tool, and the program of ours that copies records with it.
+    """
+
+    name: str
+    """As the page calls it."""
+    version: str
+    kind: Kind
+    requirements: tuple[str, ...]
+    """What is installed, by the names of the registry of its kind, with versions."""
+    program: str
+    """A file beside this one, in the folder `programs`."""
+    guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
+    settings: Mapping[str, str] = MappingProxyType({})
+    """What it needs of the broker, by the names that `new_broker` takes."""
+    ends_without_broker: bool = False
+    """Whether it ends when its broker goes away, so that it needs a supervisor."""
+    at_once: int = 5
+    """Records that are sent to it every 20 ms."""
+    is_light: bool = True
+    """Whether its test is short enough to run each time, without ``--ecosystem all``."""
+    newest_python: tuple[int, int] = (3, 99)
+    """The newest Python that there is a package for."""
+
+    @property
+    def id(self) -> str:
+        return self.name.replace(" ", "-")
+
+
+TOOLS: Final = (
+    Tool(
+        name="FastStream",
+        version="0.7.8",
+        kind=Kind.PYTHON,
+        requirements=("faststream[kafka]==0.7.8",),
+        program="faststream_copier.py",
+    ),
+    Tool(
+        name="Quix Streams",
+        version="3.28.1",
+        kind=Kind.PYTHON,
+        requirements=("quixstreams==3.28.1",),
+        program="quix_copier.py",
+        guarantee=Guarantee.EXACTLY_ONCE,
+    ),
+    Tool(
+        name="Faust",
+        version="0.15.3",
+        kind=Kind.PYTHON,
+        requirements=("faust-streaming==0.15.3",),
+        program="faust_copier.py",
+        settings=MappingProxyType({"num__partitions": "4"}),
+    ),
+    Tool(
+        name="Bytewax",
+        version="0.21.1",
+        kind=Kind.PYTHON,
+        requirements=("bytewax==0.21.1", "confluent-kafka==2.16.1"),
+        program="bytewax_copier.py",
+        newest_python=(3, 12),
+    ),
+    Tool(
+        name="Celery and kombu",
+        version="5.7.0",
+        kind=Kind.PYTHON,
+        requirements=("celery==5.7.0", "kombu[confluentkafka]==5.7.0"),
+        program="celery_copier.py",
+        at_once=1,
+    ),
+    Tool(
+        name="streamz",
+        version="0.6.6",
+        kind=Kind.PYTHON,
+        requirements=("streamz==0.6.6", "confluent-kafka==2.16.1"),
+        program="streamz_copier.py",
+    ),
+)

@@ -4,7 +4,6 @@ A program that copies numbered records from one topic to another, and the record
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,19 +22,22 @@ PATIENCE_S: Final = 30.0
 
 class Copier(BrokerProcess):
     """
-    A process that copies, and that is started again when it has ended, as a supervisor does.
-
-    It is given the address of the broker and the names of both topics.
+    A process that copies. It is given the address of the broker and the names of both topics.
     """
 
     name = "the copying program"
 
-    def __init__(self, directory: Path, broker: BrokerProcess, program: Sequence[str]) -> None:
+    def __init__(
+        self, directory: Path, broker: BrokerProcess, program: Sequence[str], *, may_end: bool
+    ) -> None:
+        """
+        Args:
+            may_end: whether it is started again when it has ended, as a supervisor does.
+        """
         super().__init__(directory, environment={"PYTHONPATH": "", "PYTHONUNBUFFERED": "1"})
         self._broker = broker
         self._program = program
-        self.ends = 0
-        """How often it has ended by itself."""
+        self._may_end = may_end
 
     def command(self) -> list[str]:
         return [*self._program, self._broker.bootstrap, SOURCE, TARGET]
@@ -46,9 +48,12 @@ class Copier(BrokerProcess):
     def supervise(self) -> None:
         """
         Start it again if it has ended.
+
+        Raises:
+            AssertionError: it may not end.
         """
         if not self.is_running:
-            self.ends += 1
+            assert self._may_end, f"{self.name} has ended by itself"
             self.start()
 
 

@@ -1,6 +1,6 @@
 """
-Copies a topic with tasks of Celery, whose queue is another topic: a thread reads the first topic and
-sends a task for each record, and a worker carries the tasks out.
+Copies a topic with tasks of Celery, whose queue is another topic: a thread reads the first topic
+and sends a task for each record, and a worker carries the tasks out.
 """
 
 import sys

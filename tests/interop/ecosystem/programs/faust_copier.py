@@ -28,4 +28,5 @@ async def copy(values):
         await copies.send(value=value)
 
 
-app.main(["worker", "--without-web", "--loglevel", "info"])
+sys.argv[1:] = ["worker", "--without-web", "--loglevel", "info"]
+app.main()

@@ -21,7 +21,7 @@ def copy(values: list[bytes]) -> None:
 batches = Stream.from_kafka_batched(
     source,
     {"bootstrap.servers": bootstrap, "group.id": "copier", "auto.offset.reset": "earliest"},
-    poll_interval="200ms",
+    poll_interval=0.2,
     npartitions=4,
     asynchronous=True,
 )

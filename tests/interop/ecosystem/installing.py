@@ -5,19 +5,22 @@ Tools as their users install them, once, in a cache directory of the user.
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.interop.conftest import needs_program
 from tests.interop.ecosystem.tools import Kind, Tool
-from tests.support.maven import alone, cache
+from tests.support.maven import PrerequisiteMissing, alone, cache
 from tests.support.wheel import environment
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
+PATIENCE_S: Final = 600
 
 
 def command(tool: Tool) -> list[str]:
@@ -56,4 +59,35 @@ def _installed(tool: Tool, further: str, install: Callable[[Path], object]) -> P
     return folder
 
 
-_COMMANDS: Final[Mapping[Kind, Callable[[Tool], list[str]]]] = {Kind.PYTHON: _python}
+def _node(tool: Tool) -> list[str]:
+    def install(fresh: Path) -> None:
+        fresh.mkdir()
+        (fresh / "package.json").write_text('{"private": true, "type": "module"}')
+        run(["npm", "install", "--silent", "--no-audit", *tool.requirements], fresh)
+
+    needs_program("node")
+    needs_program("npm")
+    folder = _installed(tool, "", install)
+    # A module finds packages beside it only.
+    shutil.copy(PROGRAMS / tool.program, folder)
+    return ["node", str(folder / tool.program)]
+
+
+def run(steps: Sequence[str], folder: Path) -> None:
+    """
+    Run a command that fetches something.
+
+    Raises:
+        PrerequisiteMissing: it fails.
+    """
+    done = subprocess.run(
+        steps, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    if done.returncode:
+        raise PrerequisiteMissing(f"{' '.join(steps)}: {(done.stderr or done.stdout)[-300:]}")
+
+
+_COMMANDS: Final[Mapping[Kind, Callable[[Tool], list[str]]]] = {
+    Kind.PYTHON: _python,
+    Kind.NODE: _node,
+}

@@ -5,6 +5,7 @@ The tools that run between two topics of a broker, each with the version that is
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -25,6 +26,7 @@ class Kind(enum.Enum):
     """
 
     PYTHON = "Python"
+    NODE = "Node.js"
 
 
 class Tool(NamedTuple):
@@ -54,7 +56,7 @@ class Tool(NamedTuple):
 
     @property
     def id(self) -> str:
-        return self.name.replace(" ", "-")
+        return re.sub(r"\W+", "-", self.name).strip("-")
 
 
 TOOLS: Final = (
@@ -79,7 +81,7 @@ TOOLS: Final = (
         kind=Kind.PYTHON,
         requirements=("faust-streaming==0.15.3",),
         program="faust_copier.py",
-        settings=MappingProxyType({"num__partitions": "4"}),
+        settings=MappingProxyType({"num__partitions": "1"}),
     ),
     Tool(
         name="Bytewax",
@@ -103,5 +105,21 @@ TOOLS: Final = (
         kind=Kind.PYTHON,
         requirements=("streamz==0.6.6", "confluent-kafka==2.16.1"),
         program="streamz_copier.py",
+    ),
+    Tool(
+        name="kafkajs",
+        version="2.2.4",
+        kind=Kind.NODE,
+        requirements=("kafkajs@2.2.4",),
+        program="kafkajs_copier.mjs",
+        guarantee=Guarantee.EXACTLY_ONCE,
+        ends_without_broker=True,
+    ),
+    Tool(
+        name="@platformatic/kafka",
+        version="1.35.0",
+        kind=Kind.NODE,
+        requirements=("@platformatic/kafka@1.35.0",),
+        program="platformatic_copier.mjs",
     ),
 )

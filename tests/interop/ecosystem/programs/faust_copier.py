@@ -1,5 +1,6 @@
 """
-Copies a topic with Faust: an offset is committed after its copy is acknowledged.
+Copies a topic with Faust, and counts values in a table: an offset is committed after its copy is
+acknowledged.
 """
 
 import sys
@@ -20,12 +21,14 @@ app = faust.App(
 )
 numbers = app.topic(source, value_type=bytes, value_serializer="raw")
 copies = app.topic(target, value_type=bytes, value_serializer="raw")
+seen = app.Table("seen", default=int)
 
 
 @app.agent(numbers)
 async def copy(values):
     async for value in values:
         await copies.send(value=value)
+        seen[value] += 1
 
 
 sys.argv[1:] = ["worker", "--without-web", "--loglevel", "info"]

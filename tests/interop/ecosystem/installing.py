@@ -4,6 +4,7 @@ Tools as their users install them, once, in a cache directory of the user.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tests.support.wheel import environment
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
 PATIENCE_S: Final = 600
+_SYSTEM_PATH: Final = f"{os.environ.get('PATH', '')}:/usr/sbin"
 
 
 def command(tool: Tool) -> list[str]:
@@ -87,7 +89,18 @@ def run(steps: Sequence[str], folder: Path) -> None:
         raise PrerequisiteMissing(f"{' '.join(steps)}: {(done.stderr or done.stdout)[-300:]}")
 
 
+def _program(tool: Tool) -> list[str]:
+    """
+    The command of a program that the system has, and that ours starts.
+    """
+    name, package = tool.requirements
+    if shutil.which(name, path=_SYSTEM_PATH) is None:
+        raise PrerequisiteMissing(f"there is no {name} here (on Debian: apt install {package})")
+    return [sys.executable, str(PROGRAMS / tool.program)]
+
+
 _COMMANDS: Final[Mapping[Kind, Callable[[Tool], list[str]]]] = {
     Kind.PYTHON: _python,
     Kind.NODE: _node,
+    Kind.PROGRAM: _program,
 }

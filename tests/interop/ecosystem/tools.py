@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 
@@ -27,6 +25,7 @@ class Kind(enum.Enum):
 
     PYTHON = "Python"
     NODE = "Node.js"
+    PROGRAM = "a program of the system"
 
 
 class Tool(NamedTuple):
@@ -43,8 +42,8 @@ class Tool(NamedTuple):
     program: str
     """A file beside this one, in the folder `programs`."""
     guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
-    settings: Mapping[str, str] = MappingProxyType({})
-    """What it needs of the broker, by the names that `new_broker` takes."""
+    survives_kill: bool = True
+    """Whether the guarantee holds, too, when the tool itself is killed."""
     ends_without_broker: bool = False
     """Whether it ends when its broker goes away, so that it needs a supervisor."""
     at_once: int = 5
@@ -81,7 +80,6 @@ TOOLS: Final = (
         kind=Kind.PYTHON,
         requirements=("faust-streaming==0.15.3",),
         program="faust_copier.py",
-        settings=MappingProxyType({"num__partitions": "1"}),
     ),
     Tool(
         name="Bytewax",
@@ -121,5 +119,13 @@ TOOLS: Final = (
         kind=Kind.NODE,
         requirements=("@platformatic/kafka@1.35.0",),
         program="platformatic_copier.mjs",
+    ),
+    Tool(
+        name="rsyslog",
+        version="Debian's",
+        kind=Kind.PROGRAM,
+        requirements=("rsyslogd", "rsyslog-kafka"),
+        program="rsyslog_copier.py",
+        survives_kill=False,
     ),
 )

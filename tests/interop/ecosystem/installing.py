@@ -89,6 +89,21 @@ def run(steps: Sequence[str], folder: Path) -> None:
         raise PrerequisiteMissing(f"{' '.join(steps)}: {(done.stderr or done.stdout)[-300:]}")
 
 
+def _go(tool: Tool) -> list[str]:
+    source = PROGRAMS / tool.program
+
+    def install(fresh: Path) -> None:
+        fresh.mkdir()
+        shutil.copy(source, fresh)
+        run(["go", "mod", "init", "copier"], fresh)
+        run(["go", "get", *tool.requirements], fresh)
+        run(["go", "mod", "tidy"], fresh)
+        run(["go", "build", "-o", "copier"], fresh)
+
+    needs_program("go")
+    return [str(_installed(tool, source.read_text(), install) / "copier")]
+
+
 def _program(tool: Tool) -> list[str]:
     """
     The command of a program that the system has, and that ours starts.
@@ -103,4 +118,5 @@ _COMMANDS: Final[Mapping[Kind, Callable[[Tool], list[str]]]] = {
     Kind.PYTHON: _python,
     Kind.NODE: _node,
     Kind.PROGRAM: _program,
+    Kind.GO: _go,
 }

@@ -26,6 +26,7 @@ class Kind(enum.Enum):
     PYTHON = "Python"
     NODE = "Node.js"
     PROGRAM = "a program of the system"
+    GO = "Go"
 
 
 class Tool(NamedTuple):
@@ -127,5 +128,42 @@ TOOLS: Final = (
         requirements=("rsyslogd", "rsyslog-kafka"),
         program="rsyslog_copier.py",
         survives_kill=False,
+    ),
+    Tool(
+        name="sarama",
+        version="1.61.1",
+        kind=Kind.GO,
+        requirements=("github.com/IBM/sarama@v1.61.1",),
+        program="sarama_copier.go",
+        is_light=False,
+    ),
+    Tool(
+        name="kafka-go",
+        version="0.4.51",
+        kind=Kind.GO,
+        requirements=("github.com/segmentio/kafka-go@v0.4.51",),
+        program="kafka_go_copier.go",
+        is_light=False,
+    ),
+    Tool(
+        name="franz-go",
+        version="1.22.3",
+        kind=Kind.GO,
+        requirements=("github.com/twmb/franz-go@v1.22.3",),
+        program="franz_go_copier.go",
+        guarantee=Guarantee.EXACTLY_ONCE,
+        ends_without_broker=True,
+        is_light=False,
+    ),
+    Tool(
+        name="Watermill",
+        version="1.5.1",
+        kind=Kind.GO,
+        requirements=(
+            "github.com/ThreeDotsLabs/watermill@v1.5.1",
+            "github.com/ThreeDotsLabs/watermill-kafka/v3@v3.0.6",
+        ),
+        program="watermill_copier.go",
+        is_light=False,
     ),
 )

@@ -17,7 +17,8 @@ import pytest
 
 from tests.interop.conftest import needs_program
 from tests.interop.ecosystem.tools import Kind, Tool
-from tests.support.maven import PrerequisiteMissing, alone, cache
+from tests.support.kafka_jars import QUICK, require_java
+from tests.support.maven import PrerequisiteMissing, alone, cache, jars
 from tests.support.wheel import environment
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
@@ -104,6 +105,32 @@ def _go(tool: Tool) -> list[str]:
     return [str(_installed(tool, source.read_text(), install) / "copier")]
 
 
+def _java(tool: Tool) -> list[str]:
+    def install(fresh: Path) -> None:
+        fresh.mkdir()
+        versions = dict(each.rsplit(":", 1) for each in tool.requirements)
+        jars(fresh, "libs", versions)
+
+    require_java()
+    libraries = _installed(tool, "", install) / "libs"
+    return ["java", *QUICK, "-cp", f"{libraries}/*", str(PROGRAMS / tool.program)]
+
+
+def _rust(tool: Tool) -> list[str]:
+    source = PROGRAMS / tool.program
+
+    def install(fresh: Path) -> None:
+        run(["cargo", "init", "--vcs", "none", "--name", "copier", str(fresh)], fresh.parent)
+        run(["cargo", "add", *tool.requirements], fresh)
+        run(["cargo", "add", "tokio", "--features", "full"], fresh)
+        shutil.copy(source, fresh / "src" / "main.rs")
+        run(["cargo", "build"], fresh)
+
+    needs_program("cargo")
+    folder = _installed(tool, source.read_text(), install)
+    return [str(folder / "target" / "debug" / "copier")]
+
+
 def _program(tool: Tool) -> list[str]:
     """
     The command of a program that the system has, and that ours starts.
@@ -119,4 +146,6 @@ _COMMANDS: Final[Mapping[Kind, Callable[[Tool], list[str]]]] = {
     Kind.NODE: _node,
     Kind.PROGRAM: _program,
     Kind.GO: _go,
+    Kind.JAVA: _java,
+    Kind.RUST: _rust,
 }

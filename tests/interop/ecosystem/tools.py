@@ -27,6 +27,8 @@ class Kind(enum.Enum):
     NODE = "Node.js"
     PROGRAM = "a program of the system"
     GO = "Go"
+    JAVA = "Java"
+    RUST = "Rust"
 
 
 class Tool(NamedTuple):
@@ -164,6 +166,39 @@ TOOLS: Final = (
             "github.com/ThreeDotsLabs/watermill-kafka/v3@v3.0.6",
         ),
         program="watermill_copier.go",
+        is_light=False,
+    ),
+    Tool(
+        name="Spring Kafka",
+        version="4.1.2",
+        kind=Kind.JAVA,
+        requirements=(
+            "org.springframework.kafka:spring-kafka:4.1.2",
+            "org.slf4j:slf4j-simple:2.0.17",
+        ),
+        program="SpringCopier.java",
+        guarantee=Guarantee.EXACTLY_ONCE,
+        at_once=2,
+        is_light=False,
+    ),
+    Tool(
+        name="Pekko connectors",
+        version="1.1.0",
+        kind=Kind.JAVA,
+        requirements=(
+            "org.apache.pekko:pekko-connectors-kafka_2.13:1.1.0",
+            "org.apache.pekko:pekko-stream_2.13:1.1.5",
+            "org.slf4j:slf4j-simple:2.0.17",
+        ),
+        program="PekkoCopier.java",
+        is_light=False,
+    ),
+    Tool(
+        name="rskafka",
+        version="0.6.0",
+        kind=Kind.RUST,
+        requirements=("rskafka@0.6.0", "chrono@0.4", "tokio@1"),
+        program="rskafka_copier.rs",
         is_light=False,
     ),
 )

@@ -194,6 +194,18 @@ TOOLS: Final = (
         is_light=False,
     ),
     Tool(
+        name="Debezium's engine",
+        version="3.6.1.Final",
+        kind=Kind.JAVA,
+        requirements=(
+            "io.debezium:debezium-embedded:3.6.1.Final",
+            "io.debezium:debezium-api:3.6.1.Final",
+            "org.slf4j:slf4j-simple:1.7.36",
+        ),
+        program="DebeziumCopier.java",
+        is_light=False,
+    ),
+    Tool(
         name="rskafka",
         version="0.6.0",
         kind=Kind.RUST,

@@ -23,6 +23,8 @@ from tests.support.wheel import environment
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
 PATIENCE_S: Final = 600
+_OPENED: Final = ("--add-opens=java.base/java.util=ALL-UNNAMED",)
+"""What Flink looks into."""
 _SYSTEM_PATH: Final = f"{os.environ.get('PATH', '')}:/usr/sbin"
 
 
@@ -113,7 +115,7 @@ def _java(tool: Tool) -> list[str]:
 
     require_java()
     libraries = _installed(tool, "", install) / "libs"
-    return ["java", *QUICK, "-cp", f"{libraries}/*", str(PROGRAMS / tool.program)]
+    return ["java", *QUICK, *_OPENED, "-cp", f"{libraries}/*", str(PROGRAMS / tool.program)]
 
 
 def _rust(tool: Tool) -> list[str]:

@@ -68,6 +68,7 @@ TOOLS: Final = (
         kind=Kind.PYTHON,
         requirements=("faststream[kafka]==0.7.8",),
         program="faststream_copier.py",
+        at_once=2,
     ),
     Tool(
         name="Quix Streams",
@@ -76,6 +77,7 @@ TOOLS: Final = (
         requirements=("quixstreams==3.28.1",),
         program="quix_copier.py",
         guarantee=Guarantee.EXACTLY_ONCE,
+        ends_without_broker=True,
     ),
     Tool(
         name="Faust",
@@ -203,6 +205,21 @@ TOOLS: Final = (
             "org.slf4j:slf4j-simple:1.7.36",
         ),
         program="DebeziumCopier.java",
+        is_light=False,
+    ),
+    Tool(
+        name="Flink's Kafka connector",
+        version="5.0.0-2.2",
+        kind=Kind.JAVA,
+        requirements=(
+            "org.apache.flink:flink-connector-kafka:5.0.0-2.2",
+            "org.apache.flink:flink-connector-base:2.2.0",
+            "org.apache.flink:flink-streaming-java:2.2.0",
+            "org.apache.flink:flink-clients:2.2.0",
+            "org.slf4j:slf4j-simple:1.7.36",
+        ),
+        program="FlinkCopier.java",
+        guarantee=Guarantee.EXACTLY_ONCE,
         is_light=False,
     ),
     Tool(

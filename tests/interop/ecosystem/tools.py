@@ -85,6 +85,7 @@ TOOLS: Final = (
         kind=Kind.PYTHON,
         requirements=("faust-streaming==0.15.3",),
         program="faust_copier.py",
+        at_once=2,
     ),
     Tool(
         name="Bytewax",

@@ -12,6 +12,7 @@ What can go wrong between a log directory and its rows.
     │   └── TooManyBytes             a batch that decompresses to more than is allowed
     ├── BrokerError              a broker refuses a request
     │   └── RowError                 a row cannot be written
+    ├── TransactionsLost         a broker has aborted what was to be committed
     └── Disconnected             a broker cannot be reached, or the connection was lost
 
 A missing directory is a ``FileNotFoundError``. All are pickled on their way from a worker of Spark
@@ -105,6 +106,12 @@ class BrokerError(PipelineError):
 class RowError(BrokerError):
     """
     A row cannot be written: the sentence names it.
+    """
+
+
+class TransactionsLost(PipelineError):
+    """
+    A broker has aborted transactions that were to be committed.
     """
 
 

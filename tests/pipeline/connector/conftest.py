@@ -39,6 +39,7 @@ class Connector:
 
     def __init__(self, spark: SparkSession, broker: BrokerProcess) -> None:
         self.spark = spark
+        self.bootstrap = broker.bootstrap
         self._options = {"kafka.bootstrap.servers": broker.bootstrap, "includeHeaders": "true"}
 
     def read(self, topic: Topic | None = None, **options: Any) -> DataFrame:

@@ -35,6 +35,7 @@ from barnabas.pipeline.reading.plan import Work, plan
 from barnabas.pipeline.rows import schema as schema_of_rows
 from barnabas.pipeline.spark.sink import TopicWriter
 from barnabas.pipeline.spark.stream import LogStreamReader
+from barnabas.pipeline.spark.stream_sink import TopicStreamWriter
 from barnabas.pipeline.spark.tasks import Task, rows_of
 from barnabas.pipeline.spark.types import chosen_columns, spark_schema
 from barnabas.pipeline.writing.options import parse_write_options
@@ -70,6 +71,9 @@ class BarnabasSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
         return TopicWriter(parse_write_options(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamWriter:
+        return TopicStreamWriter(parse_write_options(self.options), schema, overwrite=overwrite)
 
     @property
     def _options(self) -> ReadOptions:

@@ -87,7 +87,7 @@ def test_a_micro_batch_that_fails_is_not_seen(
     stream = connector.stream(numbers).select("key", "value", "partition")
     bad = stream.selectExpr("key", "value", "if(value = '333', 7, partition) as partition")
 
-    with pytest.raises(QUERY_FAILED, match="failing-7 does not take row .* of task 1"):
+    with pytest.raises(QUERY_FAILED, match=r"failing-7 does not take row .* of task 1"):
         run(connector, bad, tmp_path, topic=copy.name)
     assert not values(connector, copy)
     run(connector, stream, tmp_path, topic=copy.name)

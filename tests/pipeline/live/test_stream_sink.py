@@ -51,12 +51,13 @@ def values(connector: Live, topic: Topic) -> Counter[bytes | None]:
 @pytest.fixture(scope="module")
 def numbers(broker: BrokerProcess) -> Topic:
     topic = Topic(broker, "numbers", 2)
-    topic.send([each._replace(value=b"%d" % number) for number, each in enumerate(_records())])
+    topic.send(
+        [
+            each._replace(value=b"%d" % number)
+            for number, each in enumerate(records(600, partitions=2))
+        ]
+    )
     return topic
-
-
-def _records() -> list:
-    return records(600, partitions=2)
 
 
 def test_a_micro_batch_that_is_run_again_is_written_once(

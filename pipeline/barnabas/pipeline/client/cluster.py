@@ -243,9 +243,9 @@ def _asked(
     connection: Connection, timestamps: Mapping[TopicPartition, int], isolation_level: int
 ) -> dict[TopicPartition, int]:
     topics: dict[str, list[ListOffsetsPartition]] = {}
-    for (topic, partition), timestamp in timestamps.items():
-        wanted = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
-        topics.setdefault(topic, []).append(wanted)
+    for asked_for, timestamp in timestamps.items():
+        wanted = ListOffsetsPartition(partition_index=asked_for.partition, timestamp=timestamp)
+        topics.setdefault(asked_for.topic, []).append(wanted)
     answer = connection.ask(
         ListOffsetsRequest(
             replica_id=-1,
@@ -256,7 +256,7 @@ def _asked(
             ],
         )
     )
-    found = {}
+    found: dict[TopicPartition, int] = {}
     for topic in answer.topics:
         for each in topic.partitions:
             partition = TopicPartition(topic.name, each.partition_index)

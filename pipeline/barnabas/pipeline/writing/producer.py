@@ -4,6 +4,11 @@ Batches become requests to the leaders of their partitions.
 Requests are sent ahead, as many as a broker keeps the sequence numbers of. After an error that may
 pass, all that was sent ahead is waited for, and what is not written yet is sent again, one batch of
 a partition at a time: a broker that has it already knows it by its sequence number.
+
+A broker that was stopped and started remembers only the last batch of a producer, and says of those
+before it that they are out of order. It says the same of batches behind a gap. So what is out of
+order is put aside until it says of a later batch that it is the last one, or the next: it has all
+before that.
 """
 
 from __future__ import annotations
@@ -87,6 +92,9 @@ class Producer:
         self._failed: BrokerError | Disconnected | None = None
         self._broken: set[TopicPartition] = set()
         """Those of which a batch failed that is to be sent again."""
+        self._is_recovering = False
+        self._aside: dict[TopicPartition, int] = {}
+        """How many of its first batches a partition may have already."""
         self.written = 0
         """Rows that a broker has confirmed."""
 
@@ -221,9 +229,14 @@ class Producer:
             return
         queue = self._waiting[partition]
         if told.error_code in _THERE:
-            self.written += len(queue.popleft().records)
+            for _ in range(self._aside.pop(partition, 0) + 1):
+                self.written += len(queue.popleft().records)
             return
         self._broken.add(partition)
+        if self._is_recovering and told.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            self._aside[partition] = self._aside.get(partition, 0) + 1
+            if self._aside[partition] < len(queue):
+                return
         if told.error_code in _TOO_LARGE and len(queue[0].records) > 1:
             self._split(queue)
         elif told.error_code not in MAY_PASS:
@@ -271,15 +284,24 @@ class Producer:
         Send what is waiting, a batch of each partition at a time.
         """
         patience = self._cluster.patience()
+        self._drain()
+        self._is_recovering = True
+        try:
+            self._send_again(patience)
+        finally:
+            self._is_recovering = False
+
+    def _send_again(self, patience: Patience) -> None:
         while True:
-            self._drain()
             failed, self._failed = self._failed, None
             if failed is not None:
                 self._wait(failed, patience)
             self._broken.clear()
-            for queue in self._waiting.values():
-                for each in queue:
-                    each.is_sent = False
+            if failed is not None:
+                self._aside.clear()
+            for partition, queue in self._waiting.items():
+                for number, each in enumerate(queue):
+                    each.is_sent = number < self._aside.get(partition, 0)
             if not any(self._waiting.values()):
                 return
             before = self.written

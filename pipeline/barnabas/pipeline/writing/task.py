@@ -53,7 +53,8 @@ def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _together(gathered: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     if len(gathered) < 2:
         return gathered
-    return pa.Table.from_batches(gathered).combine_chunks().to_batches()
+    together: list[pa.RecordBatch] = pa.Table.from_batches(gathered).combine_chunks().to_batches()
+    return together
 
 
 class TaskRows:

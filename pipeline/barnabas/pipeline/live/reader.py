@@ -151,12 +151,23 @@ class _Reader:
             aborted = _aborted(headers, told)
             start, self._next = self._next, next_offset
             is_last = next_offset >= self._offsets.end
-            if not is_last:
-                leader.send(self._request())
+            failed = None if is_last else self._sent_ahead(leader)
             yield from self._decoded(data, headers, Offsets(start, self._offsets.end), aborted)
+            if failed is not None:
+                raise failed
             if is_last:
                 return
             del data, headers, told
+
+    def _sent_ahead(self, leader: Connection) -> Disconnected | None:
+        """
+        Ask for what follows. An error waits until what has arrived is given.
+        """
+        try:
+            leader.send(self._request())
+        except Disconnected as error:
+            return error
+        return None
 
     def _request(self) -> FetchRequest:
         topic, partition = self._partition

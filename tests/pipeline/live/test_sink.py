@@ -68,5 +68,5 @@ def test_other_modes_are_refused(connector: Live, mode: str) -> None:
     rows = connector.spark.range(1).selectExpr("string(id) as value")
     writer = rows.write.format("barnabas").option(BOOTSTRAP, connector.bootstrap).mode(mode)
 
-    with pytest.raises(QUERY_FAILED, match="(?i)append"):
+    with pytest.raises(QUERY_FAILED, match=r"(?i)append"):
         writer.option("topic", "modes").save()

@@ -48,7 +48,7 @@ from barnabas.storage.state_files.file_names import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-_ENTRIES: Final = 100
+_ENTRIES: Final = 80
 """Of transactions in one committed offset, whose metadata brokers take up to 4,096 bytes of."""
 _GONE: Final = frozenset(
     {
@@ -125,7 +125,9 @@ def read_decision(cluster: Cluster, batch: MicroBatch) -> Decision | None:
                 ErrorCode.INVALID_RECORD, f"The group {group} has lost a part of what was decided."
             )
         entries.extend(more.told["transactions"])
-    transactions = tuple(Identity(number, epoch, name) for name, number, epoch in entries)
+    transactions = tuple(
+        Identity(number, epoch, f"{batch.prefix}-{name}") for name, number, epoch in entries
+    )
     return Decision(batch.query_id, noted.offset - 1, transactions, noted.place)
 
 
@@ -137,7 +139,7 @@ def decide(cluster: Cluster, group: str, decision: Decision) -> None:
         BrokerError, Disconnected: it may be noted, or may not be.
     """
     entries = [
-        [each.transactional_id, each.producer_id, each.epoch] for each in decision.transactions
+        [_without(group, each), each.producer_id, each.epoch] for each in decision.transactions
     ]
     pieces = [entries[at : at + _ENTRIES] for at in range(0, len(entries), _ENTRIES)] or [[]]
     # What is noted last has the number of the others.
@@ -150,6 +152,10 @@ def decide(cluster: Cluster, group: str, decision: Decision) -> None:
         name = f"{group}.{number}" if number else group
         # The offset 0 is left to a first micro-batch that is withdrawn.
         _commit(cluster, name, _Noted(decision.batch_id + 1, told, decision.place))
+
+
+def _without(prefix: str, identity: Identity) -> str:
+    return str(identity.transactional_id).removeprefix(f"{prefix}-")
 
 
 class _Noted(NamedTuple):

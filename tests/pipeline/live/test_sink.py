@@ -23,6 +23,12 @@ from tests.pipeline.live.conftest import Live
 pytestmark = pytest.mark.spark
 
 
+def columns_of(text: str) -> StructType:
+    schema = StructType.fromDDL(text)
+    assert isinstance(schema, StructType)
+    return schema
+
+
 def to_topic(topic: str | None = None) -> WriteOptions:
     return parse_write_options({BOOTSTRAP: "a:1", **({"topic": topic} if topic else {})})
 
@@ -43,7 +49,7 @@ def to_topic(topic: str | None = None) -> WriteOptions:
 @pytest.mark.usefixtures("spark")
 def test_columns_that_are_refused(columns: str, sentence: str) -> None:
     with pytest.raises(InvalidOption, match=sentence):
-        check_columns(StructType.fromDDL(columns), to_topic("t"))
+        check_columns(columns_of(columns), to_topic("t"))
 
 
 @pytest.mark.usefixtures("spark")
@@ -54,10 +60,10 @@ def test_columns() -> None:
     headers = "headers array<struct<key: string, value: binary>>"
     columns = f"value string, key binary, partition int, timestamp timestamp, other int, {headers}"
 
-    check_columns(StructType.fromDDL(columns), to_topic("t"))
-    check_columns(StructType.fromDDL("value binary, topic string"), to_topic())
+    check_columns(columns_of(columns), to_topic("t"))
+    check_columns(columns_of("value binary, topic string"), to_topic())
     with pytest.raises(InvalidOption, match="The option topic is needed"):
-        check_columns(StructType.fromDDL("value binary"), to_topic())
+        check_columns(columns_of("value binary"), to_topic())
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "ignore", "errorifexists"])

@@ -23,11 +23,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from barnabas.pipeline.writing.rows import Rows, joined, lengths_of, nullable_length
-from barnabas.pipeline.writing.varints import Ints, side_by_side, size_of, zigzag
+from barnabas.pipeline.writing.varints import Ints, constant_bytes, side_by_side, size_of, zigzag
 from barnabas.protocol.records.batch import Buffer
 from barnabas.storage.state_files.file_names import TopicPartition
 
-_NO_HEADERS: Final = pa.scalar(b"\0", pa.binary())
+_NO_HEADERS: Final = b"\0"
 _FRAME_BYTES: Final = 24
 """What a record has beside key, value and headers, at most about."""
 _INT32: Final = 1 << 31
@@ -106,7 +106,7 @@ def encode(rows: Rows, starts: Ints) -> tuple[Ints, pa.Buffer]:
     attributes = np.zeros(count, np.int64), np.ones(count, np.int64)
     offset, time = (offset_raw, size_of(offset_raw)), (time_raw, size_of(time_raw))
     value = value_raw, size_of(value_raw)
-    tail = _NO_HEADERS if rows.headers is None else rows.headers
+    tail = constant_bytes(_NO_HEADERS) if rows.headers is None else rows.headers
     header_sizes: Ints | int = 1 if rows.headers is None else lengths_of(rows.headers)
     size = 1 + time[1] + offset[1] + value[1] + value_sizes + header_sizes
     if rows.key is None:

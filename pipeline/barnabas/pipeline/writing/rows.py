@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from barnabas.pipeline.errors import RowError
 from barnabas.pipeline.writing.varints import (
-    NO_BYTES,
     Ints,
     binary_array,
+    constant_bytes,
     edges_of,
     side_by_side,
     size_of,
@@ -110,7 +110,7 @@ def joined(*columns: pa.Array) -> pa.Array:
     The values of the columns, row by row, one behind the other; null adds nothing.
     """
     return pc.binary_join_element_wise(
-        *columns, NO_BYTES, null_handling="replace", null_replacement=""
+        *columns, constant_bytes(b""), null_handling="replace", null_replacement=""
     )
 
 

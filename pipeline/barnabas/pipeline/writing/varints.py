@@ -5,7 +5,7 @@ Columns of Arrow whose values are numbers of the wire, one behind the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,14 @@ import pyarrow as pa
 
 Ints = npt.NDArray[np.int64]
 
-NO_BYTES: Final = pa.scalar(b"", pa.binary())
+
+@cache
+def constant_bytes(value: bytes) -> pa.Scalar:
+    """
+    A column that has *value* in all rows.
+    """
+    # Not at an import: with its first value pyarrow loads pandas, for a third of a second.
+    return pa.scalar(value, pa.binary())
 
 
 def zigzag(values: Ints) -> Ints:

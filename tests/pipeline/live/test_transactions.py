@@ -12,8 +12,9 @@ import pytest
 from barnabas.pipeline.client.cluster import Cluster
 from barnabas.pipeline.client.settings import BOOTSTRAP
 from barnabas.pipeline.errors import TransactionsLost
+from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.options import WriteOptions, parse_write_options
-from barnabas.pipeline.writing.producer import Identity, Producer, initialized
+from barnabas.pipeline.writing.producer import Producer
 from barnabas.pipeline.writing.task import write_rows
 from barnabas.pipeline.writing.transactions import (
     Decision,

@@ -13,8 +13,9 @@ from barnabas.pipeline.client.settings import BOOTSTRAP
 from barnabas.pipeline.live.plan import plan
 from barnabas.pipeline.live.reader import read_live
 from barnabas.pipeline.option_parser import parse_options
+from barnabas.pipeline.writing.identity import idempotent
 from barnabas.pipeline.writing.options import parse_write_options
-from barnabas.pipeline.writing.producer import Producer, idempotent
+from barnabas.pipeline.writing.producer import Producer
 from barnabas.pipeline.writing.task import write_rows
 
 

@@ -32,8 +32,9 @@ from pyspark.sql.types import (
 from barnabas.pipeline.client.cluster import Cluster
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.spark.tasks import settle_worker
+from barnabas.pipeline.writing.identity import idempotent
 from barnabas.pipeline.writing.options import WriteOptions
-from barnabas.pipeline.writing.producer import Producer, idempotent
+from barnabas.pipeline.writing.producer import Producer
 from barnabas.pipeline.writing.task import write_rows
 
 _TEXT_OR_BYTES: Final = (StringType(), BinaryType())

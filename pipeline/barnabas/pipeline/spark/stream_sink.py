@@ -19,8 +19,9 @@ from barnabas.pipeline.client.cluster import Cluster
 from barnabas.pipeline.errors import InvalidOption, PipelineError
 from barnabas.pipeline.spark.sink import check_columns
 from barnabas.pipeline.spark.tasks import settle_worker
+from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.options import WriteOptions
-from barnabas.pipeline.writing.producer import Identity, Producer, initialized
+from barnabas.pipeline.writing.producer import Producer
 from barnabas.pipeline.writing.task import write_rows
 from barnabas.pipeline.writing.transactions import (
     Decision,

@@ -34,8 +34,8 @@ from typing import Any, Final, NamedTuple
 
 from barnabas.pipeline.client.cluster import GROUP, TRANSACTION, Cluster
 from barnabas.pipeline.errors import BrokerError, PipelineError, TransactionsLost
+from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.options import WriteOptions
-from barnabas.pipeline.writing.producer import Identity, initialized
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import EndTxnRequest
 from barnabas.protocol.messages.offset_commit import (

@@ -6,6 +6,7 @@ Reading log directories as rows: without Spark, and through the source ``barnaba
     python -m benchmarks.pipeline --only decode --passes 5
     python -m benchmarks.pipeline --only jobs      archive, compact and replay
     python -m benchmarks.pipeline --only archive --cores 1 --megabytes 1024
+    python -m benchmarks.pipeline --only live --records 10000000   beside Spark's connector
 
 The first pass of each measure warms up and is not counted; of the others the median counts. In
 Spark a query gives its rows to the ``noop`` sink. Processor time is that of this process and all
@@ -36,6 +37,7 @@ from barnabas.pipeline.rows import scan
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
+from benchmarks.live import live
 from benchmarks.process_tree import ProcessTree
 from benchmarks.procfs import adopt_orphans
 from tests.interop.clients.confluent import Confluent
@@ -298,10 +300,13 @@ def tiny(spark: SparkSession, directory: Path, passes: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["decode", "rows", "tiny", "archive", "jobs"])
+    parser.add_argument("--only", choices=["decode", "rows", "tiny", "archive", "jobs", "live"])
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--megabytes", type=int, default=256)
+    parser.add_argument(
+        "--records", type=int, default=2_000_000, help="of 100 B to a broker; of 1 KB a tenth"
+    )
     arguments = parser.parse_args()
     adopt_orphans()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-arguments.cores :])
@@ -320,6 +325,9 @@ def main() -> None:
             archived(spark, directory, arguments.passes, arguments.megabytes)
         if arguments.only in (None, "jobs"):
             jobs(spark, directory, arguments.passes, arguments.megabytes)
+        if arguments.only in (None, "live"):
+            records = {100: arguments.records, 1024: arguments.records // 10}
+            live(spark, directory, arguments.passes, records)
         spark.stop()
 
 

@@ -1,5 +1,5 @@
 """
-``docs/spark.md``: the examples run as they stand.
+``docs/spark.md``: the examples run as they stand. Those with a broker are in ``live``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def examples(language: str, paths: dict[str, Path]) -> list[str]:
     What stands in the page, with *paths* of the test.
     """
     found = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    found = [example for example in found if "bootstrap" not in example]
     return [re.sub(r"/tmp/\w+", lambda match: str(paths[match[0]]), example) for example in found]
 
 

@@ -7,15 +7,21 @@ What can go wrong between a log directory and its rows.
     ├── InvalidOption            an option of the source has a value of no sense
     ├── UnknownTopic             the directories hold no such topic or partition
     ├── DataLoss                 offsets that were asked for are not there any more
-    └── CorruptBatch             bytes of a segment are no batch, or its records no records
-        ├── OldFormat                a batch of message format 0 or 1
-        └── TooManyBytes             a batch that decompresses to more than is allowed
+    ├── CorruptBatch             bytes of a segment are no batch, or its records no records
+    │   ├── OldFormat                a batch of message format 0 or 1
+    │   └── TooManyBytes             a batch that decompresses to more than is allowed
+    ├── BrokerError              a broker refuses a request
+    │   └── RowError                 a row cannot be written
+    ├── TransactionsLost         a broker has aborted what was to be committed
+    └── Disconnected             a broker cannot be reached, or the connection was lost
 
 A missing directory is a ``FileNotFoundError``. All are pickled on their way from a worker of Spark
 to the driver, so that each keeps its arguments as they were given.
 """
 
 from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode
 
 
 class PipelineError(Exception):
@@ -67,4 +73,49 @@ class OldFormat(CorruptBatch):
 class TooManyBytes(CorruptBatch):
     """
     A batch that decompresses to more than ``maxBatchBytes``.
+    """
+
+
+class BrokerError(PipelineError):
+    """
+    A broker refuses a request.
+
+    Args:
+        code: the number of the error on the wire.
+    """
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(code, sentence)
+        self.code, self.sentence = code, sentence
+
+    @classmethod
+    def of(cls, code: int, what: str) -> BrokerError:
+        """
+        The error with a sentence that begins with *what*, and ends with the name of the code.
+        """
+        try:
+            known = ErrorCode(code)
+        except ValueError:
+            return cls(code, f"{what}: error {code}.")
+        return cls(code, f"{what}: {known.name}. {known.sentence}")
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+class RowError(BrokerError):
+    """
+    A row cannot be written: the sentence names it.
+    """
+
+
+class TransactionsLost(PipelineError):
+    """
+    A broker has aborted transactions that were to be committed.
+    """
+
+
+class Disconnected(PipelineError):
+    """
+    A broker cannot be reached, or the connection to it was lost.
     """

@@ -2,11 +2,12 @@
 The options of the source ``barnabas``, from text.
 
 Those that Spark's Kafka connector has too have its names and values, so that a query can go from
-one to the other: ``kafka.isolation.level`` means what it means there, other options with ``kafka.``
-are passed over. Those of Spark's file sources have theirs: ``mode``, ``maxPartitionBytes``,
-``openCostInBytes``, ``timeZone``, and ``paths``, which is what ``load([a, b])`` becomes. Names are
-taken in any case, as Spark hands them over in lower case. An old name works for one version, with
-a warning.
+one to the other: ``kafka.isolation.level`` means what it means there. Without a path,
+``kafka.bootstrap.servers`` names the broker to read from, and other options with ``kafka.`` are
+those of its client; with a path they are passed over. Those of Spark's file sources have theirs:
+``mode``, ``maxPartitionBytes``, ``openCostInBytes``, ``timeZone``, and ``paths``, which is what
+``load([a, b])`` becomes. Names are taken in any case, as Spark hands them over in lower case. An
+old name works for one version, with a warning.
 """
 
 from __future__ import annotations
@@ -21,6 +22,13 @@ from datetime import tzinfo
 from enum import Enum
 from typing import Any, Final, TypeVar
 
+from barnabas.pipeline.client.settings import (
+    BOOTSTRAP,
+    PREFIX,
+    READER,
+    ClientSettings,
+    parse_client,
+)
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.options import (
     EARLIEST,
@@ -33,8 +41,6 @@ from barnabas.pipeline.options import (
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, OLD_CORRUPT_COLUMN, Level
 from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
 from barnabas.storage.state_files.file_names import TopicPartition
-
-_IGNORED: Final = "kafka."
 
 
 def parse_options(given: Mapping[str, str]) -> ReadOptions:
@@ -90,7 +96,10 @@ OPTION_NAMES: Final = (
     "maxBatchBytes",
     "maxBytesPerTrigger",
     "maxOffsetsPerTrigger",
+    "maxRecordsPerPartition",
 )
+_OF_FILES: Final = ("readUpTo", "maxPartitionBytes", "openCostInBytes", "maxBytesPerTrigger")
+_OF_A_BROKER: Final = ("maxRecordsPerPartition",)
 OLD_NAMES: Final = {
     "onCorrupt": "mode",
     "bytesPerTask": "maxPartitionBytes",
@@ -115,13 +124,16 @@ class _Parser:
     def __init__(self, given: Mapping[str, str]) -> None:
         known = {name.lower(): name for name in (*OPTION_NAMES, *OLD_NAMES)}
         self._given: dict[str, str] = {}
+        self._of_client: dict[str, str] = {}
         for name, value in given.items():
             lower = name.lower()
             if lower in known:
                 self._given[known[lower]] = str(value)
             elif lower == _ISOLATION_OF_CONSUMER:
                 self._given.setdefault("isolationLevel", value)
-            elif not lower.startswith(_IGNORED):
+            elif lower.startswith(PREFIX):
+                self._of_client[name] = value
+            else:
                 close = difflib.get_close_matches(lower, known, 1)
                 hint = f" Did you mean {known[close[0]]}?" if close else ""
                 raise InvalidOption(f"The source barnabas has no option {name}.{hint}")
@@ -150,8 +162,10 @@ class _Parser:
         default = ReadOptions(paths=())
         self._zone = self._parse_zone()
         size = self._size
+        client = self._client()
         return ReadOptions(
-            paths=self._paths(),
+            paths=() if client is not None else self._paths(),
+            client=client,
             topics=self._topics(),
             start=self._bound("starting", start),
             end=self._bound("ending", LATEST),
@@ -170,7 +184,29 @@ class _Parser:
             max_batch_bytes=size("maxBatchBytes", default.max_batch_bytes, 1, _MOST_BYTES),
             max_bytes_per_trigger=size("maxBytesPerTrigger", None),
             max_offsets_per_trigger=self._number("maxOffsetsPerTrigger"),
+            max_records_per_partition=self._number("maxRecordsPerPartition"),
         )
+
+    def _client(self) -> ClientSettings | None:
+        """
+        How to reach a broker, if that is what is to be read. A path counts more than its address.
+        """
+        names = {name.lower() for name in self._of_client}
+        if self.given_of("path", "paths") or BOOTSTRAP not in names:
+            no_use = self.given_of(*_OF_A_BROKER)
+            if no_use:
+                raise InvalidOption(f"{no_use[0]} is for reads from a broker ({BOOTSTRAP}).")
+            return None
+        no_use = self.given_of(*_OF_FILES)
+        if no_use:
+            raise InvalidOption(
+                f"{no_use[0]} is for reads of files: a broker says where its records end, and not"
+                " how many bytes they take."
+            )
+        level = self._choice("level", Level.RECORDS)
+        if level is not Level.RECORDS:
+            raise InvalidOption(f"level={level.value} is for reads of files, load(directory).")
+        return parse_client(self._of_client, READER)
 
     def _paths(self) -> tuple[str, ...]:
         paths = [path.strip() for path in self._given.get("path", "").split(",")]
@@ -183,7 +219,8 @@ class _Parser:
         if not all(paths) or not paths:
             raise InvalidOption(
                 "The source barnabas needs a path: load(directory), with a log directory of a"
-                " broker; load([one, another]) takes several."
+                " broker; load([one, another]) takes several. Or it needs the address of a broker,"
+                f" {BOOTSTRAP}."
             )
         return tuple(dict.fromkeys(paths))
 

@@ -1,5 +1,5 @@
 """
-What to read of log directories, and how.
+What to read of log directories or from a broker, and how.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from barnabas.pipeline.client.settings import ClientSettings
 from barnabas.pipeline.decoding.decode import MAX_BATCH_BYTES
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, Level
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -101,7 +102,9 @@ class ReadOptions:
     """
 
     paths: tuple[str, ...]
-    """Log directories, or directories of partitions."""
+    """Log directories, or directories of partitions; empty if a broker is asked."""
+    client: ClientSettings | None = None
+    """How to reach the broker that is asked, in place of paths."""
     topics: Topics = Topics()
     start: Bound = Bound(EARLIEST)
     end: Bound = Bound(LATEST)
@@ -126,6 +129,8 @@ class ReadOptions:
     """Of one batch, decompressed."""
     max_bytes_per_trigger: int | None = None
     max_offsets_per_trigger: int | None = None
+    max_records_per_partition: int | None = None
+    """The offsets of a task, at most. Of a broker only."""
 
     @property
     def is_permissive(self) -> bool:

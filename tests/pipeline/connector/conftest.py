@@ -30,24 +30,38 @@ class Connector:
     How a query names the broker and sees all columns.
     """
 
+    format = "kafka"
+    no_offset = "No offset matched"
+    """What a query says that is to begin behind all records."""
+    lost = "data may have been lost"
+    too_large = "larger than the max"
+    no_topic = "UnknownTopicOrPartition"
+
     def __init__(self, spark: SparkSession, broker: BrokerProcess) -> None:
         self.spark = spark
+        self.bootstrap = broker.bootstrap
         self._options = {"kafka.bootstrap.servers": broker.bootstrap, "includeHeaders": "true"}
 
     def read(self, topic: Topic | None = None, **options: Any) -> DataFrame:
         """
         A batch query of *topic*, or of what the *options* say.
         """
-        reader = self.spark.read.format("kafka")
+        reader = self.spark.read.format(self.format)
         return reader.options(**self._named(topic, options)).load()
 
     def stream(self, topic: Topic | None = None, **options: Any) -> DataFrame:
         """
         A streaming query of the same, from the beginning unless the *options* say otherwise.
         """
-        reader = self.spark.readStream.format("kafka")
+        reader = self.spark.readStream.format(self.format)
         options.setdefault("startingOffsets", "earliest")
         return reader.options(**self._named(topic, options)).load()
+
+    def save(self, frame: DataFrame, **options: str) -> None:
+        """
+        Write a batch.
+        """
+        frame.write.format(self.format).mode("append").options(**self._options | options).save()
 
     def _named(self, topic: Topic | None, options: dict[str, Any]) -> dict[str, Any]:
         subscription = {} if topic is None else {"subscribe": topic.name}

@@ -66,7 +66,7 @@ def test_topics_by_pattern(connector: Connector, broker: BrokerProcess, full: To
     other = Topic(broker, "batch.full.other", 2)
     other.send(records(20, partitions=2))
     Topic(broker, "not.batch.full").send(records(5))
-    frame = connector.read(subscribePattern="^batch[.]full|^__")
+    frame = connector.read(subscribePattern="batch[.]full.*|__.*")
 
     topics = {row.topic for row in frame.select("topic").distinct().collect()}
     assert {full.name, other.name} == topics
@@ -176,7 +176,7 @@ def test_a_timestamp_that_no_record_has(connector: Connector, disordered: Topic)
     """
     late = START_MS + 81
 
-    with pytest.raises(QUERY_FAILED, match="No offset matched"):
+    with pytest.raises(QUERY_FAILED, match=connector.no_offset):
         connector.read(disordered, startingTimestamp=late).collect()
     lenient = connector.read(
         disordered, startingTimestamp=late, startingOffsetsByTimestampStrategy="latest"
@@ -280,7 +280,7 @@ def test_removed_records_that_are_wanted(
     }
 
     if fails:
-        with pytest.raises(QUERY_FAILED, match="data may have been lost"):
+        with pytest.raises(QUERY_FAILED, match=connector.lost):
             connector.read(topic, **options).collect()
     else:
         assert topic.expected == seen_in(connector.read(topic, **options))
@@ -299,5 +299,5 @@ def test_an_unknown_topic(connector: Connector) -> None:
     """
     Fails the query.
     """
-    with pytest.raises(QUERY_FAILED, match="UnknownTopicOrPartition"):
+    with pytest.raises(QUERY_FAILED, match=connector.no_topic):
         connector.read(subscribe="batch.unknown").collect()

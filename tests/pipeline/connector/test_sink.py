@@ -7,7 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame
 
 from tests.interop.clients.base import CODECS, PATIENCE
 from tests.pipeline.connector.conftest import QUERY_FAILED, Connector
@@ -17,14 +16,6 @@ from tests.support.broker_process import BrokerProcess
 pytestmark = pytest.mark.spark
 
 COLUMNS = ("topic", "partition", "key", "value", "headers")
-
-
-def save(frame: DataFrame, broker: BrokerProcess, **options: str) -> None:
-    """
-    Write a batch.
-    """
-    named = {"kafka.bootstrap.servers": broker.bootstrap, "includeHeaders": "true"}
-    frame.write.format("kafka").options(**named | options).save()
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +38,7 @@ def test_a_copy_of_a_topic(
     """
     copy = Topic(broker, f"sink.{codec}", 2)
     rows = connector.read(source).selectExpr(f"'{copy.name}' as topic", *COLUMNS[1:])
-    save(rows, broker, **{"kafka.compression.type": codec})
+    connector.save(rows, **{"kafka.compression.type": codec})
 
     written = seen_in(connector.read(copy))
     assert [row[3:] for row in source.expected] == [row[3:] for row in written]
@@ -71,7 +62,7 @@ def test_fewer_promises(
     """
     topic = Topic(broker, f"sink.acks-{settings['kafka.acks']}")
     rows = connector.spark.range(1000).selectExpr("string(id) as value")
-    save(rows, broker, topic=topic.name, **settings)
+    connector.save(rows, topic=topic.name, **settings)
 
     values = sorted(
         int(row.value) for row in connector.read(topic).selectExpr("string(value)").collect()
@@ -87,7 +78,7 @@ def test_rows_choose_their_topic(connector: Connector, broker: BrokerProcess) ->
     rows = connector.spark.range(60).selectExpr(
         "concat('sink.choice.', id % 2) as topic", "string(id % 10) as key", "string(id) as value"
     )
-    save(rows, broker)
+    connector.save(rows)
 
     for number, topic in enumerate(topics):
         written = seen_in(connector.read(topic))
@@ -103,8 +94,8 @@ def test_a_record_that_is_too_large(connector: Connector, broker: BrokerProcess)
     topic = Topic(broker, "sink.large", max_message_bytes="1000")
     rows = connector.spark.range(1).selectExpr("repeat('x', 5000) as value")
 
-    with pytest.raises(QUERY_FAILED, match="larger than the max"):
-        save(rows, broker, topic=topic.name)
+    with pytest.raises(QUERY_FAILED, match=connector.too_large):
+        connector.save(rows, topic=topic.name)
 
 
 def test_a_stream_from_topic_to_topic(
@@ -116,7 +107,7 @@ def test_a_stream_from_topic_to_topic(
     copy = Topic(broker, "sink.stream", 2)
     for _ in range(2):
         stream = connector.stream(source, maxOffsetsPerTrigger=100).select(*COLUMNS[1:])
-        writer = stream.writeStream.format("kafka").trigger(availableNow=True)
+        writer = stream.writeStream.format(connector.format).trigger(availableNow=True)
         named = {
             "kafka.bootstrap.servers": broker.bootstrap,
             "topic": copy.name,

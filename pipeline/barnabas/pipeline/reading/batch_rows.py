@@ -5,6 +5,7 @@ Rows about batches, from their headers alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import pyarrow as pa
 
@@ -21,7 +22,11 @@ from barnabas.protocol.records.batch import (
     TRANSACTIONAL_FLAG,
 )
 
-_CODECS = pa.array([*(codec.name.lower() for codec in CompressionType), "?", "?", "?"])
+
+@cache
+def _codecs() -> pa.Array:
+    # Not at the import: with its first array pyarrow loads pandas, for a third of a second.
+    return pa.array([*(codec.name.lower() for codec in CompressionType), "?", "?", "?"])
 
 
 def batch_rows(
@@ -43,7 +48,7 @@ def batch_rows(
         "nextOffset": lambda kind: numbers(last_offsets(headers) + 1, kind),
         "lastOffset": lambda kind: numbers(last_offsets(headers), kind),
         "records": lambda kind: numbers(headers["record_count"], kind),
-        "codec": lambda _: _CODECS.take(pa.array(headers["attributes"] & COMPRESSION_MASK)),
+        "codec": lambda _: _codecs().take(pa.array(headers["attributes"] & COMPRESSION_MASK)),
         # Where a delete horizon is, the base timestamp was.
         "baseTimestamp": lambda _: timestamps(headers["base_timestamp"], has_horizon),
         "maxTimestamp": lambda _: timestamps(headers["max_timestamp"]),

@@ -111,8 +111,7 @@ def plan(options: ReadOptions) -> list[Work]:
         DataLoss: offsets that are asked for are not there.
         InvalidOption: a time is asked for that no record has, or a start at the end.
     """
-    if LATEST in (options.start.offset, *options.start.offsets.values()):
-        raise InvalidOption("startingOffsets cannot be latest in a batch query: it has no rows.")
+    check_batch(options)
     logs = open_logs(options)
     wanted = resolve(options, logs)
 
@@ -129,55 +128,94 @@ def resolve(options: ReadOptions, logs: Sequence[PartitionLog]) -> dict[TopicPar
 
     Raises: as ``plan``.
     """
-    partitions = {log.topic_partition for log in logs}
-    for bound in (options.start, options.end):
-        unknown = sorted({*bound.offsets, *bound.timestamps_ms} - partitions)
-        if unknown:
-            names = ", ".join(map(str, unknown))
-            raise UnknownTopic(f"Offsets are given for {names}, which is not among what is read.")
+    check_bounds(options, [log.topic_partition for log in logs])
     return {log.topic_partition: _Resolver(options, log).offsets() for log in logs}
 
 
 class _Resolver:
     """
-    The bounds of one partition.
+    The bounds of one partition of a log directory.
     """
 
     def __init__(self, options: ReadOptions, log: PartitionLog) -> None:
         self._options = options
         self._log = log
-        self._there = Offsets(
+
+    def offsets(self) -> Offsets:
+        options, log = self._options, self._log
+        there = Offsets(
             log.start_offset, log.end_offset(options.read_up_to, options.isolation_level)
         )
 
-    def offsets(self) -> Offsets:
-        start = self._resolve(self._options.start, "start")
-        if start is None:
-            if self._options.no_such_time is NoSuchTime.ERROR:
-                raise InvalidOption(
-                    f"{self._log.topic_partition} has no record from the starting timestamp on; "
-                    "with startingOffsetsByTimestampStrategy=latest it would have no rows."
-                )
-            start = self._there.end
-        end = self._resolve(self._options.end, "end")
-        return Offsets(start, max(start, self._there.end if end is None else end))
+        def offset_at(timestamp_ms: int) -> int | None:
+            return first_offset_at(log, timestamp_ms, there, options.max_batch_bytes)
 
-    def _resolve(self, bound: Bound, which: str) -> int | None:
-        partition = self._log.topic_partition
+        return bounded(options, log.topic_partition, there, offset_at)
+
+
+def bounded(
+    options: ReadOptions,
+    partition: TopicPartition,
+    there: Offsets,
+    offset_at: Callable[[int], int | None],
+) -> Offsets:
+    """
+    The offsets of one partition that are asked for.
+
+    Args:
+        there: those that can be read.
+        offset_at: gives the first of them whose record is not older than a time in ms.
+
+    Raises:
+        DataLoss: offsets that are asked for are not there.
+        InvalidOption: a time is asked for that no record has.
+    """
+
+    def resolved(bound: Bound, which: str) -> int | None:
         timestamp_ms = bound.timestamps_ms.get(partition, bound.timestamp_ms)
         if timestamp_ms is not None:
-            return first_offset_at(
-                self._log, timestamp_ms, self._there, self._options.max_batch_bytes
-            )
+            return offset_at(timestamp_ms)
         offset = bound.offsets.get(partition, bound.offset)
         if offset == EARLIEST:
-            return self._there.start
+            return there.start
         if offset is None or offset == LATEST:
-            return self._there.end
-        if not self._there.start <= offset <= self._there.end:
-            lost = f"{partition} has offsets {self._there.start} to {self._there.end} to be read"
-            report_loss(f"{lost}, and is to {which} at {offset}.", self._options)
-        return min(max(offset, self._there.start), self._there.end)
+            return there.end
+        if not there.start <= offset <= there.end:
+            lost = f"{partition} has offsets {there.start} to {there.end} to be read"
+            report_loss(f"{lost}, and is to {which} at {offset}.", options)
+        return min(max(offset, there.start), there.end)
+
+    start = resolved(options.start, "start")
+    if start is None:
+        if options.no_such_time is NoSuchTime.ERROR:
+            raise InvalidOption(
+                f"{partition} has no record from the starting timestamp on; with"
+                " startingOffsetsByTimestampStrategy=latest it would have no rows."
+            )
+        start = there.end
+    end = resolved(options.end, "end")
+    return Offsets(start, max(start, there.end if end is None else end))
+
+
+def check_bounds(options: ReadOptions, partitions: Iterable[TopicPartition]) -> None:
+    """
+    Raises:
+        UnknownTopic: offsets or times are given for a partition that is none of these.
+    """
+    for bound in (options.start, options.end):
+        unknown = sorted({*bound.offsets, *bound.timestamps_ms} - {*partitions})
+        if unknown:
+            names = ", ".join(map(str, unknown))
+            raise UnknownTopic(f"Offsets are given for {names}, which is not among what is read.")
+
+
+def check_batch(options: ReadOptions) -> None:
+    """
+    Raises:
+        InvalidOption: a batch query is to begin at the end.
+    """
+    if LATEST in (options.start.offset, *options.start.offsets.values()):
+        raise InvalidOption("startingOffsets cannot be latest in a batch query: it has no rows.")
 
 
 def report_loss(sentence: str, options: ReadOptions) -> None:

@@ -7,11 +7,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterator, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from barnabas.pipeline.decoding.batch_headers import Headers, any_has_flag, has_flag, last_offsets
+from barnabas.pipeline.decoding.batch_headers import Headers, last_offsets
 from barnabas.pipeline.decoding.decode import Place, Wanted, bad_checksums
 from barnabas.pipeline.errors import CorruptBatch, OldFormat
 from barnabas.pipeline.logs.chunks import Chunk, SegmentScan, Stop
@@ -20,12 +18,12 @@ from barnabas.pipeline.logs.indexes import next_indexed
 from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.reading.batch_rows import batch_rows
 from barnabas.pipeline.reading.gathered_batches import GatheredBatches, Piece
+from barnabas.pipeline.reading.kept_batches import batches_with_rows, in_range
 from barnabas.pipeline.reading.kept_memory import keep_memory
 from barnabas.pipeline.reading.open import Source, files_of, open_sources
 from barnabas.pipeline.reading.plan import SegmentRange, Work
 from barnabas.pipeline.reading.segment_rows import segment_rows
 from barnabas.pipeline.schemas import Level
-from barnabas.protocol.records.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from barnabas.storage.fs.disk import DiskFiles
 
 logger = logging.getLogger(__name__)
@@ -103,7 +101,7 @@ class _Reader:
         is_local = isinstance(files_of(self._range.url), DiskFiles)
         scan = HeaderScan(source.file, position, source.end_position, is_local=is_local)
         for headers in scan:
-            wanted = headers[self._in_range(headers)]
+            wanted = headers[in_range(headers, self._range.offsets)]
             rows = batch_rows(wanted, self._place, self._range.base_offset, self._columns)
             if rows.num_rows:
                 yield rows
@@ -129,7 +127,9 @@ class _Reader:
 
     def _rows_in(self, source: Source, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         offsets = self._range.offsets
-        piece = Piece(str(source.path), chunk, self._with_rows(chunk.headers))
+        piece = Piece(
+            str(source.path), chunk, batches_with_rows(chunk.headers, offsets, self._range.aborted)
+        )
         start = 0
         for bad in bad_checksums(chunk.data, piece.headers):
             good = piece._replace(headers=piece.headers[start:bad])
@@ -140,33 +140,6 @@ class _Reader:
             start = bad + 1
         rest = piece._replace(headers=piece.headers[start:])
         yield from self._gathered.add(self._place, offsets, rest)
-
-    # Which batches.
-
-    def _in_range(self, headers: Headers) -> npt.NDArray[np.bool_]:
-        offsets = self._range.offsets
-        in_range: npt.NDArray[np.bool_] = (last_offsets(headers) >= offsets.start) & (
-            headers["base_offset"] < offsets.end
-        )
-        return in_range
-
-    def _with_rows(self, headers: Headers) -> Headers:
-        """
-        The batches that have records for the reader: no markers, nor aborted ones if committed ones
-        are asked for, as consumers decide it (KIP-98).
-        """
-        told_apart = CONTROL_FLAG | (TRANSACTIONAL_FLAG if self._range.aborted else 0)
-        if self._range.offsets.covers(headers) and not any_has_flag(headers, told_apart):
-            return headers
-        kept = self._in_range(headers) & ~has_flag(headers, CONTROL_FLAG)
-        for transaction in self._range.aborted:
-            kept &= ~(
-                has_flag(headers, TRANSACTIONAL_FLAG)
-                & (headers["producer_id"] == transaction.producer_id)
-                & (headers["base_offset"] >= transaction.first_offset)
-                & (headers["base_offset"] <= transaction.last_offset)
-            )
-        return headers[kept]
 
     # What cannot be read.
 

@@ -106,7 +106,7 @@ def admit(
     }
     waiting = {partition: offsets for partition, offsets in waiting.items() if offsets.count}
     if max_offsets is not None:
-        waiting = _share(waiting, max_offsets, lambda _, offsets: offsets.count, _by_count)
+        waiting = share_out(waiting, max_offsets, lambda _, offsets: offsets.count, by_count)
     if max_bytes is not None:
 
         def stored(partition: TopicPartition, offsets: Offsets) -> int:
@@ -115,7 +115,7 @@ def admit(
         def cut(partition: TopicPartition, offsets: Offsets, share: int) -> int:
             return _after_bytes(logs[partition], offsets, share)
 
-        waiting = _share(waiting, max_bytes, stored, cut)
+        waiting = share_out(waiting, max_bytes, stored, cut)
     return {**ends, **{partition: offsets.end for partition, offsets in waiting.items()}}
 
 
@@ -168,11 +168,11 @@ def _end(log: PartitionLog, options: ReadOptions) -> int:
 
 # Limits.
 
-_Waiting = Mapping[TopicPartition, Offsets]
+Waiting = Mapping[TopicPartition, Offsets]
 
 
-def _share(
-    waiting: _Waiting,
+def share_out(
+    waiting: Waiting,
     limit: int,
     amount: Callable[[TopicPartition, Offsets], int],
     cut: Callable[[TopicPartition, Offsets, int], int],
@@ -191,7 +191,7 @@ def _share(
     return shared
 
 
-def _by_count(_partition: TopicPartition, offsets: Offsets, share: int) -> int:
+def by_count(_partition: TopicPartition, offsets: Offsets, share: int) -> int:
     return min(offsets.end, offsets.start + share)
 
 

@@ -1,5 +1,5 @@
 """
-The data source ``barnabas`` for Spark: rows out of log directories, with no broker and no jar.
+The data source ``barnabas`` for Spark: rows out of log directories or of a broker, with no jar.
 
 ::
 
@@ -28,14 +28,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from barnabas.pipeline.live.plan import plan as live_plan
 from barnabas.pipeline.option_parser import parse_options, parse_stream_options
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import Work, plan
-from barnabas.pipeline.reading.reader import read
 from barnabas.pipeline.rows import schema as schema_of_rows
+from barnabas.pipeline.spark.sink import TopicWriter
 from barnabas.pipeline.spark.stream import LogStreamReader
-from barnabas.pipeline.spark.tasks import Task, settle_worker
+from barnabas.pipeline.spark.stream_sink import TopicStreamWriter
+from barnabas.pipeline.spark.tasks import Task, rows_of
 from barnabas.pipeline.spark.types import chosen_columns, spark_schema
+from barnabas.pipeline.writing.options import parse_write_options
 
 NAME = "barnabas"
 
@@ -66,6 +69,12 @@ class BarnabasSource(DataSource):
     def streamReader(self, schema: StructType) -> LogStreamReader:
         return LogStreamReader(parse_stream_options(self.options), schema)
 
+    def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
+        return TopicWriter(parse_write_options(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamWriter:
+        return TopicStreamWriter(parse_write_options(self.options), schema, overwrite=overwrite)
+
     @property
     def _options(self) -> ReadOptions:
         return parse_options(self.options)
@@ -85,9 +94,11 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         # Of an empty list Spark makes a task without an InputPartition.
+        if self._options.client is not None:
+            live = [Task(work) for work in live_plan(self._options)]
+            return [*live] or [Task(Work())]
         return [Task(work) for work in plan(self._options) or [Work()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Task)
-        settle_worker()
-        return read(partition.work, self._columns, self._options)
+        return rows_of(partition.work, self._columns, self._options)

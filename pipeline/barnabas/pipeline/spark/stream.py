@@ -22,18 +22,11 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from barnabas.pipeline.live import stream_plan as live_stream_plan
 from barnabas.pipeline.options import ReadOptions
-from barnabas.pipeline.reading.reader import read
-from barnabas.pipeline.reading.stream_plan import (
-    Progress,
-    admit,
-    from_json,
-    initial,
-    latest,
-    to_json,
-    work_between,
-)
-from barnabas.pipeline.spark.tasks import Task, settle_worker
+from barnabas.pipeline.reading import stream_plan
+from barnabas.pipeline.reading.stream_plan import Progress, from_json, to_json
+from barnabas.pipeline.spark.tasks import Task, rows_of
 from barnabas.pipeline.spark.types import chosen_columns
 
 
@@ -49,9 +42,10 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._columns = chosen_columns(schema, options)
         self._target: Progress | None = None
+        self._of = stream_plan if options.client is None else live_stream_plan
 
     def initialOffset(self) -> dict[str, Any]:
-        return to_json(initial(self._options))
+        return to_json(self._of.initial(self._options))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         # Only one can be said; where both are given, latestOffset keeps to both.
@@ -62,11 +56,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = latest(self._options)
+        self._target = self._of.latest(self._options)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         limited = not isinstance(limit, ReadAllAvailable)
-        end = admit(
+        end = self._of.admit(
             self._options,
             from_json(start),
             target=self._target,
@@ -76,13 +70,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(end)
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        return to_json(latest(self._options))
+        return to_json(self._of.latest(self._options))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        works = work_between(self._options, from_json(start), from_json(end))
+        works = self._of.work_between(self._options, from_json(start), from_json(end))
         return [Task(work) for work in works]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Task)
-        settle_worker()
-        return read(partition.work, self._columns, self._options)
+        return rows_of(partition.work, self._columns, self._options)

@@ -1,0 +1,209 @@
+"""
+One connection to a broker, over which requests are answered in their order.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from barnabas.pipeline.client.sasl import exchange
+from barnabas.pipeline.client.settings import ClientSettings, Tls
+from barnabas.pipeline.errors import BrokerError, Disconnected
+from barnabas.protocol import apis
+from barnabas.protocol.codec.codec import decode_from, encode_parts
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.errors import DecodeError, ErrorCode
+from barnabas.protocol.headers import RequestHeader, decode_response_header, encode_request_header
+from barnabas.protocol.messages import RESPONSES
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest
+
+_SIZE: Final = struct.Struct(">i")
+_LARGEST_ANSWER: Final = 1 << 30
+_LARGEST_FIRST_ANSWER: Final = 1 << 20
+"""Before the first answer was understood: something else than a broker may be there."""
+
+VERSIONS: Final = {
+    apis.PRODUCE.key: 9,
+    apis.FETCH.key: 11,
+    apis.LIST_OFFSETS.key: 5,
+    apis.METADATA.key: 8,
+    apis.OFFSET_COMMIT.key: 7,
+    apis.OFFSET_FETCH.key: 7,
+    apis.FIND_COORDINATOR.key: 3,
+    apis.INIT_PRODUCER_ID.key: 4,
+    apis.ADD_PARTITIONS_TO_TXN.key: 3,
+    apis.END_TXN.key: 3,
+    apis.SASL_HANDSHAKE.key: 1,
+    apis.SASL_AUTHENTICATE.key: 1,
+    apis.API_VERSIONS.key: 0,
+}
+"""
+The version of each API that is spoken, unless the broker has only older ones. All brokers since
+Apache Kafka 2.5 have these. With EndTxn up to 4 the epoch of a producer stays the same from one
+transaction to the next (KIP-890), so that the same request may be sent twice.
+"""
+
+
+class Connection:
+    """
+    Requests and their answers. What goes wrong on the way is a ``Disconnected``, after which the
+    connection is of no use any more.
+    """
+
+    def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
+        """
+        Raises:
+            Disconnected: nobody is there, or not a broker.
+            BrokerError: the broker does not let this client in.
+        """
+        self.address = f"{host}:{port}"
+        self._settings = settings
+        self._asked: deque[tuple[int, Message, int]] = deque()
+        self._next_id = 0
+        self._most = _LARGEST_FIRST_ANSWER
+        self.is_closed = False
+        self._versions: dict[int, int] | None = None
+        try:
+            plain = socket.create_connection((host, port), timeout=settings.timeout_s)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = plain if settings.tls is None else _encrypted(plain, host, settings.tls)
+        except OSError as error:
+            raise Disconnected(f"{self.address} cannot be reached: {error}.") from error
+        try:
+            self._greet()
+        except BaseException:
+            self.close()
+            raise
+
+    def _greet(self) -> None:
+        answer = self.ask(ApiVersionsRequest())
+        if answer.error_code:
+            raise BrokerError.of(answer.error_code, f"{self.address} does not say what it knows")
+        self._versions = {each.api_key: each.max_version for each in answer.api_keys}
+        self._most = _LARGEST_ANSWER
+        sasl = self._settings.sasl
+        if sasl is not None:
+            told = self.ask(SaslHandshakeRequest(mechanism=sasl.mechanism))
+            if told.error_code:
+                offered = ", ".join(told.mechanisms)
+                raise BrokerError.of(
+                    told.error_code,
+                    f"{self.address} does not offer {sasl.mechanism}, but {offered}",
+                )
+            exchange(sasl, self._authenticate)
+
+    def _authenticate(self, token: bytes) -> bytes:
+        answer = self.ask(SaslAuthenticateRequest(auth_bytes=token))
+        if answer.error_code:
+            why = answer.error_message or ""
+            raise BrokerError.of(answer.error_code, f"{self.address} refuses this user: {why}")
+        return bytes(answer.auth_bytes)
+
+    def close(self) -> None:
+        self.is_closed = True
+        with suppress(OSError):
+            self._socket.close()
+
+    @property
+    def unanswered(self) -> int:
+        """
+        How many requests were sent that have no answer yet.
+        """
+        return len(self._asked)
+
+    def ask(self, request: Message) -> Any:
+        """
+        The answer to a request; none may be outstanding.
+
+        Raises:
+            Disconnected: it does not come, or is none.
+        """
+        assert not self._asked, "answers come in the order of their requests"
+        self.send(request)
+        return self.receive()[0]
+
+    def send(self, request: Message) -> None:
+        """
+        Raises:
+            Disconnected: it cannot be sent.
+        """
+        key = request.api.key
+        version = VERSIONS[key]
+        if self._versions is not None:
+            version = min(version, self._versions.get(key, -1))
+            if version not in request.api.versions:
+                name = type(request).__name__
+                raise BrokerError.of(
+                    ErrorCode.UNSUPPORTED_VERSION, f"{self.address} does not understand {name}"
+                )
+        header = encode_request_header(
+            RequestHeader(key, version, self._next_id, self._settings.client_id)
+        )
+        parts = encode_parts(request, version)
+        size = len(header) + sum(map(len, parts))
+        self._asked.append((self._next_id, request, version))
+        self._next_id += 1
+        try:
+            _send_all(self._socket, [_SIZE.pack(size) + header, *parts])
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def receive(self) -> tuple[Any, Message]:
+        """
+        The answer to the oldest request that has none, and that request. Records in it are views on
+        memory that nobody else uses.
+
+        Raises:
+            Disconnected: it does not come, or is none.
+        """
+        correlation_id, request, version = self._asked.popleft()
+        try:
+            (size,) = _SIZE.unpack(self._exactly(_SIZE.size))
+            if not _SIZE.size <= size <= self._most:
+                raise DecodeError(f"an answer of {size} bytes")
+            frame = self._exactly(size)
+            received, position = decode_response_header(request.api.key, version, frame)
+            if received != correlation_id:
+                raise DecodeError(f"answer {received} instead of {correlation_id}")
+            return decode_from(RESPONSES[request.api.key], version, frame, position)[0], request
+        except (OSError, EOFError, DecodeError) as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: Exception) -> Disconnected:
+        self.close()
+        return Disconnected(
+            f"The connection to {self.address} is lost: {error or 'it was closed'}."
+        )
+
+    def _exactly(self, size: int) -> memoryview:
+        data = memoryview(bytearray(size))
+        filled = 0
+        while filled < size:
+            count = self._socket.recv_into(data[filled:])
+            if not count:
+                raise EOFError("it was closed by the broker")
+            filled += count
+        return data
+
+
+def _send_all(connection: socket.socket, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+    for part in parts:
+        connection.sendall(part)
+
+
+def _encrypted(plain: socket.socket, host: str, tls: Tls) -> socket.socket:
+    import ssl  # noqa: PLC0415  # few queries need it
+
+    context = ssl.create_default_context(cafile=tls.ca_file, cadata=tls.ca_text)
+    if not tls.checks_host:
+        context.check_hostname = False
+    if tls.key_file is not None:
+        context.load_cert_chain(tls.key_file, password=tls.key_password)
+    return context.wrap_socket(plain, server_hostname=host)

@@ -1,0 +1,265 @@
+"""
+The rows of a range of offsets, from the leader of its partition.
+
+What a fetch brings are the batches of a segment as they are stored, so it is decoded as a file is.
+The next fetch is on its way meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from barnabas.pipeline.client.cluster import Cluster
+from barnabas.pipeline.client.connection import Connection
+from barnabas.pipeline.client.settings import ClientSettings, number
+from barnabas.pipeline.decoding.batch_headers import Headers, has_flag, last_offsets, walk
+from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, bad_checksums
+from barnabas.pipeline.errors import (
+    BrokerError,
+    CorruptBatch,
+    Disconnected,
+    OldFormat,
+    PipelineError,
+)
+from barnabas.pipeline.live.plan import LiveRange, client_of
+from barnabas.pipeline.live.topics import isolation_of
+from barnabas.pipeline.logs.chunks import Chunk, what_is_wrong
+from barnabas.pipeline.options import Mode, ReadOptions
+from barnabas.pipeline.reading.gathered_batches import GatheredBatches, Piece
+from barnabas.pipeline.reading.kept_batches import batches_with_rows
+from barnabas.pipeline.reading.kept_memory import keep_memory
+from barnabas.pipeline.reading.plan import report_loss
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from barnabas.protocol.records.batch import CONTROL_FLAG, MAGIC
+from barnabas.storage.index.txn_index import AbortedTxn
+
+logger = logging.getLogger(__name__)
+
+_NEVER: Final = 2**63 - 1
+_WAIT_MS: Final = 500
+"""Kafka's ``fetch.max.wait.ms``. What is asked for is there, and nothing is waited for."""
+_BEGINNING: Final = -2
+
+
+def read_live(
+    work: LiveRange, columns: Sequence[str], options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
+    """
+    The rows of one task.
+
+    Args:
+        columns: of the records, in the order that the rows are to have.
+
+    Raises:
+        CorruptBatch: a batch cannot be read, unless the options say what to do with it.
+        DataLoss: offsets were deleted since the plan was made, unless the options say to go on.
+        Disconnected, BrokerError: no leader of the partition answers for too long.
+    """
+    keep_memory()
+    with Cluster(client_of(options)) as cluster:
+        yield from _Reader(cluster, work, columns, options).rows()
+
+
+class _Reader:
+    """
+    Fetches one range, batch after batch.
+    """
+
+    def __init__(
+        self, cluster: Cluster, work: LiveRange, columns: Sequence[str], options: ReadOptions
+    ) -> None:
+        settings: ClientSettings = cluster.settings
+        self._cluster = cluster
+        self._options = options
+        self._partition = work.partition
+        self._place = Place(*work.partition)
+        self._offsets = work.offsets
+        self._next = work.offsets.start
+        self._wanted = Wanted(tuple(columns), max_batch_bytes=options.max_batch_bytes)
+        self._gathered = GatheredBatches(self._wanted, self._corrupt)
+        self._bytes = number(
+            settings.others, "max.partition.fetch.bytes", options.chunk_bytes, at_least=1
+        )
+        self._wait_ms = number(settings.others, "fetch.max.wait.ms", _WAIT_MS)
+        self._from = ""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        patience = self._cluster.patience()
+        while self._next < self._offsets.end:
+            before = self._next
+            try:
+                yield from self._from_leader()
+            except (Disconnected, BrokerError) as error:
+                failed = error
+            else:
+                break
+            if self._next > before:
+                patience.restart()
+            self._after(failed, patience.after)
+        yield from self._gathered.rows()
+
+    def _after(self, failed: PipelineError, pause: Any) -> None:
+        if isinstance(failed, BrokerError) and failed.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._lost()
+        else:
+            pause(failed)
+            self._cluster.forget()
+
+    def _lost(self) -> None:
+        """
+        Go on behind what was deleted.
+
+        Raises:
+            DataLoss: unless the options say to do so.
+        """
+        start = self._cluster.offsets({self._partition: _BEGINNING})[self._partition]
+        if start <= self._next:
+            report_loss(
+                f"{self._partition} is to be read from offset {self._next} to"
+                f" {self._offsets.end - 1}, and ends before.",
+                self._options,
+            )
+            self._next = self._offsets.end
+            return
+        last = min(start, self._offsets.end) - 1
+        report_loss(f"Offsets {self._next} to {last} of {self._partition} are gone.", self._options)
+        self._next = start
+
+    def _from_leader(self) -> Iterator[pa.RecordBatch]:
+        """
+        What one leader gives, up to the end of the range.
+        """
+        leader = self._cluster.leader(self._partition)
+        self._from = f"{self._partition} of {leader.address}"
+        leader.send(self._request())
+        waited = self._cluster.patience()
+        while True:
+            told = self._answer(leader)
+            data = bytes(told.records or b"")
+            headers, next_offset = self._walked(data, told)
+            if next_offset == self._next:
+                # Nothing that is whole: a batch may be larger than what was asked for.
+                self._nothing(told, waited)
+                leader.send(self._request())
+                continue
+            waited.restart()
+            aborted = _aborted(headers, told)
+            start, self._next = self._next, next_offset
+            is_last = next_offset >= self._offsets.end
+            failed = None if is_last else self._sent_ahead(leader)
+            yield from self._decoded(data, headers, Offsets(start, self._offsets.end), aborted)
+            if failed is not None:
+                raise failed
+            if is_last:
+                return
+            del data, headers, told
+
+    def _sent_ahead(self, leader: Connection) -> Disconnected | None:
+        """
+        Ask for what follows. An error waits until what has arrived is given.
+        """
+        try:
+            leader.send(self._request())
+        except Disconnected as error:
+            return error
+        return None
+
+    def _request(self) -> FetchRequest:
+        topic, partition = self._partition
+        wanted = FetchPartition(
+            partition=partition, fetch_offset=self._next, partition_max_bytes=self._bytes
+        )
+        return FetchRequest(
+            max_wait_ms=self._wait_ms,
+            min_bytes=1,
+            max_bytes=self._bytes,
+            isolation_level=isolation_of(self._options),
+            topics=[FetchTopic(topic=topic, partitions=[wanted])],
+        )
+
+    def _answer(self, leader: Connection) -> PartitionData:
+        answer, _ = leader.receive()
+        if answer.error_code:
+            raise BrokerError.of(answer.error_code, f"{self._from} is not read")
+        told: PartitionData = answer.responses[0].partitions[0]
+        if told.error_code:
+            raise BrokerError.of(told.error_code, f"{self._from} is not read")
+        return told
+
+    def _walked(self, data: bytes, told: PartitionData) -> tuple[Headers, int]:
+        """
+        The batches of an answer, and the offset behind them.
+        """
+        walked = walk(data)
+        headers = walked.headers
+        others = headers["magic"] != MAGIC
+        if others.any() or (not len(headers) and walked.next_size < 0):
+            stop = what_is_wrong(walked.end, data[walked.end :], walked.next_size)
+            kind = OldFormat if others.any() else CorruptBatch
+            reason = "a message of format 0 or 1" if others.any() else stop.reason
+            raise kind(self._from, stop.position, self._next, reason)
+        if not len(headers):
+            self._bytes = max(self._bytes, walked.next_size)
+            return headers, self._next
+        return headers, max(self._next, int(last_offsets(headers[-1:])[0]) + 1)
+
+    def _nothing(self, told: PartitionData, waited: Any) -> None:
+        if told.high_watermark < self._next:
+            raise BrokerError.of(ErrorCode.OFFSET_OUT_OF_RANGE, self._from)
+        if not told.records:
+            sentence = f"{self._from} gives nothing from offset {self._next} on"
+            waited.after(BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
+
+    def _decoded(
+        self, data: bytes, headers: Headers, offsets: Offsets, aborted: Sequence[AbortedTxn]
+    ) -> Iterator[pa.RecordBatch]:
+        with_rows = batches_with_rows(headers, offsets, aborted)
+        piece = Piece(self._from, Chunk(0, data, with_rows), with_rows)
+        start = 0
+        for bad in bad_checksums(data, with_rows):
+            good = piece._replace(headers=with_rows[start:bad])
+            yield from self._gathered.add(self._place, offsets, good)
+            yield from self._gathered.rows()
+            reason = "the batch does not have the CRC that its header says"
+            yield from self._corrupt(self._place, piece.corrupt(bad, reason))
+            start = bad + 1
+        rest = piece._replace(headers=with_rows[start:])
+        yield from self._gathered.add(self._place, offsets, rest)
+
+    def _corrupt(self, place: Place, error: CorruptBatch) -> Iterator[pa.RecordBatch]:
+        mode = self._options.mode
+        if mode is Mode.FAILFAST or isinstance(error, OldFormat):
+            raise error
+        logger.warning("%s", error)
+        if mode is Mode.PERMISSIVE:
+            row = {
+                "topic": place.topic,
+                "partition": place.partition,
+                "offset": error.offset,
+                self._options.corrupt_column: str(error),
+            }
+            yield pa.RecordBatch.from_pylist([row], schema=self._wanted.schema)
+
+
+def _aborted(headers: Headers, told: PartitionData) -> list[AbortedTxn]:
+    """
+    The aborted transactions of an answer, which has where each begins: it ends with the next
+    marker of its producer.
+    """
+    if not told.aborted_transactions:
+        return []
+    markers = headers[has_flag(headers, CONTROL_FLAG)]
+    found = []
+    for transaction in told.aborted_transactions:
+        first = transaction.first_offset
+        ends = markers["base_offset"][
+            (markers["producer_id"] == transaction.producer_id) & (markers["base_offset"] >= first)
+        ]
+        last = int(ends.min()) if len(ends) else _NEVER
+        found.append(AbortedTxn(transaction.producer_id, first, last, _NEVER))
+    return found

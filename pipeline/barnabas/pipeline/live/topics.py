@@ -1,0 +1,84 @@
+"""
+The partitions of a cluster that a query reads, and what can be read of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from barnabas.pipeline.client.cluster import Cluster
+from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.errors import UnknownTopic
+from barnabas.pipeline.options import IsolationLevel, ReadOptions
+from barnabas.pipeline.reading.plan import bounded, check_bounds
+from barnabas.storage.state_files.file_names import TopicPartition
+
+_END, _BEGINNING = -1, -2
+
+
+def isolation_of(options: ReadOptions) -> int:
+    """
+    The isolation level as it stands in requests.
+    """
+    return int(options.isolation_level is IsolationLevel.READ_COMMITTED)
+
+
+def partitions_of(cluster: Cluster, options: ReadOptions) -> list[TopicPartition]:
+    """
+    Those that are meant, in their order.
+
+    Raises:
+        UnknownTopic: a topic or partition that is named is not there, or none that is meant.
+    """
+    topics = options.topics
+    if topics.names is not None or topics.partitions is not None:
+        names = topics.names or {each.topic for each in topics.partitions or ()}
+        counts = cluster.existing(sorted(names))
+        missing = sorted(set(names) - set(counts))
+        if missing:
+            raise UnknownTopic(f"The cluster has no topic {', '.join(missing)}.")
+    else:
+        counts = cluster.topics()
+    there = [TopicPartition(name, number) for name in counts for number in range(counts[name])]
+    meant = sorted(each for each in there if topics.has(each))
+    gone = sorted((topics.partitions or frozenset()) - set(meant))
+    if gone:
+        raise UnknownTopic(f"The cluster has no {', '.join(map(str, gone))}.")
+    if not meant and topics.pattern is None:
+        raise UnknownTopic("The cluster has no topic to be read.")
+    return meant
+
+
+def readable(
+    cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int
+) -> dict[TopicPartition, Offsets]:
+    """
+    The offsets of each partition that can be read now.
+    """
+    names = list(partitions)
+    # Ends first: what is deleted meanwhile is then seen as gone, and nothing is before its start.
+    ends = cluster.offsets(dict.fromkeys(names, _END), isolation_level)
+    starts = cluster.offsets(dict.fromkeys(names, _BEGINNING))
+    return {each: Offsets(starts[each], max(starts[each], ends[each])) for each in names}
+
+
+def wanted(cluster: Cluster, options: ReadOptions) -> dict[TopicPartition, Offsets]:
+    """
+    The offsets of each partition that are asked for.
+
+    Raises:
+        UnknownTopic, DataLoss, InvalidOption: as ``partitions_of`` and ``bounded``.
+    """
+    partitions = partitions_of(cluster, options)
+    check_bounds(options, partitions)
+    isolation_level = isolation_of(options)
+    there = readable(cluster, partitions, isolation_level)
+    found = {}
+    for partition in partitions:
+
+        def offset_at(timestamp_ms: int, partition: TopicPartition = partition) -> int | None:
+            at = cluster.offsets({partition: timestamp_ms}, isolation_level)[partition]
+            return None if at < 0 else min(max(at, there[partition].start), there[partition].end)
+
+        found[partition] = bounded(options, partition, there[partition], offset_at)
+    return found

@@ -1,0 +1,124 @@
+"""
+Streams that write to topics without a jar, each micro-batch exactly once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame
+
+from tests.interop.clients.base import PATIENCE
+from tests.pipeline.connector.conftest import QUERY_FAILED
+from tests.pipeline.connector.test_sink import (  # noqa: F401  # pytest collects them here
+    source,
+    test_a_stream_from_topic_to_topic,
+)
+from tests.pipeline.live.conftest import Live
+from tests.pipeline.topics import Topic, records, seen_in
+from tests.support.broker_process import BrokerProcess
+
+pytestmark = pytest.mark.spark
+
+
+def run(connector: Live, rows: DataFrame, checkpoint: Path, **options: str) -> None:
+    """
+    Write what there is to a topic.
+    """
+    writer = rows.writeStream.format("barnabas").trigger(availableNow=True)
+    named = {
+        "kafka.bootstrap.servers": connector.bootstrap,
+        "checkpointLocation": str(checkpoint),
+        **options,
+    }
+    query = writer.options(**named).start()
+    try:
+        assert query.awaitTermination(int(PATIENCE))
+    finally:
+        query.stop()
+
+
+def values(connector: Live, topic: Topic) -> Counter[bytes | None]:
+    """
+    How often each value can be seen by a reader of committed records.
+    """
+    rows = connector.read(topic, **{"kafka.isolation.level": "read_committed"})
+    return Counter(row.value for row in seen_in(rows))
+
+
+@pytest.fixture(scope="module")
+def numbers(broker: BrokerProcess) -> Topic:
+    topic = Topic(broker, "numbers", 2)
+    topic.send(
+        [
+            each._replace(value=b"%d" % number)
+            for number, each in enumerate(records(600, partitions=2))
+        ]
+    )
+    return topic
+
+
+def test_a_micro_batch_that_is_run_again_is_written_once(
+    connector: Live, broker: BrokerProcess, numbers: Topic, tmp_path: Path
+) -> None:
+    """
+    As after the death of a driver that had committed it, and not noted so in its checkpoint.
+    """
+    copy = Topic(broker, "again", 2)
+    stream = connector.stream(numbers, maxOffsetsPerTrigger=200).select("key", "value")
+    run(connector, stream, tmp_path, topic=copy.name)
+    assert set(Counter(values(connector, copy)).values()) == {1}
+    for commit in (tmp_path / "commits").glob("*2*"):
+        commit.unlink()
+
+    run(connector, stream, tmp_path, topic=copy.name)
+
+    assert {each.value: 1 for each in numbers.expected} == values(connector, copy)
+
+
+def test_a_micro_batch_that_fails_is_not_seen(
+    connector: Live, broker: BrokerProcess, numbers: Topic, tmp_path: Path
+) -> None:
+    """
+    Nor is what its other tasks have written; when its cause is gone, it is written once.
+    """
+    copy = Topic(broker, "failing", 2)
+    stream = connector.stream(numbers).select("key", "value", "partition")
+    bad = stream.selectExpr("key", "value", "if(value = '333', 7, partition) as partition")
+
+    with pytest.raises(QUERY_FAILED, match=r"failing-7 does not take row .* of task 1"):
+        run(connector, bad, tmp_path, topic=copy.name)
+    assert not values(connector, copy)
+    run(connector, stream, tmp_path, topic=copy.name)
+
+    assert {each.value: 1 for each in numbers.expected} == values(connector, copy)
+
+
+def test_another_query_with_the_same_prefix_writes_its_own(
+    connector: Live, broker: BrokerProcess, numbers: Topic, tmp_path: Path
+) -> None:
+    """
+    What one without its checkpoint has decided on is not taken for its own.
+    """
+    copy = Topic(broker, "prefixed", 2)
+    stream = connector.stream(numbers).select("value")
+    for number in range(2):
+        options = {"topic": copy.name, "transactionalIdPrefix": "one"}
+        run(connector, stream, tmp_path / str(number), **options)
+
+    assert {each.value: 2 for each in numbers.expected} == values(connector, copy)
+
+
+def test_complete_is_refused(connector: Live, numbers: Topic, tmp_path: Path) -> None:
+    counts = connector.stream(numbers).groupBy("key").count().selectExpr("string(count) as value")
+    writer = counts.writeStream.format("barnabas").outputMode("complete")
+    options = {
+        "kafka.bootstrap.servers": connector.bootstrap,
+        "topic": numbers.name,
+        "checkpointLocation": str(tmp_path),
+    }
+
+    with pytest.raises(QUERY_FAILED, match="appends to topics"):
+        writer.options(**options).start().processAllAvailable()

@@ -89,8 +89,8 @@ def _zeros(count: int) -> vec[i64]:
 
 class RecordFields:
     """
-    The fields of up to *capacity* records, in arrays that share their memory with whoever asks for
-    their buffer: the next walk changes what he sees.
+    The fields of up to *capacity* records, in arrays. Their buffers share the memory: the next walk
+    changes what a caller sees in them.
 
     Of keys and values there is the view of each, as ``Spans`` has it, and 1 if it is not null.
     """

@@ -7,7 +7,7 @@ part may survive: of each write its beginning, of the changes in a directory the
 file systems keep them in order; and what grows may be longer before its bytes are there.
 
 ``CrashableFiles.image`` is what a crash at this instant would leave, and changes nothing: from one
-run, a machine can be started anew from each of its steps.
+run, a machine can be started again from each of its steps.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """
-From a column of bytes to the column that a reader schema says, whichever schemas they were written with.
+A column of bytes becomes the column that one schema says, whichever schemas the values were written
+with.
 """
 
 from __future__ import annotations

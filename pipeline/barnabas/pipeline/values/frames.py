@@ -146,12 +146,9 @@ def schema_headers(headers: pa.Array, name: str) -> list[bytes | None]:
     """
     Of each row, the first header called *name*.
     """
-    if not headers.null_count == len(headers):
-        keys = headers.flatten().field("key")
-        if not pc.any(pc.equal(keys, name)).as_py():
-            return [None] * len(headers)
-        return [
-            next((h["value"] or b"" for h in some or () if h["key"] == name), None)
-            for some in headers.to_pylist()
-        ]
-    return [None] * len(headers)
+    if not pc.any(pc.equal(headers.flatten().field("key"), name)).as_py():
+        return [None] * len(headers)
+    return [
+        next((h["value"] or b"" for h in some or () if h["key"] == name), None)
+        for some in headers.to_pylist()
+    ]

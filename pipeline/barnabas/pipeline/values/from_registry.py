@@ -19,7 +19,7 @@ from barnabas.pipeline.schemas import CORRUPT_COLUMN
 from barnabas.pipeline.values.decoding import Decoded, Decoder
 from barnabas.pipeline.values.errors import MalformedValue
 from barnabas.pipeline.values.frames import KEY_HEADER, VALUE_HEADER, schema_headers
-from barnabas.pipeline.values.registry import FetchedSchema, RegistryAddress
+from barnabas.pipeline.values.registry import FetchedSchema, Registry, RegistryAddress
 
 _PLACE: Final = ("topic", "partition", "offset")
 _DECODED: Final = "decoded"
@@ -61,8 +61,9 @@ def from_registry(
     """
     address = RegistryAddress.of(registry)
     parsed_mode = _mode(mode)
-    schema = _schema_to_read(address, subject, version, schema_id)
-    arrow = Decoder(address.open(), schema, message).arrow
+    with address.open() as opened:
+        schema = _schema_to_read(opened, subject, version, schema_id)
+        arrow = Decoder(opened, schema, message).arrow
     work = _Decode(address, schema, message, arrow, parsed_mode, _header_of(frame, column))
     names = frame.columns
     inputs = [column, *(["headers"] if work.header else [])]
@@ -76,7 +77,7 @@ def from_registry(
     if parsed_mode is Mode.DROPMALFORMED:
         # Or Spark would decode once for the filter and once for the rows that are left.
         udf = udf.asNondeterministic()
-    both = frame.withColumn(_BOTH, udf(*(frame[name] for name in inputs)))
+    both = frame.withColumn(_BOTH, udf(*(F.col(f"`{name}`") for name in inputs)))
     if parsed_mode is Mode.DROPMALFORMED:
         both = both.filter(F.col(f"{_BOTH}.{_ERROR}").isNull())
     return both.select(*_columns(names, column, parsed_mode))
@@ -103,14 +104,14 @@ def _mode(name: str) -> Mode:
 
 
 def _schema_to_read(
-    address: RegistryAddress, subject: str | None, version: int | str, schema_id: int | None
+    registry: Registry, subject: str | None, version: int | str, schema_id: int | None
 ) -> FetchedSchema:
     if (subject is None) == (schema_id is None):
         raise ValueError("Either subject or schema_id says which schema is read.")
     if subject is not None:
-        return address.open().version(subject, version)
+        return registry.version(subject, version)
     assert schema_id is not None
-    return address.open().schema(schema_id)
+    return registry.schema(schema_id)
 
 
 def _header_of(frame: DataFrame, column: str) -> str | None:
@@ -141,7 +142,7 @@ class _Decode:
 
         def decode(*columns: pa.Array) -> pa.Array:
             if not decoder:
-                decoder.append(Decoder(self.address.open(), self.schema, self.message))
+                decoder.append(Decoder(self.address.kept(), self.schema, self.message))
             return self._batch(decoder[0], columns)
 
         return decode

@@ -1,9 +1,9 @@
 """
 JSON with a JSON Schema, as rows.
 
-Neither Spark nor Arrow has columns for a JSON Schema, so the mapping is one of its own: objects with
-``properties`` are structs, other objects whose values have one type are maps, and what can be of
-several types stays JSON, as a string. A value is not validated beyond the types of its columns.
+Neither Spark nor Arrow has columns for a JSON Schema, so the mapping is one of its own: objects
+with ``properties`` are structs, other objects whose values have one type are maps, and what can be
+of several types stays JSON, as a string. A value is not validated beyond the types of its columns.
 """
 
 from __future__ import annotations

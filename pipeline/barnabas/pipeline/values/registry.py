@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from barnabas.pipeline.errors import PipelineError
 
@@ -70,6 +70,12 @@ class Registry:
         self._url = url
         self._client = SchemaRegistryClient({**_DEFAULTS, **settings, "url": url})
         self._known: dict[SchemaKey, FetchedSchema] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.__exit__(None, None, None)
 
     def schema(self, key: SchemaKey) -> FetchedSchema:
         """
@@ -166,11 +172,17 @@ class RegistryAddress:
 
     def open(self) -> Registry:
         """
+        The registry, until it is left. The latest version of a subject is what it is now.
+        """
+        return Registry(self.url, json.loads(self.settings))
+
+    def kept(self) -> Registry:
+        """
         The registry; in one process it is always the same object.
         """
-        return _opened(self.url, self.settings)
+        return _kept(self)
 
 
 @lru_cache(maxsize=16)
-def _opened(url: str, settings: str) -> Registry:
-    return Registry(url, json.loads(settings))
+def _kept(address: RegistryAddress) -> Registry:
+    return address.open()

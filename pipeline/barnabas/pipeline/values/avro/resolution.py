@@ -1,5 +1,5 @@
 """
-How values of one schema are read as those of another: the schema resolution of Avro's specification.
+Values of one schema are read as those of another: the schema resolution of Avro's specification.
 
 A reader is made once for each pair of schemas. Where they do not fit at all, that is an error of
 ``reader_of``; a branch of a union that does not fit is one of the values that have it.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from barnabas.pipeline.rows import scan
     from barnabas.pipeline.spark.source import register
     from barnabas.pipeline.values.from_registry import from_registry
+    from barnabas.pipeline.values.to_registry import to_registry
 
 __all__ = [
     "archive",
@@ -29,6 +30,7 @@ __all__ = [
     "replay",
     "report",
     "scan",
+    "to_registry",
 ]
 
 _MODULES: Final = {
@@ -40,6 +42,7 @@ _MODULES: Final = {
     "replay": "jobs.replay.job",
     "report": "jobs.report.job",
     "scan": "rows",
+    "to_registry": "values.to_registry",
 }
 
 

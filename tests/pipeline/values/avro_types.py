@@ -29,7 +29,7 @@ DEFAULTS = {"boolean": True, "int": 7, "long": -1, "double": 0.5, "string": "non
 
 
 @st.composite
-def schemas(draw: st.DrawFn, depth: int = 2) -> Any:
+def schemas(draw: st.DrawFn, depth: int = 2) -> Any:  # noqa: PLR0911  # a case each
     """
     A type, of which records have up to four fields.
     """
@@ -76,7 +76,7 @@ def _name(draw: st.DrawFn) -> str:
     return f"space.N{next(_numbers)}"
 
 
-def values(of: Any) -> st.SearchStrategy[Any]:
+def values(of: Any) -> st.SearchStrategy[Any]:  # noqa: PLR0911  # a case each
     """
     Values of a type.
     """

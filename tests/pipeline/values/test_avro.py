@@ -216,7 +216,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (
         {"type": "record", "name": "R", "fields": []},
         {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]},
-        "The field a of R is not in what was written",
+        "The field a of R was not written, and has no default",
     ),
 ]
 

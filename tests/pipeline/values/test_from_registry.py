@@ -1,6 +1,6 @@
 """
-``from_registry`` in Spark: records that confluent-kafka's serializers wrote to a broker are the rows
-that its deserializers make of them.
+``from_registry`` in Spark: records that confluent-kafka's serializers wrote to a broker are the
+rows that its deserializers make of them.
 """
 
 from __future__ import annotations
@@ -85,12 +85,16 @@ ORDERS = classes(
 )
 
 
-def avro(client: SchemaRegistryClient, schema: Any, **options: Any) -> AvroSerializer:
-    return AvroSerializer(client, json.dumps(schema), conf={**SERIALIZER, **options})
+def avro(client: SchemaRegistryClient, schema: Any, **options: Any) -> Callable[..., Any]:
+    made: Callable[..., Any] = AvroSerializer(
+        client, json.dumps(schema), conf={**SERIALIZER, **options}
+    )
+    return made
 
 
-def protobuf(client: SchemaRegistryClient, kind: Any, **options: Any) -> ProtobufSerializer:
-    return ProtobufSerializer(kind, client, {**SERIALIZER, **options})
+def protobuf(client: SchemaRegistryClient, kind: Any, **options: Any) -> Callable[..., Any]:
+    made: Callable[..., Any] = ProtobufSerializer(kind, client, {**SERIALIZER, **options})
+    return made
 
 
 def plain(value: Any, _: SerializationContext) -> Any:
@@ -107,7 +111,7 @@ class Topics:
 
     def write(self, topic: str, serialize: Callable[..., Any], values: list[Any]) -> None:
         for value in values:
-            headers: list[tuple[str, bytes]] = []
+            headers: list[tuple[str, str | bytes | None]] = []
             context = SerializationContext(topic, MessageField.VALUE, headers)
             self._producer.produce(
                 topic, serialize(value, context), partition=0, headers=headers or None
@@ -157,7 +161,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory, client: SchemaRegistryClient)
     messages = [order(id=n, customer="y", lines=[{"price": n / 7}] * (n % 3)) for n in range(50)]
     topics.write("protobuf", protobuf(client, order), messages)
     topics.write("protobuf-guids", protobuf(client, order, **by_guid), messages[:5])
-    good = avro(client, V1)(old[3], SerializationContext("bad", MessageField.VALUE))
+    good: bytes = avro(client, V1)(old[3], SerializationContext("bad", MessageField.VALUE))
     bad = [good, good[:-1], b"text", b"", b"\0\0\0", b"\0\0\0\x03\xe7" + good[5:], None, good]
     topics.write("bad", plain, bad)
     del topics
@@ -235,7 +239,7 @@ def test_avro_is_read_as_an_older_schema(
     by_id = registry.schemas.versions("avro-value")[0]
 
     for which in ({"subject": "avro-value", "version": 1}, {"schema_id": by_id}):
-        decoded = from_registry(frame, registry=registry.url, **which)  # type: ignore[arg-type]
+        decoded = from_registry(frame, registry=registry.url, **which)
 
         kind = "struct<id:bigint,customer:string,amount:int>"
         assert kind == decoded.schema["value"].dataType.simpleString()

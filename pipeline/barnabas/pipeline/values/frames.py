@@ -54,8 +54,8 @@ class Values(NamedTuple):
         """
         Those of a column of bytes.
         """
-        edges = np.frombuffer(column.buffers()[1], np.int32)
-        edges = edges[column.offset : column.offset + len(column) + 1].astype(np.int64)
+        all_edges = np.frombuffer(column.buffers()[1], np.int32)
+        edges = all_edges[column.offset : column.offset + len(column) + 1].astype(np.int64)
         content = column.buffers()[2]
         data = np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
         valid = column.is_valid().to_numpy(zero_copy_only=False)

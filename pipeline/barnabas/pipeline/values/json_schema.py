@@ -70,14 +70,9 @@ class JsonType:
         kinds = self._without_null(schema)
         if isinstance(kinds, Mapping):
             return self._type(kinds, root, inside)
-        match kinds:
-            case "object":
-                return self._object(schema, root, inside)
-            case "array":
-                return self._array(schema, root, inside)
-            case "string" | "integer" | "number" | "boolean":
-                return _SIMPLE[kinds], _exact(kinds)
-        return pa.string(), _as_json
+        if kinds in ("object", "array"):
+            return (self._object if kinds == "object" else self._array)(schema, root, inside)
+        return (_SIMPLE[kinds], _exact(kinds)) if kinds in _SIMPLE else (pa.string(), _as_json)
 
     def _without_null(self, schema: Mapping[str, Any]) -> Any:
         """
@@ -146,14 +141,16 @@ def _as_json(value: Any) -> str | None:
 
 
 def _exact(kind: str) -> Convert | None:
-    # A float of a whole number is an integer too, and true is no number.
-    if kind == "integer":
-        return lambda value: (
-            int(value) if isinstance(value, float) and value.is_integer() else value
-        )
-    if kind == "number":
-        return _number
-    return None
+    return {"integer": _integer, "number": _number}.get(kind)
+
+
+def _integer(value: Any) -> Any:
+    if isinstance(value, float):
+        # 5.0 is an integer in JSON Schema.
+        if not value.is_integer():
+            raise TypeError(f"{value} is no integer")
+        return int(value)
+    return value
 
 
 def _number(value: Any) -> Any:
@@ -168,6 +165,8 @@ def _of_object(converts: Mapping[str, Convert | None]) -> Convert:
     def convert_object(value: Any) -> Any:
         if value is None:
             return None
+        if not isinstance(value, dict):
+            raise TypeError(f"{type(value).__name__} is no object")
         for name, convert in needed.items():
             if name in value:
                 value[name] = convert(value[name])

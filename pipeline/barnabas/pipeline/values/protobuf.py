@@ -222,7 +222,7 @@ def _converter(message: Descriptor, kind: pa.StructType) -> Convert:
     ]
 
     def convert(value: Any) -> dict[str, Any]:
-        row = {}
+        row: dict[str, Any] = {}
         for name, may_be_absent, convert_field in fields:
             if may_be_absent and not value.HasField(name):
                 row[name] = None
@@ -321,3 +321,72 @@ def _varint(value: bytes, at: int) -> tuple[int, int]:
         shift += 7
         if byte < 0x80:
             return (raw >> 1) ^ -(raw & 1), at
+
+
+class ProtobufFill:
+    """
+    Sets the fields of a message from a row. What is null or not in the row is not set.
+    """
+
+    def __init__(self, message: Descriptor) -> None:
+        protobuf_type(message)
+        self._message = message
+
+    def __call__(self, made: Any, row: Any) -> None:
+        """
+        Raises:
+            TypeError, ValueError: a value is none of its field.
+            KeyError: there is no such field.
+        """
+        _fill(self._message, made, row)
+
+
+def _fill(message: Descriptor, made: Any, row: Any) -> None:
+    for name, value in row.items():
+        if value is None:
+            continue
+        field = message.fields_by_name[name]
+        if _is_map(field):
+            _fill_map(field, getattr(made, name), value)
+        elif _is_repeated(field):
+            _fill_list(field, getattr(made, name), value)
+        elif field.message_type is not None:
+            _fill_message(field.message_type, getattr(made, name), value)
+        else:
+            setattr(made, name, _scalar(field, value))
+
+
+def _fill_map(field: FieldDescriptor, into: Any, value: Any) -> None:
+    of_value = field.message_type.fields_by_name["value"]
+    for key, item in value:
+        if of_value.message_type is not None:
+            _fill_message(of_value.message_type, into[key], item)
+        else:
+            into[key] = _scalar(of_value, item)
+
+
+def _fill_list(field: FieldDescriptor, into: Any, value: Any) -> None:
+    for item in value:
+        if field.message_type is not None:
+            _fill_message(field.message_type, into.add(), item)
+        else:
+            into.append(_scalar(field, item))
+
+
+def _fill_message(message: Descriptor, made: Any, value: Any) -> None:
+    # It is there, also if none of its fields is set.
+    made.SetInParent()
+    match message.full_name:
+        case "google.protobuf.Timestamp":
+            made.FromDatetime(value)
+        case "google.protobuf.Duration":
+            made.FromTimedelta(value)
+        case _:
+            _fill(message, made, value)
+
+
+def _scalar(field: FieldDescriptor, value: Any) -> Any:
+    if field.enum_type is not None:
+        known = field.enum_type.values_by_name
+        return known[value].number if value in known else int(value)
+    return int(value) if isinstance(value, Decimal) else value

@@ -75,7 +75,7 @@ class Registry:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.__exit__(None, None, None)
+        self._client.close()
 
     def schema(self, key: SchemaKey) -> FetchedSchema:
         """
@@ -103,15 +103,15 @@ class Registry:
         """
         return self._whole(self._registered(subject, version).schema)
 
-    def schema_id(self, subject: str, version: int | str = "latest") -> int:
+    def latest_id(self, subject: str) -> int:
         """
-        The id of that version. Raises as ``version`` does.
+        The id of the schema that *subject* has now. Raises as ``version`` does.
         """
-        return int(self._registered(subject, version).schema_id)
+        return int(self._registered(subject, "latest").schema_id)
 
     def register(self, subject: str, kind: str, text: str) -> int:
         """
-        Make *text* the latest version of *subject*, if it is not, and return its id.
+        Make *text* a version of *subject*, if it is none yet, and return its id.
 
         Raises:
             RegistryError: the registry refuses it, or does not answer.

@@ -24,7 +24,7 @@ def one_by_one(decode: Callable[[bytes], Any], kind: pa.DataType) -> ReadColumn:
     """
 
     def read(data: Bytes, starts: Ints, ends: Ints) -> pa.Array:
-        raw = memoryview(data)
+        raw = data.data
         spans = zip(starts.tolist(), ends.tolist(), strict=True)
         found = [decode(bytes(raw[start:end])) for start, end in spans]
         try:

@@ -20,7 +20,6 @@ from barnabas.pipeline.values.avro.reading import (
     Read,
     merged,
     offsets_of,
-    read_bytes,
     read_items,
     read_string,
 )
@@ -209,7 +208,7 @@ def _written_name(field: Field, writer: AvroType) -> str | None:
 def _default(field: Field, reader: AvroType) -> pa.Array:
     if field.default is NO_DEFAULT:
         raise UnusableSchema(
-            f"The field {field.name} of {reader.name} is not in what was written, and has no default."
+            f"The field {field.name} of {reader.name} was not written, and has no default."
         )
     return default_column(field.type, field.default)
 
@@ -231,17 +230,22 @@ def _enum(writer: AvroType, reader: AvroType) -> Read:
 
 
 def _simple(writer: AvroType, reader: AvroType) -> Read:
-    if writer.kind == reader.kind and reader.logical == "decimal":
+    same_kind = writer.kind == reader.kind
+    if same_kind and reader.logical == "decimal":
         return _decimal(writer, reader)
-    if writer.kind == "fixed":
+    if same_kind and writer.kind == "fixed":
         size = writer.size
         return lambda places: binary(places, np.full(len(places), size, np.int64))
-    if {writer.kind, reader.kind} == {"bytes", "string"}:
-        return read_string if reader.kind == "string" else read_bytes
+    if reader.kind in ("bytes", "string"):
+        return PRIMITIVES[reader.kind]
+    return _number(writer, reader)
+
+
+def _number(writer: AvroType, reader: AvroType) -> Read:
     read_written = PRIMITIVES[writer.kind]
-    if reader.logical.endswith("-millis") or reader.logical.endswith("-micros"):
+    if pa.types.is_timestamp(reader.arrow):
         return _timestamp(read_written, writer.logical or reader.logical, reader.arrow)
-    if reader.logical == "date" and writer.kind == "int":
+    if reader.logical == "date":
         return lambda places: read_written(places).view(pa.date32())
     if writer.kind == reader.kind:
         return read_written
@@ -267,7 +271,7 @@ def _decimal(writer: AvroType, reader: AvroType) -> Read:
     kind = reader.arrow
     if writer.logical == "decimal" and writer.arrow.scale != kind.scale:
         raise UnusableSchema(
-            f"A decimal has {writer.arrow.scale} digits behind the point, and {kind.scale} are read."
+            f"A decimal has {writer.arrow.scale} decimal places, and {kind.scale} are read."
         )
     if writer.kind == "fixed":
         size = writer.size

@@ -184,7 +184,7 @@ def _full(name: str, namespace: str) -> str:
 
 
 def _logical(schema: Mapping[str, Any], plain: AvroType) -> AvroType:
-    logical = schema.get("logicalType")
+    logical = str(schema.get("logicalType"))
     if (plain.kind, logical) in _LOGICAL:
         return replace(plain, arrow=_LOGICAL[plain.kind, logical], logical=logical)
     if logical == "decimal" and plain.kind in ("bytes", "fixed"):

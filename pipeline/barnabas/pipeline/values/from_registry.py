@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -74,7 +74,8 @@ def from_registry(
     result = StructType(
         [StructField(_DECODED, from_arrow_type(arrow)), StructField(_ERROR, StringType())]
     )
-    udf = arrow_udf(work.function(), result, ArrowUDFType.SCALAR)
+    # PySpark warns where the kind is not in the hints of the function, and its stubs want it here.
+    udf = arrow_udf(work.function(), result)  # type: ignore[call-overload]
     if parsed_mode is Mode.DROPMALFORMED:
         # Or Spark would decode once for the filter and once for the rows that are left.
         udf = udf.asNondeterministic()

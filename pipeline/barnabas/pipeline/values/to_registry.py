@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 
 from barnabas.pipeline.values.encoding import encoder
 from barnabas.pipeline.values.registry import FetchedSchema, RegistryAddress
@@ -45,7 +45,8 @@ def to_registry(
             schema_id = opened.latest_id(subject)
         fetched = opened.schema(schema_id)
     encoder(fetched, schema_id)  # Does it work at all?
-    udf = arrow_udf(_function(fetched, schema_id), "binary", ArrowUDFType.SCALAR)
+    # PySpark warns where the kind is not in the hints of the function, and its stubs want it here.
+    udf = arrow_udf(_function(fetched, schema_id), "binary")  # type: ignore[call-overload]
     return frame.withColumn(column, udf(F.col(f"`{column}`")))
 
 

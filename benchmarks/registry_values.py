@@ -76,7 +76,7 @@ PROTOBUF: Final = FileDescriptorProto(
         DescriptorProto(
             name="Order",
             field=[
-                FieldDescriptorProto(name=name, number=number, type=kind, label="LABEL_OPTIONAL")  # type: ignore[arg-type]
+                FieldDescriptorProto(name=name, number=number, type=kind, label="LABEL_OPTIONAL")
                 for number, (name, kind) in enumerate(
                     {
                         "id": "TYPE_INT64",

@@ -153,6 +153,22 @@ def test_logical_types_become_those_of_spark(schema: Any, value: Any, kind: pa.D
     assert [value, value] == found.to_pylist()
 
 
+def test_a_timestamp_is_in_the_unit_that_was_written() -> None:
+    ms, us = ({"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros"))
+    at = datetime(2026, 1, 31, 12, 0, 0, 5000, UTC)
+
+    assert [at] == column(ms, us, [written(ms, at)]).to_pylist()
+    assert [at] == column(us, ms, [written(us, at)]).to_pylist()
+    assert [at] == column("long", ms, [written(ms, at)]).to_pylist()
+
+
+def test_a_timestamp_beyond_all_us_is_malformed() -> None:
+    ms = {"type": "long", "logicalType": "timestamp-millis"}
+
+    with pytest.raises(Malformed, match="too far away"):
+        column(ms, ms, [written("long", 2**62)])
+
+
 def test_a_union_of_several_types_is_a_struct_of_members() -> None:
     """
     As in Spark, null is not counted.
@@ -213,6 +229,16 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (NODE, NODE, "Node contains itself"),
     ("Other", "Other", "uses Other, which is not defined"),
     ("string", "int", "a value of type string was written"),
+    (
+        {"type": "record", "name": "R", "fields": []},
+        {"type": "record", "name": "S", "fields": []},
+        "the record R was written, and the record S cannot be read",
+    ),
+    (
+        {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1},
+        {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+        "A decimal has 1 decimal places, and 2 are read",
+    ),
     (
         {"type": "record", "name": "R", "fields": []},
         {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]},

@@ -288,6 +288,50 @@ def test_a_default_of_bytes_has_a_byte_for_each_character() -> None:
     assert [{"raw": b"\xff\x01", "price": Decimal("2.58")}] == found.to_pylist()
 
 
+DEFAULTS: list[tuple[Any, Any, Any]] = [
+    (
+        {"type": "long", "logicalType": "timestamp-millis"},
+        7,
+        datetime(1970, 1, 1, 0, 0, 0, 7000, UTC),
+    ),
+    ({"type": "int", "logicalType": "date"}, 1, date(1970, 1, 2)),
+    ({"type": "array", "items": ["null", "int"]}, [None, 1], [None, 1]),
+    ({"type": "map", "values": "string"}, {"a": "b"}, [("a", "b")]),
+    (["string", "int"], "a", {"member0": "a", "member1": None}),
+    (
+        {
+            "type": "record",
+            "name": "Inner",
+            "fields": [
+                {"name": "given", "type": "int"},
+                {"name": "own", "type": "string", "default": "x"},
+            ],
+        },
+        {"given": 1},
+        {"given": 1, "own": "x"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "default", "value"), DEFAULTS)
+def test_a_default_is_a_value_of_its_column(schema: Any, default: Any, value: Any) -> None:
+    writer = {"type": "record", "name": "R", "fields": []}
+    reader = {**writer, "fields": [{"name": "a", "type": schema, "default": default}]}
+
+    assert [{"a": value}] * 2 == column(writer, reader, [b"", b""]).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("schema", "default"), [("int", "a"), ({"type": "array", "items": "int"}, 5), ("bytes", 5)]
+)
+def test_a_default_that_is_none_is_refused(schema: Any, default: Any) -> None:
+    writer = {"type": "record", "name": "R", "fields": []}
+    reader = {**writer, "fields": [{"name": "a", "type": schema, "default": default}]}
+
+    with pytest.raises(UnusableSchema, match=f"The default {default!r} is no "):
+        column(writer, reader, [b""])
+
+
 def test_an_array_in_several_blocks_with_sizes_is_whole() -> None:
     """
     As Java's blocking encoder writes them.

@@ -66,6 +66,15 @@ def test_rows_stay_in_their_order(decoder: Decoder) -> None:
     assert {} == found.errors
 
 
+def test_a_column_may_have_large_offsets(decoder: Decoder) -> None:
+    """
+    As Spark sends it with ``spark.sql.execution.arrow.useLargeVarTypes``.
+    """
+    column = pa.array([with_id(1, b"\2"), None, with_id(2, b"\4")], pa.large_binary())
+
+    assert [1, None, 2] == decoder.decode(column).column.to_pylist()
+
+
 def test_headers_come_first(decoder: Decoder) -> None:
     """
     The value has nothing in front of it then, also if it looks so.
@@ -187,6 +196,18 @@ def test_a_registry_that_is_down_is_no_error_of_a_row(opened: Registry) -> None:
 
     with address.open() as closed, pytest.raises(RegistryError, match=f"{url} does not answer: "):
         Decoder(closed, opened.schema(2)).decode(pa.array([with_id(1, b"\2")]))
+
+
+def test_a_password_is_in_no_sentence(opened: Registry) -> None:
+    with SchemaRegistry() as down:
+        url = down.url.replace("//", "//user:secret@")
+    address = RegistryAddress.of({"url": url, "max.retries": 0})
+
+    with address.open() as closed, pytest.raises(RegistryError) as caught:
+        closed.version("s")
+
+    assert str(caught.value).startswith(f"{down.url} does not answer: ")
+    assert "secret" not in str(caught.value)
 
 
 def test_other_kinds_of_schemas_are_refused(opened: Registry) -> None:

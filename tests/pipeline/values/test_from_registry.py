@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +302,57 @@ def test_protobuf_of_several_schemas_is_read_as_the_latest(
     decoded = from_registry(frame, registry=registry.url, subject="protobuf-value")
 
     compare(frame, decoded, as_dict, "protobuf")
+
+
+ALL_TYPES: dict[str, tuple[Any, str]] = {
+    "nothing": ("null", "void"),
+    "flag": ("boolean", "boolean"),
+    "single": ("float", "float"),
+    "raw": ("bytes", "binary"),
+    "day": ({"type": "int", "logicalType": "date"}, "date"),
+    "local": ({"type": "long", "logicalType": "local-timestamp-micros"}, "timestamp_ntz"),
+    "price": (
+        {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2},
+        "decimal(6,2)",
+    ),
+    "state": ({"type": "enum", "name": "State", "symbols": ["OPEN", "SHUT"]}, "string"),
+    "hash": ({"type": "fixed", "name": "Hash", "size": 2}, "binary"),
+    "many": ({"type": "array", "items": ["null", "long"]}, "array<bigint>"),
+    "either": (["null", "string", "int"], "struct<member0:string,member1:int>"),
+}
+
+
+@pytest.mark.parametrize("large", ["false", "true"])
+def test_all_types_reach_spark(
+    spark: SparkSession, registry: SchemaRegistry, client: SchemaRegistryClient, large: str
+) -> None:
+    fields = [{"name": name, "type": of} for name, (of, _) in ALL_TYPES.items()]
+    value = {
+        "nothing": None,
+        "flag": True,
+        "single": 0.5,
+        "raw": b"\1",
+        "day": date(2026, 1, 31),
+        "local": datetime(2026, 1, 31, 12, 0, 0, 7),
+        "price": Decimal("-12.34"),
+        "state": "SHUT",
+        "hash": b"\1\2",
+        "many": [1, None],
+        "either": 5,
+    }
+    serialize = avro(client, {"type": "record", "name": "All", "fields": fields})
+    written = serialize(value, SerializationContext("all", MessageField.VALUE))
+    session = spark.newSession()
+    session.conf.set("spark.sql.execution.arrow.useLargeVarTypes", large)
+    frame = session.createDataFrame([(written,), (None,)], "value binary")
+
+    decoded = from_registry(frame, registry=registry.url, subject="all-value")
+
+    kind = ",".join(f"{name}:{of}" for name, (_, of) in ALL_TYPES.items())
+    assert f"struct<{kind}>" == decoded.schema["value"].dataType.simpleString()
+    found, empty = (as_objects(row.value) for row in decoded.collect())
+    assert {**value, "either": {"member0": None, "member1": 5}} == found
+    assert empty is None
 
 
 BAD = {

@@ -54,7 +54,9 @@ class Values(NamedTuple):
         """
         Those of a column of bytes.
         """
-        all_edges = np.frombuffer(column.buffers()[1], np.int32)
+        # Spark may be told to send large ones (``arrow.useLargeVarTypes``).
+        width = np.int64 if pa.types.is_large_binary(column.type) else np.int32
+        all_edges = np.frombuffer(column.buffers()[1], width)
         edges = all_edges[column.offset : column.offset + len(column) + 1].astype(np.int64)
         content = column.buffers()[2]
         data = np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)

@@ -67,7 +67,7 @@ class Registry:
     """
 
     def __init__(self, url: str, settings: Mapping[str, Any]) -> None:
-        self._url = url
+        self._url = _shown(url)
         self._client = SchemaRegistryClient({**_DEFAULTS, **settings, "url": url})
         self._known: dict[SchemaKey, FetchedSchema] = {}
 
@@ -147,6 +147,14 @@ class Registry:
             # The HTTP client has errors of its own, of which its name is no part of the interface.
             reason = str(error) or type(error).__name__
             raise RegistryError(f"{self._url} does not answer: {reason}") from None
+
+
+def _shown(url: str) -> str:
+    """
+    A URL as it may stand in a sentence: without a password.
+    """
+    scheme, _, rest = url.rpartition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
 @dataclass(frozen=True, slots=True)

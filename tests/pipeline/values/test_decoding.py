@@ -132,7 +132,9 @@ def test_other_schemas_are_errors_of_their_rows(decoder: Decoder) -> None:
     assert found.errors[1].endswith("has no schema 99.")
 
 
-def test_a_schema_is_asked_for_once(registry: SchemaRegistry, decoder: Decoder) -> None:
+def test_a_schema_is_asked_for_once(
+    registry: SchemaRegistry, opened: Registry, decoder: Decoder
+) -> None:
     """
     Also one that is not there.
     """
@@ -142,6 +144,7 @@ def test_a_schema_is_asked_for_once(registry: SchemaRegistry, decoder: Decoder) 
         decoder.decode(values[start:])
 
     assert 1 >= registry.asked["/schemas/ids/1"]
+    assert opened.schema(1) is opened.schema(1)
     assert 1 == registry.asked["/schemas/ids/77"]
 
 

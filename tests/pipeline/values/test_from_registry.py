@@ -485,6 +485,22 @@ def test_a_key_is_decoded_as_well_and_in_another_time_zone(
     assert [(499,)] == [tuple(row) for row in last]
 
 
+def test_values_are_decoded_once(
+    spark: SparkSession, registry: SchemaRegistry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Also where the query filters by what they are; and not at all where it does not use them.
+    """
+    frame = spark.createDataFrame([], "value binary, partition int")
+
+    for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
+        decoded = from_registry(frame, registry=registry.url, subject="avro-value", mode=mode)
+        decoded.filter("value.id = 1").filter("value.amount > 2").select("value.*").explain()
+        assert 1 == capsys.readouterr().out.count("ArrowEvalPython")
+    decoded.select("partition").explain()
+    assert 0 == capsys.readouterr().out.count("ArrowEvalPython")
+
+
 def test_a_stream_is_decoded(
     session: SparkSession, logs: Path, registry: SchemaRegistry, tmp_path: Path
 ) -> None:

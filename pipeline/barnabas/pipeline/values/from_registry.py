@@ -76,9 +76,8 @@ def from_registry(
     )
     # PySpark warns where the kind is not in the hints of the function, and its stubs want it here.
     udf = arrow_udf(work.function(), result)  # type: ignore[call-overload]
-    if parsed_mode is Mode.DROPMALFORMED:
-        # Or Spark would decode once for the filter and once for the rows that are left.
-        udf = udf.asNondeterministic()
+    # Or Spark would decode once for a filter and once more for the rows that are left.
+    udf = udf.asNondeterministic()
     both = frame.withColumn(_BOTH, udf(*(F.col(f"`{name}`") for name in inputs)))
     if parsed_mode is Mode.DROPMALFORMED:
         both = both.filter(F.col(f"{_BOTH}.{_ERROR}").isNull())

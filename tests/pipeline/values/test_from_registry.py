@@ -384,6 +384,22 @@ def test_permissive_says_what_is_wrong(
         assert sentences[offset].endswith(sentence)
 
 
+def test_sentences_of_the_source_are_kept(session: SparkSession, registry: SchemaRegistry) -> None:
+    """
+    Its rows of batches that cannot be read have no value, and stay in all modes.
+    """
+    rows = [(b"text", None), (None, "a batch")]
+    frame = session.createDataFrame(rows, "value binary, _corrupt_record string")
+
+    def sentences(mode: str) -> list[str]:
+        decoded = from_registry(frame, registry=registry.url, subject="avro-value", mode=mode)
+        assert frame.columns == decoded.columns
+        return [row._corrupt_record for row in decoded.collect()]
+
+    assert [BAD[2], "a batch"] == sentences("PERMISSIVE")
+    assert ["a batch"] == sentences("DROPMALFORMED")
+
+
 def test_dropmalformed_leaves_out_what_is_wrong(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
@@ -486,12 +502,12 @@ def test_a_key_is_decoded_as_well_and_in_another_time_zone(
 
 
 def test_values_are_decoded_once(
-    spark: SparkSession, registry: SchemaRegistry, capsys: pytest.CaptureFixture[str]
+    session: SparkSession, registry: SchemaRegistry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
     Also where the query filters by what they are; and not at all where it does not use them.
     """
-    frame = spark.createDataFrame([], "value binary, partition int")
+    frame = session.createDataFrame([], "value binary, partition int")
 
     for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
         decoded = from_registry(frame, registry=registry.url, subject="avro-value", mode=mode)

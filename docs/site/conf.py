@@ -72,6 +72,7 @@ SECTIONS: Final = {
     },
     "Spark": {
         "docs/spark": "Topics in Spark",
+        "docs/spark-values": "Typed values",
         "docs/spark-report": "Report",
         "docs/spark-archive": "Archive",
         "docs/spark-replay": "Replay",

@@ -18,17 +18,31 @@ if TYPE_CHECKING:
     from barnabas.pipeline.jobs.report.job import report
     from barnabas.pipeline.rows import scan
     from barnabas.pipeline.spark.source import register
+    from barnabas.pipeline.values.from_registry import from_registry
+    from barnabas.pipeline.values.to_registry import to_registry
 
-__all__ = ["archive", "compact", "read_archive", "register", "replay", "report", "scan"]
+__all__ = [
+    "archive",
+    "compact",
+    "from_registry",
+    "read_archive",
+    "register",
+    "replay",
+    "report",
+    "scan",
+    "to_registry",
+]
 
 _MODULES: Final = {
     "archive": "jobs.archive.job",
     "compact": "jobs.compact.job",
+    "from_registry": "values.from_registry",
     "read_archive": "jobs.archive.reading",
     "register": "spark.source",
     "replay": "jobs.replay.job",
     "report": "jobs.report.job",
     "scan": "rows",
+    "to_registry": "values.to_registry",
 }
 
 

@@ -1,0 +1,351 @@
+"""
+Values of Avro as columns, against fastavro, which confluent-kafka uses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.pipeline.values.avro.resolution import read_values, reader_of
+from barnabas.pipeline.values.avro.schema import parse
+from barnabas.pipeline.values.errors import Malformed, UnusableSchema
+from tests.pipeline.values.avro_types import readers, records, schemas, values
+
+
+def written(schema: Any, value: Any) -> bytes:
+    file = BytesIO()
+    fastavro.schemaless_writer(file, fastavro.parse_schema(schema), value)
+    return file.getvalue()
+
+
+def column(writer: Any, reader: Any, payloads: Sequence[bytes]) -> pa.Array:
+    """
+    The column of *payloads*, which stand one behind the other.
+    """
+    read = reader_of(parse(json.dumps(writer)), parse(json.dumps(reader)))
+    ends = np.cumsum([len(payload) for payload in payloads])
+    starts = ends - [len(payload) for payload in payloads]
+    data = np.frombuffer(b"".join(payloads), np.uint8)
+    found = read_values(read, data, starts, ends)
+    found.validate(full=True)
+    return found
+
+
+def comparable(value: Any) -> Any:
+    """
+    Maps are lists of pairs in Arrow.
+    """
+    if isinstance(value, dict):
+        return sorted((name, comparable(item)) for name, item in value.items())
+    if isinstance(value, list):
+        items = [comparable(item) for item in value]
+        pairs = all(isinstance(item, tuple) for item in items)
+        return sorted(items) if items and pairs else items
+    return (value[0], comparable(value[1])) if isinstance(value, tuple) else value
+
+
+def rows(found: pa.Array) -> list[Any]:
+    return [comparable(value) for value in found.to_pylist()]
+
+
+@given(data=st.data())
+def test_values_are_those_of_fastavro(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    some = data.draw(st.lists(values(schema), min_size=1, max_size=6))
+    payloads = [written(schema, value) for value in some]
+    parsed = fastavro.parse_schema(schema)
+
+    expected = [fastavro.schemaless_reader(BytesIO(payload), parsed, None) for payload in payloads]
+
+    assert [comparable(value) for value in expected] == rows(column(schema, schema, payloads))
+
+
+@given(data=st.data())
+def test_other_readers_resolve_as_those_of_fastavro(data: st.DataObject) -> None:
+    """
+    Fields that are gone, added, wider, nullable and in another order.
+    """
+    writer = data.draw(records())
+    reader = data.draw(readers(writer))
+    some = data.draw(st.lists(values(writer), min_size=1, max_size=6))
+    payloads = [written(writer, value) for value in some]
+
+    parsed = fastavro.parse_schema(writer), fastavro.parse_schema(reader)
+    expected = [fastavro.schemaless_reader(BytesIO(payload), *parsed) for payload in payloads]
+
+    assert [comparable(value) for value in expected] == rows(column(writer, reader, payloads))
+
+
+@given(data=st.data())
+def test_a_value_that_was_cut_is_malformed(data: st.DataObject) -> None:
+    """
+    Wherever, also with others around it, whose bytes are not taken for its own.
+    """
+    schema = data.draw(records())
+    one, other = data.draw(values(schema)), data.draw(values(schema))
+    whole = written(schema, one)
+    if not whole:
+        return
+    kept = data.draw(st.integers(0, len(whole) - 1))
+
+    with pytest.raises(Malformed):
+        column(schema, schema, [written(schema, other), whole[:kept], written(schema, other)])
+
+
+@given(payloads=st.lists(st.binary(max_size=40), min_size=1, max_size=4), data=st.data())
+def test_any_bytes_are_read_or_malformed(payloads: list[bytes], data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+
+    try:
+        found = column(schema, schema, payloads)
+    except Malformed:
+        return
+    assert len(payloads) == len(found)
+
+
+LOGICAL: list[tuple[Any, Any, pa.DataType]] = [
+    ({"type": "int", "logicalType": "date"}, date(2026, 1, 31), pa.date32()),
+    (
+        {"type": "long", "logicalType": "timestamp-millis"},
+        datetime(1969, 1, 31, 12, 0, 0, 7000, UTC),
+        pa.timestamp("us", "UTC"),
+    ),
+    (
+        {"type": "long", "logicalType": "timestamp-micros"},
+        datetime(2026, 1, 31, 12, 0, 0, 7, UTC),
+        pa.timestamp("us", "UTC"),
+    ),
+    (
+        {"type": "long", "logicalType": "local-timestamp-millis"},
+        datetime(2026, 1, 31, 12, 0, 0, 7000),
+        pa.timestamp("us"),
+    ),
+    (
+        {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 3},
+        Decimal("-12345678901234567.891"),
+        pa.decimal128(20, 3),
+    ),
+    (
+        {"type": "fixed", "name": "F", "size": 9, "logicalType": "decimal", "precision": 5},
+        Decimal("-12345"),
+        pa.decimal128(5, 0),
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "kind"), LOGICAL)
+def test_logical_types_become_those_of_spark(schema: Any, value: Any, kind: pa.DataType) -> None:
+    found = column(schema, ["null", schema], [written(schema, value)] * 2)
+
+    assert kind == found.type
+    assert [value, value] == found.to_pylist()
+
+
+def test_a_timestamp_is_in_the_unit_that_was_written() -> None:
+    ms, us = ({"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros"))
+    at = datetime(2026, 1, 31, 12, 0, 0, 5000, UTC)
+
+    assert [at] == column(ms, us, [written(ms, at)]).to_pylist()
+    assert [at] == column(us, ms, [written(us, at)]).to_pylist()
+    assert [at] == column("long", ms, [written(ms, at)]).to_pylist()
+
+
+def test_a_timestamp_beyond_all_us_is_malformed() -> None:
+    ms = {"type": "long", "logicalType": "timestamp-millis"}
+
+    with pytest.raises(Malformed, match="too far away"):
+        column(ms, ms, [written("long", 2**62)])
+
+
+def test_a_union_of_several_types_is_a_struct_of_members() -> None:
+    """
+    As in Spark, null is not counted.
+    """
+    schema = ["string", "null", "int", {"type": "array", "items": "long"}]
+
+    found = column(schema, schema, [written(schema, value) for value in ("a", None, 5, [1, 2])])
+
+    assert [
+        {"member0": "a", "member1": None, "member2": None},
+        None,
+        {"member0": None, "member1": 5, "member2": None},
+        {"member0": None, "member1": None, "member2": [1, 2]},
+    ] == found.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        (["int", "long"], pa.int64()),
+        (["null", "float", "double"], pa.float64()),
+        (["string"], pa.string()),
+    ],
+)
+def test_other_unions_are_simple_columns(schema: Any, kind: pa.DataType) -> None:
+    assert kind == parse(json.dumps(schema)).arrow
+    parsed = fastavro.parse_schema(schema)
+    value = "a" if kind == pa.string() else 1
+
+    assert [value] == column(schema, schema, [written(parsed, value)]).to_pylist()
+
+
+def test_aliases_find_renamed_fields_and_records() -> None:
+    writer = {"type": "record", "name": "Old", "fields": [{"name": "a", "type": "int"}]}
+    field = {"name": "b", "aliases": ["a"], "type": "long"}
+    reader = {"type": "record", "name": "New", "aliases": ["Old"], "fields": [field]}
+
+    assert [{"b": 5}] == column(writer, reader, [written(writer, {"a": 5})]).to_pylist()
+
+
+def test_a_symbol_that_a_reader_does_not_know_is_its_default() -> None:
+    writer = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+    payloads = [written(writer, "A"), written(writer, "B")]
+    reader = {"type": "enum", "name": "E", "symbols": ["A", "OTHER"], "default": "OTHER"}
+
+    assert ["A", "OTHER"] == column(writer, reader, payloads).to_pylist()
+    del reader["default"]
+    with pytest.raises(Malformed, match="has not all symbols"):
+        column(writer, reader, payloads)
+
+
+NODE = {
+    "type": "record",
+    "name": "Node",
+    "fields": [{"name": "next", "type": ["null", "Node"]}],
+}
+REFUSED: list[tuple[Any, Any, str]] = [
+    (NODE, NODE, "Node contains itself"),
+    ("Other", "Other", "uses Other, which is not defined"),
+    ("string", "int", "a value of type string was written"),
+    (
+        {"type": "record", "name": "R", "fields": []},
+        {"type": "record", "name": "S", "fields": []},
+        "the record R was written, and the record S cannot be read",
+    ),
+    (
+        {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1},
+        {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+        "A decimal has 1 decimal places, and 2 are read",
+    ),
+    (
+        {"type": "record", "name": "R", "fields": []},
+        {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]},
+        "The field a of R was not written, and has no default",
+    ),
+]
+
+
+@pytest.mark.parametrize(("writer", "reader", "reason"), REFUSED)
+def test_schemas_that_do_not_fit_are_refused(writer: Any, reader: Any, reason: str) -> None:
+    with pytest.raises(UnusableSchema, match=reason):
+        column(writer, reader, [])
+
+
+def test_a_reference_is_part_of_a_schema() -> None:
+    address = {
+        "type": "record",
+        "name": "a.Address",
+        "fields": [{"name": "city", "type": "string"}],
+    }
+    person = {
+        "type": "record",
+        "name": "a.Person",
+        "fields": [{"name": "home", "type": "Address"}, {"name": "work", "type": "a.Address"}],
+    }
+
+    found = parse(json.dumps(person), [("address", json.dumps(address))])
+
+    city = pa.struct([("city", pa.string())])
+    assert pa.struct([("home", city), ("work", city)]) == found.arrow
+
+
+def test_a_default_of_bytes_has_a_byte_for_each_character() -> None:
+    """
+    As the specification has it; fastavro leaves it a string.
+    """
+    writer = {"type": "record", "name": "R", "fields": []}
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+    fields = [
+        {"name": "raw", "type": "bytes", "default": "\u00ff\u0001"},
+        {"name": "price", "type": decimal, "default": "\u0001\u0002"},
+    ]
+    reader = {"type": "record", "name": "R", "fields": fields}
+
+    found = column(writer, reader, [b""])
+
+    assert [{"raw": b"\xff\x01", "price": Decimal("2.58")}] == found.to_pylist()
+
+
+DEFAULTS: list[tuple[Any, Any, Any]] = [
+    (
+        {"type": "long", "logicalType": "timestamp-millis"},
+        7,
+        datetime(1970, 1, 1, 0, 0, 0, 7000, UTC),
+    ),
+    ({"type": "int", "logicalType": "date"}, 1, date(1970, 1, 2)),
+    ({"type": "array", "items": ["null", "int"]}, [None, 1], [None, 1]),
+    ({"type": "map", "values": "string"}, {"a": "b"}, [("a", "b")]),
+    (["string", "int"], "a", {"member0": "a", "member1": None}),
+    (
+        {
+            "type": "record",
+            "name": "Inner",
+            "fields": [
+                {"name": "given", "type": "int"},
+                {"name": "own", "type": "string", "default": "x"},
+            ],
+        },
+        {"given": 1},
+        {"given": 1, "own": "x"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "default", "value"), DEFAULTS)
+def test_a_default_is_a_value_of_its_column(schema: Any, default: Any, value: Any) -> None:
+    writer = {"type": "record", "name": "R", "fields": []}
+    reader = {**writer, "fields": [{"name": "a", "type": schema, "default": default}]}
+
+    assert [{"a": value}] * 2 == column(writer, reader, [b"", b""]).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("schema", "default"), [("int", "a"), ({"type": "array", "items": "int"}, 5), ("bytes", 5)]
+)
+def test_a_default_that_is_none_is_refused(schema: Any, default: Any) -> None:
+    writer = {"type": "record", "name": "R", "fields": []}
+    reader = {**writer, "fields": [{"name": "a", "type": schema, "default": default}]}
+
+    with pytest.raises(UnusableSchema, match=f"The default {default!r} is no "):
+        column(writer, reader, [b""])
+
+
+def test_an_array_in_several_blocks_with_sizes_is_whole() -> None:
+    """
+    As Java's blocking encoder writes them.
+    """
+    blocks = bytes([3, 4, 2, 4, 2, 6, 0])  # -2 items in 2 bytes: 1 2; 1 item: 3; the end.
+
+    schema = {"type": "array", "items": "int"}
+
+    assert [[1, 2, 3], []] == column(schema, schema, [blocks, b"\0"]).to_pylist()
+
+
+def test_a_few_bytes_cannot_claim_billions_of_items() -> None:
+    schema = {"type": "array", "items": "null"}
+    billions = b"\xfe\xff\xff\xff\x7f\0"
+
+    with pytest.raises(Malformed, match="items without bytes"):
+        column(schema, schema, [billions])

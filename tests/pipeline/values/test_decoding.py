@@ -1,0 +1,225 @@
+"""
+Columns of values with several schemas, without Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.pipeline.values.decoding import Decoder
+from barnabas.pipeline.values.errors import UnusableSchema
+from barnabas.pipeline.values.frames import VALUE_HEADER, schema_headers
+from barnabas.pipeline.values.registry import (
+    FetchedSchema,
+    Registry,
+    RegistryAddress,
+    RegistryError,
+    UnknownSchema,
+)
+from tests.support.schema_registry import SchemaRegistry, guid_of
+
+INTS = [0, -1, 1, -2, 2, -3]
+"""What the bytes 0, 1, ... are as ints of Avro."""
+
+
+@pytest.fixture(scope="module")
+def opened(registry: SchemaRegistry) -> Iterator[Registry]:
+    """
+    A registry of three schemas: 1 is an int, 2 a long, 3 is JSON.
+    """
+    with RegistryAddress.of(registry.url).open() as opened:
+        for kind, text in (("AVRO", '"int"'), ("AVRO", '"long"'), ("JSON", "{}")):
+            opened.register("s", kind, text)
+        yield opened
+
+
+@pytest.fixture
+def decoder(opened: Registry) -> Decoder:
+    return Decoder(opened, opened.schema(2))
+
+
+def with_id(schema_id: int, payload: bytes) -> bytes:
+    return b"\0" + schema_id.to_bytes(4, "big") + payload
+
+
+def with_guid(schema_id: int, payload: bytes) -> bytes:
+    return b"\1" + UUID(guid_of(schema_id)).bytes + payload
+
+
+def test_rows_stay_in_their_order(decoder: Decoder) -> None:
+    values = [with_id(1 + n % 2, bytes([n])) for n in range(6)]
+    values.insert(3, with_guid(1, b"\0"))
+    column = pa.array([b"not read", None, *values])[1:]
+
+    found = decoder.decode(column)
+
+    assert pa.int64() == found.column.type
+    assert [None, 0, -1, 1, 0, -2, 2, -3] == found.column.to_pylist()
+    assert {} == found.errors
+
+
+def test_a_column_may_have_large_offsets(decoder: Decoder) -> None:
+    """
+    As Spark sends it with ``spark.sql.execution.arrow.useLargeVarTypes``.
+    """
+    column = pa.array([with_id(1, b"\2"), None, with_id(2, b"\4")], pa.large_binary())
+
+    assert [1, None, 2] == decoder.decode(column).column.to_pylist()
+
+
+def test_headers_come_first(decoder: Decoder) -> None:
+    """
+    The value has nothing in front of it then, also if it looks so.
+    """
+    headers: list[bytes | None] = [
+        with_guid(1, b""),
+        with_id(2, b""),
+        None,
+        b"\1too short",
+        with_guid(9, b""),
+    ]
+
+    found = decoder.decode(pa.array([b"\2", b"\4", with_id(1, b"\6"), b"\2", b"\2"]), headers)
+
+    assert [1, 2, 3, None, None] == found.column.to_pylist()
+    assert "Its header names no schema." == found.errors[3]
+    assert found.errors[4].endswith(f"has no schema {guid_of(9)}.")
+
+
+def test_the_first_header_of_that_name_counts() -> None:
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    rows = [
+        None,
+        [("x", b"1"), (VALUE_HEADER, b"2"), (VALUE_HEADER, b"3")],
+        [(VALUE_HEADER, None)],
+        [("x", None)],
+    ]
+    headers = pa.array(
+        [row and [{"key": key, "value": value} for key, value in row] for row in rows], kind
+    )
+
+    assert [None, b"2", b"", None] == schema_headers(headers, VALUE_HEADER)
+    assert [None] * 3 == schema_headers(headers[1:], "y")
+
+
+@given(bad=st.sets(st.integers(0, 49)))
+def test_each_bad_row_is_found(opened: Registry, bad: set[int]) -> None:
+    """
+    And no other is lost with it.
+    """
+    decoder = Decoder(opened, opened.schema(2))
+    values = [with_id(2, b"\xff" if n in bad else b"\2") for n in range(50)]
+
+    found = decoder.decode(pa.array(values))
+
+    assert [None if n in bad else 1 for n in range(50)] == found.column.to_pylist()
+    assert dict.fromkeys(bad, "Schema 2: It ends in the middle of a field.") == found.errors
+
+
+def test_other_schemas_are_errors_of_their_rows(decoder: Decoder) -> None:
+    found = decoder.decode(pa.array([with_id(3, b"1"), with_id(99, b"1"), with_id(2, b"\2")]))
+
+    assert [None, None, 1] == found.column.to_pylist()
+    assert "Schema 3: It is of type JSON, and AVRO is read." == found.errors[0]
+    assert found.errors[1].endswith("has no schema 99.")
+
+
+def test_a_schema_is_asked_for_once(
+    registry: SchemaRegistry, opened: Registry, decoder: Decoder
+) -> None:
+    """
+    Also one that is not there.
+    """
+    values = pa.array([with_id(1, b"\2"), with_id(77, b"\2")] * 3)
+
+    for start in range(6):
+        decoder.decode(values[start:])
+
+    assert 1 >= registry.asked["/schemas/ids/1"]
+    assert opened.schema(1) is opened.schema(1)
+    assert 1 == registry.asked["/schemas/ids/77"]
+
+
+def test_the_latest_schema_is_what_it_is_now(registry: SchemaRegistry) -> None:
+    address = RegistryAddress.of(registry.url)
+    for text in ('"int"', '"string"'):
+        with address.open() as opened:
+            opened.register("grows", "AVRO", text)
+            assert text == opened.version("grows").text
+    with address.open() as opened:
+        assert '"int"' == opened.version("grows", 1).text
+        with pytest.raises(UnknownSchema, match="has no schema grows 3"):
+            opened.version("grows", 3)
+
+
+def test_the_registry_of_a_process_is_one() -> None:
+    settings = {"url": "http://127.0.0.1:1", "timeout": 1}
+
+    assert RegistryAddress.of(settings).kept() is RegistryAddress.of(dict(settings)).kept()
+
+
+def test_references_of_references_are_fetched(registry: SchemaRegistry) -> None:
+    """
+    Each stands behind those that it needs.
+    """
+
+    def record(name: str, *types: str) -> str:
+        fields = [{"name": f"f{n}", "type": of} for n, of in enumerate(types)]
+        return json.dumps({"type": "record", "name": name, "fields": fields})
+
+    def register(subject: str, text: str, *references: str) -> None:
+        refs = [{"name": name, "subject": name, "version": 1} for name in references]
+        registry.schemas.register(subject, {"schema": text, "references": refs})
+
+    register("A", record("A", "int"))
+    register("B", record("B", "A"), "A")
+    register("C", record("C", "B", "A"), "B", "A")
+    with RegistryAddress.of(registry.url).open() as opened:
+        fetched = opened.version("C")
+        decoder = Decoder(opened, fetched)
+
+        found = decoder.decode(pa.array([with_id(opened.latest_id("C"), b"\2\4")]))
+
+    assert ["A", "B"] == [name for name, _ in fetched.references]
+    assert [{"f0": {"f0": {"f0": 1}}, "f1": {"f0": 2}}] == found.column.to_pylist()
+
+
+def test_a_registry_that_is_down_is_no_error_of_a_row(opened: Registry) -> None:
+    with SchemaRegistry() as down:
+        url = down.url
+    address = RegistryAddress.of({"url": url, "max.retries": 1, "retries.wait.ms": 1})
+
+    with address.open() as closed, pytest.raises(RegistryError, match=f"{url} does not answer: "):
+        Decoder(closed, opened.schema(2)).decode(pa.array([with_id(1, b"\2")]))
+
+
+def test_a_password_is_in_no_sentence(opened: Registry) -> None:
+    with SchemaRegistry() as down:
+        url = down.url.replace("//", "//user:secret@")
+    address = RegistryAddress.of({"url": url, "max.retries": 0})
+
+    with address.open() as closed, pytest.raises(RegistryError) as caught:
+        closed.version("s")
+
+    assert str(caught.value).startswith(f"{down.url} does not answer: ")
+    assert "secret" not in str(caught.value)
+
+
+def test_other_kinds_of_schemas_are_refused(opened: Registry) -> None:
+    with pytest.raises(UnusableSchema, match="no decoder for schemas of type THRIFT"):
+        Decoder(opened, FetchedSchema("THRIFT", ""))
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+def test_columns_without_values_are_null(decoder: Decoder, rows: int) -> None:
+    column: Any = pa.nulls(rows, pa.binary())
+
+    assert [None] * rows == decoder.decode(column).column.to_pylist()

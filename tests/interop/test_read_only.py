@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -105,8 +105,12 @@ def committed(bootstrap: str) -> int:
     """
     admin = AdminClient({"bootstrap.servers": bootstrap})
     asked = ConsumerGroupTopicPartitions(GROUP)
-    [future] = admin.list_consumer_group_offsets([asked]).values()
-    found = future.result(30).topic_partitions
+    for _ in range(100):
+        [future] = admin.list_consumer_group_offsets([asked]).values()
+        with suppress(KafkaException):  # The coordinator is loading, and the admin does not wait.
+            found = future.result(30).topic_partitions
+            break
+        time.sleep(0.1)
     return sum(each.offset for each in found if each.offset > 0)
 
 

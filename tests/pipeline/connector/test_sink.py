@@ -19,11 +19,11 @@ COLUMNS = ("topic", "partition", "key", "value", "headers")
 
 
 @pytest.fixture(scope="module")
-def source(broker: BrokerProcess) -> Topic:
+def source(request: pytest.FixtureRequest, broker: BrokerProcess) -> Topic:
     """
-    Records of every shape.
+    Records of every shape. Modules that import the tests have topics of their own.
     """
-    topic = Topic(broker, "sink.source", 2)
+    topic = Topic(broker, f"sink.{request.module.__name__.rpartition('.')[2]}", 2)
     topic.send(records(300, partitions=2))
     return topic
 

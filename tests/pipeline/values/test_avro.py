@@ -345,7 +345,8 @@ def test_an_array_in_several_blocks_with_sizes_is_whole() -> None:
 
 def test_a_few_bytes_cannot_claim_billions_of_items() -> None:
     schema = {"type": "array", "items": "null"}
-    billions = b"\xfe\xff\xff\xff\x7f\0"
+    at_once, in_blocks = b"\xfe\xff\xff\xff\x7f\0", b"\x80\x7d" * 10 + b"\0"
 
-    with pytest.raises(Malformed, match="items without bytes"):
-        column(schema, schema, [billions])
+    for claimed in (at_once, in_blocks):
+        with pytest.raises(Malformed, match="items without bytes"):
+            column(schema, schema, [claimed])

@@ -18,7 +18,7 @@ Read = Callable[[Places], pa.Array]
 """Reads one value at each place."""
 
 _INT_BITS: Final = 31
-_MOST_EMPTY: Final = 1 << 20
+_MOST_EMPTY: Final = 1 << 16
 """So many items that take no bytes may be in a value: a few bytes may claim to be billions."""
 
 
@@ -93,7 +93,7 @@ def read_items(places: Places, read: Read) -> tuple[Ints, pa.Array | None]:
             some = places.take(rows)
             found.append(read(some))
             some.check()
-            _bound(some.at > places.at[rows], counts[rows])
+            _bound(some.at > places.at[rows], counts[rows] + left)
             places.put(rows, some)
             owners.append(rows)
             counts[rows] += 1

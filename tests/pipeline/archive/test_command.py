@@ -12,8 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.reading import read_archive
+from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.server.cli import main
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.state_files.file_names import TopicPartition

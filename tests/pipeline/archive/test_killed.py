@@ -18,7 +18,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.archive import job, parquet
-from barnabas.pipeline.jobs.archive.commits import Archive, Commit
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import archive
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive
 from barnabas.pipeline.jobs.archive.planning import archive_options, plan_archive

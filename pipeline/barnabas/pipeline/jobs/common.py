@@ -62,9 +62,9 @@ def add_source_options(parser: argparse.ArgumentParser, example: str) -> None:
     parser.set_defaults(assignments=[])
 
 
-def named_values(assignments: Iterable[str]) -> dict[str, str]:
+def named_values(assignments: Iterable[str], argument: str = "--option") -> dict[str, str]:
     """
-    What was given as ``--option NAME=VALUE``.
+    What was given as ``--option NAME=VALUE``, or as another *argument*.
 
     Raises:
         InvalidOption: one of them looks otherwise.
@@ -75,7 +75,7 @@ def named_values(assignments: Iterable[str]) -> dict[str, str]:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:
-            raise InvalidOption(f"--option {assignment}: it must look like NAME=VALUE")
+            raise InvalidOption(f"{argument} {assignment}: it must look like NAME=VALUE")
         values[name.strip()] = value.strip()
     return values
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from barnabas.pipeline.jobs.archive.job import Archived
     from barnabas.pipeline.jobs.archive.planning import PartitionPlan
+    from barnabas.pipeline.jobs.archive.table import ArchiveTable
     from barnabas.pipeline.jobs.progress import ProgressBar
     from barnabas.storage.clock import Clock
 
@@ -35,12 +36,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     What may be asked.
     """
     parser.description = (
-        "Append closed segments to an archive of Parquet files, each record exactly once. It may be"
+        "Append closed segments to an archive, each record exactly once. It may be"
         " killed at any instant and run again. The log directories are only read, whether a broker"
         " runs on them or not."
     )
     add_logs(parser)
-    parser.add_argument("--to", required=True, metavar="DIR", help="the archive")
+    parser.add_argument(
+        "--to",
+        required=True,
+        metavar="DIR",
+        help="the archive; with --format delta also a URL, with iceberg a NAMESPACE.TABLE",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("parquet", "delta", "iceberg"),
+        default="parquet",
+        help="of the archive; parquet by default",
+    )
+    parser.add_argument(
+        "--catalog", metavar="NAME", help="of pyiceberg's configuration, in which the table is"
+    )
+    parser.add_argument(
+        "--catalog-property",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the catalog, such as uri=sqlite:////mnt/catalog.db; may be repeated",
+    )
+    parser.add_argument(
+        "--storage-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of S3, such as AWS_REGION=eu-central-1 or fs.s3a.endpoint=...; may be repeated",
+    )
     add_source_options(parser, "isolationLevel=read_uncommitted")
     parser.add_argument(
         "--file-bytes", metavar="SIZE", help="of the log, that go into one file, about; such as 64m"
@@ -73,14 +102,14 @@ class _Command:
         self, options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
     ) -> None:
         from barnabas.pipeline.jobs.archive.planning import BYTES_PER_FILE  # noqa: PLC0415  # see run
-        from barnabas.pipeline.logs.filesystems import local_path  # noqa: PLC0415  # see run
 
         self._options = options
         self._read_cluster = read_cluster
         self._clock = clock
-        self._to = local_path(options.to)
         self._bytes_per_file = size_of("--file-bytes", options.file_bytes, BYTES_PER_FILE)
         self._source_options = named_values(options.source_options)
+        self._catalog_properties = named_values(options.catalog_property, "--catalog-property")
+        self._storage_options = named_values(options.storage_option, "--storage-option")
 
     def _logs(self) -> tuple[str, dict[str, str]]:
         """
@@ -89,6 +118,20 @@ class _Command:
         path, assigned = assigned_logs(self._options, self._read_cluster, self._clock)
         return path, {**self._source_options, "assign": assigned}
 
+    def _table(self, spark: SparkSession | None = None) -> ArchiveTable:
+        """
+        The archive, as it is now.
+        """
+        from barnabas.pipeline.jobs.archive import opening  # noqa: PLC0415  # see run
+
+        return opening.open_table(
+            self._options.to,
+            self._options.format,
+            catalog=self._options.catalog,
+            catalog_properties=self._catalog_properties,
+            storage=opening.storage_options(self._storage_options, spark),
+        )
+
     def run(self) -> None:
         from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see run
 
@@ -96,6 +139,7 @@ class _Command:
             self._dry_run()
             return
         # What makes no sense is said before Spark starts.
+        self._table()
         self._logs()
         with spark_session(self._options.master, self._options.memory) as spark:
             self._archive(spark)
@@ -105,24 +149,25 @@ class _Command:
                     self._archive(spark)
 
     def _dry_run(self) -> None:
-        from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see run
         from barnabas.pipeline.jobs.archive.planning import (  # noqa: PLC0415  # see run
             archive_options,
             plan_archive,
         )
+        from barnabas.pipeline.logs.filesystems import reached_with  # noqa: PLC0415  # see run
 
-        there = Archive(self._to)
+        there = self._table()
         read_options = archive_options(*self._logs(), self._bytes_per_file)
-        plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
-        self._explain(plans)
+        with reached_with(there.store.storage):
+            plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
+        self._explain(plans, there)
         for file in there.leftovers():
             print(f"{file} was left by a run that was killed, and goes.", file=sys.stderr)
 
-    def _explain(self, plans: Sequence[PartitionPlan]) -> None:
+    def _explain(self, plans: Sequence[PartitionPlan], to: ArchiveTable) -> None:
         from barnabas.pipeline.jobs.archive.text import explain_plans  # noqa: PLC0415  # see run
 
         where = f"on {self._options.master}"
-        print(explain_plans(plans, self._to, where), end="", file=sys.stderr)
+        print(explain_plans(plans, to.name, where), end="", file=sys.stderr)
 
     def _archive(self, spark: SparkSession) -> None:
         from barnabas.pipeline.jobs.archive.job import archive  # noqa: PLC0415  # see run
@@ -131,17 +176,18 @@ class _Command:
         bars: list[ProgressBar] = []
 
         def started(plans: Sequence[PartitionPlan]) -> None:
-            self._explain(plans)
+            self._explain(plans, to)
             total = sum(plan.log_bytes for plan in plans)
             bars.append(ProgressBar("archived", total, sys.stderr, self._clock))
 
+        to = self._table(spark)
         path, source_options = self._logs()
         since = self._clock.monotonic()
         try:
             done = archive(
                 spark,
                 path,
-                self._to,
+                to,
                 source_options,
                 bytes_per_file=self._bytes_per_file,
                 allow_gaps=self._options.allow_gaps,

@@ -1,0 +1,123 @@
+"""
+What the job asks of an archive, whatever format its table has.
+
+::
+
+    parquet    commits.py    files of commits beside the data; what `replay` and `compact` read
+    delta      delta.py      the log of a Delta table
+    iceberg    iceberg.py    snapshots of an Iceberg table, in a catalog
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.errors import PipelineError
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.output import locked
+from barnabas.pipeline.logs.filesystems import local_path
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.state_files.file_names import TopicPartition
+
+
+class ArchiveError(PipelineError):
+    """
+    An archive is not what it should be, or not of the log that it is compared with.
+    """
+
+
+@dataclass(frozen=True)
+class ArchivedPartition:
+    """
+    What an archive has of one partition.
+    """
+
+    offsets: Offsets
+    isolation_level: str
+    """With which the log was read."""
+    named_by: str
+    """What says so, for people."""
+    last_file: str | None
+    """The file with the last record, as ``DataStore.open`` takes it; None if that is not known."""
+
+
+class ArchiveTable(ABC):
+    """
+    The table of an archive.
+
+    Invariants:
+
+    1. The ranges of a partition follow one another, each beginning where the one before ended.
+    2. A range and the file with its records become part of the table in one step, after the file
+       is whole and durable.
+    3. Of two runs that add the same range, one is refused.
+    """
+
+    store: DataStore
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """
+        What people call it.
+        """
+
+    @abstractmethod
+    def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
+        """
+        None if nothing of it is there.
+
+        Raises:
+            ArchiveError: the archive is not whole.
+        """
+
+    @abstractmethod
+    def prepare(self, partitions: Iterable[TopicPartition]) -> None:
+        """
+        Make the table, if there is none, and what the files of *partitions* need.
+        """
+
+    @abstractmethod
+    def add(self, commit: Commit) -> None:
+        """
+        Make *commit*, the next range of its partition, part of the table.
+
+        Raises:
+            InUse: another run has added to the partition meanwhile.
+        """
+
+    @abstractmethod
+    def leftovers(self) -> Sequence[Path]:
+        """
+        Files of runs that were killed, which no reader ever sees; those of object stores are not
+        looked for, where another run may still need them.
+        """
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """
+        Look again at what is there.
+        """
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """
+        No other run on this machine writes meanwhile, and what they wrote before is known. An
+        object store has no locks, there only ``add`` refuses a second one.
+
+        Raises:
+            InUse: another run does.
+        """
+        if not self.store.is_local:
+            self.refresh()
+            yield
+            return
+        with locked(DiskFiles(), local_path(self.store.base)):
+            self.refresh()
+            yield

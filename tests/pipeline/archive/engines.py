@@ -24,6 +24,21 @@ def delta_rows(url: str | Path, storage: Mapping[str, str] | None = None) -> lis
     return rows_of(table.to_pyarrow_table())
 
 
+def iceberg_rows(
+    name: str, properties: Mapping[str, str], storage: Mapping[str, str] | None = None
+) -> list[tuple[Any, ...]]:
+    """
+    By pyiceberg; *properties* are those of the catalog ``lake``.
+
+    It makes an empty list of one that is null. Records have headers, or null.
+    """
+    from pyiceberg.catalog import load_catalog  # noqa: PLC0415  # not all have it
+
+    catalog = load_catalog("lake", **properties, **dict(storage or {}))
+    rows = rows_of(catalog.load_table(name).scan().to_arrow())
+    return [(*row[:-1], row[-1] or None) for row in rows]
+
+
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     """
     By topic, partition and offset.

@@ -23,7 +23,8 @@ COLUMNS: Final = ("offset", "timestamp", "timestampType", "key", "value", "heade
 SCHEMA: Final = project(RECORDS, COLUMNS)
 
 _FEW_VALUES: Final = ("topic", "partition", "timestampType")
-_STATISTICS: Final = ("topic", "partition", "offset", "timestamp")
+STATISTICS: Final = ("topic", "partition", "offset", "timestamp")
+"""Columns by which readers leave out files and parts of them."""
 
 _ROW_GROUP_BYTES: Final = 16 * MiB
 """Of columns in memory: what a reader who skips by statistics has to take at once."""
@@ -124,7 +125,7 @@ def _writer(sink: Any, schema: pa.Schema) -> pq.ParquetWriter:
         # Keys and values seldom repeat, and are compressed anyway.
         use_dictionary=[name for name in _FEW_VALUES if name in schema.names],
         column_encoding={"offset": "DELTA_BINARY_PACKED", "timestamp": "DELTA_BINARY_PACKED"},
-        write_statistics=[name for name in _STATISTICS if name in schema.names],
+        write_statistics=[name for name in STATISTICS if name in schema.names],
     )
 
 

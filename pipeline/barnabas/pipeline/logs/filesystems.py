@@ -54,6 +54,13 @@ def locate(url: str) -> Location:
     return Location(RemoteFiles(file_system), Path(path))
 
 
+def is_url(given: str) -> bool:
+    """
+    Whether it is one, be it of a file.
+    """
+    return _URL.match(given) is not None
+
+
 def is_local(given: str | Path) -> bool:
     """
     Whether it is no URL, or one of a file.

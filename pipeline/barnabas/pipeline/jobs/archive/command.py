@@ -157,7 +157,7 @@ class _Command:
 
         there = self._table()
         read_options = archive_options(*self._logs(), self._bytes_per_file)
-        with reached_with(there.store.storage):
+        with reached_with(there.storage):
             plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
         self._explain(plans, there)
         for file in there.leftovers():

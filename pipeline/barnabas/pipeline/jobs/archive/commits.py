@@ -17,6 +17,7 @@ from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveError
 from barnabas.pipeline.jobs.output import make_durable_directory, paths_in
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.logs.filesystems import local_path
+from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
@@ -47,6 +48,7 @@ class Archive(ArchiveTable):
         """
         self.path = local_path(path).absolute()
         self.files = files or DiskFiles()
+        self.storage = StorageOptions.of()
         self.store = DataStore(str(self.path), _DATA, COLUMNS)
         self._known: dict[TopicPartition, Sequence[Commit]] = {}
 

@@ -11,10 +11,9 @@ like a compaction of small files, do not conflict.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ from deltalake.transaction import AddAction
 
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.jobs.archive.commit import Commit, parse_range_start
+from barnabas.pipeline.jobs.archive.commit import Commit
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveError, ArchiveTable
 from barnabas.pipeline.jobs.output import InUse
@@ -61,6 +60,7 @@ class DeltaArchive(ArchiveTable):
                 f"{url} cannot have a Delta table: URLs begin with {', '.join(_SCHEMES)}."
             )
         self._url = url.rstrip("/")
+        self.storage = storage
         self._options = storage.for_delta()
         self.store = DataStore(self._url, "", COLUMNS, storage)
         self._table = self._open()
@@ -130,22 +130,6 @@ class DeltaArchive(ArchiveTable):
             raise InUse(self._other_run(commit)) from error
         # What others have added by now comes too, and is compared above before the next range.
         self._table.update_incremental()
-
-    def leftovers(self) -> Sequence[Path]:
-        """
-        Files of ranges behind the end of their partition: no version has ever had them. A file
-        of a range that is there may be part of an earlier version; ``VACUUM`` knows.
-        """
-        left = []
-        for file in self.store.local_files():
-            partition = TopicPartition(
-                file.parts[-3].partition("=")[2], int(file.parts[-2].partition("=")[2])
-            )
-            start = parse_range_start(file.name)
-            archived = self.archived(partition)
-            if start is not None and (archived is None or start >= archived.offsets.end):
-                left.append(file)
-        return left
 
     def _open(self) -> DeltaTable | None:
         if not DeltaTable.is_deltatable(self._url, self._options):

@@ -93,7 +93,7 @@ def archive(
     """
     read_options = archive_options(path, options or {}, bytes_per_file)
     there = as_table(to)
-    with there.locked(), reached_with(there.store.storage):
+    with there.locked(), reached_with(there.storage):
         plans = plan_archive(there, read_options, allow_gaps=allow_gaps)
         started(plans)
         left = there.leftovers()

@@ -188,8 +188,12 @@ class _Planner:
         """
         The last record of the archive is the one in the log, if that still has it.
         """
-        with self._archive.store.open(file) as parquet:
-            archived = _last_row(parquet)
+        try:
+            with self._archive.store.open(file) as parquet:
+                archived = _last_row(parquet)
+        except FileNotFoundError:
+            # A compaction of the table has put it into another file.
+            return
         offset = archived["offset"]
         if offset < self._log.start_offset:
             return

@@ -25,6 +25,7 @@ from barnabas.pipeline.jobs.parquet_files import (
 from barnabas.pipeline.logs.filesystems import (
     file_system_of,
     is_local,
+    is_url,
     local_path,
     reached_with,
 )
@@ -106,9 +107,9 @@ class DataStore:
     @contextmanager
     def open(self, path: str) -> Iterator[pq.ParquetFile]:
         """
-        The file at *path*, from the base or a path or URL of its own.
+        The file at *path* from the base, or at a URL.
         """
-        url = path if path.startswith("/") or not is_local(path) else f"{self.base}/{path}"
+        url = path if is_url(path) else f"{self.base}/{path}"
         if is_local(url):
             with pq.ParquetFile(str(local_path(url))) as file:
                 yield file

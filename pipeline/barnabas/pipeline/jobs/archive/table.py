@@ -18,10 +18,11 @@ from pathlib import Path
 
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import PipelineError
-from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commit import Commit, parse_range_start
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.output import locked
 from barnabas.pipeline.logs.filesystems import local_path
+from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -60,6 +61,9 @@ class ArchiveTable(ABC):
     """
 
     store: DataStore
+    """Known when the table is there: while ``locked``."""
+    storage: StorageOptions
+    """With which object stores are reached, those of logs too."""
 
     @property
     @abstractmethod
@@ -92,12 +96,20 @@ class ArchiveTable(ABC):
             InUse: another run has added to the partition meanwhile.
         """
 
-    @abstractmethod
     def leftovers(self) -> Sequence[Path]:
         """
-        Files of runs that were killed, which no reader ever sees; those of object stores are not
-        looked for, where another run may still need them.
+        Files of runs that were killed, which no reader has ever seen: those of ranges behind the
+        end of their partition. Those of object stores are not looked for, where another run may
+        still need them.
         """
+        left = []
+        for file in self.store.local_files():
+            start = parse_range_start(file.name)
+            topic, number = (part.partition("=")[2] for part in file.parts[-3:-1])
+            archived = self.archived(TopicPartition(topic, int(number)))
+            if start is not None and (archived is None or start >= archived.offsets.end):
+                left.append(file)
+        return left
 
     @abstractmethod
     def refresh(self) -> None:

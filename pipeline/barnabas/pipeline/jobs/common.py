@@ -140,7 +140,7 @@ def ended(job: Callable[[], None]) -> int:
     except (ConfigError, InvalidOption) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_USAGE
-    except (ExplainError, FileNotFoundError, KafkaError, PipelineError) as error:
+    except (ExplainError, OSError, KafkaError, PipelineError) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:

@@ -28,6 +28,7 @@ _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(::[^/]+)?:/")
 _FILE: Final = "file"
 _S3: Final = ("s3", "s3a", "s3n")
 """Hadoop's names are other names of the same store."""
+_ADVICE: Final = {"hdfs": " Install Java and Hadoop's client, and set JAVA_HOME and HADOOP_HOME."}
 _reached_with: Final[list[StorageOptions]] = []
 
 
@@ -91,7 +92,10 @@ def file_system_of(url: str) -> tuple[Any, str]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return _by_fsspec(url)
     except OSError as error:
-        raise InvalidOption(f"{url} cannot be read: {str(error).splitlines()[0]}.") from error
+        advice = _ADVICE.get(scheme, "")
+        raise InvalidOption(
+            f"{url} cannot be read: {str(error).splitlines()[0]}.{advice}"
+        ) from error
     return system, path
 
 
@@ -201,11 +205,10 @@ class RemoteFiles(Files):
         return bool(self._info(path).type == fs.FileType.Directory)
 
     def names(self, directory: Path) -> list[str]:
-        found = self._system.get_file_info(fs.FileSelector(str(directory)))
-        return sorted(info.base_name for info in found)
+        return sorted(info.base_name for info in self._infos(directory))
 
     def directory_names(self, directory: Path) -> list[str]:
-        found = self._system.get_file_info(fs.FileSelector(str(directory)))
+        found = self._infos(directory)
         return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
     def read_bytes(self, path: Path) -> bytes:
@@ -226,6 +229,15 @@ class RemoteFiles(Files):
 
     def _info(self, path: Path) -> Any:
         return self._system.get_file_info(str(path))
+
+    def _infos(self, directory: Path) -> list[Any]:
+        try:
+            found: list[Any] = self._system.get_file_info(fs.FileSelector(str(directory)))
+        except OSError as error:
+            if "NO_SUCH_BUCKET" in str(error):
+                raise FileNotFoundError(str(directory)) from error
+            raise
+        return found
 
     def _existing(self, path: Path) -> Any:
         info = self._info(path)

@@ -12,6 +12,8 @@ import pytest
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.logs.filesystems import locate, reached_with
 from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.reading.plan import plan
+from barnabas.pipeline.rows import parse_options
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.s3_server import S3Server, s3_server
 from tests.support.scanned import scanned_rows
@@ -51,7 +53,6 @@ def test_logs_are_read_from_s3(
     url = s3.url("logs", scheme)
     for name in s3.storage:
         monkeypatch.delenv(name, raising=False)
-    options = StorageOptions.of({}, {}) if source == "environment" else None
     if source == "environment":
         for name, value in s3.storage.items():
             monkeypatch.setenv(name, value)
@@ -115,3 +116,32 @@ def test_a_store_whose_library_is_missing_is_refused_in_a_sentence(
 
     with pytest.raises(InvalidOption, match=rf"^{url} cannot be read: .+\.$"):
         locate(url)
+
+
+PLAN_REQUESTS = 8
+"""Of one partition whose files are listed in one page."""
+
+
+@pytest.mark.parametrize("segments", [10, 60])
+def test_the_requests_of_a_plan_do_not_grow_with_its_segments(
+    s3: S3Server, tmp_path: Path, segments: int
+) -> None:
+    """
+    Sizes come from the listing, of which a page has a thousand files.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log()
+    for number in range(segments):
+        append(log, some_records(2, start=2 * number))
+        log.roll()
+    append(log, some_records(2, start=2 * segments))
+    directory.stop()
+    s3.put_directory(directory.path, f"plan-{segments}")
+    options = parse_options({"path": s3.url(f"plan-{segments}")})
+
+    s3.count()
+    with reached_with(StorageOptions.of(s3.storage)):
+        works = plan(options)
+
+    assert segments + 1 == sum(len(work.ranges) for work in works)
+    assert PLAN_REQUESTS == len(s3.requests)

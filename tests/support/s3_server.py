@@ -1,25 +1,40 @@
 """
 An S3 server on the loopback interface: moto's, which keeps everything in memory.
+
+It is a process of its own, run as ``python -m tests.support.s3_server``: some clients wait for it
+and let no other thread run meanwhile.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.request import Request as HttpRequest
+from urllib.request import urlopen
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from tests.support.compiled import ROOT
 
 BUCKET: Final = "lake"
 KEY: Final = "barnabas"
 SECRET: Final = "not-a-secret"
+_CONTROL: Final = "/-/control"
+_PATIENCE: Final = 60
 
 
 class Request(NamedTuple):
     """
-    One that was answered.
+    One that a client has sent.
     """
 
     method: str
@@ -29,18 +44,11 @@ class Request(NamedTuple):
 
 class S3Server:
     """
-    The server, and what it was asked.
+    The server, as a test sees it.
     """
 
-    def __init__(self, application: WSGIApplication, port: int) -> None:
-        self._application = application
+    def __init__(self, port: int) -> None:
         self.endpoint = f"http://127.0.0.1:{port}"
-        self.requests: list[Request] = []
-        self.before: Callable[[int], None] = lambda _: None
-        """Called with the number of a request, from 1 on, before the server does it."""
-        self.after: Callable[[int], None] = lambda _: None
-        """Called when the server has done it, and before the client is told."""
-        self._lock = threading.Lock()
 
     @property
     def storage(self) -> Mapping[str, str]:
@@ -57,53 +65,52 @@ class S3Server:
     def url(self, path: str, scheme: str = "s3") -> str:
         return f"{scheme}://{BUCKET}/{path}"
 
+    def count(self, *, kill: int = 0, step: int = 0, done: bool = True) -> None:
+        """
+        Forget the requests, and count from 1 on.
+
+        Args:
+            kill: the process that dies of the request *step*.
+            done: whether the server does that request.
+        """
+        self._control({"kill": kill, "step": step, "done": done})
+
+    @property
+    def requests(self) -> list[Request]:
+        """
+        Those since ``count``.
+        """
+        return [Request(*each) for each in self._control(None)]
+
     def put_directory(self, directory: Path, path: str) -> None:
         """
         Copy the files of a local directory.
         """
-        with self.client() as client:
-            for file in directory.rglob("*"):
-                if file.is_file():
-                    key = f"{path}/{file.relative_to(directory)}"
-                    client.put_object(Bucket=BUCKET, Key=key, Body=file.read_bytes())
+        for file in directory.rglob("*"):
+            if file.is_file():
+                key = f"{path}/{file.relative_to(directory)}"
+                self.client.put_object(Bucket=BUCKET, Key=key, Body=file.read_bytes())
 
     def keys(self, prefix: str) -> list[str]:
-        with self.client() as client:
-            pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
-            return [each["Key"] for page in pages for each in page.get("Contents", ())]
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        return [each["Key"] for page in pages for each in page.get("Contents", ())]
 
-    @contextmanager
-    def client(self) -> Iterator[Any]:
-        """
-        One whose requests are not counted.
-        """
+    @cached_property
+    def client(self) -> Any:
         import boto3  # noqa: PLC0415  # it takes a second
 
-        counted, self.requests = self.requests, []
-        before, after = self.before, self.after
-        self.before = self.after = lambda _: None
-        try:
-            yield boto3.client(
-                "s3",
-                endpoint_url=self.endpoint,
-                aws_access_key_id=KEY,
-                aws_secret_access_key=SECRET,
-                region_name="us-east-1",
-            )
-        finally:
-            self.requests, self.before, self.after = counted, before, after
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint,
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+            region_name="us-east-1",
+        )
 
-    def __call__(
-        self, environment: WSGIEnvironment, start_response: StartResponse
-    ) -> Iterable[bytes]:
-        path, query = environment["PATH_INFO"], environment.get("QUERY_STRING", "")
-        with self._lock:
-            self.requests.append(Request(environment["REQUEST_METHOD"], path, query))
-            number = len(self.requests)
-        self.before(number)
-        answer = list(self._application(environment, start_response))
-        self.after(number)
-        return answer
+    def _control(self, asked: Any) -> Any:
+        data = json.dumps(asked).encode()
+        with urlopen(HttpRequest(self.endpoint + _CONTROL, data), timeout=_PATIENCE) as answer:
+            return json.load(answer)
 
 
 @contextmanager
@@ -111,6 +118,61 @@ def s3_server() -> Iterator[S3Server]:
     """
     A server with an empty bucket.
     """
+    command = [sys.executable, "-m", "tests.support.s3_server"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            server = S3Server(int(process.stdout.readline()))
+            server.client.create_bucket(Bucket=BUCKET)
+            yield server
+        finally:
+            process.kill()
+
+
+# In the process of the server.
+
+
+class _Counting:
+    """
+    moto's application, and what it was asked.
+    """
+
+    def __init__(self, application: WSGIApplication) -> None:
+        self._application = application
+        self._requests: list[Request] = []
+        self._victim = {"kill": 0, "step": 0, "done": True}
+        self._lock = threading.Lock()
+
+    def __call__(
+        self, environment: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        path, query = environment["PATH_INFO"], environment.get("QUERY_STRING", "")
+        if path == _CONTROL:
+            length = int(environment["CONTENT_LENGTH"])
+            answer = self._controlled(json.loads(environment["wsgi.input"].read(length)))
+            start_response("200 OK", [("Content-Type", "application/json")])
+            return [json.dumps(answer).encode()]
+        with self._lock:
+            self._requests.append(Request(environment["REQUEST_METHOD"], path, query))
+            dies = len(self._requests) == self._victim["step"]
+        if dies and not self._victim["done"]:
+            os.kill(self._victim["kill"], signal.SIGKILL)
+            start_response("503 Service Unavailable", [])
+            return []
+        body = list(self._application(environment, start_response))
+        if dies:
+            os.kill(self._victim["kill"], signal.SIGKILL)
+        return body
+
+    def _controlled(self, asked: Any) -> Any:
+        with self._lock:
+            if asked is not None:
+                self._requests.clear()
+                self._victim = asked
+            return list(self._requests)
+
+
+def main() -> None:
     from moto.moto_server.werkzeug_app import (  # noqa: PLC0415  # slow
         DomainDispatcherApplication,
         create_backend_app,
@@ -118,30 +180,11 @@ def s3_server() -> Iterator[S3Server]:
     from werkzeug.serving import make_server  # noqa: PLC0415  # comes with it
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    served: list[S3Server] = []
-
-    def application(environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        return served[0](environment, start_response)
-
+    application = _Counting(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, application, threaded=True)
-    dispatcher = DomainDispatcherApplication(create_backend_app)
-    served.append(S3Server(dispatcher, server.port))
-    thread = threading.Thread(target=server.serve_forever, name="s3", daemon=True)
-    thread.start()
-    try:
-        with served[0].client() as client:
-            client.create_bucket(Bucket=BUCKET)
-        yield served[0]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-        _forget()
+    print(server.port, flush=True)
+    server.serve_forever()
 
 
-def _forget() -> None:
-    from moto.s3.models import s3_backends  # noqa: PLC0415  # slow
-
-    for account in s3_backends.values():
-        for backend in account.values():
-            backend.reset()
+if __name__ == "__main__":
+    main()

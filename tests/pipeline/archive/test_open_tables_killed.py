@@ -182,26 +182,14 @@ def run_on_s3(
     """
     The exit status of a process that archives, and that the server kills at the request *step*.
     """
-    s3.requests.clear()
+    arguments = (f"archive-{target.format}", str(logs), target.to, "-1", "-")
+    s3.count()
     process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "tests.pipeline.killed_at", f"archive-{target.format}"),
-            *(str(logs), target.to, "-1", "-"),
-        ],
+        [sys.executable, "-m", "tests.pipeline.killed_at", *arguments],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         env={**os.environ, **target.environment},
     )
-
-    def kill(number: int) -> None:
-        if number == step:
-            process.kill()
-            process.wait(PATIENCE)
-            if not done:
-                raise ConnectionAbortedError
-
-    s3.before, s3.after = (lambda _: None, kill) if done else (kill, lambda _: None)
-    try:
-        return process.wait(PATIENCE)
-    finally:
-        s3.before = s3.after = lambda _: None
+    # It takes longer to start than this.
+    s3.count(kill=process.pid, step=step, done=done)
+    return process.wait(PATIENCE)

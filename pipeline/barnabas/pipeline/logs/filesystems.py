@@ -188,10 +188,14 @@ class RemoteFile(File):
 class RemoteFiles(Files):
     """
     A file system of pyarrow, for reading only.
+
+    Sizes and times of files are those of the last listing of their directory, or a plan would ask
+    an object store twice for each segment.
     """
 
     def __init__(self, file_system: Any) -> None:
         self._system = file_system
+        self._listed: dict[str, dict[str, Any]] = {}
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
         if not read_only:
@@ -228,7 +232,8 @@ class RemoteFiles(Files):
         return False
 
     def _info(self, path: Path) -> Any:
-        return self._system.get_file_info(str(path))
+        listed = self._listed.get(str(path.parent), {}).get(path.name)
+        return self._system.get_file_info(str(path)) if listed is None else listed
 
     def _infos(self, directory: Path) -> list[Any]:
         try:
@@ -237,6 +242,7 @@ class RemoteFiles(Files):
             if "NO_SUCH_BUCKET" in str(error):
                 raise FileNotFoundError(str(directory)) from error
             raise
+        self._listed[str(directory)] = {info.base_name: info for info in found}
         return found
 
     def _existing(self, path: Path) -> Any:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from contextlib import nullcontext
 from pathlib import Path
@@ -165,6 +166,54 @@ def test_every_so_often(
         TopicPartition("users", 0),
     }
     assert expected == set(Archive(tmp_path / "archive").commits)
+
+
+def test_a_topic_that_is_deleted_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    With --every: named or not, and also if none is left for a while.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+
+    def write(topic: str) -> None:
+        log = directory.logs.get(TopicPartition(topic, 0)) or directory.log(topic)
+        append(log, some_records(5))
+        log.roll()
+        append(log, some_records(5))
+        directory.checkpoint()
+
+    def delete(*topics: str) -> None:
+        for topic in topics:
+            shutil.rmtree(directory.path / f"{topic}-0")
+
+    steps = iter([lambda: delete("events"), lambda: write("users"), lambda: delete("users")])
+
+    class Clock(SystemClock):
+        def wait(self, event: threading.Event, seconds: float) -> bool:
+            for step in steps:
+                step()
+                return False
+            return True
+
+    monkeypatch.setattr("barnabas.storage.clock.SystemClock", Clock)
+    monkeypatch.setattr(
+        "barnabas.pipeline.spark.session.spark_session", lambda *_: nullcontext(None)
+    )
+    write("events")
+    write("users")
+
+    arguments = ("--data-dir", directory.path, "--to", tmp_path / "archive", "--every", 1)
+    assert 0 == command("events", "users", *arguments)
+
+    out, said = capsys.readouterr()
+    counts = [line.split()[1] for line in out.splitlines()]
+    assert ["10", "0", "10"] == counts
+    assert "; the next run looks again" in said
+    assert {("events", 5), ("users", 15)} == {
+        (partition.topic, sum(commit.records for commit in commits))
+        for partition, commits in Archive(tmp_path / "archive").commits.items()
+    }
 
 
 def test_a_url_is_no_directory(

@@ -192,9 +192,9 @@ def test_a_compaction_between_two_runs_changes_no_row(
     """
     first = run(directory.path, to)
     assert 3 < len(first.commits)
-    table = deltalake.DeltaTable(str(to))
-    table.optimize.compact()
-    assert 1 == len(table.file_uris())
+    merged = open_table(to, "delta").merge_small_files(1 << 20)
+    assert (len(first.commits), 1) == merged
+    assert 1 == len(deltalake.DeltaTable(str(to)).file_uris())
     fill(directory.events, 200)
     directory.stop()
 
@@ -203,6 +203,11 @@ def test_a_compaction_between_two_runs_changes_no_row(
     assert closed_rows(directory.path) == delta_rows(to)
     earlier = deltalake.DeltaTable(str(to), version=len(first.commits))
     assert first.records == len(earlier.to_pyarrow_table())
+
+
+def test_the_files_of_an_archive_in_parquet_are_not_merged(to: Path) -> None:
+    with pytest.raises(InvalidOption, match="only those of Delta and Iceberg tables"):
+        open_table(to).merge_small_files(1)
 
 
 def test_a_range_without_records_moves_the_identifier(tmp_path: Path, to: Path) -> None:

@@ -177,6 +177,38 @@ def test_readers_leave_out_files_by_partition_offset_and_time(
     assert all(set(task.file.lower_bounds) == bounds for task in all_files)
 
 
+def test_small_files_are_merged_and_earlier_snapshots_stay(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    """
+    A partition has one file then, and the next run checks the last record where it is now.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
+    fill(directory.log("users", segment_bytes=SEGMENT_BYTES), 100)
+    directory.checkpoint()
+    first = run(directory.path, properties)
+
+    merged = opened(properties).merge_small_files(1 << 20)
+
+    assert (len(first.commits), 2) == merged
+    table = loaded(properties)
+    assert 2 == len(list(table.scan().plan_files()))
+    earlier = table.scan(snapshot_id=table.snapshots()[-2].snapshot_id)
+    assert len(first.commits) == len(list(earlier.plan_files()))
+    assert first.records == len(earlier.to_arrow())
+    assert closed_rows(directory.path) == iceberg_rows(TABLE, properties)
+    archived = opened(properties).archived(EVENTS)
+    assert archived is not None
+    (last,) = table.scan(row_filter="topic = 'events'").plan_files()
+    assert last.file.file_path == archived.last_file
+    fill(directory.events, 200)
+    directory.stop()
+    run(directory.path, properties)
+    assert closed_rows(directory.path) == iceberg_rows(TABLE, properties)
+    assert (0, 0) == opened(properties).merge_small_files(1)
+
+
 def test_a_range_without_records_moves_the_offset(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:

@@ -23,6 +23,7 @@ from barnabas.storage.readonly.command_line import (
 
 if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
+    from barnabas.storage.explain.logs import ReadOnlyLogs
 
 
 def add_logs(parser: argparse.ArgumentParser) -> None:
@@ -100,10 +101,17 @@ def size_of(name: str, text: str | None, default: int) -> int:
 
 
 def assigned_logs(
-    options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
+    options: argparse.Namespace,
+    read_cluster: ReadCluster,
+    clock: Clock,
+    *,
+    without_gone: bool = False,
 ) -> tuple[str, str]:
     """
     The log directories, and the source's ``assign`` for the partitions that ``add_logs`` was told.
+
+    Args:
+        without_gone: whether those that are not there are left out, as long as another one is.
 
     Raises:
         ConfigError: the configuration of the broker is not acceptable.
@@ -115,10 +123,21 @@ def assigned_logs(
 
     files = DiskFiles()
     cluster = read_cluster(options, files, clock)
+    logs = ReadOnlyLogs(cluster, files, clock)
+    there = [name for name in options.targets if without_gone and _finds(logs, name)]
     assigned: dict[str, list[int]] = {}
-    for topic, number in partitions_of(ReadOnlyLogs(cluster, files, clock), options.targets):
+    for topic, number in partitions_of(logs, there or options.targets):
         assigned.setdefault(topic, []).append(number)
     return ",".join(map(str, cluster.data_dirs)), json.dumps(assigned)
+
+
+def _finds(logs: ReadOnlyLogs, name: str) -> bool:
+    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see ended
+
+    try:
+        return bool(logs.find(name))
+    except ExplainError:
+        return False
 
 
 def ended(job: Callable[[], None]) -> int:

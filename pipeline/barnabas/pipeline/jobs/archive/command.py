@@ -20,6 +20,7 @@ from barnabas.pipeline.jobs.common import (
     size_of,
 )
 from barnabas.storage.explain.command import ReadCluster
+from barnabas.storage.explain.units import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,6 +83,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every", type=float, metavar="SECONDS", help="go on, with so long a pause between runs"
     )
+    parser.add_argument(
+        "--merge-below",
+        metavar="SIZE",
+        help="then merge files of a Delta or Iceberg table that are smaller, such as 64m",
+    )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be archived")
     add_spark(parser)
 
@@ -107,15 +113,18 @@ class _Command:
         self._read_cluster = read_cluster
         self._clock = clock
         self._bytes_per_file = size_of("--file-bytes", options.file_bytes, BYTES_PER_FILE)
+        self._merge_below = size_of("--merge-below", options.merge_below, 0)
         self._source_options = named_values(options.source_options)
         self._catalog_properties = named_values(options.catalog_property, "--catalog-property")
         self._storage_options = named_values(options.storage_option, "--storage-option")
 
-    def _logs(self) -> tuple[str, dict[str, str]]:
+    def _logs(self, *, without_gone: bool = False) -> tuple[str, dict[str, str]]:
         """
         The log directories, and the options for the topics and partitions that there are now.
         """
-        path, assigned = assigned_logs(self._options, self._read_cluster, self._clock)
+        path, assigned = assigned_logs(
+            self._options, self._read_cluster, self._clock, without_gone=without_gone
+        )
         return path, {**self._source_options, "assign": assigned}
 
     def _table(self, spark: SparkSession | None = None) -> ArchiveTable:
@@ -146,7 +155,7 @@ class _Command:
             if self._options.every is not None:
                 never = threading.Event()
                 while not self._clock.wait(never, self._options.every):
-                    self._archive(spark)
+                    self._archive_again(spark)
 
     def _dry_run(self) -> None:
         from barnabas.pipeline.jobs.archive.planning import (  # noqa: PLC0415  # see run
@@ -169,7 +178,19 @@ class _Command:
         where = f"on {self._options.master}"
         print(explain_plans(plans, to.name, where), end="", file=sys.stderr)
 
-    def _archive(self, spark: SparkSession) -> None:
+    def _archive_again(self, spark: SparkSession) -> None:
+        """
+        Topics and partitions that were deleted since are no reason to stop.
+        """
+        from barnabas.pipeline.errors import UnknownTopic  # noqa: PLC0415  # see run
+        from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see run
+
+        try:
+            self._archive(spark, without_gone=True)
+        except (ExplainError, FileNotFoundError, UnknownTopic) as error:
+            print(f"barnabas: {error}; the next run looks again", file=sys.stderr)
+
+    def _archive(self, spark: SparkSession, *, without_gone: bool = False) -> None:
         from barnabas.pipeline.jobs.archive.job import archive  # noqa: PLC0415  # see run
         from barnabas.pipeline.jobs.progress import ProgressBar  # noqa: PLC0415  # see run
 
@@ -181,7 +202,7 @@ class _Command:
             bars.append(ProgressBar("archived", total, sys.stderr, self._clock))
 
         to = self._table(spark)
-        path, source_options = self._logs()
+        path, source_options = self._logs(without_gone=without_gone)
         since = self._clock.monotonic()
         try:
             done = archive(
@@ -198,6 +219,14 @@ class _Command:
             for bar in bars:
                 bar.close()
         self._say(done, self._clock.monotonic() - since)
+        self._merge(to)
+
+    def _merge(self, to: ArchiveTable) -> None:
+        if not self._merge_below:
+            return
+        merged = to.merge_small_files(self._merge_below)
+        if merged.files:
+            print(f"Merged {counted(merged.files, 'file')} into {counted(merged.into, 'file')}.")
 
     def _say(self, done: Archived, seconds: float) -> None:
         from barnabas.pipeline.jobs.archive.text import explain_done  # noqa: PLC0415  # see run

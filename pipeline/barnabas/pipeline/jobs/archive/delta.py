@@ -25,7 +25,12 @@ from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commit import Commit
 from barnabas.pipeline.jobs.archive.store import DataStore
-from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveError, ArchiveTable
+from barnabas.pipeline.jobs.archive.table import (
+    ArchivedPartition,
+    ArchiveError,
+    ArchiveTable,
+    Merged,
+)
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.logs.filesystems import is_local, local_path
@@ -130,6 +135,15 @@ class DeltaArchive(ArchiveTable):
             raise InUse(self._other_run(commit)) from error
         # What others have added by now comes too, and is compared above before the next range.
         self._table.update_incremental()
+
+    def merge_small_files(self, below_bytes: int) -> Merged:
+        if self._table is None:
+            return Merged(0, 0)
+        try:
+            metrics = self._table.optimize.compact(target_size=below_bytes)
+        except CommitFailedError as error:
+            raise InUse(f"Another writer has changed files of {self._url} meanwhile.") from error
+        return Merged(metrics["numFilesRemoved"], metrics["numFilesAdded"])
 
     def _open(self) -> DeltaTable | None:
         if not DeltaTable.is_deltatable(self._url, self._options):

@@ -24,6 +24,7 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     TableAlreadyExistsError,
 )
+from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -42,8 +43,14 @@ from pyiceberg.types import (
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.iceberg_files import merged_file, small_files
 from barnabas.pipeline.jobs.archive.store import DataStore
-from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveError, ArchiveTable
+from barnabas.pipeline.jobs.archive.table import (
+    ArchivedPartition,
+    ArchiveError,
+    ArchiveTable,
+    Merged,
+)
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import STATISTICS
 from barnabas.pipeline.logs.storage_options import StorageOptions
@@ -191,6 +198,38 @@ class IcebergArchive(ArchiveTable):
             else:
                 transaction.add_files([file], about, check_duplicate_files=False)
 
+    def merge_small_files(self, below_bytes: int) -> Merged:
+        table = self._there
+        groups = small_files(table, below_bytes)
+        new_files = [(group, merged_file(table, self.store, group)) for group in groups]
+        if not new_files:
+            return Merged(0, 0)
+        try:
+            with table.transaction() as transaction:
+                transaction.set_properties(self._moved(new_files))
+                with transaction.update_snapshot().overwrite() as snapshot:
+                    for group, new in new_files:
+                        for old in group:
+                            snapshot.delete_data_file(old)
+                        snapshot.append_data_file(new)
+        except CommitFailedException as error:
+            raise InUse(f"Another writer has changed {self._name} meanwhile.") from error
+        return Merged(sum(map(len, groups)), len(groups))
+
+    def _moved(self, new_files: Iterable[tuple[list[DataFile], DataFile]]) -> dict[str, str]:
+        """
+        The properties of partitions whose last file is another one now.
+        """
+        moved = {old.file_path: new.file_path for group, new in new_files for old in group}
+        properties = {}
+        for key in self._there.properties:
+            if key.startswith(_STATE):
+                state = self._parsed(key)
+                if state is not None and state.last_file in moved:
+                    state = state._replace(last_file=moved[state.last_file])
+                    properties[key] = json.dumps(state._asdict())
+        return properties
+
     @property
     def _there(self) -> Table:
         if self._table is None:
@@ -198,17 +237,17 @@ class IcebergArchive(ArchiveTable):
         return self._table
 
     def _state_of(self, partition: TopicPartition) -> _State | None:
-        if self._table is None:
-            return None
-        text = self._table.properties.get(f"{_STATE}{partition}")
+        return None if self._table is None else self._parsed(f"{_STATE}{partition}")
+
+    def _parsed(self, key: str) -> _State | None:
+        text = self._there.properties.get(key)
         if text is None:
             return None
         try:
             return _State(**json.loads(text))
         except (TypeError, ValueError) as error:
             raise ArchiveError(
-                f"The property {_STATE}{partition} of {self._name} does not say what is archived:"
-                f" {error}."
+                f"The property {key} of {self._name} does not say what is archived: {error}."
             ) from error
 
     def _create(self) -> None:

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from barnabas.pipeline.decoding.decode import Offsets
-from barnabas.pipeline.errors import PipelineError
+from barnabas.pipeline.errors import InvalidOption, PipelineError
 from barnabas.pipeline.jobs.archive.commit import Commit, parse_range_start
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.output import locked
@@ -46,6 +47,17 @@ class ArchivedPartition:
     """What says so, for people."""
     last_file: str | None
     """The file with the last record, as ``DataStore.open`` takes it; None if that is not known."""
+
+
+class Merged(NamedTuple):
+    """
+    What became of small files.
+    """
+
+    files: int
+    """That were merged."""
+    into: int
+    """Files that have their records now."""
 
 
 class ArchiveTable(ABC):
@@ -110,6 +122,20 @@ class ArchiveTable(ABC):
             if start is not None and (archived is None or start >= archived.offsets.end):
                 left.append(file)
         return left
+
+    def merge_small_files(self, below_bytes: int) -> Merged:
+        """
+        Write the records of files that are smaller than *below_bytes* into files of about that
+        size, partition by partition. Earlier versions of the table keep their files.
+
+        Raises:
+            InUse: another writer has changed the same files meanwhile.
+            InvalidOption: this format has no versions.
+        """
+        raise InvalidOption(
+            f"{self.name} is an archive in Parquet, whose commits name their files for ever: only"
+            " those of Delta and Iceberg tables can be merged."
+        )
 
     @abstractmethod
     def refresh(self) -> None:

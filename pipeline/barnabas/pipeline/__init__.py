@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from barnabas.pipeline.jobs.archive.job import archive
+    from barnabas.pipeline.jobs.archive.opening import open_table, storage_options
     from barnabas.pipeline.jobs.archive.reading import read_archive
     from barnabas.pipeline.jobs.compact.job import compact
     from barnabas.pipeline.jobs.replay.job import replay
@@ -19,16 +20,28 @@ if TYPE_CHECKING:
     from barnabas.pipeline.rows import scan
     from barnabas.pipeline.spark.source import register
 
-__all__ = ["archive", "compact", "read_archive", "register", "replay", "report", "scan"]
+__all__ = [
+    "archive",
+    "compact",
+    "open_table",
+    "read_archive",
+    "register",
+    "replay",
+    "report",
+    "scan",
+    "storage_options",
+]
 
 _MODULES: Final = {
     "archive": "jobs.archive.job",
     "compact": "jobs.compact.job",
+    "open_table": "jobs.archive.opening",
     "read_archive": "jobs.archive.reading",
     "register": "spark.source",
     "replay": "jobs.replay.job",
     "report": "jobs.report.job",
     "scan": "rows",
+    "storage_options": "jobs.archive.opening",
 }
 
 

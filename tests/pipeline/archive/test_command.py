@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from contextlib import nullcontext
@@ -21,6 +22,8 @@ from barnabas.storage.clock import SystemClock
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import Seen
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
+from tests.pipeline.archive.engines import delta_rows, iceberg_rows
+from tests.pipeline.killed_at import catalog_properties
 from tests.pipeline.topics import seen_in
 from tests.support.log_directory import WrittenDirectory, append, some_records
 
@@ -95,6 +98,35 @@ def test_archiving_and_reading(
 def _seen(row: tuple[object, ...]) -> Seen:
     key, value, _, partition, offset, timestamp, _, headers = row
     return Seen(partition, offset, timestamp, key, value, tuple(headers or ()))  # type: ignore[arg-type]  # it is of a log
+
+
+def test_archiving_into_open_tables(
+    spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    The workers of Spark write the files; a second run has nothing to do but merge small ones.
+    """
+    pytest.importorskip("deltalake", reason="deltalake is not installed")
+    pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
+    assert spark.range(1).count()
+    expected = closed_rows(logs)
+    properties = catalog_properties(f"file://{tmp_path}/warehouse", f"{tmp_path}/catalog.db")
+    in_catalog = ["--to", "lake.records", "--format", "iceberg", "--catalog", "lake"]
+    for name, value in properties.items():
+        in_catalog += ["--catalog-property", f"{name}={value}"]
+    for to in (["--to", str(tmp_path / "delta"), "--format", "delta"], in_catalog):
+        arguments = (*to, "--data-dir", logs, "--file-bytes", "5000b")
+        assert 0 == command(*arguments)
+        out, said = capsys.readouterr()
+        assert out.startswith(f"Archived {len(expected)} records: ")
+        assert f"of 3 partitions in {to[1]}" in said
+        assert 0 == command(*arguments, "--merge-below", "1m")
+        out, _ = capsys.readouterr()
+        assert re.search(r"^Merged \d+ files into 3 files\.$", out, re.MULTILINE)
+        assert 0 == command(*arguments, "--dry-run")
+        assert 3 == capsys.readouterr().err.count(": nothing; 0 to ")
+    assert expected == delta_rows(tmp_path / "delta")
+    assert expected == iceberg_rows("lake.records", properties)
 
 
 def test_an_empty_archive(spark: SparkSession, tmp_path: Path) -> None:
@@ -241,6 +273,11 @@ def test_a_url_is_no_directory(
         ("--option=mode", 2, "it must look like NAME=VALUE"),
         ("--file-bytes=64 miles", 2, "--file-bytes is a size of at least 1, as in 64m"),
         ("--file-bytes=0", 2, "not '0'"),
+        ("--merge-below=1m", 2, "--merge-below is for --format delta and iceberg"),
+        ("--format=iceberg", 2, "name it with --catalog"),
+        ("--catalog=lake", 2, "Only Iceberg tables are in a catalog"),
+        ("--storage-option=region=eu", 2, "There is no storage option region; there are aws_"),
+        ("--storage-option=region", 2, "--storage-option region: it must look like NAME=VALUE"),
     ],
 )
 def test_what_makes_no_sense(

@@ -107,6 +107,7 @@ class _Command:
     def __init__(
         self, options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
     ) -> None:
+        from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see run
         from barnabas.pipeline.jobs.archive.planning import BYTES_PER_FILE  # noqa: PLC0415  # see run
 
         self._options = options
@@ -114,6 +115,8 @@ class _Command:
         self._clock = clock
         self._bytes_per_file = size_of("--file-bytes", options.file_bytes, BYTES_PER_FILE)
         self._merge_below = size_of("--merge-below", options.merge_below, 0)
+        if self._merge_below and options.format == "parquet":
+            raise InvalidOption("--merge-below is for --format delta and iceberg.")
         self._source_options = named_values(options.source_options)
         self._catalog_properties = named_values(options.catalog_property, "--catalog-property")
         self._storage_options = named_values(options.storage_option, "--storage-option")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import shutil
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -219,7 +220,9 @@ def test_a_topic_that_is_deleted_does_not_stop_the_others(
         for topic in topics:
             shutil.rmtree(directory.path / f"{topic}-0")
 
-    steps = iter([lambda: delete("events"), lambda: write("users"), lambda: delete("users")])
+    steps: Iterator[Callable[[], None]] = iter(
+        [lambda: delete("events"), lambda: write("users"), lambda: delete("users")]
+    )
 
     class Clock(SystemClock):
         def wait(self, event: threading.Event, seconds: float) -> bool:

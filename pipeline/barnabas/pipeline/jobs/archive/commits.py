@@ -14,12 +14,10 @@ from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.jobs.archive.commit import Commit
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveError, ArchiveTable
-from barnabas.pipeline.jobs.output import make_durable_directory, paths_in
+from barnabas.pipeline.jobs.output import OutputDirectory, make_durable_directory, paths_in
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
-from barnabas.pipeline.logs.filesystems import local_path
 from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.storage.errors import InvalidLogDirectory
-from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
 from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
 
@@ -28,7 +26,7 @@ _DATA: Final = "data"
 _COMMIT_SUFFIX: Final = ".json"
 
 
-class Archive(ArchiveTable):
+class Archive(OutputDirectory, ArchiveTable):
     """
     The directory of an archive.
 
@@ -38,16 +36,15 @@ class Archive(ArchiveTable):
     2. The file that a commit names was whole and durable before the commit was made.
     """
 
+    proof = _COMMITS
+    nothing_there = (ArchiveError, "There is no archive")
+
     def __init__(self, path: str | Path, files: Files | None = None) -> None:
         """
-        Args:
-            path: one of this machine, or a ``file:`` URL.
-
         Raises:
-            InvalidOption: *path* is another URL.
+            InvalidOption: *path* is a URL, and not of a file.
         """
-        self.path = local_path(path).absolute()
-        self.files = files or DiskFiles()
+        super().__init__(path, files)
         self.storage = StorageOptions.of()
         self.store = DataStore(str(self.path), _DATA, COLUMNS)
         self._known: dict[TopicPartition, Sequence[Commit]] = {}
@@ -61,18 +58,6 @@ class Archive(ArchiveTable):
     def refresh(self) -> None:
         self._known.clear()
         self.__dict__.pop("partitions", None)
-
-    @classmethod
-    def existing(cls, path: str | Path) -> Archive:
-        """
-        Raises:
-            ArchiveError: there is none.
-            InvalidOption: as above.
-        """
-        archive = cls(path)
-        if not archive.files.is_directory(archive.path / _COMMITS):
-            raise ArchiveError(f"There is no archive in {archive.path}.")
-        return archive
 
     @cached_property
     def partitions(self) -> Sequence[TopicPartition]:

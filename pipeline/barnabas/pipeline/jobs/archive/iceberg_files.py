@@ -74,5 +74,8 @@ def _partition_of(file: DataFile) -> TopicPartition:
 
 
 def _offsets_of(file: DataFile) -> Offsets:
-    low = from_bytes(LongType(), file.lower_bounds[_OFFSET])
-    return Offsets(low, from_bytes(LongType(), file.upper_bounds[_OFFSET]) + 1)
+    low, high = (
+        int(from_bytes(LongType(), bounds[_OFFSET]))
+        for bounds in (file.lower_bounds, file.upper_bounds)
+    )
+    return Offsets(low, high + 1)

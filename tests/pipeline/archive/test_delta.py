@@ -278,6 +278,14 @@ def test_another_delta_table_is_no_archive(directory: WrittenDirectory, to: Path
         run(directory.path, to)
 
 
+def test_a_table_whose_log_is_damaged_is_refused(directory: WrittenDirectory, to: Path) -> None:
+    run(directory.path, to)
+    (to / "_delta_log" / f"{0:020d}.json").write_text("{")
+
+    with pytest.raises(ArchiveError, match=f"{to} cannot be read: "):
+        run(directory.path, to)
+
+
 @pytest.mark.parametrize(
     ("to", "format", "sentence"),
     [

@@ -146,9 +146,12 @@ class DeltaArchive(ArchiveTable):
         return Merged(metrics["numFilesRemoved"], metrics["numFilesAdded"])
 
     def _open(self) -> DeltaTable | None:
-        if not DeltaTable.is_deltatable(self._url, self._options):
-            return None
-        table = DeltaTable(self._url, storage_options=self._options)
+        try:
+            if not DeltaTable.is_deltatable(self._url, self._options):
+                return None
+            table = DeltaTable(self._url, storage_options=self._options)
+        except DeltaError as error:
+            raise ArchiveError(f"{self._url} cannot be read: {error}") from error
         names = {field.name for field in table.schema().fields}
         if not names >= set(RECORDS.names) or table.metadata().partition_columns != PARTITIONED_BY:
             raise ArchiveError(f"{self._url} is a Delta table, and no archive of records.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -152,10 +152,11 @@ class ArchiveTable(ABC):
         Raises:
             InUse: another run does.
         """
-        if not self.store.is_local:
-            self.refresh()
-            yield
-            return
-        with locked(DiskFiles(), local_path(self.store.base)):
+        lock = (
+            locked(DiskFiles(), local_path(self.store.base))
+            if self.store.is_local
+            else nullcontext()
+        )
+        with lock:
             self.refresh()
             yield

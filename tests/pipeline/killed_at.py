@@ -33,10 +33,10 @@ PATIENCE: Final = 120
 JOBS: Final[Mapping[str, Callable[[SparkSession | None, str, str], object]]] = {
     "archive": lambda spark, logs, to: archive(spark, logs, to, bytes_per_file=1),
     "archive-delta": lambda spark, logs, to: archive(
-        spark, logs, open_table(to, "delta"), bytes_per_file=1
+        spark, logs, open_table(to, "delta"), bytes_per_file=2_000
     ),
     "archive-iceberg": lambda spark, logs, to: archive(
-        spark, logs, iceberg_table(to), bytes_per_file=1
+        spark, logs, iceberg_table(to), bytes_per_file=2_000
     ),
     "compact": lambda spark, logs, to: compact(spark, logs, Path(to)),
 }

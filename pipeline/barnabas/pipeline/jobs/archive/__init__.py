@@ -7,10 +7,11 @@ A table is Delta's, Iceberg's, or an archive in Parquet with commits of its own:
     _commits/T-P/<start>-<end>.json                             written by the driver, commits.py
     .lock                                                       held by the run that writes
 
-A range of offsets is archived if and only if its commit is there (in other tables: its version or
-snapshot), which names the file with its records. A commit is made in one step, behind the commit before it: at any instant the commits of a
-partition follow one another without a gap, and the archive is whole as far as they go. A file that
-no commit names was left by a run that was killed. Nobody reads it, and the next run removes it.
+A range of offsets is archived if and only if its commit is there (in other tables its version or
+snapshot), which names the file with its records. A commit is made in one step, behind the commit
+before it: at any instant the commits of a partition follow one another without a gap, and the
+archive is whole as far as they go. A file that no commit names was left by a run that was killed.
+Nobody reads it, and the next run removes it.
 
 ::
 

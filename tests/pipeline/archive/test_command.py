@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -314,3 +315,29 @@ def test_a_corrupt_batch_fails_the_command(
     said = capsys.readouterr().err.splitlines()
     assert f"barnabas: {file}: at byte 0 (offset {int(file.stem)}): " in said[-1]
     assert 1 == spark.range(1).count()
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [
+        ("deltalake", ["--to", "archive", "--format", "delta"]),
+        ("pyiceberg", ["--to", "lake.records", "--format", "iceberg", "--catalog", "lake"]),
+    ],
+)
+def test_a_format_whose_package_is_missing_says_what_to_install(
+    logs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    package: str,
+    arguments: list[str],
+) -> None:
+    format = arguments[3]
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in ("iceberg", "iceberg_files", "delta"):
+        monkeypatch.delitem(sys.modules, f"barnabas.pipeline.jobs.archive.{name}", raising=False)
+
+    assert 1 == command(*arguments, "--data-dir", logs, "--dry-run")
+    advice = f"barnabas: there is no {package} here: pip install 'barnabas[{format}]'\n"
+    assert advice == capsys.readouterr().err

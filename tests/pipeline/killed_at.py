@@ -2,8 +2,9 @@
 A process that runs a job, and dies at one of the steps with which it changes files.
 
 Run as ``python -m tests.pipeline.killed_at JOB LOGS TO STEP SPARK``: the STEPth time that something
-in the directory TO is made, renamed or removed, it kills itself. SPARK is a master, or ``-`` to do
-without. If it comes to its end, it prints how many steps there were.
+in the directory TO is made, renamed or removed, or that a table begins or ends to commit, it kills
+itself. SPARK is a master, or ``-`` to do without. If it comes to its end, it prints how many steps
+there were.
 """
 
 from __future__ import annotations
@@ -13,22 +14,48 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import getattr_static
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.archive.job import archive
+from barnabas.pipeline.jobs.archive.opening import open_table
+from barnabas.pipeline.jobs.archive.table import ArchiveTable
 from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.spark.session import spark_session
 from tests.support.spark import QUICK
 
 PATIENCE: Final = 120
-JOBS: Final[Mapping[str, Callable[[SparkSession | None, str, Path], object]]] = {
+JOBS: Final[Mapping[str, Callable[[SparkSession | None, str, str], object]]] = {
     "archive": lambda spark, logs, to: archive(spark, logs, to, bytes_per_file=1),
-    "compact": compact,
+    "archive-delta": lambda spark, logs, to: archive(
+        spark, logs, open_table(to, "delta"), bytes_per_file=2_000
+    ),
+    "archive-iceberg": lambda spark, logs, to: archive(
+        spark, logs, iceberg_table(to), bytes_per_file=2_000
+    ),
+    "compact": lambda spark, logs, to: compact(spark, logs, Path(to)),
 }
+CATALOG: Final = "BARNABAS_TEST_CATALOG"
+"""The variable of the environment with the file of an Iceberg table's catalog."""
+TABLE: Final = "lake.records"
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.truncate"}
+
+
+def catalog_properties(warehouse: str, catalog: str) -> dict[str, str]:
+    """
+    Of a catalog in the file *catalog* for the tables in *warehouse*.
+    """
+    return {"type": "sql", "uri": f"sqlite:///{catalog}", "warehouse": warehouse}
+
+
+def iceberg_table(warehouse: str) -> ArchiveTable:
+    properties = catalog_properties(warehouse, os.environ[CATALOG])
+    return open_table(TABLE, "iceberg", catalog="lake", catalog_properties=properties)
 
 
 class Killer:
@@ -47,23 +74,62 @@ class Killer:
             return
         if not str(arguments[0]).startswith(self._directory):
             return
+        self.count()
+
+    def count(self) -> None:
         self.steps += 1
         if self.steps == self._step:
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self, owner: Any, name: str) -> None:
+        """
+        Count when the method of that *name* begins, and when it ends.
+        """
+        method = getattr(owner, name)
+
+        @wraps(method)
+        def watched(*arguments: Any, **options: Any) -> Any:
+            self.count()
+            done = method(*arguments, **options)
+            self.count()
+            return done
+
+        bound = not isinstance(getattr_static(owner, name), FunctionType)
+        setattr(owner, name, staticmethod(watched) if bound else watched)
+
+
+def watch_commits(job: str, killer: Killer) -> None:
+    """
+    What writes files without telling the interpreter.
+    """
+    if job == "archive-delta":
+        from deltalake import DeltaTable  # noqa: PLC0415  # not all have it
+
+        killer.watch(DeltaTable, "create")
+        killer.watch(DeltaTable, "create_write_transaction")
+    elif job == "archive-iceberg":
+        from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415  # not all have it
+
+        killer.watch(SqlCatalog, "create_table")
+        killer.watch(SqlCatalog, "commit_table")
+        killer.watch(SqlCatalog, "_write_metadata")
 
 
 def main(job: str, logs: str, to: str, step: str, master: str) -> None:
     killer = Killer(to, int(step))
     sys.addaudithook(killer)
+    watch_commits(job, killer)
     if master == "-":
-        JOBS[job](None, logs, Path(to))
+        JOBS[job](None, logs, to)
     else:
         with spark_session(master, "512m") as spark:
-            JOBS[job](spark, logs, Path(to))
+            JOBS[job](spark, logs, to)
     print(killer.steps)
 
 
-def run_module(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def run_module(
+    name: str, *arguments: object, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """
     What is left of a process of its own that runs the module of tests.pipeline of that *name*.
     """
@@ -74,7 +140,7 @@ def run_module(name: str, *arguments: object) -> subprocess.CompletedProcess[str
         text=True,
         timeout=PATIENCE,
         check=False,
-        env={**os.environ, "JAVA_TOOL_OPTIONS": QUICK},
+        env={**os.environ, "JAVA_TOOL_OPTIONS": QUICK, **(environment or {})},
     )
 
 

@@ -41,7 +41,10 @@ def test_the_functions_of_the_package_are_loaded_when_they_are_used() -> None:
     """
     Spark only by those that work with it.
     """
-    names = "archive compact from_registry read_archive register replay report scan to_registry"
+    names = (
+        "archive compact from_registry open_table read_archive register replay report scan"
+        " storage_options to_registry"
+    )
 
     assert names.split() == barnabas.pipeline.__all__
     assert all(callable(getattr(barnabas.pipeline, name)) for name in barnabas.pipeline.__all__)

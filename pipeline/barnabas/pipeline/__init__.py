@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from barnabas.pipeline.jobs.archive.job import archive
+    from barnabas.pipeline.jobs.archive.opening import open_table, storage_options
     from barnabas.pipeline.jobs.archive.reading import read_archive
     from barnabas.pipeline.jobs.compact.job import compact
     from barnabas.pipeline.jobs.replay.job import replay
@@ -25,11 +26,13 @@ __all__ = [
     "archive",
     "compact",
     "from_registry",
+    "open_table",
     "read_archive",
     "register",
     "replay",
     "report",
     "scan",
+    "storage_options",
     "to_registry",
 ]
 
@@ -37,12 +40,14 @@ _MODULES: Final = {
     "archive": "jobs.archive.job",
     "compact": "jobs.compact.job",
     "from_registry": "values.from_registry",
+    "open_table": "jobs.archive.opening",
     "read_archive": "jobs.archive.reading",
     "register": "spark.source",
     "replay": "jobs.replay.job",
     "report": "jobs.report.job",
     "scan": "rows",
     "to_registry": "values.to_registry",
+    "storage_options": "jobs.archive.opening",
 }
 
 

@@ -12,8 +12,10 @@ import pytest
 from pyarrow import parquet as pq
 
 from barnabas.pipeline.errors import CorruptBatch, InvalidOption, OldFormat, UnknownTopic
-from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError, Commit
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import Archived, archive
+from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition

@@ -4,7 +4,11 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,13 +16,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.reading import read_archive
+from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.server.cli import main
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import Seen
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
+from tests.pipeline.archive.engines import delta_rows, iceberg_rows
+from tests.pipeline.killed_at import catalog_properties
 from tests.pipeline.topics import seen_in
 from tests.support.log_directory import WrittenDirectory, append, some_records
 
@@ -95,6 +102,35 @@ def _seen(row: tuple[object, ...]) -> Seen:
     return Seen(partition, offset, timestamp, key, value, tuple(headers or ()))  # type: ignore[arg-type]  # it is of a log
 
 
+def test_archiving_into_open_tables(
+    spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    The workers of Spark write the files; a second run has nothing to do but merge small ones.
+    """
+    pytest.importorskip("deltalake", reason="deltalake is not installed")
+    pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
+    assert spark.range(1).count()
+    expected = closed_rows(logs)
+    properties = catalog_properties(f"file://{tmp_path}/warehouse", f"{tmp_path}/catalog.db")
+    in_catalog = ["--to", "lake.records", "--format", "iceberg", "--catalog", "lake"]
+    for name, value in properties.items():
+        in_catalog += ["--catalog-property", f"{name}={value}"]
+    for to in (["--to", str(tmp_path / "delta"), "--format", "delta"], in_catalog):
+        arguments = (*to, "--data-dir", logs, "--file-bytes", "5000b")
+        assert 0 == command(*arguments)
+        out, said = capsys.readouterr()
+        assert out.startswith(f"Archived {len(expected)} records: ")
+        assert f"of 3 partitions in {to[1]}" in said
+        assert 0 == command(*arguments, "--merge-below", "1m")
+        out, _ = capsys.readouterr()
+        assert re.search(r"^Merged \d+ files into 3 files\.$", out, re.MULTILINE)
+        assert 0 == command(*arguments, "--dry-run")
+        assert 3 == capsys.readouterr().err.count(": nothing; 0 to ")
+    assert expected == delta_rows(tmp_path / "delta")
+    assert expected == iceberg_rows("lake.records", properties)
+
+
 def test_an_empty_archive(spark: SparkSession, tmp_path: Path) -> None:
     """
     Has no rows, but has its columns; one that is not whole is not read.
@@ -166,6 +202,56 @@ def test_every_so_often(
     assert expected == set(Archive(tmp_path / "archive").commits)
 
 
+def test_a_topic_that_is_deleted_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    With --every: named or not, and also if none is left for a while.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+
+    def write(topic: str) -> None:
+        log = directory.logs.get(TopicPartition(topic, 0)) or directory.log(topic)
+        append(log, some_records(5))
+        log.roll()
+        append(log, some_records(5))
+        directory.checkpoint()
+
+    def delete(*topics: str) -> None:
+        for topic in topics:
+            shutil.rmtree(directory.path / f"{topic}-0")
+
+    steps: Iterator[Callable[[], None]] = iter(
+        [lambda: delete("events"), lambda: write("users"), lambda: delete("users")]
+    )
+
+    class Clock(SystemClock):
+        def wait(self, event: threading.Event, seconds: float) -> bool:
+            for step in steps:
+                step()
+                return False
+            return True
+
+    monkeypatch.setattr("barnabas.storage.clock.SystemClock", Clock)
+    monkeypatch.setattr(
+        "barnabas.pipeline.spark.session.spark_session", lambda *_: nullcontext(None)
+    )
+    write("events")
+    write("users")
+
+    arguments = ("--data-dir", directory.path, "--to", tmp_path / "archive", "--every", 1)
+    assert 0 == command("events", "users", *arguments)
+
+    out, said = capsys.readouterr()
+    counts = [line.split()[1] for line in out.splitlines()]
+    assert ["10", "0", "10"] == counts
+    assert "; the next run looks again" in said
+    assert {("events", 5), ("users", 15)} == {
+        (partition.topic, sum(commit.records for commit in commits))
+        for partition, commits in Archive(tmp_path / "archive").commits.items()
+    }
+
+
 def test_a_url_is_no_directory(
     logs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,6 +277,11 @@ def test_a_url_is_no_directory(
         ("--option=mode", 2, "it must look like NAME=VALUE"),
         ("--file-bytes=64 miles", 2, "--file-bytes is a size of at least 1, as in 64m"),
         ("--file-bytes=0", 2, "not '0'"),
+        ("--merge-below=1m", 2, "--merge-below is for --format delta and iceberg"),
+        ("--format=iceberg", 2, "name it with --catalog"),
+        ("--catalog=lake", 2, "Only Iceberg tables are in a catalog"),
+        ("--storage-option=region=eu", 2, "There is no storage option region; there are aws_"),
+        ("--storage-option=region", 2, "--storage-option region: it must look like NAME=VALUE"),
     ],
 )
 def test_what_makes_no_sense(
@@ -224,3 +315,29 @@ def test_a_corrupt_batch_fails_the_command(
     said = capsys.readouterr().err.splitlines()
     assert f"barnabas: {file}: at byte 0 (offset {int(file.stem)}): " in said[-1]
     assert 1 == spark.range(1).count()
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [
+        ("deltalake", ["--to", "archive", "--format", "delta"]),
+        ("pyiceberg", ["--to", "lake.records", "--format", "iceberg", "--catalog", "lake"]),
+    ],
+)
+def test_a_format_whose_package_is_missing_says_what_to_install(
+    logs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    package: str,
+    arguments: list[str],
+) -> None:
+    format = arguments[3]
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in ("iceberg", "iceberg_files", "delta"):
+        monkeypatch.delitem(sys.modules, f"barnabas.pipeline.jobs.archive.{name}", raising=False)
+
+    assert 1 == command(*arguments, "--data-dir", logs, "--dry-run")
+    advice = f"barnabas: there is no {package} here: pip install 'barnabas[{format}]'\n"
+    assert advice == capsys.readouterr().err

@@ -18,10 +18,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.archive import job, parquet
-from barnabas.pipeline.jobs.archive.commits import Archive, Commit
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import archive
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive
 from barnabas.pipeline.jobs.archive.planning import archive_options, plan_archive
+from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.spark.session import JobFailed
 from barnabas.storage.fs.disk import DiskFiles
@@ -157,11 +159,11 @@ def dying_task(fuses: Path) -> Callable[..., Iterator[pa.RecordBatch]]:
     """
     write = parquet.write_range
 
-    def write_or_die(there: Archive, wanted: RangeToArchive, options: ReadOptions) -> Commit:
+    def write_or_die(store: DataStore, wanted: RangeToArchive, options: ReadOptions) -> Commit:
         of_range = fuses / f"{wanted.topic_partition}@{wanted.offsets.start}"
         fuse = next(of_range.glob("*"), None)
         if fuse is None:
-            return write(there, wanted, options)
+            return write(store, wanted, options)
 
         def die(*_: Any, **__: Any) -> Any:
             fuse.unlink()
@@ -169,7 +171,7 @@ def dying_task(fuses: Path) -> Callable[..., Iterator[pa.RecordBatch]]:
 
         owner: Any = parquet if fuse.name == "read" else DiskFiles
         with mock.patch.object(owner, fuse.name, die):
-            return write(there, wanted, options)
+            return write(store, wanted, options)
 
     def task(*arguments: Any) -> Iterator[pa.RecordBatch]:
         with mock.patch.object(job, "write_range", write_or_die):

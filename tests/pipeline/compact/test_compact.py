@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from barnabas.pipeline.errors import CorruptBatch, InvalidOption, OldFormat, UnknownTopic
-from barnabas.pipeline.jobs.archive.commits import ArchiveError
 from barnabas.pipeline.jobs.archive.job import archive
+from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.compact import latest
 from barnabas.pipeline.jobs.compact.job import Compacted, compact
 from barnabas.pipeline.jobs.compact.latest import LatestOffsets, only

@@ -21,8 +21,9 @@ from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.errors import UnknownTopic
-from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import archive
+from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.replay import job, sending
 from barnabas.pipeline.jobs.replay.job import replay
 from barnabas.pipeline.jobs.replay.sending import ReplayError

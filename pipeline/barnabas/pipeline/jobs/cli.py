@@ -19,10 +19,15 @@ from barnabas.storage.explain.command import ReadCluster
 
 EXIT_FAILED: Final = 1
 
-_EXTRA: Final = frozenset(
-    {"confluent_kafka", "matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"}
-)
-"""What the extra ``spark`` brings."""
+_EXTRAS: Final = {
+    **dict.fromkeys(
+        ("confluent_kafka", "matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"), "spark"
+    ),
+    "deltalake": "delta",
+    "pyiceberg": "iceberg",
+    "sqlalchemy": "iceberg",
+}
+"""The extra that brings a package."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, read_cluster: ReadCluster) -> None:
@@ -34,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser, read_cluster: ReadCluster) ->
         " with --dry-run it says only that."
     )
     jobs = parser.add_subparsers(required=True, metavar="JOB")
-    job = jobs.add_parser("archive", help="append closed segments to an archive in Parquet")
+    job = jobs.add_parser("archive", help="append closed segments to an archive")
     archive.add_arguments(job)
     job.set_defaults(command=_with_extra(archive.run, read_cluster))
     job = jobs.add_parser("compact", help="the latest record of each key, in Parquet")
@@ -56,9 +61,9 @@ def _with_extra(
             return run(options, read_cluster)
         except ModuleNotFoundError as error:
             package = (error.name or "").partition(".")[0]
-            if package not in _EXTRA:
+            if package not in _EXTRAS:
                 raise
-            advice = "pip install 'barnabas[spark]'"
+            advice = f"pip install 'barnabas[{_EXTRAS[package]}]'"
             print(f"barnabas: there is no {package} here: {advice}", file=sys.stderr)
             return EXIT_FAILED
 

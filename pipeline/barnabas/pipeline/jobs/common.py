@@ -23,6 +23,7 @@ from barnabas.storage.readonly.command_line import (
 
 if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
+    from barnabas.storage.explain.logs import ReadOnlyLogs
 
 
 def add_logs(parser: argparse.ArgumentParser) -> None:
@@ -62,9 +63,9 @@ def add_source_options(parser: argparse.ArgumentParser, example: str) -> None:
     parser.set_defaults(assignments=[])
 
 
-def named_values(assignments: Iterable[str]) -> dict[str, str]:
+def named_values(assignments: Iterable[str], argument: str = "--option") -> dict[str, str]:
     """
-    What was given as ``--option NAME=VALUE``.
+    What was given as ``--option NAME=VALUE``, or as another *argument*.
 
     Raises:
         InvalidOption: one of them looks otherwise.
@@ -75,7 +76,7 @@ def named_values(assignments: Iterable[str]) -> dict[str, str]:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:
-            raise InvalidOption(f"--option {assignment}: it must look like NAME=VALUE")
+            raise InvalidOption(f"{argument} {assignment}: it must look like NAME=VALUE")
         values[name.strip()] = value.strip()
     return values
 
@@ -100,10 +101,17 @@ def size_of(name: str, text: str | None, default: int) -> int:
 
 
 def assigned_logs(
-    options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
+    options: argparse.Namespace,
+    read_cluster: ReadCluster,
+    clock: Clock,
+    *,
+    without_gone: bool = False,
 ) -> tuple[str, str]:
     """
     The log directories, and the source's ``assign`` for the partitions that ``add_logs`` was told.
+
+    Args:
+        without_gone: whether those that are not there are left out, as long as another one is.
 
     Raises:
         ConfigError: the configuration of the broker is not acceptable.
@@ -115,10 +123,21 @@ def assigned_logs(
 
     files = DiskFiles()
     cluster = read_cluster(options, files, clock)
+    logs = ReadOnlyLogs(cluster, files, clock)
+    there = [name for name in options.targets if without_gone and _finds(logs, name)]
     assigned: dict[str, list[int]] = {}
-    for topic, number in partitions_of(ReadOnlyLogs(cluster, files, clock), options.targets):
+    for topic, number in partitions_of(logs, there or options.targets):
         assigned.setdefault(topic, []).append(number)
     return ",".join(map(str, cluster.data_dirs)), json.dumps(assigned)
+
+
+def _finds(logs: ReadOnlyLogs, name: str) -> bool:
+    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see ended
+
+    try:
+        return bool(logs.find(name))
+    except ExplainError:
+        return False
 
 
 def ended(job: Callable[[], None]) -> int:
@@ -140,7 +159,7 @@ def ended(job: Callable[[], None]) -> int:
     except (ConfigError, InvalidOption) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_USAGE
-    except (ExplainError, FileNotFoundError, KafkaError, PipelineError) as error:
+    except (ExplainError, OSError, KafkaError, PipelineError) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:

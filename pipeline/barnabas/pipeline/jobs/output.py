@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final, Self
 
 from barnabas.pipeline.errors import PipelineError
+from barnabas.pipeline.logs.filesystems import local_path
+from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
 
 _LOCK: Final = ".lock"
@@ -19,6 +21,43 @@ class InUse(PipelineError):
     """
     Another run is writing to the same directory.
     """
+
+
+class OutputDirectory:
+    """
+    A directory of this machine, and what proves that a job has written to it.
+    """
+
+    proof: ClassVar[str]
+    """A directory in it."""
+    nothing_there: ClassVar[tuple[type[PipelineError], str]]
+    """What is raised if there is no proof, and the sentence without the path."""
+
+    def __init__(self, path: str | Path, files: Files | None = None) -> None:
+        """
+        Args:
+            path: one of this machine, or a ``file:`` URL.
+
+        Raises:
+            InvalidOption: *path* is another URL.
+        """
+        self.path = local_path(path).absolute()
+        self.files = files or DiskFiles()
+
+    @classmethod
+    def existing(cls, path: str | Path) -> Self:
+        """
+        The one at *path*, to which a job has written.
+
+        Raises:
+            InvalidOption: as above.
+            PipelineError: none has, as ``nothing_there`` says.
+        """
+        there = cls(path)
+        if not there.files.is_directory(there.path / cls.proof):
+            kind, sentence = cls.nothing_there
+            raise kind(f"{sentence} in {there.path}.")
+        return there
 
 
 @contextmanager

@@ -4,9 +4,10 @@ Files of records as Parquet: written so that they are either whole and durable, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import crc32c
 import pyarrow as pa
@@ -20,6 +21,10 @@ from barnabas.storage.state_files.file_names import TopicPartition
 COLUMNS: Final = ("offset", "timestamp", "timestampType", "key", "value", "headers")
 """Topic and partition are in the path of the file."""
 SCHEMA: Final = project(RECORDS, COLUMNS)
+
+_FEW_VALUES: Final = ("topic", "partition", "timestampType")
+STATISTICS: Final = ("topic", "partition", "offset", "timestamp")
+"""Columns by which readers leave out files and parts of them."""
 
 _ROW_GROUP_BYTES: Final = 16 * MiB
 """Of columns in memory: what a reader who skips by statistics has to take at once."""
@@ -42,17 +47,19 @@ def partition_directory(base: Path, partition: TopicPartition) -> Path:
     return base / f"topic={topic}" / f"partition={number}"
 
 
-def write_durably(files: Files, path: Path, batches: Iterable[pa.RecordBatch]) -> bool:
+def write_durably(
+    files: Files, path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema = SCHEMA
+) -> bool:
     """
-    Write a file with ``COLUMNS`` under a temporary name, and give it its own when it is on the
-    disk. The directory is there already.
+    Write a file with the columns of *schema* under a temporary name, and give it its own when it is
+    on the disk. The directory is there already.
 
     Returns:
         Whether there were any rows; if not, there is no file.
     """
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     try:
-        if not _write(temporary, batches):
+        if not write_parquet(partial(pa.OSFile, str(temporary), "wb"), batches, schema):
             return False
         _make_durable(files, temporary)
         files.rename(temporary, path)
@@ -72,16 +79,27 @@ def checksum(path: Path) -> Checksum:
         return Checksum(len(data), crc32c.crc32c(data))
 
 
-def _write(path: Path, batches: Iterable[pa.RecordBatch]) -> bool:
-    writer: pq.ParquetWriter | None = None
+def write_parquet(
+    open_sink: Callable[[], Any], batches: Iterable[pa.RecordBatch], schema: pa.Schema
+) -> bool:
+    """
+    Write *batches* as Parquet to a sink that is opened, and closed, if there are any rows.
+
+    Returns:
+        Whether there were any.
+    """
+    sink, writer = None, None
     try:
         for group in _row_groups(batches):
             if writer is None:
-                writer = _writer(path)
+                sink = open_sink()
+                writer = _writer(sink, schema)
             writer.write_table(group, row_group_size=group.num_rows)
     finally:
         if writer is not None:
             writer.close()
+        if sink is not None:
+            sink.close()
     return writer is not None
 
 
@@ -98,16 +116,16 @@ def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def _writer(path: Path) -> pq.ParquetWriter:
+def _writer(sink: Any, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(
-        str(path),
-        SCHEMA,
+        sink,
+        schema,
         compression="zstd",
         compression_level=1,
         # Keys and values seldom repeat, and are compressed anyway.
-        use_dictionary=["timestampType"],
+        use_dictionary=[name for name in _FEW_VALUES if name in schema.names],
         column_encoding={"offset": "DELTA_BINARY_PACKED", "timestamp": "DELTA_BINARY_PACKED"},
-        write_statistics=["offset", "timestamp"],
+        write_statistics=[name for name in STATISTICS if name in schema.names],
     )
 
 

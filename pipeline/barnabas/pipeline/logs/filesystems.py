@@ -8,6 +8,8 @@ pyarrow: its own are S3, GCS, Azure and HDFS, and it wraps those of fsspec.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
@@ -17,12 +19,17 @@ import pyarrow as pa
 from pyarrow import fs
 
 from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Buffer, File, Files, Lock, MappedFile
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(::[^/]+)?:/")
 """A single letter is a drive of Windows; ``a::b`` is one file system of fsspec on another."""
 _FILE: Final = "file"
+_S3: Final = ("s3", "s3a", "s3n")
+"""Hadoop's names are other names of the same store."""
+_ADVICE: Final = {"hdfs": " Install Java and Hadoop's client, and set JAVA_HOME and HADOOP_HOME."}
+_reached_with: Final[list[StorageOptions]] = []
 
 
 class Location(NamedTuple):
@@ -44,14 +51,69 @@ def locate(url: str) -> Location:
     match = _URL.match(url)
     if match is None or match[1].lower() == _FILE:
         return Location(DiskFiles(), local_path(url))
+    file_system, path = file_system_of(url)
+    return Location(RemoteFiles(file_system), Path(path))
+
+
+def is_url(given: str) -> bool:
+    """
+    Whether it is one, be it of a file.
+    """
+    return _URL.match(given) is not None
+
+
+def is_local(given: str | Path) -> bool:
+    """
+    Whether it is no URL, or one of a file.
+    """
+    match = _URL.match(str(given))
+    return match is None or match[1].lower() == _FILE
+
+
+def file_system_of(url: str) -> tuple[Any, str]:
+    """
+    The file system of pyarrow for the URL of an object store, and the path in it.
+
+    S3 is reached with the options of ``reached_with``; other stores with the credentials that
+    their own libraries find.
+
+    Raises:
+        InvalidOption: nothing that is installed can read this kind of URL.
+    """
+    scheme = url.partition(":")[0].lower()
     if "://" not in url:
         # fsspec would take it for a local path.
-        raise InvalidOption(f"{url} cannot be read: URLs begin like {match[1]}://.")
+        raise InvalidOption(f"{url} cannot be read: URLs begin like {scheme}://.")
+    if scheme in _S3 and "?" not in url:
+        options = _reached_with[-1] if _reached_with else StorageOptions.of()
+        return fs.S3FileSystem(**options.for_pyarrow()), _path_in(url)
     try:
-        file_system, path = fs.FileSystem.from_uri(url)
+        system, path = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        file_system, path = _by_fsspec(url)
-    return Location(RemoteFiles(file_system), Path(path))
+        return _by_fsspec(url)
+    except OSError as error:
+        advice = _ADVICE.get(scheme, "")
+        raise InvalidOption(
+            f"{url} cannot be read: {str(error).splitlines()[0]}.{advice}"
+        ) from error
+    return system, path
+
+
+@contextmanager
+def reached_with(options: StorageOptions) -> Iterator[None]:
+    """
+    URLs of S3 are opened with *options* in this process meanwhile, instead of what the environment
+    says.
+    """
+    _reached_with.append(options)
+    try:
+        yield
+    finally:
+        _reached_with.pop()
+
+
+def _path_in(url: str) -> str:
+    return url.partition("://")[2].rstrip("/")
 
 
 def local_path(given: str | Path) -> Path:
@@ -126,10 +188,14 @@ class RemoteFile(File):
 class RemoteFiles(Files):
     """
     A file system of pyarrow, for reading only.
+
+    Sizes and times of files are those of the last listing of their directory, or a plan would ask
+    an object store twice for each segment.
     """
 
     def __init__(self, file_system: Any) -> None:
         self._system = file_system
+        self._listed: dict[str, dict[str, Any]] = {}
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
         if not read_only:
@@ -143,11 +209,10 @@ class RemoteFiles(Files):
         return bool(self._info(path).type == fs.FileType.Directory)
 
     def names(self, directory: Path) -> list[str]:
-        found = self._system.get_file_info(fs.FileSelector(str(directory)))
-        return sorted(info.base_name for info in found)
+        return sorted(info.base_name for info in self._infos(directory))
 
     def directory_names(self, directory: Path) -> list[str]:
-        found = self._system.get_file_info(fs.FileSelector(str(directory)))
+        found = self._infos(directory)
         return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
     def read_bytes(self, path: Path) -> bytes:
@@ -167,7 +232,18 @@ class RemoteFiles(Files):
         return False
 
     def _info(self, path: Path) -> Any:
-        return self._system.get_file_info(str(path))
+        listed = self._listed.get(str(path.parent), {}).get(path.name)
+        return self._system.get_file_info(str(path)) if listed is None else listed
+
+    def _infos(self, directory: Path) -> list[Any]:
+        try:
+            found: list[Any] = self._system.get_file_info(fs.FileSelector(str(directory)))
+        except OSError as error:
+            if "NO_SUCH_BUCKET" in str(error):
+                raise FileNotFoundError(str(directory)) from error
+            raise
+        self._listed[str(directory)] = {info.base_name: info for info in found}
+        return found
 
     def _existing(self, path: Path) -> Any:
         info = self._info(path)

@@ -20,12 +20,14 @@ from barnabas.pipeline.jobs.common import (
     size_of,
 )
 from barnabas.storage.explain.command import ReadCluster
+from barnabas.storage.explain.units import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from barnabas.pipeline.jobs.archive.job import Archived
     from barnabas.pipeline.jobs.archive.planning import PartitionPlan
+    from barnabas.pipeline.jobs.archive.table import ArchiveTable
     from barnabas.pipeline.jobs.progress import ProgressBar
     from barnabas.storage.clock import Clock
 
@@ -35,12 +37,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     What may be asked.
     """
     parser.description = (
-        "Append closed segments to an archive of Parquet files, each record exactly once. It may be"
+        "Append closed segments to an archive, each record exactly once. It may be"
         " killed at any instant and run again. The log directories are only read, whether a broker"
         " runs on them or not."
     )
     add_logs(parser)
-    parser.add_argument("--to", required=True, metavar="DIR", help="the archive")
+    parser.add_argument(
+        "--to",
+        required=True,
+        metavar="DIR",
+        help="the archive; with --format delta also a URL, with iceberg a NAMESPACE.TABLE",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("parquet", "delta", "iceberg"),
+        default="parquet",
+        help="of the archive; parquet by default",
+    )
+    parser.add_argument(
+        "--catalog", metavar="NAME", help="of pyiceberg's configuration, in which the table is"
+    )
+    parser.add_argument(
+        "--catalog-property",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the catalog, such as uri=sqlite:////mnt/catalog.db; may be repeated",
+    )
+    parser.add_argument(
+        "--storage-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of S3, such as AWS_REGION=eu-central-1 or fs.s3a.endpoint=...; may be repeated",
+    )
     add_source_options(parser, "isolationLevel=read_uncommitted")
     parser.add_argument(
         "--file-bytes", metavar="SIZE", help="of the log, that go into one file, about; such as 64m"
@@ -52,6 +82,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--every", type=float, metavar="SECONDS", help="go on, with so long a pause between runs"
+    )
+    parser.add_argument(
+        "--merge-below",
+        metavar="SIZE",
+        help="then merge files of a Delta or Iceberg table that are smaller, such as 64m",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be archived")
     add_spark(parser)
@@ -72,22 +107,42 @@ class _Command:
     def __init__(
         self, options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
     ) -> None:
+        from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see run
         from barnabas.pipeline.jobs.archive.planning import BYTES_PER_FILE  # noqa: PLC0415  # see run
-        from barnabas.pipeline.logs.filesystems import local_path  # noqa: PLC0415  # see run
 
         self._options = options
         self._read_cluster = read_cluster
         self._clock = clock
-        self._to = local_path(options.to)
         self._bytes_per_file = size_of("--file-bytes", options.file_bytes, BYTES_PER_FILE)
+        self._merge_below = size_of("--merge-below", options.merge_below, 0)
+        if self._merge_below and options.format == "parquet":
+            raise InvalidOption("--merge-below is for --format delta and iceberg.")
         self._source_options = named_values(options.source_options)
+        self._catalog_properties = named_values(options.catalog_property, "--catalog-property")
+        self._storage_options = named_values(options.storage_option, "--storage-option")
 
-    def _logs(self) -> tuple[str, dict[str, str]]:
+    def _logs(self, *, without_gone: bool = False) -> tuple[str, dict[str, str]]:
         """
         The log directories, and the options for the topics and partitions that there are now.
         """
-        path, assigned = assigned_logs(self._options, self._read_cluster, self._clock)
+        path, assigned = assigned_logs(
+            self._options, self._read_cluster, self._clock, without_gone=without_gone
+        )
         return path, {**self._source_options, "assign": assigned}
+
+    def _table(self, spark: SparkSession | None = None) -> ArchiveTable:
+        """
+        The archive, as it is now.
+        """
+        from barnabas.pipeline.jobs.archive import opening  # noqa: PLC0415  # see run
+
+        return opening.open_table(
+            self._options.to,
+            self._options.format,
+            catalog=self._options.catalog,
+            catalog_properties=self._catalog_properties,
+            storage=opening.storage_options(self._storage_options, spark),
+        )
 
     def run(self) -> None:
         from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see run
@@ -96,52 +151,67 @@ class _Command:
             self._dry_run()
             return
         # What makes no sense is said before Spark starts.
+        self._table()
         self._logs()
         with spark_session(self._options.master, self._options.memory) as spark:
             self._archive(spark)
             if self._options.every is not None:
                 never = threading.Event()
                 while not self._clock.wait(never, self._options.every):
-                    self._archive(spark)
+                    self._archive_again(spark)
 
     def _dry_run(self) -> None:
-        from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see run
         from barnabas.pipeline.jobs.archive.planning import (  # noqa: PLC0415  # see run
             archive_options,
             plan_archive,
         )
+        from barnabas.pipeline.logs.filesystems import reached_with  # noqa: PLC0415  # see run
 
-        there = Archive(self._to)
+        there = self._table()
         read_options = archive_options(*self._logs(), self._bytes_per_file)
-        plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
-        self._explain(plans)
+        with reached_with(there.storage):
+            plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
+        self._explain(plans, there)
         for file in there.leftovers():
             print(f"{file} was left by a run that was killed, and goes.", file=sys.stderr)
 
-    def _explain(self, plans: Sequence[PartitionPlan]) -> None:
+    def _explain(self, plans: Sequence[PartitionPlan], to: ArchiveTable) -> None:
         from barnabas.pipeline.jobs.archive.text import explain_plans  # noqa: PLC0415  # see run
 
         where = f"on {self._options.master}"
-        print(explain_plans(plans, self._to, where), end="", file=sys.stderr)
+        print(explain_plans(plans, to.name, where), end="", file=sys.stderr)
 
-    def _archive(self, spark: SparkSession) -> None:
+    def _archive_again(self, spark: SparkSession) -> None:
+        """
+        Topics and partitions that were deleted since are no reason to stop.
+        """
+        from barnabas.pipeline.errors import UnknownTopic  # noqa: PLC0415  # see run
+        from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see run
+
+        try:
+            self._archive(spark, without_gone=True)
+        except (ExplainError, FileNotFoundError, UnknownTopic) as error:
+            print(f"barnabas: {error}; the next run looks again", file=sys.stderr)
+
+    def _archive(self, spark: SparkSession, *, without_gone: bool = False) -> None:
         from barnabas.pipeline.jobs.archive.job import archive  # noqa: PLC0415  # see run
         from barnabas.pipeline.jobs.progress import ProgressBar  # noqa: PLC0415  # see run
 
         bars: list[ProgressBar] = []
 
         def started(plans: Sequence[PartitionPlan]) -> None:
-            self._explain(plans)
+            self._explain(plans, to)
             total = sum(plan.log_bytes for plan in plans)
             bars.append(ProgressBar("archived", total, sys.stderr, self._clock))
 
-        path, source_options = self._logs()
+        to = self._table(spark)
+        path, source_options = self._logs(without_gone=without_gone)
         since = self._clock.monotonic()
         try:
             done = archive(
                 spark,
                 path,
-                self._to,
+                to,
                 source_options,
                 bytes_per_file=self._bytes_per_file,
                 allow_gaps=self._options.allow_gaps,
@@ -152,6 +222,14 @@ class _Command:
             for bar in bars:
                 bar.close()
         self._say(done, self._clock.monotonic() - since)
+        self._merge(to)
+
+    def _merge(self, to: ArchiveTable) -> None:
+        if not self._merge_below:
+            return
+        merged = to.merge_small_files(self._merge_below)
+        if merged.files:
+            print(f"Merged {counted(merged.files, 'file')} into {counted(merged.into, 'file')}.")
 
     def _say(self, done: Archived, seconds: float) -> None:
         from barnabas.pipeline.jobs.archive.text import explain_done  # noqa: PLC0415  # see run

@@ -4,26 +4,20 @@ What an archive has, as its commits say.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from barnabas.pipeline.decoding.decode import Offsets
-from barnabas.pipeline.errors import PipelineError
-from barnabas.pipeline.jobs.output import (
-    locked,
-    make_durable_directory,
-    paths_in,
-)
-from barnabas.pipeline.jobs.parquet_files import partition_directory
-from barnabas.pipeline.logs.filesystems import local_path
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveError, ArchiveTable
+from barnabas.pipeline.jobs.output import OutputDirectory, make_durable_directory, paths_in
+from barnabas.pipeline.jobs.parquet_files import COLUMNS
+from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.storage.errors import InvalidLogDirectory
-from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
 from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
 
@@ -32,68 +26,7 @@ _DATA: Final = "data"
 _COMMIT_SUFFIX: Final = ".json"
 
 
-class ArchiveError(PipelineError):
-    """
-    An archive is not what it should be, or not of the log that it is compared with.
-    """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Commit:
-    """
-    A range of offsets of one partition, and the file with all records that it has.
-    """
-
-    topic: str
-    partition: int
-    start_offset: int
-    end_offset: int
-    """Not in the range."""
-    records: int
-    file: str | None
-    """Its path from the archive's; None if the range has no records."""
-    file_bytes: int
-    crc32c: int
-    """Of the file."""
-    log_bytes: int
-    """What the range takes in the log."""
-    min_timestamp_ms: int | None
-    max_timestamp_ms: int | None
-    isolation_level: str
-    """With which the log was read."""
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        return TopicPartition(self.topic, self.partition)
-
-    @property
-    def name(self) -> str:
-        return range_name(Offsets(self.start_offset, self.end_offset))
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Commit:
-        """
-        Raises:
-            ValueError: it is not one.
-        """
-        values = json.loads(text)
-        names = {field.name for field in fields(cls)}
-        if not isinstance(values, dict) or set(values) != names:
-            raise ValueError(f"it should have {', '.join(sorted(names))}")
-        return cls(**values)
-
-
-def range_name(offsets: Offsets) -> str:
-    """
-    ``00000000000000000000-00000000000000001000``; names sort as the ranges do.
-    """
-    return f"{offsets.start:020d}-{offsets.end:020d}"
-
-
-class Archive:
+class Archive(OutputDirectory, ArchiveTable):
     """
     The directory of an archive.
 
@@ -103,31 +36,28 @@ class Archive:
     2. The file that a commit names was whole and durable before the commit was made.
     """
 
+    proof = _COMMITS
+    nothing_there = (ArchiveError, "There is no archive")
+
     def __init__(self, path: str | Path, files: Files | None = None) -> None:
         """
-        Args:
-            path: one of this machine, or a ``file:`` URL.
-
         Raises:
-            InvalidOption: *path* is another URL.
+            InvalidOption: *path* is a URL, and not of a file.
         """
-        self.path = local_path(path).absolute()
-        self.files = files or DiskFiles()
+        super().__init__(path, files)
+        self.storage = StorageOptions.of()
+        self.store = DataStore(str(self.path), _DATA, COLUMNS)
         self._known: dict[TopicPartition, Sequence[Commit]] = {}
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
 
     # Reading.
 
-    @classmethod
-    def existing(cls, path: str | Path) -> Archive:
-        """
-        Raises:
-            ArchiveError: there is none.
-            InvalidOption: as above.
-        """
-        archive = cls(path)
-        if not archive.files.is_directory(archive.path / _COMMITS):
-            raise ArchiveError(f"There is no archive in {archive.path}.")
-        return archive
+    def refresh(self) -> None:
+        self._known.clear()
+        self.__dict__.pop("partitions", None)
 
     @cached_property
     def partitions(self) -> Sequence[TopicPartition]:
@@ -209,6 +139,18 @@ class Archive:
                 f" with {commit.file_bytes}."
             )
 
+    def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
+        commits = self.commits_of(partition)
+        if not commits:
+            return None
+        files = [commit.file for commit in commits if commit.file is not None]
+        return ArchivedPartition(
+            Offsets(commits[0].start_offset, commits[-1].end_offset),
+            commits[-1].isolation_level,
+            str(self.commit_path(commits[-1])),
+            files[-1] if files else None,
+        )
+
     def leftovers(self) -> list[Path]:
         """
         The files of runs that were killed, which no commit names.
@@ -219,13 +161,7 @@ class Archive:
             for commit in commits
             if commit.file is not None
         }
-        left = [
-            file
-            for topic in paths_in(self.files, self.path / _DATA)
-            for partition in paths_in(self.files, topic)
-            for file in paths_in(self.files, partition)
-            if file not in named
-        ]
+        left = [file for file in self.store.local_files() if file not in named]
         for _, directory in self._commit_directories():
             left += [
                 path for path in paths_in(self.files, directory) if path.suffix == TEMPORARY_SUFFIX
@@ -234,27 +170,20 @@ class Archive:
 
     # Writing, by who holds the lock.
 
-    def locked(self) -> AbstractContextManager[None]:
-        """
-        Nobody else writes meanwhile. The directory is made if there is none.
-
-        Raises:
-            InUse: somebody else does.
-        """
-        return locked(self.files, self.path)
-
     def data_directory(self, partition: TopicPartition) -> Path:
-        return partition_directory(self.path / _DATA, partition)
+        return self.path / self.store.partition_path(partition)
 
-    def make_directories(self, partitions: Iterable[TopicPartition]) -> None:
+    def prepare(self, partitions: Iterable[TopicPartition]) -> None:
         """
-        Those of some partitions, so that they survive a crash; for none, those of an archive.
+        Make the directories of *partitions*, so that they survive a crash; for none, those of an
+        archive.
         """
+        partitions = list(partitions)
         directories = [self.path / _COMMITS]
-        for partition in partitions:
-            directories += [self.data_directory(partition), self.path / _COMMITS / str(partition)]
+        directories += [self.path / _COMMITS / str(partition) for partition in partitions]
         for directory in directories:
             make_durable_directory(self.files, self.path, directory)
+        self.store.make_directories(partitions)
 
     def add(self, commit: Commit) -> None:
         """

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError, Commit
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commits import Archive
+from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.parquet_files import Checksum, checksum
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.jobs.archive.commits import Archive, Commit
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.opening import as_table
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive, write_range
 from barnabas.pipeline.jobs.archive.planning import (
     BYTES_PER_FILE,
@@ -20,6 +21,9 @@ from barnabas.pipeline.jobs.archive.planning import (
     archive_options,
     plan_archive,
 )
+from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.archive.table import ArchiveTable
+from barnabas.pipeline.logs.filesystems import reached_with
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.spark.worker import each_of, in_waves
 
@@ -51,7 +55,7 @@ class Archived:
 def archive(
     spark: SparkSession | None,
     path: str,
-    to: str | Path,
+    to: str | Path | ArchiveTable,
     options: Mapping[str, str] | None = None,
     *,
     bytes_per_file: int = BYTES_PER_FILE,
@@ -68,8 +72,9 @@ def archive(
     Args:
         spark: None to do it all in this process.
         path: log directories, with commas between them; also URLs.
-        to: the directory of the archive, made if there is none; on a disk that all workers share.
-            A ``file:`` URL is one too, others are not.
+        to: the directory of an archive in Parquet, made if there is none, on a disk that all
+            workers share; a ``file:`` URL is one too, others are not. Or a table of another
+            format, from ``open_table``.
         options: of the source: subscribe, subscribePattern or assign, isolationLevel (here
             read_committed by default), readUpTo, chunkBytes, maxBatchBytes.
         bytes_per_file: of the log, that go into one file, about.
@@ -87,20 +92,20 @@ def archive(
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
     read_options = archive_options(path, options or {}, bytes_per_file)
-    there = Archive(to)
-    with there.locked():
+    there = as_table(to)
+    with there.locked(), reached_with(there.storage):
         plans = plan_archive(there, read_options, allow_gaps=allow_gaps)
         started(plans)
         left = there.leftovers()
         for file in left:
-            there.files.remove(file)
-        there.make_directories(plan.topic_partition for plan in plans if plan.ranges)
+            file.unlink(missing_ok=True)
+        there.prepare(plan.topic_partition for plan in plans if plan.ranges)
         wanted = [each for plan in plans for each in plan.ranges]
         written: Iterator[Commit]
         if spark is None:
-            written = (write_range(there, each, read_options) for each in wanted)
+            written = (write_range(there.store, each, read_options) for each in wanted)
         else:
-            task = partial(_write_in_worker, there.path, read_options)
+            task = partial(_write_in_worker, there.store, read_options)
             written = map(Commit.from_json, in_waves(spark, "archive", wanted, task))
         commits = []
         for commit in written:
@@ -111,12 +116,12 @@ def archive(
 
 
 def _write_in_worker(
-    to: Path,
+    store: DataStore,
     options: ReadOptions,
     wave: Sequence[RangeToArchive],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     def write(wanted: RangeToArchive) -> str:
-        return write_range(Archive(to), wanted, options).to_json()
+        return write_range(store, wanted, options).to_json()
 
     yield from each_of(write, wave, batches)

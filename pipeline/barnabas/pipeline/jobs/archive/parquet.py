@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from barnabas.pipeline.decoding.decode import Offsets
-from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError, Commit, range_name
-from barnabas.pipeline.jobs.parquet_files import COLUMNS, Checksum, checksum, write_durably
+from barnabas.pipeline.jobs.archive.commit import Commit, range_name
+from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.archive.table import ArchiveError
+from barnabas.pipeline.logs.filesystems import reached_with
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import Work
 from barnabas.pipeline.reading.reader import read
@@ -36,7 +38,7 @@ class RangeToArchive:
         return sum(piece.size for piece in self.work.ranges)
 
 
-def write_range(archive: Archive, wanted: RangeToArchive, options: ReadOptions) -> Commit:
+def write_range(store: DataStore, wanted: RangeToArchive, options: ReadOptions) -> Commit:
     """
     Write the file of a range and return the commit that will make it part of the archive.
 
@@ -46,25 +48,26 @@ def write_range(archive: Archive, wanted: RangeToArchive, options: ReadOptions) 
     Raises:
         CorruptBatch, DataLoss: as reading does.
     """
-    directory = archive.data_directory(wanted.topic_partition)
-    file = directory / f"{range_name(wanted.offsets)}-{uuid.uuid4().hex}.parquet"
+    name = f"{range_name(wanted.offsets)}-{uuid.uuid4().hex}.parquet"
     written = _Written()
-    batches = written.watch(read(wanted.work, COLUMNS, options), wanted)
-    is_there = write_durably(archive.files, file, batches)
-    size, crc = checksum(file) if is_there else Checksum(0, 0)
+    with reached_with(store.storage):
+        batches = written.watch(read(wanted.work, store.columns, options), wanted)
+        file = store.write(wanted.topic_partition, name, batches)
     return Commit(
         topic=wanted.topic_partition.topic,
         partition=wanted.topic_partition.partition,
         start_offset=wanted.offsets.start,
         end_offset=wanted.offsets.end,
         records=written.records,
-        file=str(file.relative_to(archive.path)) if is_there else None,
-        file_bytes=size,
-        crc32c=crc,
+        file=None if file is None else file.path,
+        file_bytes=0 if file is None else file.checksum.size,
+        crc32c=0 if file is None else file.checksum.crc32c,
         log_bytes=wanted.log_bytes,
         min_timestamp_ms=written.min_timestamp_ms,
         max_timestamp_ms=written.max_timestamp_ms,
         isolation_level=options.isolation_level.value,
+        first_offset=written.first_offset,
+        last_offset=written.last_offset,
     )
 
 
@@ -75,6 +78,8 @@ class _Written:
 
     def __init__(self) -> None:
         self.records = 0
+        self.first_offset: int | None = None
+        self.last_offset: int | None = None
         self.min_timestamp_ms: int | None = None
         self.max_timestamp_ms: int | None = None
 
@@ -96,7 +101,10 @@ class _Written:
                     f"{wanted.work.ranges[0].directory}: offsets {offsets[0]} to {offsets[-1]} do"
                     f" not grow from {next_offset} to {wanted.offsets.end}."
                 )
-            next_offset = int(offsets[-1]) + 1
+            if self.first_offset is None:
+                self.first_offset = int(offsets[0])
+            self.last_offset = int(offsets[-1])
+            next_offset = self.last_offset + 1
             self._note(batch)
             yield batch
 

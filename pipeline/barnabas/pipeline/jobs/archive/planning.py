@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,8 +17,8 @@ from pyarrow import parquet as pq
 
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError, Commit
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive
+from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveError, ArchiveTable
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.logs.partition import PartitionLog
 from barnabas.pipeline.option_parser import parse_options
@@ -93,7 +92,7 @@ class PartitionPlan:
 
 
 def plan_archive(
-    archive: Archive, options: ReadOptions, *, allow_gaps: bool = False
+    archive: ArchiveTable, options: ReadOptions, *, allow_gaps: bool = False
 ) -> list[PartitionPlan]:
     """
     What is to be archived, by partition. Nothing is changed.
@@ -116,26 +115,25 @@ class _Planner:
     The plan of one partition.
     """
 
-    def __init__(self, archive: Archive, log: PartitionLog, options: ReadOptions) -> None:
+    def __init__(self, archive: ArchiveTable, log: PartitionLog, options: ReadOptions) -> None:
         self._archive = archive
         self._log = log
         self._options = options
         self._partition = log.topic_partition
-        self._commits = archive.commits_of(self._partition)
 
     def plan(self, *, allow_gaps: bool) -> PartitionPlan:
-        start, archived = self._log.start_offset, None
-        if self._commits:
-            self._check_archive(self._commits)
-            start = self._commits[-1].end_offset
-            archived = Offsets(self._commits[0].start_offset, start)
+        start = self._log.start_offset
+        archived = self._archive.archived(self._partition)
+        if archived is not None:
+            self._check_archive(archived)
+            start = archived.offsets.end
         offsets = Offsets(start, max(start, self._closed_end()))
         if not allow_gaps:
             self._check_segments(offsets)
         pieces = list(ranges(self._log, offsets, self._options))
         return PartitionPlan(
             self._partition,
-            archived,
+            None if archived is None else archived.offsets,
             offsets,
             len({piece.base_offset for piece in pieces}),
             tuple(self._ranges(pack(pieces, self._options), offsets)),
@@ -164,37 +162,38 @@ class _Planner:
 
     # What is refused.
 
-    def _check_archive(self, commits: Sequence[Commit]) -> None:
-        last = commits[-1]
-        path = self._archive.commit_path(last)
+    def _check_archive(self, archived: ArchivedPartition) -> None:
+        end, named_by = archived.offsets.end, archived.named_by
         directory = self._log.directory.path
-        if last.isolation_level != self._options.isolation_level.value:
+        if archived.isolation_level != self._options.isolation_level.value:
             raise ArchiveError(
-                f"{path}: {self._partition} was archived with isolationLevel="
-                f"{last.isolation_level}, and can only go on so."
+                f"{named_by}: {self._partition} was archived with isolationLevel="
+                f"{archived.isolation_level}, and can only go on so."
             )
-        if self._log.start_offset > last.end_offset:
+        if self._log.start_offset > end:
             raise ArchiveError(
-                f"Offsets {last.end_offset} to {self._log.start_offset - 1} of {self._partition}"
-                f" were deleted before they were archived: {path} is the last commit, and"
+                f"Offsets {end} to {self._log.start_offset - 1} of {self._partition}"
+                f" were deleted before they were archived: {named_by} is the last commit, and"
                 f" {directory} begins at {self._log.start_offset}."
             )
-        if last.end_offset > self._log.log_end_offset:
+        if end > self._log.log_end_offset:
             raise ArchiveError(
-                f"{directory} ends at offset {self._log.log_end_offset}, and {path} says that"
-                f" {last.end_offset - 1} was archived: it is not the log that was archived."
+                f"{directory} ends at offset {self._log.log_end_offset}, and {named_by} says that"
+                f" {end - 1} was archived: it is not the log that was archived."
             )
-        with_records = [commit for commit in commits if commit.file is not None]
-        if with_records:
-            self._check_last_record(with_records[-1])
+        if archived.last_file is not None:
+            self._check_last_record(archived.last_file)
 
-    def _check_last_record(self, commit: Commit) -> None:
+    def _check_last_record(self, file: str) -> None:
         """
         The last record of the archive is the one in the log, if that still has it.
         """
-        assert commit.file is not None
-        file = self._archive.path / commit.file
-        archived = _last_row(file)
+        try:
+            with self._archive.store.open(file) as parquet:
+                archived = _last_row(parquet)
+        except FileNotFoundError:
+            # A compaction of the table has put it into another file.
+            return
         offset = archived["offset"]
         if offset < self._log.start_offset:
             return
@@ -238,10 +237,18 @@ class _Planner:
         return self._log.log_directory.root.checkpoints.cleaner_offsets.get(self._partition, 0)
 
 
-def _last_row(file: Path) -> dict[str, Any]:
-    with pq.ParquetFile(str(file)) as parquet:
-        table = parquet.read_row_group(parquet.num_row_groups - 1, columns=list(COLUMNS))
-    return _rows(table.slice(table.num_rows - 1))[0]
+def _last_row(file: pq.ParquetFile) -> dict[str, Any]:
+    """
+    The row with the highest offset, in whatever order somebody's compaction has left them.
+    """
+    offsets = file.read(["offset"]).column("offset").to_numpy()
+    row = int(offsets.argmax())
+    for group in range(file.num_row_groups):
+        rows = file.metadata.row_group(group).num_rows
+        if row < rows:
+            return _rows(file.read_row_group(group, columns=list(COLUMNS)).slice(row, 1))[0]
+        row -= rows
+    raise AssertionError(row)
 
 
 def _rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:

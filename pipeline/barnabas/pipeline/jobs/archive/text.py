@@ -5,14 +5,13 @@ What a run is going to do, and what it has done, in sentences.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from barnabas.pipeline.jobs.archive.job import Archived
 from barnabas.pipeline.jobs.archive.planning import PartitionPlan
 from barnabas.storage.explain.units import counted, duration, rounded_size
 
 
-def explain_plans(plans: Sequence[PartitionPlan], to: Path, where: str) -> str:
+def explain_plans(plans: Sequence[PartitionPlan], to: str, where: str) -> str:
     """
     A line for all, and one for each partition.
     """

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.decoding.varint_columns import Ints
-from barnabas.pipeline.jobs.archive.commits import range_name
+from barnabas.pipeline.jobs.archive.commit import range_name
 from barnabas.pipeline.jobs.compact.latest import LatestOffsets, only
 from barnabas.pipeline.jobs.compact.planning import (
     PartitionPlan,

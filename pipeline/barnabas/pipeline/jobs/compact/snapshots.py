@@ -14,14 +14,13 @@ from typing import Any, Final
 
 from barnabas.pipeline.errors import PipelineError
 from barnabas.pipeline.jobs.output import (
+    OutputDirectory,
     locked,
     make_durable_directory,
     paths_in,
 )
 from barnabas.pipeline.jobs.parquet_files import partition_directory
-from barnabas.pipeline.logs.filesystems import local_path
-from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
+from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
 from barnabas.storage.state_files.file_names import TopicPartition
 
 DATA: Final = "compacted"
@@ -90,37 +89,17 @@ class CompactedPartition:
         return cls.from_dict(json.loads(text))
 
 
-class Snapshots:
+class Snapshots(OutputDirectory):
     """
     The directory that compacted topics are in.
 
     Invariant: the files that a snapshot or a note names were whole and durable before it was made.
     """
 
-    def __init__(self, path: str | Path, files: Files | None = None) -> None:
-        """
-        Args:
-            path: one of this machine, or a ``file:`` URL.
-
-        Raises:
-            InvalidOption: *path* is another URL.
-        """
-        self.path = local_path(path).absolute()
-        self.files = files or DiskFiles()
+    proof = _SNAPSHOTS
+    nothing_there = (CompactError, "There are no compacted topics")
 
     # Reading.
-
-    @classmethod
-    def existing(cls, path: str | Path) -> Snapshots:
-        """
-        Raises:
-            CompactError: there are none.
-            InvalidOption: as above.
-        """
-        snapshots = cls(path)
-        if not snapshots.files.is_directory(snapshots.path / _SNAPSHOTS):
-            raise CompactError(f"There are no compacted topics in {snapshots.path}.")
-        return snapshots
 
     @cached_property
     def topics(self) -> Mapping[str, Sequence[CompactedPartition]]:

@@ -11,7 +11,8 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from barnabas.pipeline.jobs.archive.commits import Archive, Commit
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.files import committed_batches
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import Work

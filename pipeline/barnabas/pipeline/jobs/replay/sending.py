@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from barnabas.pipeline.errors import PipelineError
-from barnabas.pipeline.jobs.archive.commits import Archive, Commit
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.files import committed_batches
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.storage.state_files import file_names as log_files

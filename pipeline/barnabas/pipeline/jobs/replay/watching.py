@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from barnabas.pipeline.jobs.archive.commits import Commit
+from barnabas.pipeline.jobs.archive.commit import Commit
 from barnabas.pipeline.jobs.replay.sending import (
     ReplayError,
     Target,

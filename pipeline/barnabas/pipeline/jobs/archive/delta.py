@@ -1,0 +1,241 @@
+"""
+An archive as a Delta table, by delta-rs.
+
+A range is one version of the table: its file and a transaction identifier, which are added in one
+step. The identifier is ``barnabas/TOPIC-PARTITION/LEVEL`` and its number is the next offset, so the
+table itself says where a run goes on; a log of a Delta table keeps the last number for ever. Two
+writers that add the same identifier conflict, so the second of two runs is refused; other writers,
+like a compaction of small files, do not conflict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction
+
+from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.archive.table import (
+    ArchivedPartition,
+    ArchiveError,
+    ArchiveTable,
+    Merged,
+)
+from barnabas.pipeline.jobs.output import InUse
+from barnabas.pipeline.jobs.parquet_files import COLUMNS
+from barnabas.pipeline.logs.filesystems import is_local, local_path
+from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.options import IsolationLevel
+from barnabas.pipeline.schemas import RECORDS
+from barnabas.storage.clock import SystemClock
+from barnabas.storage.state_files.file_names import TopicPartition
+
+PARTITIONED_BY: Final = ["topic", "partition"]
+
+_SCHEMES: Final = ("s3", "s3a", "gs", "abfs", "abfss", "az")
+"""Those for which delta-rs makes a version in one step by itself."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class DeltaArchive(ArchiveTable):
+    """
+    A Delta table with the columns of records.
+    """
+
+    def __init__(self, url: str, storage: StorageOptions) -> None:
+        """
+        Raises:
+            ArchiveError: there is a table of another kind.
+            InvalidOption: delta-rs has no tables in file systems of this kind.
+        """
+        if is_local(url):
+            url = str(local_path(url).absolute())
+        elif url.partition(":")[0].lower() not in _SCHEMES:
+            raise InvalidOption(
+                f"{url} cannot have a Delta table: URLs begin with {', '.join(_SCHEMES)}."
+            )
+        self._url = url.rstrip("/")
+        self.storage = storage
+        self._options = storage.for_delta()
+        self.store = DataStore(self._url, "", COLUMNS, storage)
+        self._table = self._open()
+
+    @property
+    def name(self) -> str:
+        return self._url
+
+    def refresh(self) -> None:
+        self._table = self._open()
+        self.__dict__.pop("_files", None)
+
+    def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
+        table = self._table
+        if table is None:
+            return None
+        for level in IsolationLevel:
+            end = table.transaction_version(_app_id(partition, level.value))
+            if end is not None:
+                files = self._files.get(partition)
+                start = end if files is None else files.first_offset
+                return ArchivedPartition(
+                    Offsets(start, end),
+                    level.value,
+                    f"version {table.version()} of {self._url}",
+                    None if files is None else files.last,
+                )
+        return None
+
+    def prepare(self, partitions: Iterable[TopicPartition]) -> None:
+        if self._table is None:
+            if self.store.is_local:
+                local_path(self._url).mkdir(parents=True, exist_ok=True)
+            try:
+                self._table = DeltaTable.create(
+                    self._url,
+                    RECORDS,
+                    partition_by=PARTITIONED_BY,
+                    description="Records of Kafka topics, archived by Barnabas.",
+                    storage_options=self._options,
+                )
+            except DeltaError:
+                # Another run has made it in the same moment.
+                self._table = self._open()
+                if self._table is None:
+                    raise
+        self.store.make_directories(partitions)
+
+    def add(self, commit: Commit) -> None:
+        assert self._table is not None
+        app_id = _app_id(commit.topic_partition, commit.isolation_level)
+        last = self._table.transaction_version(app_id)
+        if last is not None and last != commit.start_offset:
+            raise InUse(self._other_run(commit))
+        try:
+            self._table.create_write_transaction(
+                [] if commit.file is None else [_add_action(commit, commit.file)],
+                mode="append",
+                schema=RECORDS,
+                partition_by=PARTITIONED_BY,
+                commit_properties=CommitProperties(
+                    custom_metadata={"barnabas": commit.name},
+                    app_transactions=[Transaction(app_id, commit.end_offset)],
+                ),
+            )
+        except CommitFailedError as error:
+            raise InUse(self._other_run(commit)) from error
+        # What others have added by now comes too, and is compared above before the next range.
+        self._table.update_incremental()
+
+    def merge_small_files(self, below_bytes: int) -> Merged:
+        if self._table is None:
+            return Merged(0, 0)
+        try:
+            metrics = self._table.optimize.compact(target_size=below_bytes)
+        except CommitFailedError as error:
+            raise InUse(f"Another writer has changed files of {self._url} meanwhile.") from error
+        return Merged(metrics["numFilesRemoved"], metrics["numFilesAdded"])
+
+    def _open(self) -> DeltaTable | None:
+        try:
+            if not DeltaTable.is_deltatable(self._url, self._options):
+                return None
+            table = DeltaTable(self._url, storage_options=self._options)
+        except DeltaError as error:
+            raise ArchiveError(f"{self._url} cannot be read: {error}") from error
+        names = {field.name for field in table.schema().fields}
+        if not names >= set(RECORDS.names) or table.metadata().partition_columns != PARTITIONED_BY:
+            raise ArchiveError(f"{self._url} is a Delta table, and no archive of records.")
+        return table
+
+    def _other_run(self, commit: Commit) -> str:
+        return (
+            f"Another run has added to {commit.topic_partition} in {self._url} meanwhile, at offset"
+            f" {commit.start_offset}. What it added is whole; run this one again."
+        )
+
+    @cached_property
+    def _files(self) -> dict[TopicPartition, _Files]:
+        """
+        What the table says of its files, as it was when this was first asked for.
+        """
+        assert self._table is not None
+        actions = pa.table(self._table.get_add_actions(flatten=True))
+        found: dict[TopicPartition, _Files] = {}
+        if "max.offset" not in actions.column_names:
+            return found
+        columns = ["path", "min.offset", "max.offset", "partition.topic", "partition.partition"]
+        for row in actions.select(columns).to_pylist():
+            if row["max.offset"] is None:
+                continue
+            partition = TopicPartition(row["partition.topic"], row["partition.partition"])
+            this = _Files(row["min.offset"], row["max.offset"], row["path"])
+            known = found.get(partition)
+            found[partition] = this if known is None else known.with_(this)
+        return found
+
+
+class _Files(NamedTuple):
+    """
+    The files of a partition.
+    """
+
+    first_offset: int
+    last_offset: int
+    last: str
+    """Its path."""
+
+    def with_(self, other: _Files) -> _Files:
+        later = max(self, other, key=lambda files: files.last_offset)
+        return later._replace(first_offset=min(self.first_offset, other.first_offset))
+
+
+def _app_id(partition: TopicPartition, isolation_level: str) -> str:
+    return f"barnabas/{partition}/{isolation_level}"
+
+
+def _add_action(commit: Commit, file: str) -> AddAction:
+    return AddAction(
+        path=file,
+        size=commit.file_bytes,
+        partition_values={"topic": commit.topic, "partition": str(commit.partition)},
+        modification_time=SystemClock().now_ms(),
+        data_change=True,
+        stats=json.dumps(_statistics(commit)),
+    )
+
+
+def _statistics(commit: Commit) -> dict[str, Any]:
+    """
+    By which readers leave out files. A time that no ``datetime`` is as late as has none.
+    """
+    low: dict[str, Any] = {"offset": commit.first_offset}
+    high: dict[str, Any] = {"offset": commit.last_offset}
+    times = [_iso(time) for time in (commit.min_timestamp_ms, commit.max_timestamp_ms)]
+    if None not in times:
+        low["timestamp"], high["timestamp"] = times
+    return {
+        "numRecords": commit.records,
+        "minValues": low,
+        "maxValues": high,
+        "nullCount": {"offset": 0, "timestamp": 0},
+    }
+
+
+def _iso(timestamp_ms: int | None) -> str | None:
+    if timestamp_ms is None:
+        return None
+    try:
+        time = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return None
+    return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{timestamp_ms % 1000:03d}Z"

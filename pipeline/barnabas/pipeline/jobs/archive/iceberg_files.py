@@ -1,0 +1,81 @@
+"""
+Small files of an Iceberg table, and the files that take their place.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyiceberg.conversions import from_bytes
+from pyiceberg.io.pyarrow import parquet_file_to_data_file
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.types import LongType
+
+from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.jobs.archive.commit import range_name
+from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.schemas import RECORDS
+from barnabas.storage.state_files.file_names import TopicPartition
+
+_OFFSET: Final = 5
+"""The number of the column in the table's schema."""
+_ROWS: Final = 65_536
+
+
+def small_files(table: Table, below_bytes: int) -> list[list[DataFile]]:
+    """
+    Groups of files that are worth merging: of one partition, with offsets that follow one another,
+    and together about *below_bytes* large.
+    """
+    files = [
+        task.file
+        for task in table.scan().plan_files()
+        if not task.delete_files
+        and task.file.file_size_in_bytes < below_bytes
+        and _OFFSET in (task.file.lower_bounds or {})
+    ]
+    groups: list[list[DataFile]] = []
+    size = 0
+    for file in sorted(files, key=lambda file: (_partition_of(file), _offsets_of(file).start)):
+        full = size >= below_bytes
+        if not groups or full or _partition_of(groups[-1][0]) != _partition_of(file):
+            groups.append([])
+            size = 0
+        groups[-1].append(file)
+        size += file.file_size_in_bytes
+    return [group for group in groups if len(group) > 1]
+
+
+def merged_file(table: Table, store: DataStore, group: list[DataFile]) -> DataFile:
+    """
+    Write a file with the records of a *group*; it is not part of the table yet.
+    """
+    offsets = Offsets(_offsets_of(group[0]).start, _offsets_of(group[-1]).end)
+    name = f"{range_name(offsets)}-{uuid.uuid4().hex}.parquet"
+    file = store.write(_partition_of(group[0]), name, _batches(store, group))
+    assert file is not None
+    return parquet_file_to_data_file(table.io, table.metadata, f"{store.base}/{file.path}")
+
+
+def _batches(store: DataStore, group: list[DataFile]) -> Iterator[pa.RecordBatch]:
+    for old in group:
+        with store.open(old.file_path) as file:
+            for batch in file.iter_batches(_ROWS, columns=list(store.columns)):
+                rows = pa.Table.from_batches([batch]).select(store.columns).cast(RECORDS)
+                yield from rows.to_batches()
+
+
+def _partition_of(file: DataFile) -> TopicPartition:
+    return TopicPartition(file.partition[0], file.partition[1])
+
+
+def _offsets_of(file: DataFile) -> Offsets:
+    low, high = (
+        int(from_bytes(LongType(), bounds[_OFFSET]))
+        for bounds in (file.lower_bounds, file.upper_bounds)
+    )
+    return Offsets(low, high + 1)

@@ -1,0 +1,162 @@
+"""
+What the job asks of an archive, whatever format its table has.
+
+::
+
+    parquet    commits.py    files of commits beside the data; what `replay` and `compact` read
+    delta      delta.py      the log of a Delta table
+    iceberg    iceberg.py    snapshots of an Iceberg table, in a catalog
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.errors import InvalidOption, PipelineError
+from barnabas.pipeline.jobs.archive.commit import Commit, parse_range_start
+from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.output import locked
+from barnabas.pipeline.logs.filesystems import local_path
+from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.state_files.file_names import TopicPartition
+
+
+class ArchiveError(PipelineError):
+    """
+    An archive is not what it should be, or not of the log that it is compared with.
+    """
+
+
+@dataclass(frozen=True)
+class ArchivedPartition:
+    """
+    What an archive has of one partition.
+    """
+
+    offsets: Offsets
+    isolation_level: str
+    """With which the log was read."""
+    named_by: str
+    """What says so, for people."""
+    last_file: str | None
+    """The file with the last record, as ``DataStore.open`` takes it; None if that is not known."""
+
+
+class Merged(NamedTuple):
+    """
+    What became of small files.
+    """
+
+    files: int
+    """That were merged."""
+    into: int
+    """Files that have their records now."""
+
+
+class ArchiveTable(ABC):
+    """
+    The table of an archive.
+
+    Invariants:
+
+    1. The ranges of a partition follow one another, each beginning where the one before ended.
+    2. A range and the file with its records become part of the table in one step, after the file
+       is whole and durable.
+    3. Of two runs that add the same range, one is refused.
+    """
+
+    store: DataStore
+    """Known when the table is there: while ``locked``."""
+    storage: StorageOptions
+    """With which object stores are reached, those of logs too."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """
+        What people call it.
+        """
+
+    @abstractmethod
+    def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
+        """
+        None if nothing of it is there.
+
+        Raises:
+            ArchiveError: the archive is not whole.
+        """
+
+    @abstractmethod
+    def prepare(self, partitions: Iterable[TopicPartition]) -> None:
+        """
+        Make the table, if there is none, and what the files of *partitions* need.
+        """
+
+    @abstractmethod
+    def add(self, commit: Commit) -> None:
+        """
+        Make *commit*, the next range of its partition, part of the table.
+
+        Raises:
+            InUse: another run has added to the partition meanwhile.
+        """
+
+    def leftovers(self) -> Sequence[Path]:
+        """
+        Files of runs that were killed, which no reader has ever seen: those of ranges behind the
+        end of their partition. Those of object stores are not looked for, where another run may
+        still need them.
+        """
+        left = []
+        for file in self.store.local_files():
+            start = parse_range_start(file.name)
+            topic, number = (part.partition("=")[2] for part in file.parts[-3:-1])
+            archived = self.archived(TopicPartition(topic, int(number)))
+            if start is not None and (archived is None or start >= archived.offsets.end):
+                left.append(file)
+        return left
+
+    def merge_small_files(self, below_bytes: int) -> Merged:
+        """
+        Write the records of files that are smaller than *below_bytes* into files of about that
+        size, partition by partition. Earlier versions of the table keep their files.
+
+        Raises:
+            InUse: another writer has changed the same files meanwhile.
+            InvalidOption: this format has no versions.
+        """
+        raise InvalidOption(
+            f"{self.name} is an archive in Parquet, whose commits name their files for ever: only"
+            " those of Delta and Iceberg tables can be merged."
+        )
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """
+        Look again at what is there.
+        """
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """
+        No other run on this machine writes meanwhile, and what they wrote before is known. An
+        object store has no locks, there only ``add`` refuses a second one.
+
+        Raises:
+            InUse: another run does.
+        """
+        lock = (
+            locked(DiskFiles(), local_path(self.store.base))
+            if self.store.is_local
+            else nullcontext()
+        )
+        with lock:
+            self.refresh()
+            yield

@@ -1,0 +1,47 @@
+"""
+The rows of an archive as engines that know nothing of Barnabas read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from barnabas.pipeline.schemas import RECORDS
+from tests.support.scanned import plain_rows
+
+
+def delta_rows(url: str | Path, storage: Mapping[str, str] | None = None) -> list[tuple[Any, ...]]:
+    """
+    By delta-rs.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415  # not all have it
+
+    table = DeltaTable(str(url), storage_options=dict(storage or {}))
+    return rows_of(table.to_pyarrow_table())
+
+
+def iceberg_rows(
+    name: str, properties: Mapping[str, str], storage: Mapping[str, str] | None = None
+) -> list[tuple[Any, ...]]:
+    """
+    By pyiceberg; *properties* are those of the catalog ``lake``.
+
+    It makes an empty list of one that is null. Records have headers, or null.
+    """
+    from pyiceberg.catalog import load_catalog  # noqa: PLC0415  # not all have it
+
+    catalog = load_catalog("lake", **properties, **dict(storage or {}))
+    rows = rows_of(catalog.load_table(name).scan().to_arrow())
+    return [(*row[:-1], row[-1] or None) for row in rows]
+
+
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """
+    By topic, partition and offset.
+    """
+    table = table.select(RECORDS.names).cast(RECORDS)
+    return sorted(plain_rows(table.to_batches()), key=lambda row: (row[2], row[3], row[4]))

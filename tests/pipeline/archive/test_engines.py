@@ -1,0 +1,63 @@
+"""
+Archives as DuckDB reads them, which has its own readers of Delta and of Iceberg.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.pipeline.jobs.archive.job import archive
+from barnabas.pipeline.jobs.archive.opening import open_table
+from tests.pipeline.archive.archived import closed_rows, written_logs
+from tests.pipeline.archive.engines import rows_of
+from tests.pipeline.killed_at import TABLE, catalog_properties
+
+duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+EXTENSIONS = ("avro", "delta", "iceberg")
+for _name in EXTENSIONS:
+    pytest.importorskip(f"duckdb_extension_{_name}", reason=f"duckdb's {_name} is not installed")
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written_logs(tmp_path_factory.mktemp("logs")).path
+
+
+@pytest.fixture(scope="module")
+def connection() -> Any:
+    """
+    With the extensions of the registry; DuckDB would fetch them from a server of its own.
+    """
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in EXTENSIONS:
+        package = Path(import_module(f"duckdb_extension_{name}").__path__[0])
+        (extension,) = package.rglob("*.duckdb_extension")
+        connection.execute(f"LOAD '{extension}'")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def test_duckdb_reads_a_delta_archive(connection: Any, logs: Path, tmp_path: Path) -> None:
+    archive(None, str(logs), open_table(tmp_path, "delta"), bytes_per_file=5_000)
+
+    found = connection.execute(f"SELECT * FROM delta_scan('{tmp_path}')")
+
+    assert closed_rows(logs) == rows_of(found.to_arrow_table())
+
+
+def test_duckdb_reads_an_iceberg_archive(connection: Any, logs: Path, tmp_path: Path) -> None:
+    """
+    Through the table's newest metadata, without its catalog.
+    """
+    properties = catalog_properties(f"file://{tmp_path}", str(tmp_path / "catalog.db"))
+    table = open_table(TABLE, "iceberg", catalog="lake", catalog_properties=properties)
+    archive(None, str(logs), table, bytes_per_file=5_000)
+
+    newest = max(tmp_path.rglob("*.metadata.json"))
+    found = connection.execute(f"SELECT * FROM iceberg_scan('{newest}')")
+
+    assert closed_rows(logs) == rows_of(found.to_arrow_table())

@@ -1,0 +1,290 @@
+"""
+Archives as Iceberg tables.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.jobs.archive.job import Archived, archive
+from barnabas.pipeline.jobs.archive.opening import open_table
+from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
+from barnabas.pipeline.jobs.output import InUse
+from barnabas.storage.state_files.file_names import TopicPartition
+from tests.pipeline.archive.archived import SEGMENT_BYTES, closed_rows, fill, written_logs
+from tests.pipeline.archive.engines import iceberg_rows
+from tests.support.log_directory import WrittenDirectory, append, some_records
+from tests.support.logs import end_transaction
+
+pyiceberg = pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
+
+EVENTS = TopicPartition("events", 0)
+TABLE = "lake.records"
+
+
+@pytest.fixture
+def properties(tmp_path: Path) -> dict[str, str]:
+    """
+    Of a catalog in SQLite.
+    """
+    return {
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path}/catalog.db",
+        "warehouse": f"file://{tmp_path}/warehouse",
+    }
+
+
+def opened(properties: dict[str, str], name: str = TABLE) -> ArchiveTable:
+    return open_table(name, "iceberg", catalog="lake", catalog_properties=properties)
+
+
+def loaded(properties: dict[str, str]) -> Any:
+    from pyiceberg.catalog import load_catalog  # noqa: PLC0415  # not all have it
+
+    return load_catalog("lake", **properties).load_table(TABLE)
+
+
+def run(logs: Path, properties: dict[str, str], **more: Any) -> Archived:
+    more.setdefault("bytes_per_file", 5_000)
+    return archive(None, str(logs), opened(properties), **more)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> WrittenDirectory:
+    """
+    A log directory with one log that is open.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
+    directory.checkpoint()
+    return directory
+
+
+def test_an_iceberg_table_has_the_rows_of_closed_segments(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    """
+    One snapshot for each range; a second run has nothing to do.
+    """
+    logs = written_logs(tmp_path / "logs").path
+
+    done = run(logs, properties)
+
+    assert closed_rows(logs) == iceberg_rows(TABLE, properties)
+    assert len(done.commits) == len(loaded(properties).snapshots())
+    again = run(logs, properties)
+    assert [] == again.commits
+    assert [Offsets(0, plan.offsets.end) for plan in done.plans] == [
+        plan.archived for plan in again.plans
+    ]
+
+
+def test_a_run_continues_behind_the_offset_in_the_properties(
+    directory: WrittenDirectory, properties: dict[str, str]
+) -> None:
+    first = run(directory.path, properties)
+    fill(directory.events, 200)
+    directory.stop()
+
+    second = run(directory.path, properties)
+
+    assert first.commits[-1].end_offset == second.commits[0].start_offset
+    assert closed_rows(directory.path) == iceberg_rows(TABLE, properties)
+    state = json.loads(loaded(properties).properties["barnabas.archived.events-0"])
+    assert (0, second.commits[-1].end_offset) == (state["start_offset"], state["end_offset"])
+    snapshots = loaded(properties).snapshots()
+    assert [commit.name for commit in (*first.commits, *second.commits)] == [
+        snapshot.summary["barnabas.events-0"] for snapshot in snapshots
+    ]
+
+
+def test_a_second_run_that_adds_the_same_range_is_refused(
+    directory: WrittenDirectory, properties: dict[str, str]
+) -> None:
+    """
+    Whether it had planned before the first one added it, or between two of its commits.
+    """
+    done = run(directory.path, properties)
+    fill(directory.events, 200)
+    directory.stop()
+    one, other, third = (opened(properties) for _ in range(3))
+    commits = run(directory.path, {**properties}).commits
+    assert commits[0].start_offset == done.commits[-1].end_offset
+
+    for table in (one, other, third):
+        with pytest.raises(InUse, match=r"Another run has added to events-0 in lake\.records"):
+            table.add(commits[0])
+    assert closed_rows(directory.path) == iceberg_rows(TABLE, properties)
+
+
+def test_of_two_first_runs_one_is_refused(
+    tmp_path: Path, directory: WrittenDirectory, properties: dict[str, str]
+) -> None:
+    """
+    Neither knew of any offset.
+    """
+    opened(properties).prepare([])
+    one, other = opened(properties), opened(properties)
+    commits = run(directory.path, properties).commits
+
+    for table in (one, other):
+        with pytest.raises(InUse, match="Another run has added to events-0"):
+            table.add(commits[0])
+    assert closed_rows(directory.path) == iceberg_rows(TABLE, properties)
+
+
+def test_another_writer_is_no_reason_to_refuse(
+    directory: WrittenDirectory, properties: dict[str, str]
+) -> None:
+    """
+    The commit is made from the snapshot that the other one has left.
+    """
+    first = run(directory.path, properties)
+    fill(directory.events, 200)
+    directory.stop()
+    there = opened(properties)
+
+    def started(_: object) -> None:
+        loaded(properties).delete("offset = 0")
+
+    archive(None, str(directory.path), there, bytes_per_file=5_000, started=started)
+
+    expected = [row for row in closed_rows(directory.path) if row[4] != 0]
+    assert first.records < len(expected)
+    assert expected == iceberg_rows(TABLE, properties)
+
+
+def test_readers_leave_out_files_by_partition_offset_and_time(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    """
+    Topic and partition are the partitions of the table; offset and timestamp have bounds.
+    """
+    run(written_logs(tmp_path / "logs").path, properties)
+
+    table = loaded(properties)
+    all_files = list(table.scan().plan_files())
+    for expression in ("topic = 'events' and partition = 1", "offset < 20", "offset > 150"):
+        some_files = list(table.scan(row_filter=expression).plan_files())
+        assert 0 < len(some_files) < len(all_files)
+    bounds = {5, 6} | {3, 4}
+    assert all(set(task.file.lower_bounds) == bounds for task in all_files)
+
+
+def test_small_files_are_merged_and_earlier_snapshots_stay(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    """
+    A partition has one file then, and the next run checks the last record where it is now.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
+    fill(directory.log("users", segment_bytes=SEGMENT_BYTES), 100)
+    directory.checkpoint()
+    first = run(directory.path, properties)
+
+    merged = opened(properties).merge_small_files(1 << 20)
+
+    assert (len(first.commits), 2) == merged
+    table = loaded(properties)
+    assert 2 == len(list(table.scan().plan_files()))
+    earlier = table.scan(snapshot_id=table.snapshots()[-2].snapshot_id)
+    assert len(first.commits) == len(list(earlier.plan_files()))
+    assert first.records == len(earlier.to_arrow())
+    assert closed_rows(directory.path) == iceberg_rows(TABLE, properties)
+    archived = opened(properties).archived(EVENTS)
+    assert archived is not None
+    (last,) = table.scan(row_filter="topic = 'events'").plan_files()
+    assert last.file.file_path == archived.last_file
+    fill(directory.events, 200)
+    directory.stop()
+    run(directory.path, properties)
+    assert closed_rows(directory.path) == iceberg_rows(TABLE, properties)
+    assert (0, 0) == opened(properties).merge_small_files(1)
+
+
+def test_a_range_without_records_moves_the_offset(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    directory = WrittenDirectory(tmp_path / "logs")
+    log = directory.log()
+    transaction = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    append(log, some_records(5), is_transactional=True, **transaction)
+    end_transaction(log, 7, commit=False)
+    log.roll()
+    fill(log, 10)
+    directory.stop()
+
+    run(directory.path, properties)
+
+    archived = opened(properties).archived(EVENTS)
+    assert archived is not None
+    assert 6 == archived.offsets.end
+    assert [] == iceberg_rows(TABLE, properties)
+    assert [] == run(directory.path, properties).commits
+
+
+def test_files_of_killed_runs_are_removed(
+    directory: WrittenDirectory, properties: dict[str, str], tmp_path: Path
+) -> None:
+    done = run(directory.path, properties)
+    (data,) = (tmp_path / "warehouse").rglob("topic=events")
+    files = sorted((data / "partition=0").iterdir())
+    end = done.commits[-1].end_offset
+    left = files[0].with_name(f"{end:020d}-{end + 5:020d}-{'0' * 32}.parquet")
+    left.write_bytes(b"of a run that was killed")
+
+    assert 1 == run(directory.path, properties).removed
+    assert files == sorted((data / "partition=0").iterdir())
+
+
+def test_a_log_that_is_not_the_archived_one_is_refused(
+    tmp_path: Path, directory: WrittenDirectory, properties: dict[str, str]
+) -> None:
+    run(directory.path, properties)
+    shorter, other = WrittenDirectory(tmp_path / "short"), WrittenDirectory(tmp_path / "other")
+    fill(shorter.log(segment_bytes=SEGMENT_BYTES), 20)
+    log = other.log(segment_bytes=SEGMENT_BYTES)
+    for start in range(0, 300, 10):
+        append(log, some_records(10, start=start, size=21))
+    shorter.stop()
+    other.stop()
+
+    with pytest.raises(ArchiveError, match=r"ends at offset 20, and snapshot \d+ of lake\.records"):
+        run(shorter.path, properties)
+    with pytest.raises(ArchiveError, match="other/events-0 have different records at offset"):
+        run(other.path, properties)
+
+
+def test_another_iceberg_table_is_no_archive(
+    directory: WrittenDirectory, properties: dict[str, str]
+) -> None:
+    """
+    Neither is one whose commits pyiceberg may try again.
+    """
+    run(directory.path, properties)
+    with loaded(properties).transaction() as transaction:
+        transaction.set_properties({"commit.retry.num-retries": "4"})
+    with pytest.raises(ArchiveError, match="two runs at once could add a range twice"):
+        opened(properties)
+    with loaded(properties).update_spec() as update:
+        update.remove_field("partition")
+    with pytest.raises(ArchiveError, match=r"lake\.records in catalog lake is no archive"):
+        opened(properties)
+
+
+@pytest.mark.parametrize("name", ["records", "/tmp/archive", "s3://bucket/archive", "lake."])
+def test_a_name_that_is_no_table_is_refused(name: str, properties: dict[str, str]) -> None:
+    with pytest.raises(InvalidOption, match="has a name like"):
+        opened(properties, name)
+
+
+def test_a_catalog_that_is_not_configured_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="The catalog lake cannot be opened: URI missing"):
+        open_table(TABLE, "iceberg", catalog="lake")

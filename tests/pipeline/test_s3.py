@@ -1,0 +1,147 @@
+"""
+Log directories on S3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.logs.filesystems import locate, reached_with
+from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.reading.plan import plan
+from barnabas.pipeline.rows import parse_options
+from tests.support.log_directory import WrittenDirectory, append, some_records
+from tests.support.s3_server import S3Server, s3_server
+from tests.support.scanned import scanned_rows
+
+pytest.importorskip("moto", reason="moto is not installed")
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenDirectory:
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log(segment_bytes=1000, index_interval_bytes=100)
+    for start in range(0, 60, 5):
+        append(log, some_records(5, start=start))
+    directory.stop()
+    return directory
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+@pytest.mark.parametrize("source", ["environment", "spark", "given"])
+def test_logs_are_read_from_s3(
+    s3: S3Server,
+    written: WrittenDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+    scheme: str,
+    source: str,
+) -> None:
+    """
+    With credentials of the environment, of Spark's settings, or given one by one.
+    """
+    s3.put_directory(written.path, "logs")
+    url = s3.url("logs", scheme)
+    for name in s3.storage:
+        monkeypatch.delenv(name, raising=False)
+    if source == "environment":
+        for name, value in s3.storage.items():
+            monkeypatch.setenv(name, value)
+        rows = scanned_rows(url)
+    else:
+        hadoop = {
+            "spark.hadoop.fs.s3a.access.key": s3.storage["AWS_ACCESS_KEY_ID"],
+            "spark.hadoop.fs.s3a.secret.key": s3.storage["AWS_SECRET_ACCESS_KEY"],
+            "spark.hadoop.fs.s3a.endpoint": s3.endpoint.removeprefix("http://"),
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+        }
+        options = StorageOptions.of(s3.storage if source == "given" else {}, hadoop)
+        with reached_with(options):
+            rows = scanned_rows(url)
+
+    assert rows
+    assert scanned_rows(written.path) == rows
+
+
+def test_what_is_given_comes_before_spark_and_that_before_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_REGION", "environment")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "environment")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "environment")
+
+    options = StorageOptions.of(
+        {"fs.s3a.access.key": "given"},
+        {"spark.hadoop.fs.s3a.access.key": "spark", "spark.hadoop.fs.s3a.secret.key": "spark"},
+    )
+
+    assert ("given", "spark", "environment") == (
+        options.access_key,
+        options.secret_key,
+        options.region,
+    )
+    assert "given" not in repr(options)
+    with pytest.raises(InvalidOption, match=r"There is no storage option region; there are aws"):
+        StorageOptions.of({"region": "eu"})
+
+
+def test_a_bucket_that_is_not_there_is_named(s3: S3Server) -> None:
+    with (
+        reached_with(StorageOptions.of(s3.storage)),
+        pytest.raises(FileNotFoundError, match="There is no directory s3://nowhere/logs"),
+    ):
+        scanned_rows("s3://nowhere/logs")
+
+
+@pytest.mark.parametrize("url", ["hdfs://127.0.0.1:1/logs", "swift://container/logs", "oss://b/l"])
+def test_a_store_whose_library_is_missing_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """
+    And never taken for a local path.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / url).mkdir(parents=True)
+
+    with pytest.raises(InvalidOption, match=rf"^{url} cannot be read: .+\.$"):
+        locate(url)
+
+
+PLAN_REQUESTS = 8
+"""Of one partition whose files are listed in one page."""
+
+
+@pytest.mark.parametrize("segments", [10, 60])
+def test_the_requests_of_a_plan_do_not_grow_with_its_segments(
+    s3: S3Server, tmp_path: Path, segments: int
+) -> None:
+    """
+    Sizes come from the listing, of which a page has a thousand files.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log()
+    for number in range(segments):
+        append(log, some_records(2, start=2 * number))
+        log.roll()
+    append(log, some_records(2, start=2 * segments))
+    directory.stop()
+    s3.put_directory(directory.path, f"plan-{segments}")
+    options = parse_options({"path": s3.url(f"plan-{segments}")})
+
+    s3.count()
+    with reached_with(StorageOptions.of(s3.storage)):
+        works = plan(options)
+
+    assert segments + 1 == sum(len(work.ranges) for work in works)
+    assert PLAN_REQUESTS == len(s3.requests)

@@ -34,7 +34,7 @@ TESTS ?= tests
 IMAGE ?= barnabas
 
 .DEFAULT_GOAL := help
-.PHONY: help run install format lint types contracts test unit interop bench compile wheels docker clean
+.PHONY: help run install format lint types contracts test unit interop bench compile wheels docs docker clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,8 @@ lint: $(INSTALLED) $(VENV)/.developer ## Check style and formatting
 	@echo "lint: ruff"
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
+	@echo "lint: codespell"
+	@$(BIN)/codespell *.md docs protocol server storage pipeline testing benchmarks examples deploy docker
 
 types: $(INSTALLED) $(VENV)/.developer ## Check types
 	@echo "types: mypy"
@@ -80,6 +82,10 @@ compile: ## Compile the inner loops, or say what is missing for that
 
 wheels: $(VENV)/.packaging ## Build the packages for an index: an sdist, a plain wheel, compiled ones
 	@$(BIN)/python build_wheels.py
+
+docs: $(INSTALLED) $(VENV)/.developer ## Build the documentation as a site, in build/site
+	@$(BIN)/python -m sphinx -q -W --keep-going -c docs/site -b html . build/site
+	@echo "docs: build/site/index.html"
 
 docker: ## Build the image
 	docker build --tag $(IMAGE) .
@@ -130,6 +136,6 @@ $(VENV)/.unit: pyproject.toml | $(INSTALLED)
 
 $(VENV)/.developer: pyproject.toml | $(VENV)/.unit $(VENV)/.spark
 	@echo "Installing Spark"
-	@$(BIN)/python -m pip install --quiet --find-links $(VENV)/wheels --group spark
+	@$(BIN)/python -m pip install --quiet --find-links $(VENV)/wheels --group spark --group docs
 	@rm -rf $(VENV)/wheels
 	@touch $@

@@ -1,5 +1,6 @@
 """
-Builds what a package index gets: an sdist, a wheel of plain Python, and compiled wheels.
+Builds what a package index gets: an sdist, a wheel of plain Python, and compiled wheels; and a bill
+of materials of what is installed with them (CycloneDX).
 
     make wheels                                          # into dist/
     python build_wheels.py --out dist --target x86_64-linux
@@ -56,8 +57,32 @@ def main() -> None:
     for target in given.target or TARGETS:
         built.append(compiled_wheel(target, out))
     run("twine", "check", "--strict", *built)
+    (plain,) = out.glob("*-none-any.whl")
+    built.append(bill_of_materials(plain, out))
     for path in built:
         print(f"{path.stat().st_size:>10,}  {path.name}")
+
+
+def bill_of_materials(wheel: Path, out: Path, extras: str = "http,security") -> Path:
+    """
+    List *wheel* and what it is installed with, with versions and licences.
+
+    Args:
+        extras: those of the image.
+    """
+    name, version = wheel.name.split("-")[:2]
+    listed = out / f"{name}-{version}.cdx.json"
+    with tempfile.TemporaryDirectory() as folder:
+        run("venv", folder)
+        python = Path(folder, "bin", "python")
+        install = [python, "-m", "pip", "install", "--quiet", f"{wheel}[{extras}]"]
+        subprocess.run(install, check=True)
+        subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip"], check=True)
+        run(
+            *("cyclonedx_py", "environment", "--output-reproducible", "--mc-type", "application"),
+            *("--pyproject", ROOT / "pyproject.toml", "--output-file", listed, python),
+        )
+    return listed
 
 
 def compiled_wheel(target: str, out: Path) -> Path:

@@ -55,6 +55,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--seed", type=int, help="the one workload to play")
     group = parser.getgroup("soak", "transactions while producers and the broker are killed")
     group.addoption("--soaks", type=int, default=USUAL_SOAKS, help="how many runs of each protocol")
+    group = parser.getgroup("ecosystem", "tools around a broker")
+    group.addoption(
+        "--ecosystem",
+        choices=("light", "all"),
+        default="light",
+        help="which tools: those that are installed in seconds, or the large ones, too",
+    )
     group = parser.getgroup("page", "the page in a browser")
     group.addoption("--page-images", metavar="FOLDER", help="where to put pictures of the page")
     group = parser.getgroup("crashes", "machines that lose power")
@@ -97,6 +104,7 @@ def is_longer_than_usual(config: pytest.Config) -> bool:
         or config.getoption("--workloads") is not None
         or config.getoption("--soaks") > USUAL_SOAKS
         or config.getoption("--power-losses") > USUAL_POWER_LOSSES
+        or config.getoption("--ecosystem") == "all"
         or "BARNABAS_HOSTILE" in os.environ
     )
 

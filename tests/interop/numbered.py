@@ -22,8 +22,13 @@ class Sender:
     Sends numbered records, until it is stopped, and knows which were acknowledged.
     """
 
-    def __init__(self, bootstraps: str, topic: str, first: int) -> None:
+    def __init__(self, bootstraps: str, topic: str, first: int, *, at_once: int = 20) -> None:
+        """
+        Args:
+            at_once: how many records it sends before it rests for 20 ms.
+        """
         self._first = first
+        self._at_once = at_once
         self.acknowledged: set[int] = set()
         self._producer = Producer(
             {"bootstrap.servers": bootstraps, "enable.idempotence": True, **ROOMY}
@@ -36,7 +41,7 @@ class Sender:
     def _send(self) -> None:
         number = self._first
         while not self._stopped.is_set():
-            for _ in range(20):
+            for _ in range(self._at_once):
                 self._producer.produce(
                     self._topic,
                     b"%d" % number,

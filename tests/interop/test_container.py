@@ -27,8 +27,8 @@ from tests.interop.clients.confluent import Confluent
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.support.broker_process import answers, free_port, wait_for
 from tests.support.certificates import Certificates
-from tests.support.docker_image import ROOT, with_kafka_python
-from tests.support.maven import PrerequisiteMissing
+from tests.support.docker_image import OPTIMIZATION, ROOT, with_kafka_python
+from tests.support.maven import PrerequisiteMissing, alone, cache
 from tests.support.some import some
 from tests.support.wire_client import WireClient
 
@@ -38,6 +38,12 @@ SOON = 15
 """
 Seconds: three times what a stop may take, since the machine has something else to do as well.
 """
+BUILD_PATIENCE = 900
+"""
+Seconds: minutes on a machine that runs other tests meanwhile.
+"""
+
+pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture
@@ -210,9 +216,14 @@ def composed(file: str, **variables: str) -> Iterator[tuple[str, int]]:
     arguments = [*command, "-p", project, "-f", str(ROOT / "docker" / file)]
     environment = os.environ | {"BARNABAS_PORT": str(port), "DOCKER_BUILDKIT": "0"} | variables
     try:
-        subprocess.run(
-            [*arguments, "up", "-d", "--build"], env=environment, check=True, timeout=300
-        )
+        with alone(cache("image")):
+            subprocess.run(
+                [*arguments, "build", "--build-arg", f"OPTIMIZATION={OPTIMIZATION}"],
+                env=environment,
+                check=True,
+                timeout=BUILD_PATIENCE,
+            )
+        subprocess.run([*arguments, "up", "-d"], env=environment, check=True, timeout=300)
         yield project, port
     finally:
         subprocess.run([*arguments, "logs"], env=environment, check=False, timeout=60)

@@ -5,8 +5,12 @@ The packages that a user installs: what is in them, and a record through the bro
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+import runpy
 import shutil
 import subprocess
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -104,6 +108,25 @@ def copy_sources(folder: Path, compiled: set[str]) -> None:
 
 def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_bill_of_materials_lists_what_is_installed(wheel: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cyclonedx_py")
+    listed = runpy.run_path(str(ROOT / "build_wheels.py"))["bill_of_materials"](wheel, tmp_path)
+    bill = json.loads(listed.read_text())
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    needed = {
+        re.split(r"[>=<; ]", each)[0].lower().replace("_", "-")
+        for each in (*project["dependencies"], *extras["http"], *extras["security"])
+    }
+    components = {each["name"].lower().replace("_", "-"): each for each in bill["components"]}
+
+    assert "CycloneDX" == bill["bomFormat"]
+    assert set() == needed - components.keys()
+    assert all(each["version"] and each["purl"] for each in components.values())
+    assert project["version"] == bill["metadata"]["component"]["version"]
 
 
 def test_an_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """
-``docs/storage.md`` and the README: what a page shows is what the tools print.
+Pages with commands (``docs/storage.md``, say): what they show is what the commands print.
 
 With ``BARNABAS_WRITE_DOCS=1`` a page is brought up to date instead.
 """
@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from barnabas.server.cli import main
-from tests.support.canary import TOPICS, write_canary
+from tests.support.canary import TOPICS, kill, write_canary
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "storage.md"
+HELP = ROOT / "docs" / "command-line.md"
 BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 ELISION = "..."
 
@@ -27,10 +28,11 @@ ELISION = "..."
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
-    Where the log directory ``data`` is that the page speaks of.
+    Where the log directories of the page are: ``data``, and ``killed`` of a broker that was killed.
     """
     path = tmp_path_factory.mktemp("canary")
     asyncio.run(write_canary(path / "data"))
+    kill(path / "data", path / "killed")
     return path
 
 
@@ -48,7 +50,11 @@ def printed(command: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
     if program == "ls":
         return sorted(path.name for path in Path(arguments[0]).iterdir())
     assert "barnabas" == program
-    assert 0 == main(arguments)
+    try:
+        status = main(arguments)
+    except SystemExit as end:  # argparse, for --help
+        status = int(end.code or 0)
+    assert ("killed" in arguments) == status  # ``verify`` finds something there
     return capsys.readouterr().out.splitlines()
 
 
@@ -62,7 +68,7 @@ def is_shown(shown: list[str], lines: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
-@pytest.mark.parametrize(("path", "least"), [(PAGE, 8), (ROOT / "README.md", 1)])
+@pytest.mark.parametrize(("path", "least"), [(PAGE, 8), (HELP, 14), (ROOT / "README.md", 1)])
 def test_the_page_shows_what_the_tools_print(
     directory: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -71,6 +77,7 @@ def test_the_page_shows_what_the_tools_print(
     least: int,
 ) -> None:
     monkeypatch.chdir(directory)
+    monkeypatch.setenv("COLUMNS", "100")
     page = path.read_text()
     blocks = BLOCK.findall(page)
 
@@ -84,6 +91,12 @@ def test_the_page_shows_what_the_tools_print(
     if os.environ.get("BARNABAS_WRITE_DOCS"):
         path.write_text(BLOCK.sub(lambda match: _renewed(match[0], capsys), page))
         return
+    if path == HELP:
+        _, _, listed = seen[0]
+        known = {match[1] for line in listed if (match := re.match(r" {4}([a-z-]+)", line))}
+        assert known - {"dump-log"} == {
+            words[1] for words in (command.split() for command, _, _ in seen) if len(words) == 3
+        }
     wrong = [command for command, shown, lines in seen if not is_shown(shown, lines)]
     assert [] == wrong, "BARNABAS_WRITE_DOCS=1 make test brings the page up to date"
 

@@ -21,7 +21,7 @@ from barnabas.protocol.internal_topics.metadata_records import ClientQuotaRecord
 from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
-from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
+from barnabas.server.cluster.formatting import read_bootstrap
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
@@ -37,6 +37,7 @@ from barnabas.server.fetch.sessions import FetchSessions
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import Listening
 from barnabas.server.network.registry import ConnectionLimits, Connections
+from barnabas.server.ownership.owner import Owner
 from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.purgatory import FetchPurgatory
@@ -44,9 +45,7 @@ from barnabas.server.readiness import BrokerState, Readiness
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher
-from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.resources.descriptors import most_open_files
-from barnabas.server.scheduling.background import Background
 from barnabas.server.scheduling.turns import Turns
 from barnabas.server.scheduling.workers import Workers
 from barnabas.server.security.host_address import host_address, is_address
@@ -76,6 +75,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+def owner_of(config: BrokerConfig) -> Owner:
+    """
+    What the broker of *config* does with its directories.
+    """
+    if not config.barnabas_read_only:
+        return Owner()
+    from barnabas.server.ownership.viewer import Viewer  # noqa: PLC0415  # few are read-only
+
+    return Viewer()
 
 
 class Broker:
@@ -133,8 +143,9 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots, self.metrics
         )
-        self.background = Background(self.clock)
-        self.files: Files = files or DiskFiles(OpenFiles(most_open_files()))
+        self._owner = owner_of(config)
+        self.background = self._owner.background(self.clock)
+        self.files = self._owner.view(files or DiskFiles(OpenFiles(most_open_files())))
         self.security = Security(
             config.client_listeners, self._scram_credential, self.clock, self._token_login
         )
@@ -213,6 +224,8 @@ class Broker:
         """
         began = self.clock.monotonic()
         self.readiness.enter(BrokerState.STARTING)
+        self.config = await self._blocking(lambda: self._owner.settle(self.config, self.files))
+        self.node_id = self.config.node_id
         self.security.configure(self.config.given)
         # First of what others see, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
@@ -223,7 +236,9 @@ class Broker:
         if (most := self.files.open_files.limit) is not None:
             logger.info("at most %d files of logs are open at a time", most)
         log_manager = self.log_manager = self._lock_directories()
-        cluster_id = await self._blocking(self._format)
+        cluster_id = await self._blocking(
+            lambda: self._owner.cluster_id(self.config, self.files, self.clock.now_ms())
+        )
         metadata_log = await self._blocking(lambda: self._open_metadata(log_manager))
         configs = TopicConfigs(
             BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
@@ -232,7 +247,8 @@ class Broker:
         configure_parts(configs.brokers, log_manager=log_manager, workers=self.workers)
         controller = self._controller = self._control(metadata_log, configs)
         await controller.activate(
-            partial(read_bootstrap, self.config.metadata_directory, self.files)
+            partial(read_bootstrap, self.config.metadata_directory, self.files),
+            take_over=not self._owner.changes_files,
         )
         self.readiness.enter(BrokerState.RECOVERY)
         topics, report = await self._load(controller, configs, log_manager)
@@ -294,7 +310,7 @@ class Broker:
         """
         What answers the requests of all connections.
         """
-        return Dispatcher(HANDLERS, parts)
+        return Dispatcher(self._owner.handlers(), parts)
 
     async def stop(self) -> None:
         """
@@ -326,7 +342,7 @@ class Broker:
             self._failure_handler.stop()
         # Resign in the metadata from all partitions.
         if self._controller is not None:
-            await self._quietly("the controller", self._controller.stop())
+            await self._quietly("the controller", self._owner.resign(self._controller))
         # Flush the logs, write snapshots and checkpoints, and mark the directories as clean.
         if self.log_manager is not None:
             await self._quietly("the log manager", self._close_logs(self.log_manager))
@@ -343,15 +359,6 @@ class Broker:
 
     # Starting
 
-    def _format(self) -> str:
-        return prepare_directories(
-            list(dict.fromkeys([*self.config.log_directories, self.config.metadata_directory])),
-            node_id=self.node_id,
-            cluster_id=self.config.barnabas_cluster_id or None,
-            files=self.files,
-            now_ms=self.clock.now_ms(),
-        )
-
     def _lock_directories(self) -> LogManager:
         """
         Create the log manager, which locks the directories before any file in them is opened. It
@@ -364,7 +371,7 @@ class Broker:
             config.log_directories,
             files=self.files,
             clock=self.clock,
-            failures=LogDirFailureChannel(),
+            failures=LogDirFailureChannel(takes_offline=self._owner.changes_files),
             default_config=TopicConfigs(brokers, nothing).default(),
             settings=LogManagerSettings(
                 retention_check_ms=config.log_retention_check_interval_ms,
@@ -418,14 +425,12 @@ class Broker:
         clean_epoch = log_manager.directories.clean_shutdown_epoch()
         report = await self._blocking(
             lambda: log_manager.load(
-                {topic.name: configs.log_config(topic.name) for topic in topics}, topics.is_stray
+                {topic.name: configs.log_config(topic.name) for topic in topics},
+                self._owner.is_stray(topics),
             )
         )
-        await controller.register(
-            self._this_node(log_manager),
-            clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch,
-        )
-        await controller.unfence()
+        node = self._this_node(log_manager)
+        await self._owner.register(controller, node, log_manager, clean_epoch)
         await topics.open()
         return topics, report
 
@@ -600,7 +605,7 @@ class Broker:
         """
         Start the maintenance of the logs, and the reaction to failed directories.
         """
-        log_manager.start()
+        self._owner.maintain(log_manager)
         self._failure_handler = LogDirFailureHandler(
             log_manager,
             self.partitions,
@@ -703,6 +708,8 @@ class Broker:
             ", ".join(map(str, self.config.log_directories)),
             report.seconds,
         )
+        if said := self._owner.said_when_ready():
+            logger.info("%s", said)
         for listener in self.listeners:
             logger.info(
                 "listening on %s, advertised as %s:%d",

@@ -121,6 +121,12 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--ephemeral", action="store_true", help="keep the data only while the broker runs"
     )
+    parser.add_argument(
+        "--read-only",
+        action="store_true",
+        help="show the log directory of a broker, of Apache Kafka too, without changing a byte of"
+        " it (barnabas.read.only)",
+    )
     parser.add_argument("--log-level", metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR")
     control = parser.add_argument_group(
         "for tests in other languages (docs/testing.md); needs the extra http"
@@ -157,6 +163,15 @@ def _serve(options: argparse.Namespace) -> int:
     if options.test_control is None and (options.test_control_host or options.test_clock):
         print("barnabas: --test-control-host and --test-clock need --test-control", file=sys.stderr)
         return EXIT_USAGE
+    if options.read_only and (options.ephemeral or options.test_control is not None):
+        print(
+            "barnabas: --read-only shows a directory that exists: not with --ephemeral or"
+            " --test-control",
+            file=sys.stderr,
+        )
+        return EXIT_USAGE
+    if options.read_only:
+        options.assignments.append("barnabas.read.only=true")
     if options.log_level is not None:
         options.assignments.append(f"barnabas.log.level={options.log_level.upper()}")
     try:

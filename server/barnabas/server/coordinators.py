@@ -176,6 +176,7 @@ class Coordinators:
             markers=self.markers,
             server_version=self._server_version,
             memory=self._budget("Transactional ids"),
+            completes=not self._options.barnabas_read_only,
         )
         made.shards.follow(self._topics, self._partitions)
         made.start()

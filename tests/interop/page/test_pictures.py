@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import pytest
 
 from tests.interop.page.conftest import Viewer
-from tests.interop.page.world import Sender, World, populate, running_world
+from tests.interop.page.world import Sender, World, commit, populate, running_world
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+    from tests.support.broker_process import Barnabas
 
 MOST_BYTES: Final = 150_000
 
@@ -50,20 +52,35 @@ PICTURES: Final = {
         "/topics/orders/2?retention.ms=259200000&segment=13720", "dark", 900, _lower
     ),
     "web-look-up": Picture("/topics/orders/2/segments/1360?offset=2028&step=2", "light", 790),
+    "web-group": Picture("/group?id=reports", "light", 755),
     "web-new-records": Picture("/topics/orders/tail", "dark", 640),
 }
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
     """
     A broker that has nothing but what may be shown.
     """
     with running_world(tmp_path_factory.mktemp("broker")) as made:
         members = populate(made.broker, is_hostile=False)
+        # Brokers look at groups once in a minute: only pictures that are kept are worth the wait.
+        read_slowly(made.broker, 65 if request.config.getoption("--page-images") else 0)
         yield made
         for member in members:
             member.close()
+
+
+def read_slowly(broker: Barnabas, seconds: int) -> None:
+    """
+    A group that reads less than is written; its pace is known if the broker looks at it meanwhile.
+    """
+    for read in (0, 20):
+        places = [("telemetry", partition, 4500 + 900 * partition + read) for partition in range(4)]
+        commit(broker, "reports", places)
+        time.sleep(seconds if read == 0 else 0)
 
 
 @pytest.fixture

@@ -153,6 +153,10 @@ def test_a_quorum_of_others_is_refused(voters: str) -> None:
 
     with pytest.raises(ForeignQuorum, match="node 1 can only open it"):
         open_log(files).lead()
+    # On files whose changes stay in memory nobody is split.
+    log = open_log(files)
+    log.lead(take_over=True)
+    assert 3 == log.epoch
 
 
 def test_a_voter_is_recorded_as_a_whole_or_not_at_all() -> None:

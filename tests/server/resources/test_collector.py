@@ -5,6 +5,8 @@ When Python's collector of cycles works: not while large requests are served.
 from __future__ import annotations
 
 import gc
+import itertools
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -150,6 +152,36 @@ def test_garbage_of_large_requests_goes_when_nobody_asks_for_anything(
     assert [2] == collections
     assert not loop.is_looking
     assert kept
+
+
+def test_a_long_collection_waits_in_a_quiet_moment_for_many_new_objects(
+    loop: Loop, collections: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    With 10,000 partitions it takes half a second, in which a client may come.
+    """
+    thresholds = gc.get_threshold()
+    seconds = itertools.count()
+    monkeypatch.setattr("barnabas.server.resources.collector.perf_counter", lambda: next(seconds))
+    collector = Collector(loop, lambda: loop.served)
+    there = new_objects(50 * COLLECT_AFTER)
+    try:
+        collector.start()
+        for kept, collected in ((2 * COLLECT_AFTER, 0), (sys.getallocatedblocks(), 1)):
+            collections.clear()
+            collector.be_busy(True)
+            objects = new_objects(kept)
+            collector.be_busy(False)
+            loop.look()
+
+            assert collected == collections.count(2)
+            assert not loop.is_looking
+            del objects
+        assert there
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+        gc.enable()
 
 
 def test_garbage_does_not_wait_for_ever(collector: Collector, loop: Loop) -> None:

@@ -85,7 +85,7 @@ def test_few_files_are_open_at_a_time() -> None:
     """
     Those that were read last.
     """
-    below = CountingFiles()
+    below = MemoryFiles()
     below.make_directory(Path("/data"))
     paths = [Path(f"/data/{number}") for number in range(200)]
     for path in paths:
@@ -94,30 +94,4 @@ def test_few_files_are_open_at_a_time() -> None:
 
     for path in [*paths, *paths]:
         assert b"data" == bytes(files.open(path, read_only=True).read(0, 10))
-
-    assert below.most_open <= 65
-
-
-class CountingFiles(MemoryFiles):
-    """
-    Counts the files that are open to be read.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now_open = self.most_open = 0
-
-    def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:  # type: ignore[override]  # narrower than it has to be
-        file = super().open(path, create=create, read_only=read_only)
-        if not read_only:
-            return file
-        self.now_open += 1
-        self.most_open = max(self.most_open, self.now_open)
-        closing = file.close
-
-        def close() -> None:
-            self.now_open -= 1
-            closing()
-
-        file.close = close  # type: ignore[method-assign]  # to be told of it
-        return file
+        assert len(below.in_use) <= 65

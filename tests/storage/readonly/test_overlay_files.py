@@ -4,16 +4,22 @@ What is changed on top of a file system, without changing it.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
+from barnabas.storage.readonly.overlay_content import Sources
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.broker_process import resident_bytes
 from tests.support.descriptors import open_descriptors
 from tests.support.logs import LogHome, append, offsets
 
@@ -195,3 +201,146 @@ def test_what_is_looked_at_keeps_few_descriptors(tmp_path: Path) -> None:
         assert list(range(1, 301)) == [int.from_bytes(one.view, "big") for one in maps]
         assert {bytes(100)} == {bytes(log.read(0, 100)) for log in logs}
     assert open_descriptors() - before <= 40
+
+
+def test_what_is_appended_does_not_bring_the_rest_into_memory(below: MemoryFiles) -> None:
+    """
+    The segment of a topic of the broker itself may have a gigabyte.
+    """
+    files = OverlayFiles(below)
+    file = files.open(FILE)
+
+    file.append(b"ical")
+    file.append(b"!")
+
+    content = files._find(FILE)
+    assert content is not None
+    kept, memory = content._parts
+    assert (8, b"ical!") == (kept, bytes(memory))
+    assert b"betical!" == bytes(file.read(5, 100))
+    assert b"beti" == bytes(file.read(5, 4))
+    assert b"cal" == bytes(file.read(9, 3))
+    room = bytearray(6)
+    assert 6 == file.read_into(5, memoryview(room))
+    assert b"betica" == room
+    file.write_at(6, b"E")
+    assert b"alphabEtical!" == files.read_bytes(FILE)
+    assert 6 == content._parts[0]
+    file.truncate(3)
+    assert (b"alp", 3) == (files.read_bytes(FILE), content._parts[0])
+
+
+def test_the_room_of_an_index_takes_no_memory(below: MemoryFiles) -> None:
+    """
+    Each active segment has two of ten MiB.
+    """
+    put(below, INDEX, bytes(8))
+    index = OffsetIndex.open(OverlayFiles(below), INDEX, 100, 1 << 23)
+    before = resident_bytes(os.getpid())
+
+    kept = [
+        OffsetIndex.open(OverlayFiles(below), INDEX.with_name(f"{number}.index"), 0, 1 << 23)
+        for number in range(30)
+    ]
+    for each in kept:
+        each.append(1, 1)
+
+    assert resident_bytes(os.getpid()) - before < 1 << 25
+    assert index.resize(1 << 23)
+    index.append(105, 256)
+    assert (105, 256) == tuple(index.lookup(110))
+
+
+def test_a_directory_is_renamed_and_removed_only_here(below: MemoryFiles) -> None:
+    before = everything(below), set(below.directories)
+    files = OverlayFiles(below)
+    new, inside = Path("/renamed"), Path("/renamed/file")
+    files.open(OTHER).append(b"made here")
+
+    files.rename(DIRECTORY, new)
+
+    assert not files.exists(DIRECTORY)
+    assert not files.is_directory(DIRECTORY)
+    assert not files.exists(FILE)
+    assert files.is_directory(new)
+    assert ["file", "other"] == files.names(new)
+    assert ["renamed"] == files.names(Path("/"))
+    assert b"alphabet" == files.read_bytes(inside)
+    assert b"made here" == files.read_bytes(new / "other")
+    with pytest.raises(FileNotFoundError):
+        files.names(DIRECTORY)
+
+    files.remove_tree(new)
+
+    assert not files.exists(inside)
+    assert [] == files.names(Path("/"))
+    files.make_directory(DIRECTORY)
+    assert [] == files.names(DIRECTORY)
+    assert (everything(below), set(below.directories)) == before
+
+
+def test_threads_read_while_others_do(tmp_path: Path) -> None:
+    """
+    More files than are open at a time: a file is not closed under a thread that reads it.
+    """
+    names = [tmp_path / f"{number:020d}.log" for number in range(20)]
+    for number, name in enumerate(names):
+        name.write_bytes(bytes([number]) * 5000)
+    files = OverlayFiles(DiskFiles(), most_open=2)
+
+    def read(seed: int) -> bool:
+        order = [*names[seed:], *names[:seed]] * 50
+        return all(
+            files.read_bytes(name) == bytes([names.index(name)]) * 5000
+            and bytes(files.map(name, None).view) == bytes([names.index(name)]) * 5000
+            for name in order
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [True] * 4 == list(pool.map(read, range(4)))
+
+
+def test_the_page_cache_is_asked_as_below(below: MemoryFiles) -> None:
+    files = OverlayFiles(below)
+    file = files.open(FILE)
+    below.is_cold = True
+
+    with pytest.raises(WouldBlock):
+        file.read(0, 3, nowait=True)
+    with pytest.raises(WouldBlock):
+        file.read_into(0, memoryview(bytearray(3)), nowait=True)
+
+
+def test_a_lock_keeps_nobody_away(below: MemoryFiles) -> None:
+    files = OverlayFiles(below)
+    path = DIRECTORY / ".lock"
+
+    first, second = files.lock(path), files.lock(path)
+
+    assert files.is_locked(path)
+    first.release()
+    second.release()
+    assert not files.is_locked(path)
+    assert not below.exists(path)
+    assert below.lock(path) is not None
+    assert files.is_locked(path)
+
+
+def test_a_file_that_is_given_up_is_not_closed_under_a_reader(tmp_path: Path) -> None:
+    """
+    Another thread may have asked for it, and read it only after the next one is opened.
+    """
+    names = [tmp_path / f"{number:020d}.index" for number in range(3)]
+    for number, name in enumerate(names):
+        name.write_bytes(bytes([number]) * 8)
+    disk = DiskFiles()
+    sources = Sources(partial(disk.open, read_only=True), 1, lambda _: None)
+    maps = Sources(partial(disk.map, size=None, read_only=True), 1, lambda it: it.give_back())
+    file, mapped = sources.get(names[0]), maps.get(names[0])
+
+    for name in names[1:]:
+        sources.get(name)
+        maps.get(name)
+
+    assert bytes(8) == file.read(0, 100)
+    assert bytes(8) == mapped.view

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence, Sized
 from concurrent.futures import Executor
+from functools import partial
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.partition_changes import ElectionDefaults
 from barnabas.server.cluster.record_frames import encode_record
 from barnabas.server.scheduling.turns import Steps, Turns, map_in_steps
+from barnabas.storage.state_files.file_names import TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -161,13 +163,16 @@ class Controller:
 
     # The life of this node.
 
-    async def activate(self, read_bootstrap: Callable[[], Sequence[Versioned]]) -> None:
+    async def activate(
+        self, read_bootstrap: Callable[[], Sequence[Versioned]], *, take_over: bool = False
+    ) -> None:
         """
         Lead the quorum in a new epoch, and write the first records of an empty log.
 
         Args:
             read_bootstrap: returns the first records. Only an empty log needs them: the file of
                 another one may be damaged or missing.
+            take_over: see ``MetadataLog.lead``.
 
         Raises:
             CorruptMessage: the log is empty, and the file is damaged.
@@ -175,7 +180,7 @@ class Controller:
         """
 
         async def activate() -> None:
-            await self.run(self.log.lead)
+            await self.run(partial(self.log.lead, take_over=take_over))
             in_transaction = self.log.in_transaction
             bootstrap = await self.run(read_bootstrap) if self.image.is_empty else ()
             await self.write(
@@ -212,6 +217,23 @@ class Controller:
             await self.write(lifecycle.no_cordoned_directories(self.image, node.node_id))
 
         await self.change(register)
+
+    async def present(self, node: ThisNode, has_log: Callable[[TopicPartition], bool]) -> None:
+        """
+        Register this node alone, and lead every partition that has a log here, and no other. That
+        is for a log whose changes stay in memory.
+        """
+        from barnabas.server.cluster import read_only  # noqa: PLC0415  # few need it
+
+        async def present() -> None:
+            self._broker_id = node.node_id
+            self.broker_epoch = self.log.end_offset
+            await self.write(
+                read_only.only_broker(self.image, node, self.broker_epoch), atomic=False
+            )
+            await self.write(read_only.leaders(self.image, node.node_id, has_log), atomic=False)
+
+        await self.change(present)
 
     async def _fence_others(self) -> None:
         """

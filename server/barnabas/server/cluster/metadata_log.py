@@ -188,9 +188,13 @@ class MetadataLog:
 
     # Leading
 
-    def lead(self) -> None:
+    def lead(self, *, take_over: bool = False) -> None:
         """
         Begin an epoch of this node.
+
+        Args:
+            take_over: also if other controllers have a vote. That is for a log whose changes stay
+                in memory.
 
         Raises:
             ForeignQuorum: other controllers have a vote.
@@ -200,7 +204,7 @@ class MetadataLog:
         directory = self._log.dir
         last = QuorumState.read(directory, self._files) or QuorumState()
         voters = self._voters(last)
-        if voters != (self._node_id,):
+        if voters != (self._node_id,) and not take_over:
             raise ForeignQuorum(
                 f"The metadata log belongs to the controllers {list(voters)}; node {self._node_id}"
                 " can only open it when it is the one controller"

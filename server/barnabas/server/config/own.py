@@ -30,6 +30,12 @@ class OwnOptions(Options):
         "The id of the cluster, for new directories; a new id if it is empty."
         " CLUSTER_ID, the variable of Kafka's image, sets it as well.",
     )
+    barnabas_read_only: Bool = option(
+        False,
+        "Whether the broker shows the log directories as they are, to look at them: nothing is "
+        "written there, requests that would change the cluster are refused, and what members of "
+        "groups change stays in memory.",
+    )
     barnabas_log_level: Text = option(
         "INFO", "The least severe level of logged events.", one_of=LEVELS
     )

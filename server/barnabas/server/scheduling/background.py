@@ -91,3 +91,15 @@ class Background:
         logger.error("%s failed", task.get_name(), exc_info=error)
         if essential:
             self.fail(error)
+
+
+class NoLoops(Background):
+    """
+    The tasks of a read-only broker, which does nothing as time passes: what the loops of others
+    expire, remove or roll, it shows.
+    """
+
+    def every(self, name: str, seconds: float, work: Callable[[], Awaitable[None] | None]) -> None:
+        """
+        Do nothing.
+        """

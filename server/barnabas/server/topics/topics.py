@@ -167,6 +167,14 @@ class Topics:
         registration = topic.partitions.get(partition.partition)
         return registration is None or self._node_id not in registration.replicas
 
+    def is_foreign(self, topic_id: UUID | None, partition: TopicPartition) -> bool:
+        """
+        The same for a log that is only shown: one that was killed before it had an id belongs to
+        the topic of its name. A broker that owns the log makes another one.
+        """
+        topic = self.get(partition.topic) if topic_id is None else None
+        return self.is_stray(topic_id if topic is None else topic.id, partition)
+
     # Changes
 
     async def create(

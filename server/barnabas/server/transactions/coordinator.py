@@ -88,11 +88,13 @@ class TransactionCoordinator:
         markers: MarkerWriter,
         server_version: Callable[[], int],
         memory: MemoryBudget,
+        completes: bool = True,
     ) -> None:
         """
         Args:
             server_version: returns the ``transaction.version`` of the cluster.
             memory: the budget of all transactional ids.
+            completes: whether prepared transactions that are loaded are completed.
         """
         self._options = options
         self._clock = clock
@@ -111,7 +113,7 @@ class TransactionCoordinator:
                 memory=memory,
             ),
             background=background,
-            on_loaded=self._completion.complete_all,
+            on_loaded=self._completion.complete_all if completes else None,
         )
 
     def start(self) -> None:

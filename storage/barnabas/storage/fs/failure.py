@@ -22,7 +22,14 @@ class LogDirFailureChannel:
     The failed log directories, and the news of each, once. Safe from any thread.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_offline: bool = True) -> None:
+        """
+        Args:
+            takes_offline: false where nothing is written: an error then fails the request that met
+                it, and the rest of the directory can still be read.
+        """
+        self.takes_offline = takes_offline
+        self._said: set[str] = set()
         self._offline: dict[Path, BaseException] = {}
         self._news: list[Path] = []
         self._guard = threading.Lock()
@@ -40,6 +47,11 @@ class LogDirFailureChannel:
         """
         with self._guard:
             if log_dir in self._offline:
+                return
+            if not self.takes_offline:
+                if (message := f"{sentence}: {error}") not in self._said:
+                    self._said.add(message)
+                    logger.error("%s", message)
                 return
             self._offline[log_dir] = error
             self.any_offline = True

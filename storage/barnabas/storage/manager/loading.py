@@ -28,7 +28,7 @@ from barnabas.protocol.structs import fresh, struct
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.directories.catalog import LogCatalog
 from barnabas.storage.directories.directory import LogDirectory
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.log.loaded import RecoveryReport
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import (
@@ -241,6 +241,13 @@ class LogLoading:
             self._sort(log, path, partition)
         except KafkaStorageError as error:
             self._catalog.directories.failed(directory.path, f"Error while loading {path}", error)
+            return None
+        except KafkaError as error:
+            failures = self._catalog.directories.failures
+            if failures.takes_offline:
+                raise
+            # Where nothing is written, the other logs can be looked at nevertheless.
+            failures.maybe_add_offline_log_dir(directory.path, f"{path} is left out", error)
             return None
         return log
 

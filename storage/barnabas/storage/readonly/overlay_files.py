@@ -2,8 +2,8 @@
 A file system whose changes stay in memory.
 
 A tool that does not own a log directory opens logs with the code of the broker, so that it gets the
-same log. Opening a log writes: it removes left-overs, lengthens indexes and takes snapshots. None
-of these changes reaches the disk.
+same log, and so does a broker that is only to show it. Opening a log writes: it removes left-overs,
+lengthens indexes and takes snapshots. None of these changes reaches the disk.
 
 A broker may run on the directory. Each file has the size of its first use, and appends after that
 are not seen. The index of an active segment has its full length with a hole behind its entries, as
@@ -14,15 +14,17 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from barnabas.storage.fs.disk import storage_error
-from barnabas.storage.fs.interface import Buffer, File, Files, MappedFile
+from barnabas.storage.fs.interface import File, Files, Lock, MappedFile
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.time_index import TimeIndex
+from barnabas.storage.readonly.overlay_content import Content, OverlayFile, OverlayMap, Sources
 from barnabas.storage.state_files.file_names import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX
 
 _ENTRY_SIZES: Final = {
@@ -32,149 +34,17 @@ _ENTRY_SIZES: Final = {
 
 _MOST_OPEN: Final = 16
 
-F = TypeVar("F", bound=File | MappedFile)
 
-
-class _Sources(Generic[F]):
+class _NoLock(Lock):
     """
-    The files on the disk that were read last, kept open. A log may have thousands of files.
+    In the place of a lock: nobody else is kept from the files.
     """
 
-    def __init__(self, open_file: Callable[[Path], F]) -> None:
-        self._open_file = open_file
-        self._open: dict[Path, F] = {}
+    def __init__(self, release: Callable[[], None]) -> None:
+        self._release = release
 
-    def get(self, path: Path) -> F:
-        """
-        Raises:
-            KafkaStorageError: the file was removed, or cannot be read.
-        """
-        file = self._open.pop(path, None)
-        if file is None:
-            try:
-                file = self._open_file(path)
-            except FileNotFoundError as error:
-                raise storage_error("open", path, error) from error
-        self._open[path] = file
-        if len(self._open) > _MOST_OPEN:
-            self._open.pop(next(iter(self._open))).close()
-        return file
-
-
-class _Content:
-    """
-    The bytes of a file: the first part of one on the disk, until they are changed.
-    """
-
-    __slots__ = ("_memory", "_sources", "modified_ms", "path", "size")
-
-    def __init__(self, sources: _Sources[File], path: Path | None, size: int) -> None:
-        self._sources = sources
-        self._memory: bytearray | None = bytearray() if path is None else None
-        self.path = path
-        """The path of the file on the disk, which may have another name here."""
-        self.size = size
-        self.modified_ms: int | None = None
-        """None until somebody asks: it is another look at the disk."""
-
-    @property
-    def is_unchanged(self) -> bool:
-        return self._memory is None
-
-    def read(self, position: int, size: int) -> bytes | bytearray:
-        size = max(0, min(size, self.size - position))
-        if self._memory is not None:
-            return self._memory[position : position + size]
-        assert self.path is not None, "bytes that are not in memory are in a file"
-        return self._sources.get(self.path).read(position, size)
-
-    @property
-    def memory(self) -> bytearray:
-        """
-        All bytes, for changes.
-        """
-        if self._memory is None:
-            self._memory = bytearray(self.read(0, self.size))
-        return self._memory
-
-    def write(self, position: int, data: Buffer) -> None:
-        memory = self.memory
-        if position > len(memory):
-            memory.extend(bytes(position - len(memory)))
-        memory[position : position + len(data)] = data
-        self.size = len(memory)
-
-    def cut(self, size: int) -> None:
-        if self._memory is not None or size > self.size:
-            # Another bytearray: the old one may have views.
-            kept = self.memory[: min(size, self.size)]
-            self._memory = bytearray(size)
-            self._memory[: len(kept)] = kept
-        self.size = size
-
-
-class _OverlayFile(File):
-    def __init__(self, path: Path, content: _Content) -> None:
-        self.path = path
-        self._content = content
-
-    def append(self, data: Buffer) -> None:
-        self._content.write(self._content.size, data)
-
-    def write_at(self, position: int, data: Buffer) -> None:
-        self._content.write(position, data)
-
-    def read(self, position: int, size: int, *, nowait: bool = False) -> bytes | bytearray:
-        return self._content.read(position, size)
-
-    def truncate(self, size: int) -> None:
-        self._content.cut(size)
-
-    def size(self) -> int:
-        return self._content.size
-
-    def sync(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _OverlayMap:
-    """
-    A file as memory: mapped until its first change, then a copy.
-    """
-
-    def __init__(
-        self, path: Path, content: _Content, maps: _Sources[MappedFile], *, created: bool
-    ) -> None:
-        self.path = path
-        self.created = created
-        self._content = content
-        self._maps = maps
-        self._is_closed = False
-
-    @property
-    def view(self) -> memoryview:
-        content = self._content
-        if self._is_closed:
-            return memoryview(b"")
-        if content.is_unchanged and content.path is not None:
-            return self._maps.get(content.path).view[: content.size]
-        return memoryview(content.memory).toreadonly()
-
-    def open_for_writing(self) -> None: ...
-
-    def give_back(self) -> None: ...
-
-    def put(self, position: int, data: bytes) -> None:
-        self._content.write(position, data)
-
-    def resize(self, size: int) -> None:
-        self._content.cut(size)
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None:
-        self._is_closed = True
+    def release(self) -> None:
+        self._release()
 
 
 class OverlayFiles(Files):
@@ -185,56 +55,106 @@ class OverlayFiles(Files):
 
     1. Nothing is ever written to the file system below.
     2. A file that was used keeps its bytes, unless it is changed here.
+
+    Safe from any thread.
     """
 
-    def __init__(self, below: Files) -> None:
+    def __init__(self, below: Files, *, most_open: int = _MOST_OPEN) -> None:
+        """
+        Args:
+            most_open: how many files are open at a time, and how many maps.
+        """
         self._below = below
-        self._sources: _Sources[File] = _Sources(partial(below.open, create=False, read_only=True))
-        self._maps: _Sources[MappedFile] = _Sources(partial(below.map, size=None, read_only=True))
-        self._contents: dict[Path, _Content | None] = {}
-        """None for a file that was removed or does not exist."""
+        self._sources: Sources[File] = Sources(
+            partial(below.open, create=False, read_only=True), most_open, lambda _: None
+        )
+        self._maps: Sources[MappedFile] = Sources(
+            partial(below.map, size=None, read_only=True),
+            most_open,
+            lambda mapped: mapped.give_back(),
+        )
+        self._contents: dict[Path, dict[str, Content | None]] = {}
+        """By directory; None for a file that was removed here."""
         self._directories: set[Path] = set()
+        """Those that were made here."""
+        self._moved: dict[Path, Path | None] = {}
+        """Where directories are below that were renamed here; None for the old names."""
         self._listed: dict[Path, set[str]] = {}
         """The names that were seen in directories."""
+        self._locked: set[Path] = set()
+        self._guard = threading.RLock()
 
-    def _find(self, path: Path) -> _Content | None:
-        if path not in self._contents:
+    def _place(self, path: Path) -> Path | None:
+        """
+        The path below; None if it was renamed or removed here.
+        """
+        if self._moved:
+            for parent in (path, *path.parents):
+                if parent in self._moved:
+                    place = self._moved[parent]
+                    return None if place is None else place / path.relative_to(parent)
+        return path
+
+    def _is_known(self, path: Path) -> bool:
+        return path.name in self._contents.get(path.parent, ())
+
+    def _put(self, path: Path, content: Content | None) -> None:
+        self._contents.setdefault(path.parent, {})[path.name] = content
+
+    def _find(self, path: Path) -> Content | None:
+        with self._guard:
+            # Once: a parent is another path each time, and a log may have very many files.
+            known = self._contents.setdefault(path.parent, {})
+            name = path.name
+            if name in known:
+                return known[name]
+            place = self._place(path)
+            if place is None:
+                return None
             try:
-                size = self._below.size(path)
+                size = self._below.size(place)
             except FileNotFoundError:
                 return None
-            self._contents[path] = _Content(self._sources, path, size)
-        return self._contents[path]
+            content = known[name] = Content(self._sources, place, size)
+            return content
 
-    def _get(self, path: Path) -> _Content:
+    def _get(self, path: Path) -> Content:
         content = self._find(path)
         if content is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         return content
 
-    def _make(self, path: Path) -> _Content:
-        if path.name in self._listed.get(path.parent, ()) and path not in self._contents:
-            # A broker has removed the file a moment ago: it must not become a new, empty one.
-            error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-            raise storage_error("open", path, error) from error
-        content = self._contents[path] = _Content(self._sources, None, 0)
-        return content
+    def _find_or_make(self, path: Path) -> tuple[Content, bool]:
+        """
+        The content of a file, and whether it is new.
+        """
+        with self._guard:
+            content = self._find(path)
+            if content is not None:
+                return content, False
+            if path.name in self._listed.get(path.parent, ()) and not self._is_known(path):
+                # A broker has removed the file a moment ago: it must not become a new, empty one.
+                error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+                raise storage_error("open", path, error) from error
+            content = Content(self._sources, None, 0)
+            self._put(path, content)
+            return content, True
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
-        content = self._find(path) if create and not read_only else self._get(path)
-        return _OverlayFile(path, content or self._make(path))
+        if not create or read_only:
+            return OverlayFile(path, self._get(path))
+        return OverlayFile(path, self._find_or_make(path)[0])
 
-    def map(self, path: Path, size: int | None, *, read_only: bool = False) -> _OverlayMap:
-        content = self._get(path) if size is None else self._find(path)
-        if content is None:
-            content = self._make(path)
+    def map(self, path: Path, size: int | None, *, read_only: bool = False) -> OverlayMap:
+        content, created = (self._get(path), False) if size is None else self._find_or_make(path)
+        mapped = OverlayMap(path, content, self._maps, self._below.read_bytes, created=created)
+        if created:
             content.cut(size or 0)
-            return _OverlayMap(path, content, self._maps, created=True)
-        mapped = _OverlayMap(path, content, self._maps, created=False)
-        content.cut(self._length_of_entries(path, content, mapped))
+        else:
+            content.cut(self._length_of_entries(path, content, mapped))
         return mapped
 
-    def _length_of_entries(self, path: Path, content: _Content, mapped: _OverlayMap) -> int:
+    def _length_of_entries(self, path: Path, content: Content, mapped: OverlayMap) -> int:
         """
         The size of a mapped file without the hole at its end, and without entries for batches
         behind the size of the log.
@@ -244,55 +164,96 @@ class OverlayFiles(Files):
         # A single entry of zeros may be real: a first record of timestamp 0.
         if width is None or size % width or size <= width:
             return size
-        # It is mapped in any case: to read it would open it once more.
-        if not any(mapped.view[size - width : size]):
-            entries = content.memory.rstrip(b"\0")
+        view = mapped.view  # It is mapped in any case: to read it would open it once more.
+        if not any(view[size - width : size]):
+            entries = bytes(view[:size]).rstrip(b"\0")
             size = -(-len(entries) // width) * width
         log = self._find(path.with_suffix(LOG_SUFFIX)) if path.suffix == INDEX_SUFFIX else None
         if log is not None:
-            view = mapped.view
             while size and int.from_bytes(view[size - 4 : size], "big") >= log.size:
                 size -= width
         return size
 
     def exists(self, path: Path) -> bool:
-        if path in self._contents:
-            return self._contents[path] is not None
-        return path in self._directories or self._below.exists(path)
+        with self._guard:
+            if self._is_known(path):
+                return self._contents[path.parent][path.name] is not None
+            if path in self._directories:
+                return True
+            place = self._place(path)
+            return place is not None and self._below.exists(place)
 
     def is_directory(self, path: Path) -> bool:
-        return path in self._directories or self._below.is_directory(path)
+        if path in self._directories:
+            return True
+        place = self._place(path)
+        return place is not None and self._below.is_directory(place)
 
     def names(self, directory: Path) -> list[str]:
+        with self._guard:
+            found = self._names_below(directory)
+            for path in (*self._directories, *self._moved):
+                if path.parent == directory:
+                    (found.add if self.is_directory(path) else found.discard)(path.name)
+            for name, content in self._contents.get(directory, {}).items():
+                (found.discard if content is None else found.add)(name)
+            return sorted(found)
+
+    def _names_below(self, directory: Path) -> set[str]:
+        place = self._place(directory)
         try:
-            found = set(self._below.names(directory))
-            self._listed.setdefault(directory, set()).update(found)
+            if place is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(directory))
+            found = set(self._below.names(place))
         except FileNotFoundError:
             if directory not in self._directories:
                 raise
-            found = set()
-        for path, content in self._contents.items():
-            if path.parent == directory:
-                (found.discard if content is None else found.add)(path.name)
-        return sorted(found)
+            return set()
+        self._listed.setdefault(directory, set()).update(found)
+        return found
 
     def make_directory(self, path: Path) -> None:
-        self._directories.add(path)
+        with self._guard:
+            if not self.is_directory(path):
+                self._directories.add(path)
 
     def rename(self, source: Path, target: Path) -> None:
-        content = self._find(source)
-        if content is None:
-            error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-            raise storage_error(f"rename to {target.name}", source, error) from error
-        self._contents[target], self._contents[source] = content, None
+        with self._guard:
+            if self.is_directory(source):
+                self._rename_directory(source, target)
+                return
+            content = self._find(source)
+            if content is None:
+                error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+                raise storage_error(f"rename to {target.name}", source, error) from error
+            self._put(target, content)
+            self._put(source, None)
+
+    def _rename_directory(self, source: Path, target: Path) -> None:
+        for path in tuple(_within(source, self._contents)):
+            self._contents[target / path.relative_to(source)] = self._contents.pop(path)
+        for path in tuple(_within(source, self._listed)):
+            self._listed[target / path.relative_to(source)] = self._listed.pop(path)
+        for path in tuple(_within(source, self._directories)):
+            self._directories.remove(path)
+            self._directories.add(target / path.relative_to(source))
+        self._moved[target] = self._place(source)
+        self._moved[source] = None
 
     def remove(self, path: Path) -> bool:
-        was_there = self._find(path) is not None
-        self._contents[path] = None
-        return was_there
+        with self._guard:
+            was_there = self._find(path) is not None
+            self._put(path, None)
+            return was_there
 
     def remove_tree(self, path: Path) -> None:
-        raise AssertionError(f"{path} is only read")
+        with self._guard:
+            for each in tuple(_within(path, self._contents)):
+                del self._contents[each]
+            for each in tuple(_within(path, self._listed)):
+                del self._listed[each]
+            self._directories.difference_update(tuple(_within(path, self._directories)))
+            self._moved[path] = None
 
     def sync_directory(self, path: Path) -> None: ...
 
@@ -314,14 +275,29 @@ class OverlayFiles(Files):
     def set_modified_ms(self, path: Path, ms: int) -> None:
         self._get(path).modified_ms = ms
 
-    def lock(self, path: Path) -> None:
-        return None
+    def lock(self, path: Path) -> Lock:
+        """
+        Lock the file here only, which never fails: to make it, or to lock it, would change what
+        others see.
+        """
+        self._locked.add(path)
+        return _NoLock(partial(self._locked.discard, path))
 
     def is_locked(self, path: Path) -> bool:
-        return self._below.is_locked(path)
+        return path in self._locked or self._below.is_locked(path)
 
     def usable_bytes(self, path: Path) -> int:
         return self._below.usable_bytes(path)
 
     def total_bytes(self, path: Path) -> int:
         return self._below.total_bytes(path)
+
+    def blocks_read(self) -> int:
+        return self._below.blocks_read()
+
+
+def _within(directory: Path, paths: Iterable[Path]) -> Iterator[Path]:
+    """
+    Those of *paths* that are *directory* or inside it.
+    """
+    return (path for path in paths if path == directory or directory in path.parents)

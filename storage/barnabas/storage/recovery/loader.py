@@ -155,6 +155,7 @@ class LogLoader:
             [offset_from_file_name(name) for name in names if is_log_file(name)]
         )
         known = frozenset(names)
+        opened: list[LogSegment] = []  # Added together: each change copies what is there.
         # In order: a transaction may begin in an earlier segment.
         for name in names:
             if is_index_file(name):
@@ -167,9 +168,12 @@ class LogLoader:
                     file_already_exists=True,
                     has_txn_index=transaction_index_name(base_offset) in known,
                 )
-                if base_offset < first_unflushed:
-                    self._check_segment(segment, known)
-                segments.add(segment)
+                opened.append(segment)
+                if base_offset < first_unflushed and self._needs_recovery(segment, known):
+                    segments.replace((), opened)
+                    opened.clear()
+                    self._recover_segment(segment)
+        segments.replace((), opened)
 
     def _first_unflushed(self, base_offsets: Sequence[int]) -> int:
         """
@@ -188,9 +192,10 @@ class LogLoader:
         logger.warning("Found an orphaned index file %s, with no log file", path)
         self._directory.files.remove(path)
 
-    def _check_segment(self, segment: LogSegment, names: frozenset[str]) -> None:
+    @staticmethod
+    def _needs_recovery(segment: LogSegment, names: frozenset[str]) -> bool:
         """
-        Recover a segment that lacks its offset index, or whose transaction index is corrupt.
+        Whether a segment lacks its offset index, or has a corrupt transaction index.
 
         Args:
             names: of the files that there are.
@@ -203,7 +208,8 @@ class LogLoader:
             )
         except (FileNotFoundError, CorruptIndex) as error:
             logger.warning("%s. Recovering the segment.", error)
-            self._recover_segment(segment)
+            return True
+        return False
 
     def _recover_segment(self, segment: LogSegment) -> int:
         """

@@ -1,0 +1,228 @@
+"""
+Every command of the documentation is run: by a test here, or by another one that is named here.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from barnabas.server.cli import _parser
+from barnabas.testing import Broker
+from tests.interop.page_reader import ROOT, Reader, blocks_of
+from tests.interop.tools.toolbox import TOOLS
+from tests.support.apache_kafka import java
+from tests.support.certificates import Certificates
+
+PAGES: Final = sorted(
+    str(path.relative_to(ROOT))
+    for folder in (ROOT, ROOT / "docs", ROOT / "examples")
+    for path in folder.glob("*.md")
+)
+
+HERE: Final = frozenset(
+    {
+        "docs/dump-log.md",
+        "docs/http-api.md",
+        "docs/metrics.md",
+        "docs/operating.md",
+        "docs/spark-archive.md",
+        "docs/spark-compact.md",
+        "docs/spark-replay.md",
+        "docs/spark-report.md",
+    }
+)
+"""The pages whose commands run one after the other on a directory with topics."""
+
+ALONE: Final = frozenset({"docs/operating.md", "docs/spark-archive.md", "docs/spark-replay.md"})
+"""Those of them that have a test of their own: one command needs what another one has made."""
+
+ELSEWHERE: Final[Mapping[str, str]] = {
+    "CONTRIBUTING.md": "tests/interop/test_site.py",  # docs; this suite is what test runs
+    "README.md": "tests/interop/test_readme.py",
+    "docs/command-line.md": "tests/server/test_docs_storage.py",
+    "docs/growing.md": "tests/interop/test_growing_out.py",
+    "docs/performance.md": "tests/interop/test_benchmarks.py",
+    "docs/security.md": "tests/interop/test_docs_commands.py",
+    "docs/spark.md": "tests/pipeline/test_docs_spark.py",
+    "docs/storage.md": "tests/server/test_docs_storage.py",
+    "docs/testing.md": "tests/testing/test_docs_testing.py",
+    "docs/tutorial.md": "tests/interop/test_tutorial.py",
+    "docs/verify.md": "tests/storage/verify/test_verify_command.py",
+    "docs/web.md": "tests/interop/page/test_pictures.py",
+    "examples/README.md": "tests/interop/test_examples.py",
+}
+"""The tests that run the commands of the other pages."""
+
+
+def commands_of(page: str) -> Iterator[str]:
+    """
+    The lines of a page that call ``barnabas``, each with those that continue it.
+    """
+    for language, block in blocks_of(page):
+        if language != "python":
+            for line in re.sub(r"\\\n *", " ", block).splitlines():
+                command = line.removeprefix("$ ").split(" | ")[0].rstrip(" |&")
+                if re.match(r"barnabas \S", command) and (language == "sh" or line[0] == "$"):
+                    yield command
+
+
+def test_every_page_with_commands_has_a_test() -> None:
+    with_commands = {
+        page for page in PAGES if any(language != "python" for language, _ in blocks_of(page))
+    }
+
+    assert set() == with_commands - HERE - ELSEWHERE.keys()
+    assert all((ROOT / test).exists() for test in ELSEWHERE.values())
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_is_one_that_barnabas_takes(page: str) -> None:
+    for command in commands_of(page):
+        given = shlex.split(command, comments=True)[1:]
+        if given[0] not in ("dump-log", "--help", "--version") and "--help" not in given:
+            _parser(given[0]).parse_args(given)
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    """
+    A reader with a directory of two topics, and an archive of one of them.
+    """
+    data = tmp_path / "data"
+    with Broker(data) as broker:
+        orders = broker.topic("orders").create(
+            partitions=3, config={"internal.segment.bytes": 20_000}
+        )
+        for number in range(900):
+            orders.append([f"order {number} " + 90 * "x"])
+        customers = broker.topic("customers").create(
+            config={"cleanup.policy": "compact", "internal.segment.bytes": 5000}
+        )
+        for number in range(300):
+            customers.append([(f"customer {number % 20}", f"points {number}" + 90 * "x")])
+    places = {
+        "/var/lib/barnabas": str(data),
+        "/mnt/archive": str(tmp_path / "archive"),
+        "/mnt/latest": str(tmp_path / "latest"),
+        "/data/orders-0": str(data / "orders-0"),
+        "--files orders-0": f"--files {data}/orders-0",
+    }
+    made = Reader(tmp_path, places)
+    (tmp_path / "server.properties").write_text(
+        f"log.dirs={data}\nlisteners=PLAINTEXT://127.0.0.1:{made.port}\n"
+    )
+    yield made
+    made.end()
+
+
+@pytest.mark.parametrize("page", sorted(HERE - ALONE))
+def test_the_commands_of_a_page(page: str, reader: Reader) -> None:
+    for language, block in blocks_of(page):
+        if language != "python":
+            reader.follow(language, block, compare=False)
+
+    assert reader.commands
+
+
+def test_a_backup_and_its_restoration(reader: Reader) -> None:
+    (doctor, backup, restore) = (block for _, block in blocks_of("docs/operating.md"))
+
+    reader.follow("sh", doctor)
+    reader.follow("sh", backup)
+    (made,) = (reader.folder / "backups").iterdir()
+    reader.follow("sh", re.sub(r"backups/[^/]+", f"backups/{made.name}", restore))
+    reader.end()
+
+    assert [] == [line for line in reader.run("barnabas verify restored") if "error " in line]
+
+
+def test_an_archive_back_into_a_topic(reader: Reader, tools: None) -> None:
+    archive, replay = (
+        next(block for language, block in blocks_of(page) if language == "console")
+        for page in ("docs/spark-archive.md", "docs/spark-replay.md")
+    )
+    reader.follow("console", archive, compare=False)
+    reader.serve("barnabas serve --data-dir other")
+
+    reader.follow("console", replay, compare=False)
+
+    sent = sum(log.stat().st_size for log in (reader.folder / "other").glob("orders-*/*.log"))
+    assert sent > 60_000
+
+
+@pytest.fixture
+def tools(reader: Reader) -> None:
+    """
+    The commands of Apache Kafka, on the reader's path.
+    """
+    _install_tools(reader)
+
+
+def _install_tools(reader: Reader) -> None:
+    folder = reader.folder / "bin"
+    folder.mkdir()
+    for name in ("kafka-topics", "kafka-acls", "kafka-configs", "kafka-delegation-tokens"):
+        tool = folder / name
+        tool.write_text(f'#!/bin/sh\nexec {shlex.join(java(TOOLS[name]))} "$@"\n')
+        tool.chmod(0o755)
+    reader.environment["PATH"] = f"{folder}:{reader.environment['PATH']}"
+
+
+def test_the_commands_of_the_page_on_security(tmp_path: Path) -> None:
+    """
+    The first broker of the page, with the further settings of the page, and each tool.
+    """
+    certificates = Certificates(tmp_path)
+    reader = Reader(
+        tmp_path,
+        {
+            "/etc/barnabas/broker.pem": str(certificates.broker),
+            "broker.example:9093": "localhost:{port}",
+            "0.0.0.0:9093": "127.0.0.1:{port}",
+        },
+    )
+    _install_tools(reader)
+    (tmp_path / "alice.properties").write_text(_ALICE.format(ca=certificates.ca))
+    blocks = [*blocks_of("docs/security.md")]
+    commands = [block for language, block in blocks if language == "sh"]
+    users, *tools = (each for each in commands if "docker" not in each)
+    make, serve, options = users.partition("barnabas serve")
+    (program,) = (block for language, block in blocks if language == "python")
+    program += "\nproducer.send('orders', b'castle').get(10)\n"
+    (tmp_path / "send.py").write_text(reader.as_here(program))
+
+    try:
+        reader.follow("sh", make)
+        with (tmp_path / "server.properties").open("a") as file:
+            file.writelines(_SETTINGS.findall((ROOT / "docs" / "security.md").read_text()))
+        reader.follow("sh", serve + options)
+        reader.run("python send.py")
+        for block in tools:
+            reader.follow("sh", block)
+        listed = reader.run(next(each for each in reader.commands if each.endswith("--list")))
+    finally:
+        reader.end()
+
+    assert any("User:carol" in line for line in listed)
+    assert sum(command.startswith("kafka-") for command in reader.commands) >= 5
+
+
+_SETTINGS: Final = re.compile(
+    r"```properties\n((?:delegation\.token\.secret|authorizer\.class).*?)```", re.DOTALL
+)
+"""The further options of the page that its commands need."""
+
+_ALICE: Final = """\
+security.protocol=SASL_SSL
+ssl.truststore.type=PEM
+ssl.truststore.location={ca}
+sasl.mechanism=SCRAM-SHA-512
+sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule \\
+  required username="alice" password="secret";
+"""

@@ -1,0 +1,62 @@
+"""
+The documentation as a site.
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+SITE: Final = ROOT / "docs" / "site"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    The built site. A warning, such as a link to nowhere, is an error.
+    """
+    pytest.importorskip("furo", reason="the documentation's packages are not installed")
+    built = tmp_path_factory.mktemp("site")
+    options = ["-q", "-W", "--keep-going", "-b", "html"]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, "-c", SITE, ROOT, built],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr[-3000:]
+    return built
+
+
+def test_every_page_is_in_the_menu(site: Path) -> None:
+    sections = runpy.run_path(str(SITE / "conf.py"))["SECTIONS"]
+    listed = {page for pages in sections.values() for page in pages}
+    written = {f"docs/{path.stem}" for path in (ROOT / "docs").glob("*.md")}
+
+    assert set() == written - listed
+    assert all((site / f"{page}.html").exists() for page in listed)
+
+
+def test_it_begins_with_the_readme(site: Path) -> None:
+    page = (site / "index.html").read_text()
+
+    assert "A Kafka for tests, laptops and small servers" in page
+    assert 'src="_images/web-partition.png"' in page
+    assert 'href="docs/tutorial.html"' in page
+    assert "<picture>" not in page
+
+
+def test_the_python_api_has_what_docstrings_say(site: Path) -> None:
+    page = re.sub(r"<[^>]+>", "", (site / "docs" / "site" / "python-api.html").read_text())
+
+    for name in ("Broker", "Topic", "ManualClock", "scan", "archive", "replay"):
+        assert name in page
+    assert "an option is unknown, or its value is not acceptable" in page

@@ -1,0 +1,192 @@
+"""
+Reading and archiving on a standalone cluster, with the environment shipped to its workers.
+
+Each application takes seconds to start, so that there are few.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.pipeline import scan
+from barnabas.pipeline.jobs.archive.commits import Archive
+from barnabas.pipeline.jobs.archive.job import archive
+from tests.support.log_directory import WrittenDirectory, append, some_records
+from tests.support.spark_cluster import SETTINGS, SPARK_HOME, SparkCluster, conf, spark_cluster
+
+pytestmark = [pytest.mark.interop, pytest.mark.spark]
+
+PARTITIONS = 4
+TASKS = 2 * PARTITIONS
+"""One for each segment, with the options that are given."""
+
+READS = """
+import json, os, sys
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from barnabas.pipeline import archive
+
+logs, to = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+orders = spark.read.format("barnabas").option("openCostInBytes", "64m").load(logs)
+
+def where(batches):
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"place": [os.getcwd()], "python": [sys.executable]})
+
+places = orders.mapInArrow(where, "place string, python string").collect()
+rows = orders.selectExpr("partition", "offset", "string(value)").collect()
+archived = archive(spark, logs, to, bytes_per_file=1)
+print(json.dumps({
+    "tasks": orders.rdd.getNumPartitions(),
+    "places": [row.place for row in places],
+    "pythons": [row.python for row in places],
+    "rows": sorted(map(list, rows)),
+    "archived": archived.records,
+}))
+spark.stop()
+"""
+
+FAILS = """
+import sys
+from pyspark.sql import SparkSession
+from barnabas.pipeline import archive
+
+logs, to = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+for query in (
+    lambda: spark.read.format("barnabas").load(logs).count(),
+    lambda: archive(spark, logs, to),
+):
+    try:
+        query()
+    except Exception as error:
+        print(str(error))
+    print("--")
+spark.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        environment(running.directory, "environment", sys.path)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    A topic, each of its partitions with a closed segment and another one.
+    """
+    directory = WrittenDirectory(tmp_path_factory.mktemp("logs"))
+    for partition in range(PARTITIONS):
+        log = directory.log("orders", partition)
+        append(log, some_records(10))
+        log.roll()
+        append(log, some_records(3, start=10))
+    directory.stop()
+    return directory.path
+
+
+@pytest.fixture(scope="module")
+def expected(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """
+    The archive as this process makes it: its files, and how many bytes each has.
+    """
+    to = tmp_path_factory.mktemp("here")
+    archive(None, str(logs), to, bytes_per_file=1)
+    return files_of(to)
+
+
+def environment(directory: Path, name: str, paths: list[str]) -> Path:
+    """
+    An environment whose packages are in *paths*, and the same one packed.
+    """
+    place = directory / name
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+    (packages,) = (place / "lib").glob("python*/site-packages")
+    (packages / "test.pth").write_text("\n".join(path for path in paths if path))
+    packed = directory / f"{name}.tar.gz"
+    with tarfile.open(packed, "w:gz", compresslevel=1) as tar:
+        tar.add(place, ".")
+    return packed
+
+
+def files_of(to: Path) -> dict[str, int]:
+    commits = [commit for each in Archive(to).commits.values() for commit in each]
+    return {str(commit.file): commit.file_bytes for commit in commits}
+
+
+def submitted(
+    cluster: SparkCluster, program: str, environment: str, *arguments: Path
+) -> subprocess.CompletedProcess[str]:
+    """
+    As docs/spark-cluster.md says.
+    """
+    file = cluster.directory / "program.py"
+    file.write_text(program)
+    options = ("--master", cluster.master, "--archives", f"{environment}.tar.gz#environment")
+    command = [SPARK_HOME / "bin" / "spark-submit", *options, *conf(SETTINGS), file, *arguments]
+    return cluster.ran(*command, PYSPARK_PYTHON="./environment/bin/python")
+
+
+def test_a_program_that_is_submitted_reads_and_archives_with_all_workers(
+    cluster: SparkCluster, logs: Path, expected: dict[str, int], tmp_path: Path
+) -> None:
+    done = submitted(cluster, READS, "environment", logs, tmp_path / "archive")
+
+    assert 0 == done.returncode, done.stderr
+    shown: dict[str, Any] = json.loads(done.stdout)
+    here = scan(str(logs), columns=["partition", "offset", "value"])
+    rows = [row for batch in here for row in batch.to_pylist()]
+    assert [[row["partition"], row["offset"], row["value"].decode()] for row in rows] == (
+        shown["rows"]
+    )
+    assert (TASKS, TASKS) == (shown["tasks"], len(shown["places"]))
+    workers = {Path(place).relative_to(cluster.directory).parts[0] for place in shown["places"]}
+    assert {"worker-0", "worker-1"} == workers
+    assert {f"{place}/environment/bin/python" for place in shown["places"]} == {*shown["pythons"]}
+    assert expected == files_of(tmp_path / "archive")
+    assert 10 * PARTITIONS == shown["archived"]
+
+
+def test_a_job_runs_on_the_cluster_by_its_master(
+    cluster: SparkCluster, logs: Path, expected: dict[str, int], tmp_path: Path
+) -> None:
+    to = tmp_path / "archive"
+    command = [sys.executable, "-m", "barnabas.server", "spark", "archive", "--data-dir", logs]
+    command += ["--to", to, "--file-bytes", "1", "--master", cluster.master]
+    archives = {"spark.archives": "environment.tar.gz#environment"}
+    python = {"spark.pyspark.python": "./environment/bin/python"}
+
+    done = cluster.ran(*command, "--memory", "512m", *conf(SETTINGS | archives | python))
+
+    assert 0 == done.returncode, done.stderr
+    assert "Archived 40 records" in done.stdout
+    assert expected == files_of(to)
+
+
+def test_an_executor_without_the_package_ends_a_query_with_one_line(
+    cluster: SparkCluster, logs: Path, tmp_path: Path
+) -> None:
+    environment(cluster.directory, "bare", [])
+
+    done = submitted(cluster, FAILS, "bare", logs, tmp_path / "archive")
+
+    assert 0 == done.returncode, done.stderr
+    read, archived, _ = done.stdout.split("--\n")
+    sentence = "has no package barnabas: ship the environment, docs/spark-cluster.md."
+    assert sentence in read
+    assert "Traceback" not in read
+    assert archived.startswith(f"The Python of this executor, {cluster.directory}/worker-")
+    assert archived.endswith(f"{sentence}\n")
+    assert 1 == archived.count("\n")

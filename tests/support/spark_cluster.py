@@ -29,6 +29,7 @@ SETTINGS: Final = {
     "spark.executor.extraJavaOptions": QUICK,
     "spark.executor.memory": "512m",
     "spark.log.level": "ERROR",
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
     "spark.scheduler.minRegisteredResourcesRatio": "1",
     "spark.sql.session.timeZone": "UTC",

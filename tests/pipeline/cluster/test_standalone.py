@@ -12,7 +12,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -28,6 +28,18 @@ PARTITIONS = 4
 TASKS = 2 * PARTITIONS
 """One for each segment, with the options that are given."""
 
+
+class File(NamedTuple):
+    """
+    A file of an archive: what it is of, and the checksum of its bytes.
+    """
+
+    partition: str
+    start_offset: int
+    end_offset: int
+    crc32c: int
+
+
 READS = """
 import json, os, sys
 import pyarrow as pa
@@ -39,19 +51,16 @@ spark = SparkSession.builder.getOrCreate()
 orders = spark.read.format("barnabas").option("openCostInBytes", "64m").load(logs)
 
 def where(batches):
-    for _ in batches:
-        yield pa.RecordBatch.from_pydict({"place": [os.getcwd()], "python": [sys.executable]})
+    for batch in batches:
+        rows = [
+            (row["partition"], row["offset"], row["value"].decode()) for row in batch.to_pylist()
+        ]
+        task = {"place": os.getcwd(), "python": sys.executable, "rows": rows}
+        yield pa.RecordBatch.from_pydict({"task": [json.dumps(task)]})
 
-places = orders.mapInArrow(where, "place string, python string").collect()
-rows = orders.selectExpr("partition", "offset", "string(value)").collect()
+tasks = [json.loads(row.task) for row in orders.mapInArrow(where, "task string").collect()]
 archived = archive(spark, logs, to, bytes_per_file=1)
-print(json.dumps({
-    "tasks": orders.rdd.getNumPartitions(),
-    "places": [row.place for row in places],
-    "pythons": [row.python for row in places],
-    "rows": sorted(map(list, rows)),
-    "archived": archived.records,
-}))
+print(json.dumps({"tasks": tasks, "archived": archived.records}))
 spark.stop()
 """
 
@@ -98,9 +107,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def expected(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+def expected(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[File]:
     """
-    The archive as this process makes it: its files, and how many bytes each has.
+    The files of the archive as this process makes it.
     """
     to = tmp_path_factory.mktemp("here")
     archive(None, str(logs), to, bytes_per_file=1)
@@ -121,9 +130,12 @@ def environment(directory: Path, name: str, paths: list[str]) -> Path:
     return packed
 
 
-def files_of(to: Path) -> dict[str, int]:
+def files_of(to: Path) -> list[File]:
     commits = [commit for each in Archive(to).commits.values() for commit in each]
-    return {str(commit.file): commit.file_bytes for commit in commits}
+    return sorted(
+        File(str(each.topic_partition), each.start_offset, each.end_offset, each.crc32c)
+        for each in commits
+    )
 
 
 def submitted(
@@ -140,27 +152,31 @@ def submitted(
 
 
 def test_a_program_that_is_submitted_reads_and_archives_with_all_workers(
-    cluster: SparkCluster, logs: Path, expected: dict[str, int], tmp_path: Path
+    cluster: SparkCluster, logs: Path, expected: list[File], tmp_path: Path
 ) -> None:
     done = submitted(cluster, READS, "environment", logs, tmp_path / "archive")
 
     assert 0 == done.returncode, done.stderr
     shown: dict[str, Any] = json.loads(done.stdout)
-    here = scan(str(logs), columns=["partition", "offset", "value"])
-    rows = [row for batch in here for row in batch.to_pylist()]
-    assert [[row["partition"], row["offset"], row["value"].decode()] for row in rows] == (
-        shown["rows"]
-    )
-    assert (TASKS, TASKS) == (shown["tasks"], len(shown["places"]))
-    workers = {Path(place).relative_to(cluster.directory).parts[0] for place in shown["places"]}
+    here = [
+        [row["partition"], row["offset"], row["value"].decode()]
+        for batch in scan(str(logs), columns=["partition", "offset", "value"])
+        for row in batch.to_pylist()
+    ]
+    assert here == sorted(row for task in shown["tasks"] for row in task["rows"])
+    assert TASKS == len(shown["tasks"])
+    workers = {
+        Path(task["place"]).relative_to(cluster.directory).parts[0] for task in shown["tasks"]
+    }
     assert {"worker-0", "worker-1"} == workers
-    assert {f"{place}/environment/bin/python" for place in shown["places"]} == {*shown["pythons"]}
+    for task in shown["tasks"]:
+        assert f"{task['place']}/environment/bin/python" == task["python"]
     assert expected == files_of(tmp_path / "archive")
     assert 10 * PARTITIONS == shown["archived"]
 
 
 def test_a_job_runs_on_the_cluster_by_its_master(
-    cluster: SparkCluster, logs: Path, expected: dict[str, int], tmp_path: Path
+    cluster: SparkCluster, logs: Path, expected: list[File], tmp_path: Path
 ) -> None:
     to = tmp_path / "archive"
     command = [sys.executable, "-m", "barnabas.server", "spark", "archive", "--data-dir", logs]

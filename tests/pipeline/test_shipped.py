@@ -85,6 +85,17 @@ def test_a_job_ends_with_the_sentence_of_its_executor() -> None:
     assert str(cause_of(error)).startswith("The Python of this executor, ")
 
 
+def test_a_python_in_which_spark_does_not_run() -> None:
+    """
+    It fails before it gets to what was shipped.
+    """
+    said = "it failed:\nTraceback:\n  ...\nModuleNotFoundError: No module named 'pyarrow'\n"
+
+    sentence = str(cause_of(pyspark.errors.PySparkException(said)))
+
+    assert "A Python of Spark has no package pyarrow: ship the environment" in sentence
+
+
 def said_without_barnabas(what: Any) -> list[str]:
     """
     The lines that an executor whose Python has nothing but PySpark writes about *what* it gets.

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow
 import pytest
 
 from barnabas.pipeline import scan
@@ -39,6 +40,9 @@ class File(NamedTuple):
     end_offset: int
     crc32c: int
 
+
+NEEDED_BY_SPARK = ("pyarrow", "numpy", "pandas", "dateutil", "pytz", "six", "tzdata")
+"""What the Python of a worker has in any case."""
 
 READS = """
 import json, os, sys
@@ -194,7 +198,13 @@ def test_a_job_runs_on_the_cluster_by_its_master(
 def test_an_executor_without_the_package_ends_a_query_with_one_line(
     cluster: SparkCluster, logs: Path, tmp_path: Path
 ) -> None:
-    environment(cluster.directory, "bare", [])
+    others = tmp_path / "others"
+    others.mkdir()
+    packages = Path(pyarrow.__file__).parent.parent
+    for name in NEEDED_BY_SPARK:
+        for path in packages.glob(f"{name}*"):
+            (others / path.name).symlink_to(path)
+    environment(cluster.directory, "bare", [str(others)])
 
     done = submitted(cluster, FAILS, "bare", logs, tmp_path / "archive")
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
 from barnabas.pipeline.logs.directory import LogDirectory, select
@@ -305,13 +307,14 @@ def _edges(
     if end - start > bytes_per_task * _WORTH_CUTTING:
         _, positions = log.log_directory.indexes.entries(segment)
         at = start
-        for position in positions.tolist():
-            if position - at >= bytes_per_task and end - position >= bytes_per_task // 4:
-                base_offset = batch_at(files, segment, position)
-                if base_offset is None or base_offset >= offsets.end:
-                    break
-                yield position, base_offset
-                at = position
+        while (slot := int(np.searchsorted(positions, at + bytes_per_task))) < len(positions):
+            position = int(positions[slot])
+            base_offset = batch_at(files, segment, position)
+            too_little = end - position < bytes_per_task // 4
+            if too_little or base_offset is None or base_offset >= offsets.end:
+                break
+            yield position, base_offset
+            at = position
     yield end, None
 
 

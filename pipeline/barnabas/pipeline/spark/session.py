@@ -34,6 +34,7 @@ _NOTHING: Final[Mapping[str, str]] = {}
 
 _OURS: Final = re.compile(r"^barnabas\.[\w.]+: (.+)$", re.MULTILINE)
 """The last line of a traceback that ends with one of our exceptions."""
+_MISSING: Final = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'$", re.MULTILINE)
 
 
 class JobFailed(PipelineError):
@@ -57,6 +58,13 @@ def cause_of(error: PySparkException | Py4JJavaError) -> JobFailed:
         # Of a worker that died; the first line only names what was called.
         text = text.partition("\n: ")[2]
     ours = _OURS.findall(text)
+    missing = _MISSING.findall(text)
+    if missing and not ours:
+        # Of a Python in which Spark itself does not run.
+        return JobFailed(
+            f"A Python of Spark has no package {missing[-1]}: ship the environment,"
+            " docs/spark-cluster.md."
+        )
     return JobFailed(ours[-1] if ours else next(iter(text.splitlines()), repr(error)))
 
 

@@ -189,6 +189,7 @@ def test_a_url_is_no_directory(
         ("event", 1, "did you mean events?"),
         ("--option=mode=DROPMALFORMED", 2, "and not mode"),
         ("--option=mode", 2, "it must look like NAME=VALUE"),
+        ("--conf=spark.executor.memory", 2, "--conf spark.executor.memory: it must look like"),
         ("--file-bytes=64 miles", 2, "--file-bytes is a size of at least 1, as in 64m"),
         ("--file-bytes=0", 2, "not '0'"),
     ],

@@ -51,8 +51,10 @@ def in_waves(
                 # Executors of a cluster come one after the other, also when a job has begun.
                 size = _TASKS_PER_SLOT * spark.sparkContext.defaultParallelism
                 wave = tasks[started : started + size]
-                running.append(pool.submit(_run_wave, spark, tag, in_worker, wave))
-                started += len(wave)
+                first, started = started + 1, started + len(wave)
+                about = f"barnabas {job}: tasks {first} to {started} of {len(tasks)}"
+                run = partial(_run_wave, spark, tag, about, in_worker, wave)
+                running.append(pool.submit(run))
             yield from made
             made = running.popleft().result()
         yield from made
@@ -63,9 +65,10 @@ def in_waves(
 
 
 def _run_wave(
-    spark: SparkSession, tag: str, in_worker: InWorker[_T], wave: Sequence[_T]
+    spark: SparkSession, tag: str, about: str, in_worker: InWorker[_T], wave: Sequence[_T]
 ) -> list[str]:
     spark.sparkContext.addJobTag(tag)
+    spark.sparkContext.setJobDescription(about)
     numbers = spark.range(0, len(wave), 1, len(wave))
     task = shipped(partial(in_worker, wave))
     with translated():

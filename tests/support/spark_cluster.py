@@ -123,7 +123,8 @@ def _daemon(directory: Path, name: str, kind: str, *options: str) -> Iterator[_D
 def _environment() -> dict[str, str]:
     # What the scripts of Spark would find out, with one virtual machine more for each daemon.
     (core,) = (SPARK_HOME / "jars").glob("spark-core_*.jar")
-    return os.environ | {
+    inherited = {name: text for name, text in os.environ.items() if "PYSPARK" not in name}
+    return inherited | {
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_SCALA_VERSION": core.name.split("_")[1].split("-")[0],

@@ -107,8 +107,11 @@ def _session(master: str, memory: str, settings: Mapping[str, str]) -> Iterator[
         return
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise NoJava("Spark needs Java 17 or newer, and there is no java on the path.")
+    if _PYTHON in settings:
+        # PySpark itself asks for the variable only.
+        os.environ["PYSPARK_PYTHON"] = settings[_PYTHON]
     # Workers would otherwise run the first python3 on the path, which may know nothing of Barnabas.
-    os.environ.setdefault("PYSPARK_PYTHON", settings.get(_PYTHON, sys.executable))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         # Nobody else talks to it.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

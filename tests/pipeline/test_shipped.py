@@ -69,7 +69,7 @@ def test_a_function_of_a_job_says_so_as_well() -> None:
 
 def test_what_is_shipped_is_the_same_afterwards() -> None:
     for each in SHIPPED.values():
-        again = pickle.loads(cloudpickle.dumps(each))
+        again = pickle.loads(pickled(each))
 
         assert type(each) is type(again)
         assert vars(each) == vars(again)
@@ -96,6 +96,14 @@ def test_a_python_in_which_spark_does_not_run() -> None:
     assert "A Python of Spark has no package pyarrow: ship the environment" in sentence
 
 
+def pickled(what: Any) -> bytes:
+    """
+    As Spark does it.
+    """
+    data: bytes = cloudpickle.dumps(what)  # type: ignore[no-untyped-call]  # it has no types
+    return data
+
+
 def said_without_barnabas(what: Any) -> list[str]:
     """
     The lines that an executor whose Python has nothing but PySpark writes about *what* it gets.
@@ -103,7 +111,7 @@ def said_without_barnabas(what: Any) -> list[str]:
     libraries = (Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip")
     done = subprocess.run(
         [sys.executable, "-S", "-c", EXECUTOR],
-        input=cloudpickle.dumps(what),
+        input=pickled(what),
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, libraries))},
         capture_output=True,
         timeout=60,

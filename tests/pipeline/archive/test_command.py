@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from tests.interop.clients.base import Seen
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.pipeline.topics import seen_in
 from tests.support.log_directory import WrittenDirectory, append, some_records
+from tests.support.spark_cluster import conf
 
 pytestmark = pytest.mark.spark
 
@@ -125,6 +126,35 @@ def test_a_path_without_an_archive(spark: SparkSession, tmp_path: Path) -> None:
         read_archive(spark, "s3://bucket/archive")
 
 
+def test_a_setting_of_spark_has_a_value(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--data-dir", logs, "--to", tmp_path / "archive")
+
+    assert 2 == command(*arguments, "--conf", "spark.executor.memory")
+
+    said = capsys.readouterr().err
+    assert "barnabas: --conf spark.executor.memory: it must look like NAME=VALUE\n" == said
+
+
+def test_the_settings_of_a_session(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+
+    def session(*asked: object) -> AbstractContextManager[None]:
+        seen.extend(asked)
+        return nullcontext()
+
+    monkeypatch.setattr("barnabas.pipeline.spark.session.spark_session", session)
+    arguments = ("--data-dir", logs, "--to", tmp_path / "archive", "--master", "spark://one:7077")
+    settings = {"spark.executor.memory": "2g", "spark.executor.extraJavaOptions": "-Da=b"}
+
+    assert 0 == command(*arguments, *conf(settings))
+
+    assert ["spark://one:7077", "1g", settings] == seen
+
+
 def test_every_so_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,7 +219,6 @@ def test_a_url_is_no_directory(
         ("event", 1, "did you mean events?"),
         ("--option=mode=DROPMALFORMED", 2, "and not mode"),
         ("--option=mode", 2, "it must look like NAME=VALUE"),
-        ("--conf=spark.executor.memory", 2, "--conf spark.executor.memory: it must look like"),
         ("--file-bytes=64 miles", 2, "--file-bytes is a size of at least 1, as in 64m"),
         ("--file-bytes=0", 2, "not '0'"),
     ],

@@ -151,7 +151,13 @@ def submitted(
     file = cluster.directory / "program.py"
     file.write_text(program)
     options = ("--master", cluster.master, "--archives", f"{environment}.tar.gz#environment")
-    command = [SPARK_HOME / "bin" / "spark-submit", *options, *conf(SETTINGS), file, *arguments]
+    command: list[str | Path] = [
+        SPARK_HOME / "bin" / "spark-submit",
+        *options,
+        *conf(SETTINGS),
+        file,
+        *arguments,
+    ]
     return cluster.ran(*command, PYSPARK_PYTHON="./environment/bin/python")
 
 
@@ -183,7 +189,8 @@ def test_a_job_runs_on_the_cluster_by_its_master(
     cluster: SparkCluster, logs: Path, expected: list[File], tmp_path: Path
 ) -> None:
     to = tmp_path / "archive"
-    command = [sys.executable, "-m", "barnabas.server", "spark", "archive", "--data-dir", logs]
+    command: list[str | Path] = [sys.executable, "-m", "barnabas.server", "spark", "archive"]
+    command += ["--data-dir", logs]
     command += ["--to", to, "--file-bytes", "1", "--master", cluster.master]
     archives = {"spark.archives": "environment.tar.gz#environment"}
     python = {"spark.pyspark.python": "./environment/bin/python"}

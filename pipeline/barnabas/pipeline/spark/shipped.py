@@ -65,7 +65,7 @@ def shipped(function: Callable[..., _T]) -> Callable[..., _T]:
     """
     The same *function*, for Spark to ship.
     """
-    return partial(called, cloudpickle.dumps(function))
+    return partial(called, _pickled(function))
 
 
 class Shipped:
@@ -74,8 +74,15 @@ class Shipped:
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuilt, (cloudpickle.dumps((type(self), self.__dict__)),)
+        return rebuilt, (_pickled((type(self), self.__dict__)),)
+
+
+def _pickled(what: Any) -> bytes:
+    data: bytes = cloudpickle.dumps(what)  # type: ignore[no-untyped-call]  # PySpark's has no types
+    return data
 
 
 # The functions above, wherever one of them is pickled.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(  # type: ignore[no-untyped-call]  # PySpark's has no types
+    sys.modules[__name__]
+)

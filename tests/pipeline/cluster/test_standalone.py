@@ -1,5 +1,6 @@
 """
-Reading and archiving on a standalone cluster, with the environment shipped to its workers.
+``docs/spark-cluster.md``: reading and archiving on a standalone cluster, with the environment
+shipped to its workers. The commands are those of the page.
 
 Each application takes seconds to start, so that there are few.
 """
@@ -7,6 +8,8 @@ Each application takes seconds to start, so that there are few.
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -20,11 +23,13 @@ import pytest
 from barnabas.pipeline import scan
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import archive
+from tests.support.compiled import ROOT
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.spark_cluster import SETTINGS, SPARK_HOME, SparkCluster, conf, spark_cluster
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
+PAGE = (ROOT / "docs" / "spark-cluster.md").read_text()
 PARTITIONS = 4
 TASKS = 2 * PARTITIONS
 """One for each segment, with the options that are given."""
@@ -146,19 +151,27 @@ def submitted(
     cluster: SparkCluster, program: str, environment: str, *arguments: Path
 ) -> subprocess.CompletedProcess[str]:
     """
-    As docs/spark-cluster.md says.
+    A program that ran, submitted as the page says.
     """
     file = cluster.directory / "program.py"
     file.write_text(program)
-    options = ("--master", cluster.master, "--archives", f"{environment}.tar.gz#environment")
-    command: list[str | Path] = [
-        SPARK_HOME / "bin" / "spark-submit",
-        *options,
-        *conf(SETTINGS),
-        file,
-        *arguments,
-    ]
-    return cluster.ran(*command, PYSPARK_PYTHON="./environment/bin/python")
+    (python,) = re.findall(r"^export PYSPARK_PYTHON=(.*)", PAGE, re.MULTILINE)
+    command = command_of_the_page("spark-submit", cluster)
+    assert "program.py" == command.pop()
+    assert "environment.tar.gz#environment" in command
+    command = [word.replace("environment.tar.gz", f"{environment}.tar.gz") for word in command]
+    command[0] = str(SPARK_HOME / "bin" / command[0])
+    command += [*conf(SETTINGS), str(file), *map(str, arguments)]
+    return cluster.ran(*command, PYSPARK_PYTHON=python)
+
+
+def command_of_the_page(name: str, cluster: SparkCluster) -> list[str]:
+    """
+    The words of a command, with the master of this cluster.
+    """
+    (command,) = re.findall(rf"^{name} (?:.*\\\n)*.*", PAGE, re.MULTILINE)
+    whole = command.replace("\\\n", " ").replace("spark://master:7077", cluster.master)
+    return shlex.split(whole)
 
 
 def test_a_program_that_is_submitted_reads_and_archives_with_all_workers(
@@ -189,13 +202,13 @@ def test_a_job_runs_on_the_cluster_by_its_master(
     cluster: SparkCluster, logs: Path, expected: list[File], tmp_path: Path
 ) -> None:
     to = tmp_path / "archive"
-    command: list[str | Path] = [sys.executable, "-m", "barnabas.server", "spark", "archive"]
-    command += ["--data-dir", logs]
-    command += ["--to", to, "--file-bytes", "1", "--master", cluster.master]
-    archives = {"spark.archives": "environment.tar.gz#environment"}
-    python = {"spark.pyspark.python": "./environment/bin/python"}
+    places = {"/mnt/logs": str(logs), "/mnt/archive": str(to)}
+    _, *words = command_of_the_page("barnabas spark archive", cluster)
+    words = [places.get(word, word) for word in words]
+    assert {*places.values()} <= {*words}
+    words += ["--file-bytes", "1", "--memory", "512m", *conf(SETTINGS)]
 
-    done = cluster.ran(*command, "--memory", "512m", *conf(SETTINGS | archives | python))
+    done = cluster.ran(sys.executable, "-m", "barnabas.server", *words)
 
     assert 0 == done.returncode, done.stderr
     assert "Archived 40 records" in done.stdout

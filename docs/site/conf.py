@@ -78,6 +78,7 @@ SECTIONS: Final = {
         "docs/spark-replay": "Replay",
         "docs/spark-compact": "Compact",
         "docs/spark-connector": "Kafka connector",
+        "docs/spark-cluster": "On a cluster",
     },
     "Understand": {
         "docs/storage": "Storage, and when a record is gone",

@@ -49,6 +49,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "docs/growing.md": "tests/interop/test_growing_out.py",
     "docs/performance.md": "tests/interop/test_benchmarks.py",
     "docs/security.md": "tests/interop/test_docs_commands.py",
+    "docs/spark-cluster.md": "tests/pipeline/cluster/test_standalone.py",
     "docs/spark.md": "tests/pipeline/test_docs_spark.py",
     "docs/storage.md": "tests/server/test_docs_storage.py",
     "docs/testing.md": "tests/testing/test_docs_testing.py",

@@ -42,9 +42,28 @@ def test_a_bar_shows_how_far_and_how_fast() -> None:
     ] == lines
 
 
+def test_a_log_gets_a_line_now_and_then() -> None:
+    """
+    None of a job that is over soon.
+    """
+    log, clock = io.StringIO(), StillClock(0)
+    bar = ProgressBar("archived", 100 * MiB, log, clock)
+
+    for _ in range(10):
+        clock.advance(10_000)
+        bar.advance(10 * MiB)
+    bar.close()
+
+    assert [
+        "archived  30% of 100 MiB, 1 MiB/s, 1 minute 10 seconds left",
+        "archived  60% of 100 MiB, 1 MiB/s, 40 seconds left",
+        "archived  90% of 100 MiB, 1 MiB/s, 10 seconds left",
+    ] == log.getvalue().splitlines()
+
+
 def test_nothing_is_written_where_nobody_looks() -> None:
     """
-    Into a file, or of nothing to do.
+    Into a file at once, or of nothing to do.
     """
     file, terminal = io.StringIO(), Terminal()
     for stream, total in ((file, 10), (terminal, 0)):

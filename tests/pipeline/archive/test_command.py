@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,7 @@ from tests.pipeline.archive.engines import delta_rows, iceberg_rows
 from tests.pipeline.killed_at import catalog_properties
 from tests.pipeline.topics import seen_in
 from tests.support.log_directory import WrittenDirectory, append, some_records
+from tests.support.spark_cluster import conf
 
 pytestmark = pytest.mark.spark
 
@@ -159,6 +160,35 @@ def test_a_path_without_an_archive(spark: SparkSession, tmp_path: Path) -> None:
             read_archive(spark, path)
     with pytest.raises(InvalidOption, match="s3://bucket/archive is a URL"):
         read_archive(spark, "s3://bucket/archive")
+
+
+def test_a_setting_of_spark_has_a_value(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--data-dir", logs, "--to", tmp_path / "archive")
+
+    assert 2 == command(*arguments, "--conf", "spark.executor.memory")
+
+    said = capsys.readouterr().err
+    assert "barnabas: --conf spark.executor.memory: it must look like NAME=VALUE\n" == said
+
+
+def test_the_settings_of_a_session(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+
+    def session(*asked: object) -> AbstractContextManager[None]:
+        seen.extend(asked)
+        return nullcontext()
+
+    monkeypatch.setattr("barnabas.pipeline.spark.session.spark_session", session)
+    arguments = ("--data-dir", logs, "--to", tmp_path / "archive", "--master", "spark://one:7077")
+    settings = {"spark.executor.memory": "2g", "spark.executor.extraJavaOptions": "-Da=b"}
+
+    assert 0 == command(*arguments, *conf(settings))
+
+    assert ["spark://one:7077", "1g", settings] == seen
 
 
 def test_every_so_often(

@@ -10,7 +10,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
 from barnabas.storage.explain.command import ReadCluster, add_log_directories
@@ -22,6 +22,8 @@ from barnabas.storage.readonly.command_line import (
 )
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.logs import ReadOnlyLogs
 
@@ -43,8 +45,34 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
     """
     Where Spark runs.
     """
-    parser.add_argument("--master", default="local[*]", help="where Spark runs; here by default")
+    parser.add_argument(
+        "--master",
+        default="local[*]",
+        metavar="URL",
+        help="where Spark runs, such as spark://host:7077; here by default",
+    )
     parser.add_argument("--memory", default="1g", help="of Spark's driver, such as 2g")
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of Spark, such as spark.executor.memory=2g; may be repeated",
+    )
+
+
+def session_of(options: argparse.Namespace) -> AbstractContextManager[SparkSession]:
+    """
+    The session that ``add_spark`` was asked for.
+
+    Raises:
+        InvalidOption: a setting of Spark does not look like one.
+        JobFailed, NoJava: as ``spark_session``.
+    """
+    from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see ended
+
+    settings = named_values(options.conf, "--conf")
+    return spark_session(options.master, options.memory, settings)
 
 
 def add_source_options(parser: argparse.ArgumentParser, example: str) -> None:

@@ -1,5 +1,5 @@
 """
-How far a long job is, in one line that is written over and over.
+How far a long job is, in one line that is written over and over, or in a few lines of a log.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.explain.units import duration, rounded_size
 
 _WIDTH: Final = 30
+_SECONDS_BETWEEN_LINES: Final = 30.0
 
 
 class ProgressBar:
     """
-    A bar on a terminal; nothing at all anywhere else.
+    A bar on a terminal; elsewhere, as in the log of a service, a line every 30 seconds.
     """
 
     def __init__(self, what: str, total_bytes: int, stream: TextIO, clock: Clock) -> None:
@@ -24,14 +25,16 @@ class ProgressBar:
         self._clock = clock
         self._since = clock.monotonic()
         self._done = 0
-        self._shows = stream.isatty() and total_bytes > 0
+        self._is_terminal = stream.isatty()
+        self._shows = total_bytes > 0
+        self._next_line = self._since + _SECONDS_BETWEEN_LINES
         self._draw()
 
     def close(self) -> None:
         """
         Leave the line as it is; what follows comes on the next one.
         """
-        if self._shows:
+        if self._shows and self._is_terminal:
             self._stream.write("\n")
 
     def advance(self, done_bytes: int) -> None:
@@ -42,16 +45,21 @@ class ProgressBar:
         self._draw()
 
     def _draw(self) -> None:
-        if self._shows:
+        if not self._shows:
+            return
+        if self._is_terminal:
             # What the line before had more than this one is wiped out.
             self._stream.write(f"\r{self._line()}\x1b[K")
-            self._stream.flush()
+        elif self._clock.monotonic() >= self._next_line:
+            self._next_line = self._clock.monotonic() + _SECONDS_BETWEEN_LINES
+            self._stream.write(f"{self._line()}\n")
+        self._stream.flush()
 
     def _line(self) -> str:
         share = min(1.0, self._done / self._total)
         filled = int(share * _WIDTH)
-        bar = "#" * filled + "." * (_WIDTH - filled)
-        line = f"{self._what} [{bar}] {share:4.0%} of {rounded_size(self._total)}"
+        bar = f"[{'#' * filled}{'.' * (_WIDTH - filled)}] " if self._is_terminal else ""
+        line = f"{self._what} {bar}{share:4.0%} of {rounded_size(self._total)}"
         seconds = self._clock.monotonic() - self._since
         if not self._done or seconds <= 0:
             return line

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from barnabas.pipeline.errors import InvalidOption, UnknownTopic
 from barnabas.pipeline.logs.filesystems import locate
+from barnabas.pipeline.logs.indexes import KeptIndexes
 from barnabas.pipeline.options import Topics
 from barnabas.storage.directories.directory import HIGH_WATERMARK_CHECKPOINT
 from barnabas.storage.readonly.log_root import LogRoot
@@ -40,6 +41,13 @@ class LogDirectory:
                 self._only, self.root = path, LogRoot(path.parent, self.files)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise FileNotFoundError(f"There is no directory {url}.") from error
+
+    @cached_property
+    def indexes(self) -> KeptIndexes:
+        """
+        Those of its segments, for one plan.
+        """
+        return KeptIndexes(self.files)
 
     @cached_property
     def log_start_offsets(self) -> Mapping[TopicPartition, int]:

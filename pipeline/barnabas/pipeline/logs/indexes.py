@@ -8,6 +8,7 @@ search begins at the first byte.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -38,6 +39,8 @@ _OFFSET: Final = _columns(offset_index.ENTRY, "offset", "position")
 _TIME: Final = _columns(time_index.ENTRY, "timestamp", "offset")
 _HEADER: Final = Struct(">qi4xb6xi")
 """Base offset, length, magic, last offset delta."""
+KEPT_ENTRIES: Final = 4 << 20
+"""64 MiB of them: the indexes of 16 segments of 1 GiB with the smallest batches."""
 
 
 def index_entries(files: Files, segment: ReadOnlySegment) -> tuple[Ints, Ints]:
@@ -52,6 +55,35 @@ def index_entries(files: Files, segment: ReadOnlySegment) -> tuple[Ints, Ints]:
     grows[1:] &= (positions[1:] > positions[:-1]) & (offsets[1:] > offsets[:-1])
     end = _first_false(grows)
     return offsets[:end] + segment.base_offset, positions[:end]
+
+
+class KeptIndexes:
+    """
+    The offset indexes that a plan has read; each is read once, while all of them have few entries.
+
+    What was used last is kept. A plan looks at one segment after the other, and comes back to them
+    only to make smaller tasks of what is small.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._kept: OrderedDict[Path, tuple[Ints, Ints]] = OrderedDict()
+        self._entries = 0
+
+    def entries(self, segment: ReadOnlySegment) -> tuple[Ints, Ints]:
+        """
+        As ``index_entries``, and as it was at the first use.
+        """
+        kept = self._kept.get(segment.path)
+        if kept is not None:
+            self._kept.move_to_end(segment.path)
+            return kept
+        read = self._kept[segment.path] = index_entries(self._files, segment)
+        self._entries += len(read[0])
+        while self._entries > KEPT_ENTRIES and len(self._kept) > 1:
+            _, (offsets, _) = self._kept.popitem(last=False)
+            self._entries -= len(offsets)
+        return read
 
 
 def time_entries(files: Files, segment: ReadOnlySegment) -> tuple[Ints, Ints]:
@@ -81,13 +113,18 @@ def _first_false(flags: npt.NDArray[np.bool_]) -> int:
     return int(false[0]) if len(false) else len(flags)
 
 
-def position_of(files: Files, segment: ReadOnlySegment, offset: int) -> int:
+def position_of(
+    files: Files, segment: ReadOnlySegment, offset: int, kept: KeptIndexes | None = None
+) -> int:
     """
     The position of a batch that has *offset*, or is in front of the batch that has it.
+
+    Args:
+        kept: the indexes that were read before, if they are to be used.
     """
     if offset <= segment.base_offset:
         return 0
-    offsets, positions = index_entries(files, segment)
+    offsets, positions = index_entries(files, segment) if kept is None else kept.entries(segment)
     # An entry has the last offset of the batch that it leads to.
     slot = int(np.searchsorted(offsets, offset, side="right")) - 1
     if slot < 0:

@@ -97,17 +97,19 @@ class PartitionLog:
         """
         The offset behind the last whole batch of *segment*.
         """
-        position = (
-            0
-            if segment.size <= _QUICKLY_SCANNED
-            else position_of(self.directory.files, segment, 2**63 - 1)
-        )
+        position = 0 if segment.size <= _QUICKLY_SCANNED else self.position_of(segment, 2**63 - 1)
         end = segment.base_offset
         for data, headers in self._scan(segment, position):
             end = int(last_offsets(headers)[-1]) + 1
             if bad_checksums(data, headers[-1:]):
                 end = int(headers["base_offset"][-1])
         return end
+
+    def position_of(self, segment: ReadOnlySegment, offset: int) -> int:
+        """
+        The position in *segment* of a batch that has *offset*, or is in front of it.
+        """
+        return position_of(self.directory.files, segment, offset, self.log_directory.indexes)
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """
@@ -117,9 +119,7 @@ class PartitionLog:
         for segment in self._segments_from(position):
             if segment.base_offset >= high_watermark:
                 break
-            for _, headers in self._scan(
-                segment, position_of(self.directory.files, segment, position)
-            ):
+            for _, headers in self._scan(segment, self.position_of(segment, position)):
                 seen = last_offsets(headers) >= position
                 seen &= headers["base_offset"] < high_watermark
                 _note_transactions(headers[seen], open_since)

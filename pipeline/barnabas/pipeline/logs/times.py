@@ -20,9 +20,8 @@ from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, decode
 from barnabas.pipeline.errors import CorruptBatch
 from barnabas.pipeline.logs.chunks import HEADER_CHUNK_BYTES as _CHUNK_BYTES
 from barnabas.pipeline.logs.chunks import Chunk, SegmentScan
-from barnabas.pipeline.logs.indexes import position_of, time_entries
+from barnabas.pipeline.logs.indexes import time_entries
 from barnabas.pipeline.logs.partition import PartitionLog
-from barnabas.storage.fs.interface import Files
 from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.segment import ReadOnlySegment
 
@@ -37,7 +36,7 @@ def first_offset_at(
         CorruptBatch: the batch that should have it cannot be read.
     """
     wanted = Wanted(("offset", "timestamp"), max_batch_bytes=max_batch_bytes)
-    search = _Search(log.directory.files, timestamp_ms, offsets, wanted)
+    search = _Search(log, timestamp_ms, offsets, wanted)
     for segment in log.segments:
         if segment.base_offset >= offsets.end:
             break
@@ -52,18 +51,19 @@ class _Search(NamedTuple):
     The time and the offsets of one search.
     """
 
-    files: Files
+    log: PartitionLog
     timestamp_ms: int
     offsets: Offsets
     wanted: Wanted
 
     def in_segment(self, segment: ReadOnlySegment) -> int | None:
-        times, indexed = time_entries(self.files, segment)
+        files = self.log.directory.files
+        times, indexed = time_entries(files, segment)
         older = int(np.searchsorted(times, self.timestamp_ms))
         start = int(indexed[older - 1]) if older else segment.base_offset
-        position = position_of(self.files, segment, max(start, self.offsets.start))
+        position = self.log.position_of(segment, max(start, self.offsets.start))
         try:
-            with opened(self.files, segment.path) as file:
+            with opened(files, segment.path) as file:
                 scan = SegmentScan(file, position, segment.size, _CHUNK_BYTES)
                 return self._along(segment, scan)
         except FileNotFoundError:

@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
 from barnabas.pipeline.logs.directory import LogDirectory, select
 from barnabas.pipeline.logs.headers import WORTH_SKIPPING
-from barnabas.pipeline.logs.indexes import batch_at, index_entries, position_of
+from barnabas.pipeline.logs.indexes import batch_at
 from barnabas.pipeline.logs.partition import PartitionLog
 from barnabas.pipeline.logs.times import first_offset_at
 from barnabas.pipeline.options import (
@@ -32,7 +34,6 @@ from barnabas.pipeline.options import (
 )
 from barnabas.pipeline.schemas import Level
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.interface import Files
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -253,10 +254,9 @@ def _cut(
     is_active: bool,
     options: ReadOptions,
 ) -> Iterator[SegmentRange]:
-    files = log.directory.files
-    share = _share_read(files, segment, options)
+    share = _share_read(log, segment, options)
     most = int(options.max_partition_bytes / share) if share else END
-    edges = [*_edges(files, segment, offsets, most)]
+    edges = [*_edges(log, segment, offsets, most)]
     for (position, first_offset), (end_position, end_offset) in pairwise(edges):
         start = offsets.start if first_offset is None else max(offsets.start, first_offset)
         end = offsets.end if end_offset is None else min(offsets.end, end_offset)
@@ -275,7 +275,7 @@ def _cut(
         )
 
 
-def _share_read(files: Files, segment: ReadOnlySegment, options: ReadOptions) -> float:
+def _share_read(log: PartitionLog, segment: ReadOnlySegment, options: ReadOptions) -> float:
     """
     Which part of a segment's bytes is read, at most.
 
@@ -284,10 +284,10 @@ def _share_read(files: Files, segment: ReadOnlySegment, options: ReadOptions) ->
     """
     if options.level is Level.SEGMENTS:
         return 0.0
-    may_skip = options.level is Level.BATCHES and isinstance(files, DiskFiles)
+    may_skip = options.level is Level.BATCHES and isinstance(log.directory.files, DiskFiles)
     if options.min_partitions or not may_skip or segment.size < _WORTH_ASKING:
         return 1.0
-    _, positions = index_entries(files, segment)
+    _, positions = log.log_directory.indexes.entries(segment)
     if not len(positions):
         return 1.0
     # Batches before the first entry and behind the last one have none.
@@ -295,24 +295,26 @@ def _share_read(files: Files, segment: ReadOnlySegment, options: ReadOptions) ->
 
 
 def _edges(
-    files: Files, segment: ReadOnlySegment, offsets: Offsets, bytes_per_task: int
+    log: PartitionLog, segment: ReadOnlySegment, offsets: Offsets, bytes_per_task: int
 ) -> Iterator[tuple[int, int | None]]:
     """
     Positions between which the offsets are, each with the base offset of the batch there.
     """
-    start = position_of(files, segment, offsets.start)
+    files = log.directory.files
+    start = log.position_of(segment, offsets.start)
     yield start, batch_at(files, segment, start) if start else None
     end = segment.size
     if end - start > bytes_per_task * _WORTH_CUTTING:
-        _, positions = index_entries(files, segment)
+        _, positions = log.log_directory.indexes.entries(segment)
         at = start
-        for position in positions.tolist():
-            if position - at >= bytes_per_task and end - position >= bytes_per_task // 4:
-                base_offset = batch_at(files, segment, position)
-                if base_offset is None or base_offset >= offsets.end:
-                    break
-                yield position, base_offset
-                at = position
+        while (slot := int(np.searchsorted(positions, at + bytes_per_task))) < len(positions):
+            position = int(positions[slot])
+            base_offset = batch_at(files, segment, position)
+            too_little = end - position < bytes_per_task // 4
+            if too_little or base_offset is None or base_offset >= offsets.end:
+                break
+            yield position, base_offset
+            at = position
     yield end, None
 
 

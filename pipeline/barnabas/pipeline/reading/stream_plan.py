@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from barnabas.pipeline.decoding.decode import Offsets
-from barnabas.pipeline.logs.indexes import batch_at, index_entries, position_of
+from barnabas.pipeline.logs.indexes import batch_at
 from barnabas.pipeline.logs.partition import PartitionLog
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import (
@@ -24,7 +24,6 @@ from barnabas.pipeline.reading.plan import (
     resolve,
     tasks,
 )
-from barnabas.storage.fs.interface import Files
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -199,11 +198,10 @@ def _pieces(log: PartitionLog, offsets: Offsets) -> Iterator[tuple[ReadOnlySegme
     """
     The segments with some of the offsets, where the first of these is, and how many bytes follow.
     """
-    files = log.directory.files
     nexts: Sequence[int] = [*(segment.base_offset for segment in log.segments[1:]), offsets.end]
     for segment, next_base in zip(log.segments, nexts, strict=True):
         if segment.base_offset < offsets.end and offsets.start < next_base:
-            position = position_of(files, segment, offsets.start)
+            position = log.position_of(segment, offsets.start)
             yield segment, position, segment.size - position
 
 
@@ -214,7 +212,7 @@ def _after_bytes(log: PartitionLog, offsets: Offsets, share: int) -> int:
     left = share
     for segment, position, size in _pieces(log, offsets):
         if left <= size:
-            found = _indexed(log.directory.files, segment, position + left, offsets.start)
+            found = _indexed(log, segment, position + left, offsets.start)
             if found is not None:
                 return min(found, offsets.end)
         left -= size
@@ -223,13 +221,13 @@ def _after_bytes(log: PartitionLog, offsets: Offsets, share: int) -> int:
     return offsets.end
 
 
-def _indexed(files: Files, segment: ReadOnlySegment, position: int, behind: int) -> int | None:
+def _indexed(log: PartitionLog, segment: ReadOnlySegment, position: int, behind: int) -> int | None:
     """
     The base offset of the first batch from *position* on that the index knows.
     """
-    _, positions = index_entries(files, segment)
+    _, positions = log.log_directory.indexes.entries(segment)
     for candidate in positions[positions >= position].tolist():
-        base_offset = batch_at(files, segment, candidate)
+        base_offset = batch_at(log.directory.files, segment, candidate)
         if base_offset is not None and base_offset > behind:
             return base_offset
     return None

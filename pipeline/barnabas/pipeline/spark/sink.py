@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 
 from barnabas.pipeline.client.cluster import Cluster
 from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.tasks import settle_worker
 from barnabas.pipeline.writing.identity import idempotent
 from barnabas.pipeline.writing.options import WriteOptions
@@ -89,7 +90,7 @@ class RowsWritten(WriterCommitMessage):
     rows: int
 
 
-class TopicWriter(DataSourceArrowWriter):
+class TopicWriter(Shipped, DataSourceArrowWriter):
     """
     A batch query that writes. A task that fails is run again by Spark, and what it had written
     stays: each row is written at least once, as with the connector.

@@ -33,6 +33,7 @@ from barnabas.pipeline.option_parser import parse_options, parse_stream_options
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import Work, plan
 from barnabas.pipeline.rows import schema as schema_of_rows
+from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.sink import TopicWriter
 from barnabas.pipeline.spark.stream import LogStreamReader
 from barnabas.pipeline.spark.stream_sink import TopicStreamWriter
@@ -51,7 +52,7 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(BarnabasSource)
 
 
-class BarnabasSource(DataSource):
+class BarnabasSource(Shipped, DataSource):
     """
     What Spark asks for when a query names the format.
     """
@@ -80,7 +81,7 @@ class BarnabasSource(DataSource):
         return parse_options(self.options)
 
 
-class LogReader(DataSourceReader):
+class LogReader(Shipped, DataSourceReader):
     """
     A read of what there is now.
 

@@ -26,11 +26,12 @@ from barnabas.pipeline.live import stream_plan as live_stream_plan
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading import stream_plan
 from barnabas.pipeline.reading.stream_plan import Progress, from_json, to_json
+from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.tasks import Task, rows_of
 from barnabas.pipeline.spark.types import chosen_columns
 
 
-class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class LogStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
     A read of what comes, step by step.
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from barnabas.pipeline.client.cluster import Cluster
 from barnabas.pipeline.errors import InvalidOption, PipelineError
+from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.sink import check_columns
 from barnabas.pipeline.spark.tasks import settle_worker
 from barnabas.pipeline.writing.identity import Identity, initialized
@@ -53,7 +54,7 @@ class Prepared(WriterCommitMessage):
     places: tuple[TopicPartition, ...] = ()
 
 
-class TopicStreamWriter(DataSourceStreamArrowWriter):
+class TopicStreamWriter(Shipped, DataSourceStreamArrowWriter):
     """
     A streaming query that writes.
 

@@ -5,8 +5,9 @@ Tasks that do the work inside the workers of Spark, and return a line of text ea
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Final, TypeVar
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.spark.session import translated
+from barnabas.pipeline.spark.shipped import shipped
 from barnabas.pipeline.spark.tasks import settle_worker
 
 _T = TypeVar("_T")
@@ -38,13 +40,24 @@ def in_waves(
     Raises:
         JobFailed: a task failed.
     """
-    size = _TASKS_PER_SLOT * spark.sparkContext.defaultParallelism
-    waves = [tasks[start : start + size] for start in range(0, len(tasks), size)]
     tag = f"barnabas-{job}-{uuid.uuid4().hex}"
     pool = ThreadPoolExecutor(_WAVES_AT_ONCE)
+    running: deque[Future[list[str]]] = deque()
+    started = 0
+    made: list[str] = []
     try:
-        for made in pool.map(partial(_run_wave, spark, tag, in_worker), waves):
+        while running or started < len(tasks):
+            while started < len(tasks) and len(running) < _WAVES_AT_ONCE:
+                # Executors of a cluster come one after the other, also when a job has begun.
+                size = _TASKS_PER_SLOT * spark.sparkContext.defaultParallelism
+                wave = tasks[started : started + size]
+                first, started = started + 1, started + len(wave)
+                about = f"barnabas {job}: tasks {first} to {started} of {len(tasks)}"
+                run = partial(_run_wave, spark, tag, about, in_worker, wave)
+                running.append(pool.submit(run))
             yield from made
+            made = running.popleft().result()
+        yield from made
     finally:
         # Of a run that failed, nothing else need end.
         spark.sparkContext.cancelJobsWithTag(tag)
@@ -52,12 +65,14 @@ def in_waves(
 
 
 def _run_wave(
-    spark: SparkSession, tag: str, in_worker: InWorker[_T], wave: Sequence[_T]
+    spark: SparkSession, tag: str, about: str, in_worker: InWorker[_T], wave: Sequence[_T]
 ) -> list[str]:
     spark.sparkContext.addJobTag(tag)
+    spark.sparkContext.setJobDescription(about)
     numbers = spark.range(0, len(wave), 1, len(wave))
+    task = shipped(partial(in_worker, wave))
     with translated():
-        rows = numbers.mapInArrow(partial(in_worker, wave), "number long, made string").collect()
+        rows = numbers.mapInArrow(task, "number long, made string").collect()
     made = {row.number: row.made for row in rows}
     return [made[number] for number in range(len(wave))]
 

@@ -17,6 +17,7 @@ from barnabas.pipeline.jobs.common import (
     assigned_logs,
     ended,
     named_values,
+    session_of,
     size_of,
 )
 from barnabas.storage.explain.command import ReadCluster
@@ -145,7 +146,6 @@ class _Command:
         )
 
     def run(self) -> None:
-        from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see run
 
         if self._options.dry_run:
             self._dry_run()
@@ -153,7 +153,7 @@ class _Command:
         # What makes no sense is said before Spark starts.
         self._table()
         self._logs()
-        with spark_session(self._options.master, self._options.memory) as spark:
+        with session_of(self._options) as spark:
             self._archive(spark)
             if self._options.every is not None:
                 never = threading.Event()

@@ -17,6 +17,7 @@ from barnabas.pipeline.jobs.common import (
     assigned_logs,
     ended,
     named_values,
+    session_of,
 )
 from barnabas.storage.explain.command import ReadCluster
 
@@ -108,12 +109,11 @@ class _Command:
         return json.dumps(assigned)
 
     def run(self) -> None:
-        from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see run
 
         if self._options.dry_run:
             self._dry_run()
             return
-        with spark_session(self._options.master, self._options.memory) as spark:
+        with session_of(self._options) as spark:
             self._compact(spark)
 
     def _dry_run(self) -> None:

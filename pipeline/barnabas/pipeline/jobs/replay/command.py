@@ -9,7 +9,7 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from barnabas.pipeline.jobs.common import add_spark, ended, named_values
+from barnabas.pipeline.jobs.common import add_spark, ended, named_values, session_of
 from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ def _replay(options: argparse.Namespace) -> None:
     # Whoever asks for --help, or has no Spark, should not wait for it.
     from barnabas.pipeline.jobs.progress import ProgressBar  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.job import replay  # noqa: PLC0415  # see _replay
-    from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see _replay
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see _replay
     from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
 
@@ -65,7 +64,7 @@ def _replay(options: argparse.Namespace) -> None:
     if options.dry_run:
         return
     with (
-        spark_session(options.master, options.memory) as spark,
+        session_of(options) as spark,
         closing(ProgressBar("sent", left_bytes, sys.stderr, SystemClock())) as bar,
     ):
         sent = replay(

@@ -21,6 +21,7 @@ from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.replay.sending import PATIENCE, ReplayError, Target, replay_partition
 from barnabas.pipeline.jobs.replay.watching import watched
 from barnabas.pipeline.spark.session import translated
+from barnabas.pipeline.spark.shipped import shipped
 from barnabas.storage.state_files.file_names import TopicPartition
 
 RECORDS_PER_TRANSACTION: Final = 10_000
@@ -62,7 +63,7 @@ def replay(
     with nullcontext() if advanced is None else watched(commits, target, advanced):
         if spark is None:
             return {each: replay_partition(there, each, target) for each in partitions}
-        task = partial(_replay_in_worker, there.path, partitions, target)
+        task = shipped(partial(_replay_in_worker, there.path, partitions, target))
         numbers = spark.range(0, len(partitions), 1, len(partitions))
         with translated():
             rows = numbers.mapInArrow(task, "number long, sent long").collect()

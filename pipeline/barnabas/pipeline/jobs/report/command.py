@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.pipeline.jobs.common import add_logs, add_spark, ended
+from barnabas.pipeline.jobs.common import add_logs, add_spark, ended, session_of
 from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
@@ -87,7 +87,6 @@ def _reported(
         make_report,
         partitions_of,
     )
-    from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see _report
     from barnabas.storage.explain.logs import ReadOnlyLogs  # noqa: PLC0415  # see _report
     from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see _report
 
@@ -97,7 +96,7 @@ def _reported(
     print(_plan(options, cluster, scope, files), file=sys.stderr)
     if options.dry_run:
         return None
-    with spark_session(options.master, options.memory) as spark:
+    with session_of(options) as spark:
         return make_report(spark, cluster, scope, files=files, clock=clock)
 
 

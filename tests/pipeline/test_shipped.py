@@ -1,0 +1,121 @@
+"""
+What Spark ships to executors: without Barnabas there, one line says what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.types import StructType
+
+from barnabas.pipeline.spark.session import cause_of
+from barnabas.pipeline.spark.shipped import shipped
+from barnabas.pipeline.spark.source import BarnabasSource
+from barnabas.pipeline.spark.worker import each_of
+
+SOURCE = BarnabasSource({"path": "/nowhere"})
+SINK = BarnabasSource({"kafka.bootstrap.servers": "localhost:9092", "topic": "orders"})
+VALUES = StructType().add("value", "string")
+
+SHIPPED: dict[str, Any] = {
+    "source": SOURCE,
+    "reader": SOURCE.reader(SOURCE.schema()),
+    "stream reader": SOURCE.streamReader(SOURCE.schema()),
+    "writer": SINK.writer(VALUES, overwrite=False),
+    "stream writer": SINK.streamWriter(VALUES, overwrite=False),
+}
+
+EXECUTOR = """
+import io, pickle, sys
+from pyspark.util import handle_worker_exception
+try:
+    loaded = pickle.load(sys.stdin.buffer)
+    if callable(loaded):
+        loaded([])
+except Exception as error:
+    written = io.BytesIO()
+    handle_worker_exception(error, written)
+    print(written.getvalue()[8:].decode(), end="")
+"""
+"""What an executor does with what it gets, and says to the driver."""
+
+
+@pytest.mark.parametrize("what", SHIPPED)
+def test_an_executor_without_the_package_says_so_in_one_line(what: str) -> None:
+    expected = (
+        f"The Python of this executor, {sys.executable} on {socket.gethostname()}, has no package"
+        " barnabas: ship the environment, docs/spark-cluster.md."
+    )
+
+    said = said_without_barnabas(SHIPPED[what])
+
+    assert [f"barnabas.pipeline.errors.PackageMissing: {expected}"] == said
+
+
+def test_a_function_of_a_job_says_so_as_well() -> None:
+    (line,) = said_without_barnabas(shipped(each_of))
+
+    assert "has no package barnabas: ship the environment" in line
+
+
+def test_what_is_shipped_is_the_same_afterwards() -> None:
+    for each in SHIPPED.values():
+        again = pickle.loads(pickled(each))
+
+        assert type(each) is type(again)
+        assert vars(each) == vars(again)
+
+
+def test_a_job_ends_with_the_sentence_of_its_executor() -> None:
+    """
+    Not with what Spark says around it.
+    """
+    (line,) = said_without_barnabas(SHIPPED["reader"])
+    error = pyspark.errors.PySparkException(f"Job aborted: PythonException: it failed:\n{line}\n")
+
+    assert str(cause_of(error)).startswith("The Python of this executor, ")
+
+
+def test_a_python_in_which_spark_does_not_run() -> None:
+    """
+    It fails before it gets to what was shipped.
+    """
+    said = "it failed:\nTraceback:\n  ...\nModuleNotFoundError: No module named 'pyarrow'\n"
+
+    sentence = str(cause_of(pyspark.errors.PySparkException(said)))
+
+    assert "A Python of Spark has no package pyarrow: ship the environment" in sentence
+
+
+def pickled(what: Any) -> bytes:
+    """
+    As Spark does it.
+    """
+    data: bytes = cloudpickle.dumps(what)  # type: ignore[no-untyped-call]  # it has no types
+    return data
+
+
+def said_without_barnabas(what: Any) -> list[str]:
+    """
+    The lines that an executor whose Python has nothing but PySpark writes about *what* it gets.
+    """
+    libraries = (Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip")
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", EXECUTOR],
+        input=pickled(what),
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, libraries))},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr.decode()
+    return done.stdout.decode().splitlines()

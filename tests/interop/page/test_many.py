@@ -14,6 +14,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from tests.interop.page.conftest import Viewer
 from tests.interop.page.world import DAY, PATIENCE, Sender, World, create, running_world
+from tests.support.broker_process import wait_for
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -46,6 +47,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         create(world.broker, "wide", PARTITIONS // 2)
         admin = AdminClient({"bootstrap.servers": world.broker.bootstrap})
         admin.create_partitions([NewPartitions("wide", PARTITIONS)])["wide"].result(PATIENCE)
+        # The broker writes a file for each new log, beside the requests.
+        made = [*world.broker.data.glob("wide-*/leader-epoch-checkpoint")]
+        wait_for(lambda: all(each.stat().st_size for each in made), "the new logs", PATIENCE)
         yield world
 
 

@@ -73,8 +73,9 @@ class OverlayFiles(Files):
             most_open,
             lambda mapped: mapped.give_back(),
         )
-        self._contents: dict[Path, dict[str, Content | None]] = {}
-        """By directory; None for a file that was removed here."""
+        self._contents: dict[str, dict[str, Content | None]] = {}
+        """By directory, as a text: it is quicker than a path, and a log may have very many files.
+        None for a file that was removed here."""
         self._directories: set[Path] = set()
         """Those that were made here."""
         self._moved: dict[Path, Path | None] = {}
@@ -95,17 +96,20 @@ class OverlayFiles(Files):
                     return None if place is None else place / path.relative_to(parent)
         return path
 
-    def _is_known(self, path: Path) -> bool:
-        return path.name in self._contents.get(path.parent, ())
+    def _known(self, path: Path) -> tuple[dict[str, Content | None], str]:
+        """
+        The files that are known in the directory of *path*, and its name there.
+        """
+        directory, name = _split(path)
+        return self._contents.setdefault(directory, {}), name
 
     def _put(self, path: Path, content: Content | None) -> None:
-        self._contents.setdefault(path.parent, {})[path.name] = content
+        known, name = self._known(path)
+        known[name] = content
 
     def _find(self, path: Path) -> Content | None:
         with self._guard:
-            # Once: a parent is another path each time, and a log may have very many files.
-            known = self._contents.setdefault(path.parent, {})
-            name = path.name
+            known, name = self._known(path)
             if name in known:
                 return known[name]
             place = self._place(path)
@@ -132,12 +136,12 @@ class OverlayFiles(Files):
             content = self._find(path)
             if content is not None:
                 return content, False
-            if path.name in self._listed.get(path.parent, ()) and not self._is_known(path):
+            known, name = self._known(path)
+            if name in self._listed.get(path.parent, ()) and name not in known:
                 # A broker has removed the file a moment ago: it must not become a new, empty one.
                 error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
                 raise storage_error("open", path, error) from error
-            content = Content(self._sources, None, 0)
-            self._put(path, content)
+            content = known[name] = Content(self._sources, None, 0)
             return content, True
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
@@ -176,8 +180,9 @@ class OverlayFiles(Files):
 
     def exists(self, path: Path) -> bool:
         with self._guard:
-            if self._is_known(path):
-                return self._contents[path.parent][path.name] is not None
+            known, name = self._known(path)
+            if name in known:
+                return known[name] is not None
             if path in self._directories:
                 return True
             place = self._place(path)
@@ -195,7 +200,7 @@ class OverlayFiles(Files):
             for path in (*self._directories, *self._moved):
                 if path.parent == directory:
                     (found.add if self.is_directory(path) else found.discard)(path.name)
-            for name, content in self._contents.get(directory, {}).items():
+            for name, content in self._contents.get(os.fspath(directory), {}).items():
                 (found.discard if content is None else found.add)(name)
             return sorted(found)
 
@@ -230,8 +235,9 @@ class OverlayFiles(Files):
             self._put(source, None)
 
     def _rename_directory(self, source: Path, target: Path) -> None:
-        for path in tuple(_within(source, self._contents)):
-            self._contents[target / path.relative_to(source)] = self._contents.pop(path)
+        for directory in tuple(_inside(source, self._contents)):
+            moved = f"{target}{directory.removeprefix(os.fspath(source))}"
+            self._contents[moved] = self._contents.pop(directory)
         for path in tuple(_within(source, self._listed)):
             self._listed[target / path.relative_to(source)] = self._listed.pop(path)
         for path in tuple(_within(source, self._directories)):
@@ -248,8 +254,8 @@ class OverlayFiles(Files):
 
     def remove_tree(self, path: Path) -> None:
         with self._guard:
-            for each in tuple(_within(path, self._contents)):
-                del self._contents[each]
+            for directory in tuple(_inside(path, self._contents)):
+                del self._contents[directory]
             for each in tuple(_within(path, self._listed)):
                 del self._listed[each]
             self._directories.difference_update(tuple(_within(path, self._directories)))
@@ -301,3 +307,20 @@ def _within(directory: Path, paths: Iterable[Path]) -> Iterator[Path]:
     Those of *paths* that are *directory* or inside it.
     """
     return (path for path in paths if path == directory or directory in path.parents)
+
+
+def _inside(directory: Path, others: Iterable[str]) -> Iterator[str]:
+    """
+    The same for texts.
+    """
+    text = os.fspath(directory)
+    return (each for each in others if each == text or each.startswith(f"{text}{os.sep}"))
+
+
+def _split(path: Path) -> tuple[str, str]:
+    """
+    The directory of *path* as a text, and its name there.
+    """
+    text = os.fspath(path)
+    directory, separator, name = text.rpartition(os.sep)
+    return directory or separator or os.curdir, name

@@ -7,8 +7,11 @@ import { themeButton } from "./theme.js";
 
 const main = document.getElementById("main");
 
-/** A view whose module is loaded when it is first shown. */
+const loads = new Set();
+
+/** A view whose module is loaded when it is first shown, or once another one is there. */
 function view(name, load) {
+  loads.add(load);
   return async (context) => {
     main.setAttribute("aria-busy", "true");
     const module = await load();
@@ -19,7 +22,16 @@ function view(name, load) {
     if (context.signal.aborted) return;
     main.removeAttribute("aria-busy");
     main.dataset.view = name;
+    loadOthers();
   };
+}
+
+/** Load the other views while nothing else is to do: the next click then waits for its data only. */
+function loadOthers() {
+  if (!loads.size) return;
+  const waiting = [...loads];
+  loads.clear();
+  (window.requestIdleCallback ?? setTimeout)(() => waiting.forEach((load) => load().catch(() => {})));
 }
 
 const topic = view("topic", () => import("./views/topic.js"));

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
+from benchmarks.procfs import spent_by
 from tests.interop.page.conftest import Viewer
 from tests.interop.page.world import DAY, PATIENCE, Sender, World, create, running_world
 from tests.support.broker_process import wait_for
@@ -47,10 +48,17 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         create(world.broker, "wide", PARTITIONS // 2)
         admin = AdminClient({"bootstrap.servers": world.broker.bootstrap})
         admin.create_partitions([NewPartitions("wide", PARTITIONS)])["wide"].result(PATIENCE)
-        # The broker writes a file for each new log, beside the requests.
-        made = [*world.broker.data.glob("wide-*/leader-epoch-checkpoint")]
-        wait_for(lambda: all(each.stat().st_size for each in made), "the new logs", PATIENCE)
+        wait_for(lambda: is_idle(world.broker.pid), "an end of syncs and new files", PATIENCE)
         yield world
+
+
+def is_idle(pid: int) -> bool:
+    """
+    Whether a process has nothing to do for half a second.
+    """
+    with spent_by(pid) as spent:
+        time.sleep(0.5)
+    return spent.cpu < 0.05
 
 
 def test_a_partition_of_5000_segments_is_usable_at_once(browser: Browser, large: World) -> None:

@@ -316,6 +316,7 @@ async def test_members_of_groups_and_their_commits_are_in_memory(files: MemoryFi
     async with written(files) as broker:
         await write_something(broker)
     async with shown(files) as broker:
+        await loaded(broker)
         async with await broker.client() as client:
             joined = await client.ask(join_request("new"), 3)
             assert ErrorCode.NONE == joined.error_code

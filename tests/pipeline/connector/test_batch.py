@@ -66,7 +66,7 @@ def test_topics_by_pattern(connector: Connector, broker: BrokerProcess, full: To
     other = Topic(broker, "batch.full.other", 2)
     other.send(records(20, partitions=2))
     Topic(broker, "not.batch.full").send(records(5))
-    frame = connector.read(subscribePattern="batch[.]full.*|__.*")
+    frame = connector.read(subscribePattern="^batch[.]full.*|^__.*")
 
     topics = {row.topic for row in frame.select("topic").distinct().collect()}
     assert {full.name, other.name} == topics

@@ -53,7 +53,9 @@ def loop() -> Loop:
 
 
 @pytest.fixture
-def collector(loop: Loop) -> Iterator[Collector]:
+def collector(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    # In a process with the objects of many tests a full collection takes longer than SHORT_S.
+    monkeypatch.setattr("barnabas.server.resources.collector.SHORT_S", 60.0)
     thresholds = gc.get_threshold()
     collector = Collector(loop, lambda: loop.served)
     collector.start()

@@ -69,6 +69,7 @@ def test_a_partition_of_5000_segments_is_usable_at_once(browser: Browser, large:
         viewer = Viewer.open(context, large.url)
         viewer.go("/topics/many")  # The program is there: it is the partition that is measured.
         page = viewer.page
+        page.wait_for_load_state("networkidle")
         started = time.monotonic()
         page.goto(f"{large.url}#/topics/many/0")
         page.wait_for_selector("[role=option][aria-selected=true]")

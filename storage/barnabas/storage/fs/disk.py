@@ -491,7 +491,7 @@ class DiskFiles(Files):
 
     def size(self, path: Path) -> int:
         with _question("look at", path):
-            return path.stat().st_size
+            return os.stat(path).st_size
 
     def modified_ms(self, path: Path) -> int:
         with _question("look at", path):

@@ -130,3 +130,27 @@ def read_whole(bootstraps: str, topic: str) -> list[int]:
         consumer.close()
     assert len(ended) == PARTITIONS, f"only {len(found)} records, and not to the end"
     return found
+
+
+def read_in_group(bootstraps: str, topic: str, count: int, group: str) -> list[int]:
+    """
+    Read at least *count* records in a group, and commit how far.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstraps,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    found: list[int] = []
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        consumer.subscribe([topic])
+        while len(found) < count and time.monotonic() < deadline:
+            found += [number_in(each) for each in consumer.consume(500, 1.0) if not each.error()]
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return found

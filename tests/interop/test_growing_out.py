@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -23,7 +21,7 @@ from tests.interop.numbered import (
     PARTITIONS,
     PATIENCE_S,
     Sender,
-    number_in,
+    read_in_group,
     read_whole,
     send_all,
     transact,
@@ -59,30 +57,6 @@ class GrownNode(ApacheKafka):
         return java("kafka.Kafka", str(self.properties), heap=self.heap, level="info")
 
     def prepare(self) -> None: ...
-
-
-def read_in_group(bootstraps: str, count: int) -> list[int]:
-    """
-    Read at least *count* records in the group, and commit how far.
-    """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstraps,
-            "group.id": GROUP,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    found: list[int] = []
-    deadline = time.monotonic() + PATIENCE_S
-    try:
-        consumer.subscribe([TOPIC])
-        while len(found) < count and time.monotonic() < deadline:
-            found += [number_in(each) for each in consumer.consume(500, 1.0) if not each.error()]
-        consumer.commit(asynchronous=False)
-    finally:
-        consumer.close()
-    return found
 
 
 def graduate(directory: Path, data: Path, addresses: Sequence[str]) -> str:
@@ -172,7 +146,7 @@ def test_one_broker_becomes_three_nodes(tmp_path: Path, nodes: list[GrownNode]) 
     try:
         barnabas.start()
         committed = begin_as_one(barnabas)
-        read = read_in_group(barnabas.bootstrap, RECORDS // 2)
+        read = read_in_group(barnabas.bootstrap, TOPIC, RECORDS // 2, GROUP)
         barnabas.stop()
         addresses = [f"127.0.0.1:{node.port}:{free_port()}" for node in nodes]
         report = graduate(tmp_path / "plan", barnabas.data, addresses)
@@ -213,7 +187,7 @@ def test_one_broker_becomes_three_nodes(tmp_path: Path, nodes: list[GrownNode]) 
     assert sorted(set(range(RECORDS)) | sender.acknowledged) == sorted(everything)
     assert sorted(committed) == sorted(read_whole(others, TRANSACTIONS))
 
-    read += read_in_group(others, len(everything) - len(read))
+    read += read_in_group(others, TOPIC, len(everything) - len(read), GROUP)
     assert sorted(everything) == sorted(read)
     admin = AdminClient({"bootstrap.servers": others})
     described = admin.list_topics(timeout=30).topics

@@ -14,7 +14,6 @@ from typing import Final
 
 import pytest
 from confluent_kafka import (
-    Consumer,
     ConsumerGroupTopicPartitions,
     KafkaException,
     Producer,
@@ -23,7 +22,14 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaConsumer  # type: ignore[import-untyped]  # it has none
 
-from tests.interop.numbered import PARTITIONS, PATIENCE_S, number_in, read_whole, send_all, transact
+from tests.interop.numbered import (
+    PARTITIONS,
+    PATIENCE_S,
+    read_in_group,
+    read_whole,
+    send_all,
+    transact,
+)
 from tests.interop.tools.toolbox import TOOLS
 from tests.support.apache_kafka import CLUSTER_ID, ApacheKafka, class_path, java
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port
@@ -75,30 +81,6 @@ def create(bootstrap: str, *topics: NewTopic) -> None:
         future.result(30)
 
 
-def read_in_group(bootstrap: str, count: int, group: str = GROUP) -> list[int]:
-    """
-    Read at least *count* records in a group, and commit how far.
-    """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    found: list[int] = []
-    deadline = time.monotonic() + PATIENCE_S
-    try:
-        consumer.subscribe([TOPIC])
-        while len(found) < count and time.monotonic() < deadline:
-            found += [number_in(each) for each in consumer.consume(500, 1.0) if not each.error()]
-        consumer.commit(asynchronous=False)
-    finally:
-        consumer.close()
-    return found
-
-
 def committed(bootstrap: str) -> int:
     """
     How many records the group has read, by what it has committed.
@@ -134,7 +116,7 @@ def kafka_directory(
         )
         send_all(kafka.bootstrap, TOPIC, range(RECORDS))
         numbers = transact(kafka.bootstrap, TRANSACTIONS)
-        read_in_group(kafka.bootstrap, READ)
+        read_in_group(kafka.bootstrap, TOPIC, READ, GROUP)
         read = committed(kafka.bootstrap)
         if request.param == "stopped":
             kafka.stop()
@@ -161,7 +143,7 @@ def test_everything_is_read_and_nothing_changes(
         assert read == committed(broker.bootstrap)
 
         # The group goes on in memory, for this broker only.
-        left = read_in_group(broker.bootstrap, RECORDS - read)
+        left = read_in_group(broker.bootstrap, TOPIC, RECORDS - read, GROUP)
         assert RECORDS - read == len(left)
         assert RECORDS == committed(broker.bootstrap)
     with shown(tmp_path, data) as broker:
@@ -282,7 +264,7 @@ def test_one_node_of_a_cluster_is_read_alone(tmp_path: Path) -> None:
         bootstrap = ",".join(node.bootstrap for node in nodes)
         create(bootstrap, everywhere, elsewhere)
         send_all(bootstrap, TOPIC, range(RECORDS))
-        read_in_group(bootstrap, READ)
+        read_in_group(bootstrap, TOPIC, READ, GROUP)
         read = committed(bootstrap)
         for node in nodes:
             node.kill()

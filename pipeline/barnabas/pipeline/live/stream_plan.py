@@ -10,7 +10,7 @@ from barnabas.pipeline.live.plan import LiveRange, client_of, tasks
 from barnabas.pipeline.live.topics import isolation_of, partitions_of, readable, wanted
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import report_loss
-from barnabas.pipeline.reading.stream_plan import Progress, by_count, share_out
+from barnabas.pipeline.reading.stream_plan import Progress, waiting_in
 from barnabas.storage.state_files.file_names import TopicPartition
 
 
@@ -54,28 +54,9 @@ def admit(
         DataLoss: partitions are gone, or shorter than they were.
     """
     assert max_bytes is None, "the options were parsed"
-    there = _there(options)
-    gone = sorted(set(start) - set(there))
-    if gone:
-        report_loss(f"{', '.join(map(str, gone))} is gone.", options)
-    ends: dict[TopicPartition, int] = {}
-    for partition, offsets in there.items():
-        end = offsets.end
-        if target is not None:
-            end = min(end, target.get(partition, start.get(partition, offsets.start)))
-        if end < start.get(partition, 0):
-            report_loss(
-                f"{partition} was read up to offset {start[partition]}, and ends at {end} now.",
-                options,
-            )
-        ends[partition] = end
-    waiting = {
-        partition: Offsets(max(start.get(partition, 0), there[partition].start), end)
-        for partition, end in ends.items()
-    }
-    waiting = {partition: offsets for partition, offsets in waiting.items() if offsets.count}
-    if max_offsets is not None:
-        waiting = share_out(waiting, max_offsets, lambda _, offsets: offsets.count, by_count)
+    ends, waiting = waiting_in(
+        options, start, _there(options), target=target, max_offsets=max_offsets
+    )
     return {**ends, **{partition: offsets.end for partition, offsets in waiting.items()}}
 
 

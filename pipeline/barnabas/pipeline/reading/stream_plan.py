@@ -28,6 +28,7 @@ from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import TopicPartition
 
 Progress = Mapping[TopicPartition, int]
+Waiting = Mapping[TopicPartition, Offsets]
 """The offset behind the last one that was read, of each partition."""
 
 
@@ -85,27 +86,8 @@ def admit(
         DataLoss: partitions are gone, or logs shorter than they were.
     """
     logs = {log.topic_partition: log for log in open_logs(options)}
-    gone = sorted(set(start) - set(logs))
-    if gone:
-        report_loss(f"{', '.join(map(str, gone))} is gone.", options)
-    ends: dict[TopicPartition, int] = {}
-    for partition, log in logs.items():
-        end = _end(log, options)
-        if target is not None:
-            end = min(end, target.get(partition, start.get(partition, log.start_offset)))
-        if end < start.get(partition, 0):
-            report_loss(
-                f"{partition} was read up to offset {start[partition]}, and ends at {end} now.",
-                options,
-            )
-        ends[partition] = end
-    waiting = {
-        partition: Offsets(max(start.get(partition, 0), logs[partition].start_offset), end)
-        for partition, end in ends.items()
-    }
-    waiting = {partition: offsets for partition, offsets in waiting.items() if offsets.count}
-    if max_offsets is not None:
-        waiting = share_out(waiting, max_offsets, lambda _, offsets: offsets.count, by_count)
+    there = {each: Offsets(log.start_offset, _end(log, options)) for each, log in logs.items()}
+    ends, waiting = waiting_in(options, start, there, target=target, max_offsets=max_offsets)
     if max_bytes is not None:
 
         def stored(partition: TopicPartition, offsets: Offsets) -> int:
@@ -116,6 +98,48 @@ def admit(
 
         waiting = share_out(waiting, max_bytes, stored, cut)
     return {**ends, **{partition: offsets.end for partition, offsets in waiting.items()}}
+
+
+def waiting_in(
+    options: ReadOptions,
+    start: Progress,
+    there: Mapping[TopicPartition, Offsets],
+    *,
+    target: Progress | None,
+    max_offsets: int | None,
+) -> tuple[Progress, Waiting]:
+    """
+    Where partitions end for a step, and which offsets of them are read in it.
+
+    Args:
+        there: what each partition has now.
+        target, max_offsets: see ``admit``.
+
+    Raises:
+        DataLoss: partitions are gone, or shorter than they were.
+    """
+    gone = sorted(set(start) - set(there))
+    if gone:
+        report_loss(f"{', '.join(map(str, gone))} is gone.", options)
+    ends: dict[TopicPartition, int] = {}
+    for partition, offsets in there.items():
+        end = offsets.end
+        if target is not None:
+            end = min(end, target.get(partition, start.get(partition, offsets.start)))
+        if end < start.get(partition, 0):
+            report_loss(
+                f"{partition} was read up to offset {start[partition]}, and ends at {end} now.",
+                options,
+            )
+        ends[partition] = end
+    waiting: Waiting = {
+        partition: Offsets(max(start.get(partition, 0), there[partition].start), end)
+        for partition, end in ends.items()
+    }
+    waiting = {partition: offsets for partition, offsets in waiting.items() if offsets.count}
+    if max_offsets is not None:
+        waiting = share_out(waiting, max_offsets, lambda _, offsets: offsets.count, by_count)
+    return ends, waiting
 
 
 def work_between(options: ReadOptions, start: Progress, end: Progress) -> list[Work]:
@@ -166,8 +190,6 @@ def _end(log: PartitionLog, options: ReadOptions) -> int:
 
 
 # Limits.
-
-Waiting = Mapping[TopicPartition, Offsets]
 
 
 def share_out(

@@ -114,7 +114,7 @@ def _blocks(places: Places, rows: Ints) -> tuple[Ints, Ints]:
     counts = some.numbers()
     sized = np.flatnonzero(counts < 0)
     if len(sized):
-        # A block may say its size in bytes, for those who skip it.
+        # A block may say its size in bytes, by which a reader can skip it.
         with_size = some.take(sized)
         with_size.numbers()
         some.put(sized, with_size)

@@ -15,6 +15,8 @@ from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import run_program
 
+pytestmark = pytest.mark.flaky(reruns=0)
+
 SOURCE = Path(__file__).parent / "java" / "Everything.java"
 
 SHARED = {

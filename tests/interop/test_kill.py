@@ -21,6 +21,8 @@ from tests.interop.conftest import running_broker
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.some import some
 
+pytestmark = pytest.mark.flaky(reruns=0)
+
 KILLS = 20
 PARTITIONS = 3
 TOPIC = "load"

@@ -615,8 +615,12 @@ def test_a_live_share_group_moves_to_apache_kafka_and_back(tmp_path: Path) -> No
                 group.wait_for_confirmed([*held, released])
 
                 assert 2 == len(holders - {third})
-                # It comes again if the connection breaks once more while the broker starts.
-                assert [1, 2] == group.counts(released)[:2]
+                # A connection may break once more while the broker starts: after the record was
+                # delivered, which takes the count back, or before that, which does not.
+                first, *others = group.counts(released)
+                assert 1 == first
+                assert others
+                assert {*others} <= {2, 3}
                 assert [] == group.delivered_after_confirmation()
                 group.wait_for_no_lag()
             assert group.sent == group.confirmed("ACCEPT") | group.confirmed("REJECT")

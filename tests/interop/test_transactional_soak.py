@@ -20,6 +20,8 @@ from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import compiled
 from tests.support.some import some
 
+pytestmark = pytest.mark.flaky(reruns=0)
+
 SOURCE = Path(__file__).parent / "java" / "Transformer.java"
 ROOT = Path(__file__).parents[2]
 

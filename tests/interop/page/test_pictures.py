@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +33,7 @@ MOST_BYTES: Final = 150_000
 
 class Picture(NamedTuple):
     """
-    A view in a theme.
+    A view in a theme; ``{2028}`` in an address is the segment with that offset.
     """
 
     address: str
@@ -49,12 +51,24 @@ PICTURES: Final = {
     "web-partition": Picture("/topics/orders/2", "light", 900),
     "web-partition-dark": Picture("/topics/orders/2", "dark", 900),
     "web-what-if": Picture(
-        "/topics/orders/2?retention.ms=259200000&segment=13720", "dark", 900, _lower
+        "/topics/orders/2?retention.ms=259200000&segment={13720}", "dark", 900, _lower
     ),
-    "web-look-up": Picture("/topics/orders/2/segments/1360?offset=2028&step=2", "light", 790),
+    "web-look-up": Picture("/topics/orders/2/segments/{2028}?offset=2028&step=2", "light", 790),
     "web-group": Picture("/group?id=reports", "light", 755),
     "web-new-records": Picture("/topics/orders/tail", "dark", 640),
 }
+
+
+def _address(template: str, log: Path) -> str:
+    """
+    Where segments end depends on the time of day and on how producers batch.
+    """
+    bases = sorted(int(file.stem) for file in log.glob("*.log"))
+
+    def segment(offset: re.Match[str]) -> str:
+        return str(bases[bisect_right(bases, int(offset[1])) - 1])
+
+    return re.sub(r"{(\d+)}", segment, template)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +168,7 @@ def test_a_picture_of_each_view(browser: Browser, world: World, folder: Path, na
         traffic(world),
     ):
         viewer = Viewer.open(context, world.url)
-        page = viewer.go(picture.address)
+        page = viewer.go(_address(picture.address, world.broker.data / "orders-2"))
         page.wait_for_timeout(3000)
         picture.prepare(page)
         folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ main()
 """
 HANDLERS = "barnabas.server.handlers"
 MESSAGES = "barnabas.protocol.messages"
-MOST_OWN = 240
+MOST_OWN = 241
 
 
 class Watched(Barnabas):

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.protocol.errors import KafkaStorageError
-from barnabas.protocol.internal_topics.metadata_records import ClientQuotaRecord
 from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
@@ -44,11 +42,11 @@ from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.readiness import BrokerState, Readiness
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.broker_parts import BrokerParts
+from barnabas.server.requests.client_quotas import ClientQuotas
 from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher
 from barnabas.server.resources.descriptors import most_open_files
 from barnabas.server.scheduling.turns import Turns
 from barnabas.server.scheduling.workers import Workers
-from barnabas.server.security.host_address import host_address, is_address
 from barnabas.server.security.security import Security
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
@@ -68,7 +66,6 @@ if TYPE_CHECKING:
     from barnabas.server.http.listener import HttpListener
     from barnabas.server.network.latencies import Latencies
     from barnabas.server.network.resources import Dispatch
-    from barnabas.server.requests.quotas import RequestQuotas
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
     from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin
 
@@ -301,7 +298,7 @@ class Broker:
             open_files=self.files.open_files,
             texts=configs.brokers.texts(),
         )
-        self._follow_client_quotas(metadata_log.image, self.parts)
+        ClientQuotas(self.parts, self.connections.limit_address_rate).follow()
         await self._listening.serve(self.connections)
         self.readiness.enter(BrokerState.RUNNING)
         self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)
@@ -502,56 +499,6 @@ class Broker:
             self.config.super_user_principals,
             allow_everyone=self.config.allow_everyone_if_no_acl_found,
         )
-
-    def _follow_client_quotas(self, image: MetadataImage, parts: BrokerParts) -> None:
-        """
-        Let the client quotas of *image* count as they are, and as they change.
-        """
-        quotas: RequestQuotas | None = None
-
-        def change(record: ClientQuotaRecord) -> None:
-            # Few brokers have any.
-            from barnabas.server.cluster.client_quotas import (  # noqa: PLC0415
-                IP,
-                names_of,
-                value_of,
-            )
-            from barnabas.server.requests.quotas import RequestQuotas  # noqa: PLC0415
-
-            nonlocal quotas
-            if quotas is None:
-                quotas = RequestQuotas(self.config, self.clock, self.metrics)
-            names = names_of(record)
-            if IP in names:
-                self._limit_address(names[IP], value_of(record))
-                return
-            quotas.change(names, record.key, value_of(record))
-            parts.quotas.current = quotas if quotas.are_any else None
-
-        for record in image.kept.of_type(ClientQuotaRecord):
-            assert isinstance(record, ClientQuotaRecord)
-            change(record)
-        image.on_client_quota = change
-
-    def _limit_address(self, name: str | None, rate: float | None) -> None:
-        """
-        Let a quota on the connections of an address, or of a host with that name, count.
-        """
-        assert self.connections is not None, "it is there before quotas count"
-        if name is None or is_address(name):
-            address = None if name is None else host_address(name)
-            self.connections.limit_address_rate(address, rate)
-        else:
-            self.background.spawn("quota-host", self._limit_host(name, rate))
-
-    async def _limit_host(self, name: str, rate: float | None) -> None:
-        def resolve() -> str:
-            *_, (address, *_) = socket.getaddrinfo(name, None)[0]
-            return str(address)
-
-        address = await self.workers.in_upkeep(resolve)
-        if self.connections is not None:
-            self.connections.limit_address_rate(host_address(address), rate)
 
     def _scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
         from barnabas.server.cluster.scram_credentials import (  # noqa: PLC0415  # few need it

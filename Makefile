@@ -37,7 +37,7 @@ TESTS ?= tests
 IMAGE ?= barnabas
 
 .DEFAULT_GOAL := help
-.PHONY: help run install format lint types contracts test unit interop bench compile wheels docs docker clean
+.PHONY: help run install format lint types contracts test unit interop bench compile wheels docs links docker clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -89,6 +89,9 @@ wheels: $(VENV)/.packaging ## Build the packages for an index: an sdist, a plain
 docs: $(INSTALLED) $(VENV)/.developer ## Build the documentation as a site, in build/site
 	@$(BIN)/python -m sphinx -q -W --keep-going -c docs/site -b html . build/site
 	@echo "docs: build/site/index.html"
+
+links: $(INSTALLED) $(VENV)/.developer ## Ask other sites whether the pages that the documentation names are there
+	@$(BIN)/python -m sphinx -q -c docs/site -b linkcheck . build/links
 
 docker: ## Build the image
 	docker build --tag $(IMAGE) .

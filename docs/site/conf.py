@@ -34,6 +34,7 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 include_patterns = ["*.md", "docs/*.md", "docs/site/*.rst", "examples/*.md", "protocol/*.md"]
 myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]  # Blocks of code have "..." in them.
+linkcheck_ignore = [r"http://(localhost|127\.0\.0\.1|NAME)", r"https://issuer\.example"]
 
 html_theme = "furo"
 html_title = f"Barnabas {version}"

@@ -241,12 +241,12 @@ def _options(logs: Path, page: Path, history: Path) -> Namespace:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "sentence"),
+    ("arguments", "end"),
     [
-        (["--set", "retention.ms=1"], 2, "--history keeps what is so"),
-        (["--at", "-1"], 2, "from 1970 to the year 9999"),
-        (["--history", "s3://bucket/history"], 2, "s3://bucket/history"),
-        ([], 1, "is no snapshot of a report: it does not belong there."),
+        (["--set", "retention.ms=1"], (2, "--history keeps what is so")),
+        (["--at", "-1"], (2, "from 1970 to the year 9999")),
+        (["--history", "s3://bucket/history"], (2, "s3://bucket/history")),
+        ([], (1, "is no snapshot of a report: it does not belong there.")),
     ],
 )
 def test_what_makes_no_sense_is_said_before_spark_starts(
@@ -254,12 +254,12 @@ def test_what_makes_no_sense_is_said_before_spark_starts(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
-    status: int,
-    sentence: str,
+    end: tuple[int, str],
 ) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "data.parquet")
     common = ["--data-dir", str(logs), "--history", str(tmp_path), "--master", "none://"]
 
+    status, sentence = end
     assert status == main(["spark", "report", *common, *arguments])
     assert sentence in capsys.readouterr().err
 

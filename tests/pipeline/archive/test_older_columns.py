@@ -16,6 +16,7 @@ import pytest
 from barnabas.pipeline.jobs.archive.job import Archived, archive
 from barnabas.pipeline.jobs.archive.opening import open_table
 from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
+from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.schemas import RECORDS, project
 from tests.pipeline.archive.archived import SEGMENT_BYTES, closed_rows, fill
 from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
@@ -83,7 +84,7 @@ class Kind:
             if self.format == "delta":
                 there = project(RECORDS, names)
                 patch.setattr(delta, "RECORDS", there)
-                in_files = [name for name in delta.COLUMNS if name in names]
+                in_files = [name for name in COLUMNS if name in names]
                 patch.setattr(delta, "COLUMNS", tuple(in_files))
             else:
                 patch.setattr(iceberg, "RECORDS", project(RECORDS, names))

@@ -96,7 +96,7 @@ def test_a_line_has_a_point_for_each_run(report: Report) -> None:
     """
     One after the other, the larger the higher, at distances of a day.
     """
-    ((first, *others),) = points(as_page(report, GROWN), "MiB of times-0")
+    ((first, *others),) = points(as_page(report, GROWN), "size, in MiB of times-0")
 
     assert 3 == len(others)
     heights = [first[1] - y for _, y in others]
@@ -106,7 +106,7 @@ def test_a_line_has_a_point_for_each_run(report: Report) -> None:
 
 
 def test_a_run_without_the_partition_is_a_hole(report: Report) -> None:
-    parts = points(as_page(report, GROWN), "MiB of keys-0")
+    parts = points(as_page(report, GROWN), "size, in MiB of keys-0")
 
     assert [1, 2] == [len(part) for part in parts]
 
@@ -181,7 +181,7 @@ def test_the_largest_partitions_have_a_line(report: Report) -> None:
     page = as_page(many, days(sizes, sizes))
 
     assert f"The plots have the {LINES} largest partitions." in page
-    lines = re.findall(r'id="MiB of (.*?)"', page)
+    lines = re.findall(r'id="size, in MiB of (.*?)"', page)
     assert sorted(names[2:]) == sorted(lines)
 
 

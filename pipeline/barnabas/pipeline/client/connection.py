@@ -227,7 +227,7 @@ class Connection:
     def _exactly(self, size: int, until: float, nothing_came: str = "") -> memoryview:
         # A system gives pages of such an array when something is written to them: what was
         # announced takes memory as it arrives.
-        data = memoryview(np.empty(size, np.uint8))
+        data = np.empty(size, np.uint8).data
         filled = 0
         while filled < size:
             left_s = until - seconds_now()

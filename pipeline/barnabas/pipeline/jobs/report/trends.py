@@ -141,7 +141,7 @@ def size_plot(trends: Sequence[Trend]) -> str:
     shown = _largest(trends)
     most = max((run.figures.size for trend in shown for run in trend.known), default=0)
     unit, name = (GiB, "GiB") if most >= GiB else (MiB, "MiB")
-    return _plot(shown, lambda run: run.figures.size / unit, name)
+    return _plot(shown, lambda run: run.figures.size / unit, f"size, in {name}")
 
 
 def age_plot(trends: Sequence[Trend]) -> str:

@@ -16,6 +16,7 @@ import pytest
 from barnabas.pipeline.jobs.archive.job import Archived, archive
 from barnabas.pipeline.jobs.archive.opening import open_table
 from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
+from barnabas.pipeline.jobs.archive.text import explain_plans
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.schemas import RECORDS, project
 from tests.pipeline.archive.archived import SEGMENT_BYTES, closed_rows, fill
@@ -189,8 +190,9 @@ def test_a_look_at_an_older_archive_changes_nothing(
     kind: Kind, directory: WrittenDirectory
 ) -> None:
     """
-    As a dry run looks at it.
+    As a dry run looks at it, and says what a run would add.
     """
+    assert [] == list(kind.open().missing_columns)
     with kind.with_columns(without(MISSING)):
         kind.run(directory.path)
 
@@ -199,6 +201,11 @@ def test_a_look_at_an_older_archive_changes_nothing(
         table.leftovers()
 
     assert set(MISSING).isdisjoint(kind.columns())
+    assert MISSING == list(table.missing_columns)
+    said = explain_plans([], table.name, "here", table.missing_columns)
+    assert "it gets the columns timestampType, headers, in which its rows have nulls." in said
+    kind.run(directory.path)
+    assert [] == list(kind.open().missing_columns)
 
 
 def test_of_two_runs_that_add_columns_both_go_on(kind: Kind, directory: WrittenDirectory) -> None:

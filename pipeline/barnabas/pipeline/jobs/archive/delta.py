@@ -77,6 +77,10 @@ class DeltaArchive(ArchiveTable):
     def name(self) -> str:
         return self._url
 
+    @property
+    def missing_columns(self) -> list[str]:
+        return [] if self._table is None else self._missing(self._table)
+
     def refresh(self) -> None:
         self._table = self._open()
         self.__dict__.pop("_files", None)

@@ -132,6 +132,10 @@ class IcebergArchive(ArchiveTable):
         return self._name
 
     @property
+    def missing_columns(self) -> list[str]:
+        return [] if self._table is None else self._missing(self._table)
+
+    @property
     def store(self) -> DataStore:  # type: ignore[override]  # There is a table by then.
         table = self._there
         storage = StorageOptions.of({}, dict(table.io.properties))

@@ -196,7 +196,7 @@ def _show(report: Report, page: Path | None, history: History | None) -> None:
         trends_of,
     )
 
-    snapshots = [] if history is None else history.snapshots()
+    snapshots = [] if history is None else history.snapshots(with_deletions=False)
     if page is not None:
         page.write_text(as_page(report, snapshots), encoding="utf-8")
     print(as_text(report), end="")

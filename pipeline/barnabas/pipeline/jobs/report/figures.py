@@ -14,6 +14,8 @@ from barnabas.pipeline.jobs.report.facts import PartitionFacts, SegmentFacts
 from barnabas.pipeline.schemas import TIMESTAMP
 from barnabas.storage.state_files.file_names import TopicPartition
 
+DELETIONS: Final = "deletions"
+"""The column that readers may leave out."""
 _DELETION: Final = pa.struct(
     [
         ("baseOffset", pa.int64()),
@@ -39,7 +41,7 @@ SCHEMA: Final = pa.schema(
         ("longestLifeMs", pa.int64()),
         ("dueSegments", pa.int32()),
         ("dueBytes", pa.int64()),
-        ("deletions", pa.list_(_DELETION)),
+        (DELETIONS, pa.list_(_DELETION)),
     ]
 )
 """The columns of a snapshot. Names and units are those of the frames of a report."""
@@ -136,10 +138,11 @@ def as_table(snapshot: Snapshot) -> pa.Table:
 
 def snapshot_of(table: pa.Table) -> Snapshot:
     """
-    What ``as_table`` was made of. Times that Arrow does not have are the latest that it has.
+    What ``as_table`` was made of, without deletions if that column is left out. Times that Arrow
+    does not have are the latest that it has.
     """
     # Times go as numbers, for a datetime ends with the year 9999.
-    plain = pa.schema([field.with_type(_without_times(field.type)) for field in SCHEMA])
+    plain = pa.schema([field.with_type(_without_times(field.type)) for field in table.schema])
     rows = table.cast(plain).to_pylist()
     figures = sorted(map(_figures, rows), key=lambda each: each.partition)
     return Snapshot(rows[0]["at"] // 1000, tuple(figures))
@@ -168,7 +171,7 @@ def _row(at_ms: int, figures: Figures) -> dict[str, Any]:
         "longestLifeMs": figures.longest_life_ms,
         "dueSegments": figures.due_segments,
         "dueBytes": figures.due_bytes,
-        "deletions": [
+        DELETIONS: [
             {
                 "baseOffset": each.base_offset,
                 "nextOffset": each.next_offset,
@@ -203,7 +206,7 @@ def _figures(row: dict[str, Any]) -> Figures:
                 each["unreadableEarliest"] // 1000,
                 _ms(each["unreadableLatest"]),
             )
-            for each in row["deletions"]
+            for each in row.get(DELETIONS, ())
         ),
     )
 

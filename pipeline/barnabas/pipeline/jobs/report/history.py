@@ -28,6 +28,7 @@ from barnabas.pipeline.jobs.output import (
 from barnabas.pipeline.jobs.parquet_files import write_durably
 from barnabas.pipeline.jobs.report.facts import Report
 from barnabas.pipeline.jobs.report.figures import (
+    DELETIONS,
     SCHEMA,
     Figures,
     Snapshot,
@@ -54,7 +55,7 @@ class History(OutputDirectory):
     A directory of snapshots. Files that do not end with ``.parquet`` are none of it.
     """
 
-    proof = ""
+    proof = ""  # The directory itself: there is no other in it.
     nothing_there = (HistoryError, "There is no history of reports")
 
     def runs(self) -> list[int]:
@@ -66,14 +67,19 @@ class History(OutputDirectory):
         """
         return [self._check(path) for path in self._paths()]
 
-    def snapshots(self) -> list[Snapshot]:
+    def snapshots(self, *, with_deletions: bool = True) -> list[Snapshot]:
         """
         The figures of all runs, the earliest first.
+
+        Args:
+            with_deletions: whether each segment that is going to be deleted is read. Most of a file
+                is about them, and comparisons of runs do without.
 
         Raises:
             HistoryError: as above.
         """
-        return [self._read(path) for path in self._paths()]
+        columns = [name for name in SCHEMA.names if with_deletions or name != DELETIONS]
+        return [snapshot_of(self._rows(path, columns)) for path in self._paths()]
 
     def table(self) -> pa.Table:
         """
@@ -82,7 +88,7 @@ class History(OutputDirectory):
         Raises:
             HistoryError: as above.
         """
-        return pa.concat_tables([SCHEMA.empty_table(), *map(_rows, self._checked_paths())])
+        return pa.concat_tables([SCHEMA.empty_table(), *map(self._rows, self._paths())])
 
     def add(self, report: Report) -> None:
         """
@@ -101,7 +107,7 @@ class History(OutputDirectory):
                 if left.name.endswith(_SUFFIX + TEMPORARY_SUFFIX):
                     self.files.remove(left)
             if path in self._paths():
-                there = {each.partition: each for each in self._read(path).partitions}
+                there = {each.partition: each for each in snapshot_of(self._rows(path)).partitions}
                 figures = there | figures
             in_order = sorted(figures.values(), key=lambda each: each.partition)
             table = as_table(Snapshot(report.now_ms, tuple(in_order)))
@@ -110,12 +116,6 @@ class History(OutputDirectory):
     def _paths(self) -> Sequence[Path]:
         return [path for path in paths_in(self.files, self.path) if path.suffix == _SUFFIX]
 
-    def _checked_paths(self) -> Sequence[Path]:
-        paths = self._paths()
-        for path in paths:
-            self._check(path)
-        return paths
-
     def _check(self, path: Path) -> int:
         """
         The moment that *path* is named after; it has the columns of a snapshot.
@@ -123,22 +123,22 @@ class History(OutputDirectory):
         at_ms = _parse_name(path.name)
         try:
             schema = pq.read_schema(path)
-        except pa.ArrowInvalid as error:
+        except (OSError, pa.ArrowInvalid) as error:
             raise HistoryError(f"{path} cannot be read as Parquet: {_first_line(error)}") from error
         if at_ms is None or not schema.equals(SCHEMA):
             raise HistoryError(f"{path} is no snapshot of a report: it does not belong there.")
         return at_ms
 
-    def _read(self, path: Path) -> Snapshot:
+    def _rows(self, path: Path, columns: Sequence[str] = SCHEMA.names) -> pa.Table:
         at_ms = self._check(path)
         try:
-            table = _rows(path)
-            moments = table["at"].cast(pa.int64()).unique().to_pylist()
+            with pq.ParquetFile(path) as file:
+                table = file.read(list(columns))
         except (OSError, pa.ArrowInvalid) as error:
             raise HistoryError(f"{path} cannot be read as Parquet: {_first_line(error)}") from error
-        if moments != [at_ms * 1000]:
+        if table["at"].cast(pa.int64()).unique().to_pylist() != [at_ms * 1000]:
             raise HistoryError(f"{path} has the figures of another moment than its name says.")
-        return snapshot_of(table)
+        return table
 
 
 def check_moment(at_ms: int) -> None:
@@ -168,11 +168,6 @@ def _parse_name(name: str) -> int | None:
     except ValueError:
         return None
     return (at - _EPOCH) // timedelta(milliseconds=1) + int(ms)
-
-
-def _rows(path: Path) -> pa.Table:
-    with pq.ParquetFile(path) as file:
-        return file.read()
 
 
 def _first_line(error: Exception) -> str:

@@ -14,6 +14,7 @@ What can go wrong between a log directory and its rows.
     │   └── RowError                 a row cannot be written
     ├── TransactionsLost         a broker has aborted what was to be committed
     └── Disconnected             a broker cannot be reached, or the connection was lost
+        └── NotABroker               something else answers there
 
 A missing directory is a ``FileNotFoundError``. All are pickled on their way from a worker of Spark
 to the driver, so that each keeps its arguments as they were given.
@@ -118,4 +119,10 @@ class TransactionsLost(PipelineError):
 class Disconnected(PipelineError):
     """
     A broker cannot be reached, or the connection to it was lost.
+    """
+
+
+class NotABroker(Disconnected):
+    """
+    Something answers that is no broker; so it will when it is asked again.
     """

@@ -4,7 +4,6 @@ Archives as DuckDB reads them, which has its own readers of Delta and of Iceberg
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +15,10 @@ from tests.pipeline.archive.archived import closed_rows, written_logs
 from tests.pipeline.archive.engines import rows_of
 from tests.pipeline.killed_at import TABLE, catalog_properties
 
-duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
-EXTENSIONS = ("avro", "delta", "iceberg")
-for _name in EXTENSIONS:
-    pytest.importorskip(f"duckdb_extension_{_name}", reason=f"duckdb's {_name} is not installed")
-
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written_logs(tmp_path_factory.mktemp("logs")).path
-
-
-@pytest.fixture(scope="module")
-def connection() -> Any:
-    """
-    With the extensions of the registry; DuckDB would fetch them from a server of its own.
-    """
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for name in EXTENSIONS:
-        package = Path(import_module(f"duckdb_extension_{name}").__path__[0])
-        (extension,) = package.rglob("*.duckdb_extension")
-        connection.execute(f"LOAD '{extension}'")
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
 
 
 def test_duckdb_reads_a_delta_archive(connection: Any, logs: Path, tmp_path: Path) -> None:

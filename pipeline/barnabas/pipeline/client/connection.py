@@ -9,11 +9,13 @@ import struct
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from barnabas.pipeline.client.sasl import exchange
 from barnabas.pipeline.client.settings import ClientSettings, Tls
-from barnabas.pipeline.errors import BrokerError, Disconnected
+from barnabas.pipeline.errors import BrokerError, Disconnected, NotABroker
 from barnabas.protocol import apis
 from barnabas.protocol.codec.codec import decode_from, encode_parts
 from barnabas.protocol.codec.schema import Message
@@ -23,11 +25,18 @@ from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from barnabas.storage.clock import seconds_now
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 _SIZE: Final = struct.Struct(">i")
 _LARGEST_ANSWER: Final = 1 << 30
 _LARGEST_FIRST_ANSWER: Final = 1 << 20
 """Before the first answer was understood: something else than a broker may be there."""
+_HTTP: Final = b"HTTP"
+_TLS_ALERT: Final = b"\x15\x03"
+"""A record of TLS (RFC 8446, 5.1) whose type is alert: it refuses a request without TLS."""
 
 VERSIONS: Final = {
     apis.PRODUCE.key: 9,
@@ -60,7 +69,8 @@ class Connection:
     def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
         """
         Raises:
-            Disconnected: nobody is there, or not a broker.
+            Disconnected: nobody is there, or nobody who answers.
+            NotABroker: something else is there.
             BrokerError: the broker does not let this client in.
         """
         self.address = f"{host}:{port}"
@@ -71,9 +81,13 @@ class Connection:
         self.is_closed = False
         self._versions: dict[int, int] | None = None
         try:
+            # First what may fail without a peer, then no socket is left open.
+            context = None if settings.tls is None else _tls_context(settings.tls)
             plain = socket.create_connection((host, port), timeout=settings.timeout_s)
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket = plain if settings.tls is None else _encrypted(plain, host, settings.tls)
+            self._socket = (
+                plain if context is None else context.wrap_socket(plain, server_hostname=host)
+            )
         except OSError as error:
             raise Disconnected(f"{self.address} cannot be reached: {error}.") from error
         try:
@@ -90,11 +104,11 @@ class Connection:
         self._most = _LARGEST_ANSWER
         sasl = self._settings.sasl
         if sasl is not None:
-            told = self.ask(SaslHandshakeRequest(mechanism=sasl.mechanism))
-            if told.error_code:
-                offered = ", ".join(told.mechanisms)
+            answered = self.ask(SaslHandshakeRequest(mechanism=sasl.mechanism))
+            if answered.error_code:
+                offered = ", ".join(answered.mechanisms)
                 raise BrokerError.of(
-                    told.error_code,
+                    answered.error_code,
                     f"{self.address} does not offer {sasl.mechanism}, but {offered}",
                 )
             exchange(sasl, self._authenticate)
@@ -151,6 +165,7 @@ class Connection:
         self._asked.append((self._next_id, request, version))
         self._next_id += 1
         try:
+            self._socket.settimeout(self._settings.timeout_s)
             _send_all(self._socket, [_SIZE.pack(size) + header, *parts])
         except OSError as error:
             raise self._lost(error) from error
@@ -164,33 +179,80 @@ class Connection:
             Disconnected: it does not come, or is none.
         """
         correlation_id, request, version = self._asked.popleft()
+        until = seconds_now() + self._settings.timeout_s
         try:
-            (size,) = _SIZE.unpack(self._exactly(_SIZE.size))
-            if not _SIZE.size <= size <= self._most:
-                raise DecodeError(f"an answer of {size} bytes")
-            frame = self._exactly(size)
+            frame = self._frame(until)
             received, position = decode_response_header(request.api.key, version, frame)
             if received != correlation_id:
-                raise DecodeError(f"answer {received} instead of {correlation_id}")
+                raise DecodeError(f"answer {received} came instead of answer {correlation_id}")
             return decode_from(RESPONSES[request.api.key], version, frame, position)[0], request
-        except (OSError, EOFError, DecodeError) as error:
+        except TimeoutError as error:
+            raise self._lost(f"no answer in {self._settings.timeout_s:g} seconds") from error
+        except DecodeError as error:
+            if self._is_new:
+                raise self._no_broker(f"its first answer cannot be read: {error}.") from error
+            raise self._lost(error) from error
+        except (OSError, EOFError) as error:
             raise self._lost(error) from error
 
-    def _lost(self, error: Exception) -> Disconnected:
-        self.close()
-        return Disconnected(
-            f"The connection to {self.address} is lost: {error or 'it was closed'}."
-        )
+    @property
+    def _is_new(self) -> bool:
+        return self._most == _LARGEST_FIRST_ANSWER
 
-    def _exactly(self, size: int) -> memoryview:
-        data = memoryview(bytearray(size))
+    def _frame(self, until: float) -> memoryview:
+        """
+        The next answer, whatever is in it.
+
+        Args:
+            until: the time of ``seconds_now`` by which all of it has to be there.
+        """
+        head = self._exactly(_SIZE.size, until, "closed before an answer came")
+        (size,) = _SIZE.unpack(head)
+        if not _SIZE.size <= size <= self._most:
+            if self._is_new:
+                raise self._no_broker(_what_answers(bytes(head), size))
+            raise OSError(
+                f"an answer of {size:,} bytes was announced, and at most {self._most:,} are taken"
+            )
+        return self._exactly(size, until)
+
+    def _lost(self, why: Exception | str) -> Disconnected:
+        self.close()
+        return Disconnected(f"The connection to {self.address} is lost: {why or 'it was closed'}.")
+
+    def _no_broker(self, why: str) -> NotABroker:
+        self.close()
+        return NotABroker(f"{self.address} is no Kafka broker: {why}")
+
+    def _exactly(self, size: int, until: float, nothing_came: str = "") -> memoryview:
+        # A system gives pages of such an array when something is written to them: what was
+        # announced takes memory as it arrives.
+        data = np.empty(size, np.uint8).data
         filled = 0
         while filled < size:
+            left_s = until - seconds_now()
+            if left_s <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left_s)
             count = self._socket.recv_into(data[filled:])
             if not count:
-                raise EOFError("it was closed by the broker")
+                in_the_middle = "closed in the middle of an answer"
+                raise EOFError(
+                    f"it was {in_the_middle if filled else nothing_came or in_the_middle}"
+                )
             filled += count
         return data
+
+
+def _what_answers(head: bytes, size: int) -> str:
+    if head == _HTTP:
+        return "it answers in HTTP."
+    if head.startswith(_TLS_ALERT):
+        return "it answers in TLS: kafka.security.protocol is SSL or SASL_SSL there."
+    return (
+        f"it announces a first answer of {size:,} bytes, and that of a broker has at most"
+        f" {_LARGEST_FIRST_ANSWER:,}."
+    )
 
 
 def _send_all(connection: socket.socket, parts: Sequence[bytes | bytearray | memoryview]) -> None:
@@ -198,7 +260,7 @@ def _send_all(connection: socket.socket, parts: Sequence[bytes | bytearray | mem
         connection.sendall(part)
 
 
-def _encrypted(plain: socket.socket, host: str, tls: Tls) -> socket.socket:
+def _tls_context(tls: Tls) -> SSLContext:
     import ssl  # noqa: PLC0415  # few queries need it
 
     context = ssl.create_default_context(cafile=tls.ca_file, cadata=tls.ca_text)
@@ -206,4 +268,4 @@ def _encrypted(plain: socket.socket, host: str, tls: Tls) -> socket.socket:
         context.check_hostname = False
     if tls.key_file is not None:
         context.load_cert_chain(tls.key_file, password=tls.key_password)
-    return context.wrap_socket(plain, server_hostname=host)
+    return context

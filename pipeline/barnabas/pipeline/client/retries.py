@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from barnabas.pipeline.errors import BrokerError, Disconnected, PipelineError
+from barnabas.pipeline.errors import BrokerError, Disconnected, NotABroker, PipelineError
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.clock import Clock, SystemClock
 
@@ -43,9 +43,9 @@ def may_pass(error: PipelineError) -> bool:
     """
     Whether a request that ended so may succeed later.
     """
-    return isinstance(error, Disconnected) or (
-        isinstance(error, BrokerError) and error.code in MAY_PASS
-    )
+    if isinstance(error, BrokerError):
+        return error.code in MAY_PASS
+    return isinstance(error, Disconnected) and not isinstance(error, NotABroker)
 
 
 class Patience:

@@ -46,14 +46,14 @@ def _scram(sasl: Sasl, hash_name: str, authenticate: Callable[[bytes], bytes]) -
     user = sasl.username.replace("=", "=3D").replace(",", "=2C")
     bare = f"n={user},r={nonce}"
     first = authenticate(f"{_NO_CHANNEL_BINDING}{bare}".encode()).decode()
-    told = dict(part.split("=", 1) for part in first.split(","))
-    iterations = int(told["i"])
-    if not told["r"].startswith(nonce) or not 0 < iterations <= _MOST_ITERATIONS:
+    answered = dict(part.split("=", 1) for part in first.split(","))
+    iterations = int(answered["i"])
+    if not answered["r"].startswith(nonce) or not 0 < iterations <= _MOST_ITERATIONS:
         raise _refused("its nonce or its number of iterations cannot be")
     binding = base64.b64encode(_NO_CHANNEL_BINDING.encode()).decode()
-    without_proof = f"c={binding},r={told['r']}"
+    without_proof = f"c={binding},r={answered['r']}"
     salted = hashlib.pbkdf2_hmac(
-        hash_name, sasl.password.encode(), base64.b64decode(told["s"]), iterations
+        hash_name, sasl.password.encode(), base64.b64decode(answered["s"]), iterations
     )
     message = f"{bare},{first},{without_proof}".encode()
     key = hmac.digest(salted, b"Client Key", hash_name)

@@ -21,6 +21,8 @@ from barnabas.storage.state_files.file_names import TopicPartition
 COLUMNS: Final = ("offset", "timestamp", "timestampType", "key", "value", "headers")
 """Topic and partition are in the path of the file."""
 SCHEMA: Final = project(RECORDS, COLUMNS)
+ALWAYS: Final = ("topic", "partition", "offset", "timestamp", "key", "value")
+"""Columns that files and tables of all versions have. Older ones may lack others of records."""
 
 _FEW_VALUES: Final = ("topic", "partition", "timestampType")
 STATISTICS: Final = ("topic", "partition", "offset", "timestamp")

@@ -139,16 +139,16 @@ class _Reader:
         leader.send(self._request())
         waited = self._cluster.patience()
         while True:
-            told = self._answer(leader)
-            data = bytes(told.records or b"")
-            headers, next_offset = self._walked(data, told)
+            answered = self._answer(leader)
+            data = bytes(answered.records or b"")
+            headers, next_offset = self._walked(data, answered)
             if next_offset == self._next:
                 # Nothing that is whole: a batch may be larger than what was asked for.
-                self._nothing(told, waited)
+                self._nothing(answered, waited)
                 leader.send(self._request())
                 continue
             waited.restart()
-            aborted = _aborted(headers, told)
+            aborted = _aborted(headers, answered)
             start, self._next = self._next, next_offset
             is_last = next_offset >= self._offsets.end
             failed = None if is_last else self._sent_ahead(leader)
@@ -157,7 +157,7 @@ class _Reader:
                 raise failed
             if is_last:
                 return
-            del data, headers, told
+            del data, headers, answered
 
     def _sent_ahead(self, leader: Connection) -> Disconnected | None:
         """
@@ -186,12 +186,12 @@ class _Reader:
         answer, _ = leader.receive()
         if answer.error_code:
             raise BrokerError.of(answer.error_code, f"{self._from} is not read")
-        told: PartitionData = answer.responses[0].partitions[0]
-        if told.error_code:
-            raise BrokerError.of(told.error_code, f"{self._from} is not read")
-        return told
+        answered: PartitionData = answer.responses[0].partitions[0]
+        if answered.error_code:
+            raise BrokerError.of(answered.error_code, f"{self._from} is not read")
+        return answered
 
-    def _walked(self, data: bytes, told: PartitionData) -> tuple[Headers, int]:
+    def _walked(self, data: bytes, answered: PartitionData) -> tuple[Headers, int]:
         """
         The batches of an answer, and the offset behind them.
         """
@@ -208,10 +208,10 @@ class _Reader:
             return headers, self._next
         return headers, max(self._next, int(last_offsets(headers[-1:])[0]) + 1)
 
-    def _nothing(self, told: PartitionData, waited: Any) -> None:
-        if told.high_watermark < self._next:
+    def _nothing(self, answered: PartitionData, waited: Any) -> None:
+        if answered.high_watermark < self._next:
             raise BrokerError.of(ErrorCode.OFFSET_OUT_OF_RANGE, self._from)
-        if not told.records:
+        if not answered.records:
             sentence = f"{self._from} gives nothing from offset {self._next} on"
             waited.after(BrokerError.of(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
 
@@ -246,16 +246,16 @@ class _Reader:
             yield pa.RecordBatch.from_pylist([row], schema=self._wanted.schema)
 
 
-def _aborted(headers: Headers, told: PartitionData) -> list[AbortedTxn]:
+def _aborted(headers: Headers, answered: PartitionData) -> list[AbortedTxn]:
     """
     The aborted transactions of an answer, which has where each begins: it ends with the next
     marker of its producer.
     """
-    if not told.aborted_transactions:
+    if not answered.aborted_transactions:
         return []
     markers = headers[has_flag(headers, CONTROL_FLAG)]
     found = []
-    for transaction in told.aborted_transactions:
+    for transaction in answered.aborted_transactions:
         first = transaction.first_offset
         ends = markers["base_offset"][
             (markers["producer_id"] == transaction.producer_id) & (markers["base_offset"] >= first)

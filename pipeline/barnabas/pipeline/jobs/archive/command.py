@@ -179,7 +179,8 @@ class _Command:
         from barnabas.pipeline.jobs.archive.text import explain_plans  # noqa: PLC0415  # see run
 
         where = f"on {self._options.master}"
-        print(explain_plans(plans, to.name, where), end="", file=sys.stderr)
+        text = explain_plans(plans, to.name, where, to.missing_columns)
+        print(text, end="", file=sys.stderr)
 
     def _archive_again(self, spark: SparkSession) -> None:
         """

@@ -17,12 +17,13 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.jobs.archive.columns import has_first_columns, missing_columns
 from barnabas.pipeline.jobs.archive.commit import Commit
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import (
@@ -36,11 +37,13 @@ from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.logs.filesystems import is_local, local_path
 from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.pipeline.options import IsolationLevel
-from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.schemas import RECORDS, project
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.state_files.file_names import TopicPartition
 
 PARTITIONED_BY: Final = ["topic", "partition"]
+DESCRIPTION: Final = "Records of Kafka topics, archived by Barnabas."
+"""Of tables that were made here. Columns are added to no others."""
 
 _SCHEMES: Final = ("s3", "s3a", "gs", "abfs", "abfss", "az")
 """Those for which delta-rs makes a version in one step by itself."""
@@ -74,6 +77,10 @@ class DeltaArchive(ArchiveTable):
     def name(self) -> str:
         return self._url
 
+    @property
+    def missing_columns(self) -> list[str]:
+        return [] if self._table is None else self._missing(self._table)
+
     def refresh(self) -> None:
         self._table = self._open()
         self.__dict__.pop("_files", None)
@@ -104,7 +111,7 @@ class DeltaArchive(ArchiveTable):
                     self._url,
                     RECORDS,
                     partition_by=PARTITIONED_BY,
-                    description="Records of Kafka topics, archived by Barnabas.",
+                    description=DESCRIPTION,
                     storage_options=self._options,
                 )
             except DeltaError:
@@ -112,6 +119,7 @@ class DeltaArchive(ArchiveTable):
                 self._table = self._open()
                 if self._table is None:
                     raise
+        self._add_columns(self._table)
         self.store.make_directories(partitions)
 
     def add(self, commit: Commit) -> None:
@@ -139,6 +147,7 @@ class DeltaArchive(ArchiveTable):
     def merge_small_files(self, below_bytes: int) -> Merged:
         if self._table is None:
             return Merged(0, 0)
+        self._add_columns(self._table)
         try:
             metrics = self._table.optimize.compact(target_size=below_bytes)
         except CommitFailedError as error:
@@ -152,10 +161,37 @@ class DeltaArchive(ArchiveTable):
             table = DeltaTable(self._url, storage_options=self._options)
         except DeltaError as error:
             raise ArchiveError(f"{self._url} cannot be read: {error}") from error
-        names = {field.name for field in table.schema().fields}
-        if not names >= set(RECORDS.names) or table.metadata().partition_columns != PARTITIONED_BY:
+        names = [field.name for field in table.schema().fields]
+        if not has_first_columns(names) or table.metadata().partition_columns != PARTITIONED_BY:
             raise ArchiveError(f"{self._url} is a Delta table, and no archive of records.")
+        missing = self._missing(table)
+        if missing and table.metadata().description != DESCRIPTION:
+            raise ArchiveError(
+                f"{self._url} lacks the columns {', '.join(missing)}, and was not made by Barnabas:"
+                " add them to it, and it is continued."
+            )
         return table
+
+    def _missing(self, table: DeltaTable) -> list[str]:
+        wanted = pa.schema(Schema.from_arrow(RECORDS).to_arrow())
+        return missing_columns(self._url, pa.schema(table.schema().to_arrow()), wanted)
+
+    def _add_columns(self, table: DeltaTable) -> None:
+        """
+        What records have now and the table has not: an older version has made it.
+        """
+        missing = self._missing(table)
+        if not missing:
+            return
+        fields = Schema.from_arrow(project(RECORDS, missing)).fields
+        about = CommitProperties(custom_metadata={"barnabas": f"columns {', '.join(missing)}"})
+        try:
+            table.alter.add_columns(fields, commit_properties=about)
+        except CommitFailedError as error:
+            # Another run has added them in the same moment.
+            table.update_incremental()
+            if self._missing(table):
+                raise InUse(f"Another writer has changed {self._url} meanwhile.") from error
 
     def _other_run(self, commit: Commit) -> str:
         return (

@@ -24,6 +24,7 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     TableAlreadyExistsError,
 )
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -42,6 +43,7 @@ from pyiceberg.types import (
 
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.jobs.archive.columns import has_first_columns, missing_columns
 from barnabas.pipeline.jobs.archive.commit import Commit
 from barnabas.pipeline.jobs.archive.iceberg_files import merged_file, small_files
 from barnabas.pipeline.jobs.archive.store import DataStore
@@ -130,6 +132,10 @@ class IcebergArchive(ArchiveTable):
         return self._name
 
     @property
+    def missing_columns(self) -> list[str]:
+        return [] if self._table is None else self._missing(self._table)
+
+    @property
     def store(self) -> DataStore:  # type: ignore[override]  # There is a table by then.
         table = self._there
         storage = StorageOptions.of({}, dict(table.io.properties))
@@ -160,6 +166,7 @@ class IcebergArchive(ArchiveTable):
 
     def prepare(self, partitions: Iterable[TopicPartition]) -> None:
         self._create()
+        self._add_columns()
         self.store.make_directories(partitions)
 
     def add(self, commit: Commit) -> None:
@@ -199,6 +206,7 @@ class IcebergArchive(ArchiveTable):
                 transaction.add_files([file], about, check_duplicate_files=False)
 
     def merge_small_files(self, below_bytes: int) -> Merged:
+        self._add_columns()
         table = self._there
         groups = small_files(table, below_bytes)
         new_files = [(group, merged_file(table, self.store, group)) for group in groups]
@@ -266,16 +274,54 @@ class IcebergArchive(ArchiveTable):
             table = self._catalog.load_table(self._identifier)
         except (NoSuchNamespaceError, NoSuchTableError):
             return None
-        columns = {field.name for field in table.schema().fields}
+        columns = [field.name for field in table.schema().fields]
         fields = [field.name for field in table.spec().fields]
-        if not columns >= set(RECORDS.names) or fields != ["topic", "partition"]:
+        if not has_first_columns(columns) or fields != ["topic", "partition"]:
             raise ArchiveError(f"{self._name} is no archive of records.")
+        self._missing(table)
         if table.properties.get("commit.retry.num-retries") != "0":
             raise ArchiveError(
                 f"{self._name} lets commits be tried again (commit.retry.num-retries is not 0):"
                 f" two runs at once could add a range twice."
             )
         return table
+
+    def _missing(self, table: Table) -> list[str]:
+        """
+        What records have now and the table has not: an older version has made it.
+        """
+        there, wanted = (
+            schema_to_pyarrow(schema, include_field_ids=False)
+            for schema in (table.schema(), SCHEMA)
+        )
+        missing = missing_columns(self._name, there, wanted)
+        for earlier in table.schemas().values():
+            for name in missing:
+                if name in {field.name for field in earlier.fields}:
+                    raise ArchiveError(
+                        f"{self._name} cannot be continued: its column {name} was removed or"
+                        " renamed, after records were archived with it."
+                    )
+        return missing
+
+    def _add_columns(self) -> None:
+        """
+        Each with a number of its own; the mapping of names has them, too.
+        """
+        for _ in range(_TRIES):
+            table = self._there
+            missing = self._missing(table)
+            if not missing:
+                return
+            try:
+                with table.update_schema() as update:
+                    for name in missing:
+                        update.add_column(name, SCHEMA.find_field(name).field_type)
+            except CommitFailedException:
+                # Another writer was faster, perhaps with the same columns.
+                pass
+            self.refresh()
+        raise InUse(f"Another writer has changed {self._name} meanwhile.")
 
 
 class _State(NamedTuple):

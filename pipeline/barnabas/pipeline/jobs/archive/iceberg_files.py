@@ -21,8 +21,6 @@ from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.storage.state_files.file_names import TopicPartition
 
-_OFFSET: Final = 5
-"""The number of the column in the table's schema."""
 _ROWS: Final = 65_536
 
 
@@ -31,16 +29,17 @@ def small_files(table: Table, below_bytes: int) -> list[list[DataFile]]:
     Groups of files that are worth merging: of one partition, with offsets that follow one another,
     and together about *below_bytes* large.
     """
+    column = _offset_column(table)
     files = [
         task.file
         for task in table.scan().plan_files()
         if not task.delete_files
         and task.file.file_size_in_bytes < below_bytes
-        and _OFFSET in (task.file.lower_bounds or {})
+        and column in (task.file.lower_bounds or {})
     ]
     groups: list[list[DataFile]] = []
     size = 0
-    for file in sorted(files, key=lambda file: (_partition_of(file), _offsets_of(file).start)):
+    for file in sorted(files, key=lambda each: (_partition_of(each), _bounds(each, column).start)):
         full = size >= below_bytes
         if not groups or full or _partition_of(groups[-1][0]) != _partition_of(file):
             groups.append([])
@@ -54,7 +53,8 @@ def merged_file(table: Table, store: DataStore, group: list[DataFile]) -> DataFi
     """
     Write a file with the records of a *group*; it is not part of the table yet.
     """
-    offsets = Offsets(_offsets_of(group[0]).start, _offsets_of(group[-1]).end)
+    column = _offset_column(table)
+    offsets = Offsets(_bounds(group[0], column).start, _bounds(group[-1], column).end)
     name = f"{range_name(offsets)}-{uuid.uuid4().hex}.parquet"
     file = store.write(_partition_of(group[0]), name, _batches(store, group))
     assert file is not None
@@ -64,18 +64,31 @@ def merged_file(table: Table, store: DataStore, group: list[DataFile]) -> DataFi
 def _batches(store: DataStore, group: list[DataFile]) -> Iterator[pa.RecordBatch]:
     for old in group:
         with store.open(old.file_path) as file:
-            for batch in file.iter_batches(_ROWS, columns=list(store.columns)):
-                rows = pa.Table.from_batches([batch]).select(store.columns).cast(RECORDS)
-                yield from rows.to_batches()
+            there = [name for name in store.columns if name in file.schema_arrow.names]
+            for batch in file.iter_batches(_ROWS, columns=there):
+                rows = pa.Table.from_batches([batch])
+                for name in store.columns:
+                    if name not in there:
+                        # The file is older than the column.
+                        nothing = pa.nulls(len(rows), RECORDS.field(name).type)
+                        rows = rows.append_column(name, nothing)
+                yield from rows.select(store.columns).cast(RECORDS).to_batches()
 
 
 def _partition_of(file: DataFile) -> TopicPartition:
     return TopicPartition(file.partition[0], file.partition[1])
 
 
-def _offsets_of(file: DataFile) -> Offsets:
+def _offset_column(table: Table) -> int:
+    """
+    Its number in the table's schema.
+    """
+    return int(table.schema().find_field("offset").field_id)
+
+
+def _bounds(file: DataFile, column: int) -> Offsets:
     low, high = (
-        int(from_bytes(LongType(), bounds[_OFFSET]))
+        int(from_bytes(LongType(), bounds[column]))
         for bounds in (file.lower_bounds, file.upper_bounds)
     )
     return Offsets(low, high + 1)

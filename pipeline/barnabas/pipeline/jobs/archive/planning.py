@@ -19,7 +19,7 @@ from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive
 from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveError, ArchiveTable
-from barnabas.pipeline.jobs.parquet_files import COLUMNS
+from barnabas.pipeline.jobs.parquet_files import ALWAYS, COLUMNS
 from barnabas.pipeline.logs.partition import PartitionLog
 from barnabas.pipeline.option_parser import parse_options
 from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions
@@ -198,7 +198,7 @@ class _Planner:
         if offset < self._log.start_offset:
             return
         rows = self._rows_in(Offsets(offset, offset + 1))
-        if rows and rows[0] != archived:
+        if rows and not _are_same(archived, rows[0]):
             raise ArchiveError(
                 f"{file} and {self._log.directory.path} have different records at offset {offset}"
                 f" of {self._partition}: it is not the log that was archived."
@@ -246,9 +246,22 @@ def _last_row(file: pq.ParquetFile) -> dict[str, Any]:
     for group in range(file.num_row_groups):
         rows = file.metadata.row_group(group).num_rows
         if row < rows:
-            return _rows(file.read_row_group(group, columns=list(COLUMNS)).slice(row, 1))[0]
+            # What an older version has written may lack columns.
+            columns = [name for name in COLUMNS if name in file.schema_arrow.names]
+            return _rows(file.read_row_group(group, columns=columns).slice(row, 1))[0]
         row -= rows
     raise AssertionError(row)
+
+
+def _are_same(archived: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """
+    Whether a row of an archive is that of the log, as far as it was archived: a column that was
+    added to the table later is null in rows that were there.
+    """
+    return all(
+        value == row[name] or (value is None and name not in ALWAYS)
+        for name, value in archived.items()
+    )
 
 
 def _rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:

@@ -84,6 +84,13 @@ class ArchiveTable(ABC):
         What people call it.
         """
 
+    @property
+    def missing_columns(self) -> Sequence[str]:
+        """
+        The columns that ``prepare`` adds to the table, which an older version has made.
+        """
+        return ()
+
     @abstractmethod
     def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
         """

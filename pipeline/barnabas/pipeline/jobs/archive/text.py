@@ -11,9 +11,14 @@ from barnabas.pipeline.jobs.archive.planning import PartitionPlan
 from barnabas.storage.explain.units import counted, duration, rounded_size
 
 
-def explain_plans(plans: Sequence[PartitionPlan], to: str, where: str) -> str:
+def explain_plans(
+    plans: Sequence[PartitionPlan], to: str, where: str, missing_columns: Sequence[str] = ()
+) -> str:
     """
     A line for all, and one for each partition.
+
+    Args:
+        missing_columns: those that the table gets first.
     """
     size = rounded_size(sum(plan.log_bytes for plan in plans))
     files = sum(len(plan.ranges) for plan in plans)
@@ -21,6 +26,12 @@ def explain_plans(plans: Sequence[PartitionPlan], to: str, where: str) -> str:
         f"Archive {size} of {counted(len(plans), 'partition')} in {to}, {where}: writes"
         f" {counted(files, 'file')} at most. The log directories are not changed."
     ]
+    if missing_columns:
+        columns = "columns" if len(missing_columns) > 1 else "column"
+        lines.append(
+            f"The table is of an older version: it gets the {columns} {', '.join(missing_columns)},"
+            " in which its rows have nulls."
+        )
     lines += map(_explain_plan, plans)
     return "".join(f"{line}\n" for line in lines)
 

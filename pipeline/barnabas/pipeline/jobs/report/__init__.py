@@ -10,4 +10,5 @@ What is in the logs of a broker, and how long it stays there.
     as rows                   frames.py
     as text                   text.py
     as a page                 page.py         with plots.py
+    run by run                history.py      the figures.py of all runs; trends.py compares them
 """

@@ -15,6 +15,7 @@ from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
     from barnabas.pipeline.jobs.report.facts import Report
+    from barnabas.pipeline.jobs.report.history import History
     from barnabas.pipeline.jobs.report.making import Scope
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.known import Cluster
@@ -51,36 +52,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="read no records but the headers of their batches: much faster, and nothing of keys",
     )
     parser.add_argument("--html", metavar="FILE", help="write a page with plots there")
+    parser.add_argument(
+        "--history",
+        metavar="DIR",
+        help="add the figures to those of earlier runs there, and compare them: for a daily report",
+    )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be read")
     add_spark(parser)
 
 
-def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
+def run(options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock | None = None) -> int:
     """
     Say what is going to be read, and unless that is all, make the report; the exit status is 0, or
     1 if a log cannot be read, or 2 if the question makes no sense.
     """
-    return ended(lambda: _report(options, read_cluster))
+    return ended(lambda: _report(options, read_cluster, clock))
 
 
-def _report(options: argparse.Namespace, read_cluster: ReadCluster) -> None:
+def _report(options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock | None) -> None:
     # Whoever asks for --help, or has no Spark, should not wait for it.
     from barnabas.pipeline.logs.filesystems import local_path  # noqa: PLC0415  # see above
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
     from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see above
 
-    files, clock = DiskFiles(), SystemClock()
+    files, clock = DiskFiles(), clock or SystemClock()
     page = None if options.html is None else local_path(options.html)
-    report = _reported(options, read_cluster(options, files, clock), files, clock)
+    history = _history(options, files)
+    cluster = read_cluster(options, files, clock)
+    report = _reported(options, cluster, history, files, clock)
     if report is not None:
-        _show(report, page)
+        _show(report, page, history)
+
+
+def _history(options: argparse.Namespace, files: Files) -> History | None:
+    """
+    Where the figures are added.
+
+    Raises:
+        InvalidOption: figures are asked for that are not those of the logs.
+    """
+    if options.history is None:
+        return None
+    from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see _report
+    from barnabas.pipeline.jobs.report.history import History  # noqa: PLC0415  # see _report
+
+    if options.assignments:
+        raise InvalidOption(
+            "--history keeps what is so, and --set asks what would be so: give one of them. The"
+            " settings of the broker come with --config."
+        )
+    return History(options.history, files)
 
 
 def _reported(
-    options: argparse.Namespace, cluster: Cluster, files: Files, clock: Clock
+    options: argparse.Namespace,
+    cluster: Cluster,
+    history: History | None,
+    files: Files,
+    clock: Clock,
 ) -> Report | None:
     """
-    The report; None if only a plan was asked for.
+    The report, whose figures are in the history; None if only a plan was asked for.
     """
     from barnabas.pipeline.jobs.report.making import (  # noqa: PLC0415  # see _report
         Scope,
@@ -93,11 +125,30 @@ def _reported(
     now_ms = clock.now_ms() if options.at is None else parse_moment(options.at)
     partitions = partitions_of(ReadOnlyLogs(cluster, files, clock), options.targets)
     scope = Scope(partitions, not options.headers_only, now_ms)
-    print(_plan(options, cluster, scope, files), file=sys.stderr)
+    print(_plan(options, cluster, scope, files) + _kept(history, now_ms), file=sys.stderr)
     if options.dry_run:
         return None
     with session_of(options) as spark:
-        return make_report(spark, cluster, scope, files=files, clock=clock)
+        report = make_report(spark, cluster, scope, files=files, clock=clock)
+    if history is not None:
+        history.add(report)
+    return report
+
+
+def _kept(history: History | None, now_ms: int) -> str:
+    """
+    Where the figures go, as a sentence. What is wrong there is said before a report is made.
+    """
+    if history is None:
+        return ""
+    from barnabas.pipeline.jobs.report.history import check_moment  # noqa: PLC0415  # see _report
+    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _report
+
+    check_moment(now_ms)
+    runs = history.runs()
+    where = f" The figures go to {history.path}, which has those of {counted(len(runs), 'run')}"
+    again = ", this moment among them: it is written again" if now_ms in runs else ""
+    return f"{where}{again}."
 
 
 def _plan(options: argparse.Namespace, cluster: Cluster, scope: Scope, files: Files) -> str:
@@ -137,10 +188,17 @@ def _size(cluster: Cluster, partitions: Sequence[TopicPartition], files: Files) 
     return len(found), sum(segment.size for segment in found)
 
 
-def _show(report: Report, page: Path | None) -> None:
+def _show(report: Report, page: Path | None, history: History | None) -> None:
     from barnabas.pipeline.jobs.report.page import as_page  # noqa: PLC0415  # see _report
     from barnabas.pipeline.jobs.report.text import as_text  # noqa: PLC0415  # see _report
+    from barnabas.pipeline.jobs.report.trends import (  # noqa: PLC0415  # see _report
+        trend_lines,
+        trends_of,
+    )
 
+    snapshots = [] if history is None else history.snapshots(with_deletions=False)
     if page is not None:
-        page.write_text(as_page(report), encoding="utf-8")
+        page.write_text(as_page(report, snapshots), encoding="utf-8")
     print(as_text(report), end="")
+    for line in trend_lines(trends_of(report, snapshots)):
+        print(line)

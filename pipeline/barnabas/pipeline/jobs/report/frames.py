@@ -5,11 +5,13 @@ A report as rows of Spark.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.pipeline.jobs.report.facts import PartitionFacts, Report, SegmentFacts
+from barnabas.pipeline.jobs.report.history import History
 
 PARTITIONS: Final = (
     "topic string, partition int, segments int, size long, batches long, records long,"
@@ -50,6 +52,17 @@ def segments_frame(spark: SparkSession, report: Report) -> DataFrame:
         for segment in partition.segments
     )
     return _frame(spark, SEGMENTS, rows)
+
+
+def history_frame(spark: SparkSession, history: str | Path) -> DataFrame:
+    """
+    One row for each run and partition, as the runs of reports with that *history* have found them.
+
+    Raises:
+        HistoryError: there is no such directory, or a file of it is no snapshot.
+        InvalidOption: *history* is a URL.
+    """
+    return spark.createDataFrame(History.existing(history).table())
 
 
 def _frame(spark: SparkSession, schema: str, rows: Iterator[tuple[Any, ...]]) -> DataFrame:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
-from barnabas.pipeline.jobs.report import plots
+from barnabas.pipeline.jobs.report import plots, trends
 from barnabas.pipeline.jobs.report.facts import PartitionFacts, Report
+from barnabas.pipeline.jobs.report.figures import Snapshot
 from barnabas.pipeline.jobs.report.text import because, gaps, key_text, limits, lives, order
 from barnabas.storage.explain.units import counted, duration, moment, rounded_size
 
@@ -28,21 +29,24 @@ details { margin: .5rem 0; } summary { cursor: pointer; }
 _NUMBERS: Final = frozenset("0123456789")
 
 
-def as_page(report: Report) -> str:
+def as_page(report: Report, history: Sequence[Snapshot] = ()) -> str:
     """
     HTML, with style and plots in it.
+
+    Args:
+        history: the runs whose figures are compared, this one among them.
     """
     return "\n".join(
         (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
             f"<title>Logs of {moment(report.now_ms)}</title><style>{_STYLE}</style></head><body>",
-            *_body(report),
+            *_body(report, history),
             "</body></html>\n",
         )
     )
 
 
-def _body(report: Report) -> Iterator[str]:
+def _body(report: Report, history: Sequence[Snapshot]) -> Iterator[str]:
     size = sum(facts.size for facts in report.partitions)
     records = sum(facts.counts.records for facts in report.partitions)
     yield "<h1>What is in the logs, and how long it stays</h1>"
@@ -55,6 +59,8 @@ def _body(report: Report) -> Iterator[str]:
     yield _table(
         ("partition", "asked for", "life of a record"), map(_retention_row, report.partitions)
     )
+    if history:
+        yield from _trends(trends.trends_of(report, history))
     yield "<h2>What is in them</h2>"
     heads: Sequence[str] = (
         "partition",
@@ -87,6 +93,19 @@ def _body(report: Report) -> Iterator[str]:
         yield _table(heads, map(_keys_row, report.partitions))
     yield "<h2>Segments</h2>"
     yield from map(_segments, report.partitions)
+
+
+def _trends(found: Sequence[trends.Trend]) -> Iterator[str]:
+    yield "<h2>Run by run</h2>"
+    compared = [trend for trend in found if len(trend.known) > 1]
+    if not compared:
+        yield '<p class="note">This is the first run. The next one is compared with it.</p>'
+        return
+    yield trends.size_plot(compared)
+    yield trends.age_plot(compared)
+    if len(compared) > trends.LINES:
+        yield f'<p class="note">The plots have the {trends.LINES} largest partitions.</p>'
+    yield _table(trends.TABLE_HEADS, map(trends.table_row, compared))
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -54,17 +54,15 @@ def retention_plot(report: Report) -> str:
     other within the row of their partition.
     """
     rows = _largest(report)
-    figure, axes = _new(2 * len(rows))
+    figure, axes = new_figure(2 * len(rows))
     for row, facts in enumerate(rows):
         segments = facts.segments[-_SEGMENTS:]
         height = _BAND / len(segments)
         for number, segment in enumerate(segments):
             lane = _Lane(axes, row + (number + 0.5) * height - _BAND / 2, height)
             _draw_segment(lane, segment, report.now_ms)
-    axes.axvline(_day(report.now_ms), color=_NOW, linewidth=1.2)
-    locator = mdates.AutoDateLocator(tz=UTC)
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator, tz=UTC))
+    axes.axvline(day_of(report.now_ms), color=_NOW, linewidth=1.2)
+    show_dates(axes)
     _name_rows(axes, [str(facts.partition) for facts in rows])
     handles = [
         Patch(color=_HELD, label="timestamps of a segment's records"),
@@ -73,7 +71,7 @@ def retention_plot(report: Report) -> str:
         Line2D([], [], color=_NOW, label="now"),
     ]
     axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
-    return _svg(figure)
+    return as_svg(figure)
 
 
 class _Lane(NamedTuple):
@@ -88,8 +86,8 @@ class _Lane(NamedTuple):
     def bar(self, begin_ms: int, end_ms: int, colour: str) -> None:
         self.axes.barh(
             self.middle,
-            _day(end_ms) - _day(begin_ms),
-            left=_day(begin_ms),
+            day_of(end_ms) - day_of(begin_ms),
+            left=day_of(begin_ms),
             height=self.height,
             color=colour,
         )
@@ -106,7 +104,7 @@ def _draw_segment(lane: _Lane, segment: SegmentFacts, now_ms: int) -> None:
     lane.bar(first, last, _HELD)
     if latest is None:
         size = min(5.0, 20 * lane.height)
-        lane.axes.plot(_day(known_until), lane.middle, marker=">", color=_SURE, markersize=size)
+        lane.axes.plot(day_of(known_until), lane.middle, marker=">", color=_SURE, markersize=size)
     elif latest > known_until:
         lane.bar(known_until, latest, _PERHAPS)
 
@@ -116,7 +114,7 @@ def codecs_plot(report: Report) -> str:
     How many bytes each codec has, by topic.
     """
     topics = report.by_topic()
-    figure, axes = _new(len(topics))
+    figure, axes = new_figure(len(topics))
     used = [codec for codec in _CODECS if any(_bytes(facts, codec) for facts in topics.values())]
     for row, facts in enumerate(topics.values()):
         left = 0.0
@@ -128,7 +126,7 @@ def codecs_plot(report: Report) -> str:
     axes.set_xlabel("MiB as stored")
     if used:
         axes.legend(handles=[Patch(color=_CODECS[codec], label=codec) for codec in used])
-    return _svg(figure)
+    return as_svg(figure)
 
 
 def _bytes(partitions: Iterable[PartitionFacts], codec: str) -> int:
@@ -139,7 +137,7 @@ def fill_plot(report: Report) -> str:
     """
     How many batches have how many records, by topic.
     """
-    figure, axes = _new(6)
+    figure, axes = new_figure(6)
     for topic, partitions in report.by_topic().items():
         fill: Counter[int] = Counter()
         for facts in partitions:
@@ -161,7 +159,7 @@ def fill_plot(report: Report) -> str:
     axes.set_ylabel("batches")
     if axes.lines:
         axes.legend()
-    return _svg(figure)
+    return as_svg(figure)
 
 
 def keys_plot(report: Report) -> str:
@@ -169,7 +167,7 @@ def keys_plot(report: Report) -> str:
     What part of the records the most frequent keys have, partition by partition.
     """
     rows = [facts for facts in _largest(report) if facts.keys is not None and facts.keys.most]
-    figure, axes = _new(len(rows))
+    figure, axes = new_figure(len(rows))
     for row, facts in enumerate(rows):
         assert facts.keys is not None, "chosen above"
         left = 0.0
@@ -179,10 +177,13 @@ def keys_plot(report: Report) -> str:
             left += share
     _name_rows(axes, [str(facts.partition) for facts in rows])
     axes.set_xlabel("part of the records, the most frequent key first")
-    return _svg(figure)
+    return as_svg(figure)
 
 
-def _new(rows: int) -> tuple[Figure, Axes]:
+def new_figure(rows: int) -> tuple[Figure, Axes]:
+    """
+    A picture with room for so many rows.
+    """
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=(9.5, 1.4 + 0.32 * max(rows, 2)), layout="constrained")
         axes = figure.add_subplot()
@@ -198,7 +199,19 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_ylim(max(len(names), 1) - 0.4, -0.6)
 
 
-def _svg(figure: Figure) -> str:
+def show_dates(axes: Axes) -> None:
+    """
+    What is drawn by ``day_of`` has dates below it, in UTC.
+    """
+    locator = mdates.AutoDateLocator(tz=UTC)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator, tz=UTC))
+
+
+def as_svg(figure: Figure) -> str:
+    """
+    The picture as an element of a page.
+    """
     out = io.StringIO()
     with mpl.rc_context(_SETTINGS):
         figure.savefig(out, format="svg", metadata={"Date": None})
@@ -206,7 +219,7 @@ def _svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def _day(ms: int) -> float:
+def day_of(ms: int) -> float:
     """
     A moment as matplotlib counts: in days. What is later than it can draw is drawn at the edge.
     """

@@ -1,0 +1,30 @@
+"""
+DuckDB, which has its own readers of Delta and of Iceberg.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+EXTENSIONS: Final = ("avro", "delta", "iceberg")
+
+
+@pytest.fixture(scope="session")
+def connection() -> Any:
+    """
+    With the extensions of the registry; DuckDB would fetch them from a server of its own.
+    """
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    for name in EXTENSIONS:
+        pytest.importorskip(f"duckdb_extension_{name}", reason=f"duckdb's {name} is not installed")
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in EXTENSIONS:
+        package = Path(import_module(f"duckdb_extension_{name}").__path__[0])
+        (extension,) = package.rglob("*.duckdb_extension")
+        connection.execute(f"LOAD '{extension}'")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection

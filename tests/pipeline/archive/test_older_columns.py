@@ -1,0 +1,429 @@
+"""
+Archives whose tables have fewer columns than records have now, or columns of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from barnabas.pipeline.jobs.archive.job import Archived, archive
+from barnabas.pipeline.jobs.archive.opening import open_table
+from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
+from barnabas.pipeline.jobs.archive.text import explain_plans
+from barnabas.pipeline.jobs.parquet_files import COLUMNS
+from barnabas.pipeline.schemas import RECORDS, project
+from tests.pipeline.archive.archived import SEGMENT_BYTES, closed_rows, fill
+from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
+from tests.support.log_directory import WrittenDirectory
+
+deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
+pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
+
+from pyiceberg.catalog import load_catalog  # noqa: E402  # not all have it
+from pyiceberg.partitioning import PartitionField, PartitionSpec  # noqa: E402  # not all have it
+from pyiceberg.schema import Schema, assign_fresh_schema_ids  # noqa: E402  # not all have it
+from pyiceberg.types import IntegerType, NestedField, StringType  # noqa: E402  # not all have it
+
+from barnabas.pipeline.jobs.archive import delta, iceberg  # noqa: E402  # not all have it
+
+TABLE = "lake.records"
+MISSING = ["timestampType", "headers"]
+
+
+@dataclass
+class Kind:
+    """
+    A table of one format, in a directory.
+    """
+
+    format: str
+    path: Path
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return {
+            "type": "sql",
+            "uri": f"sqlite:///{self.path}/catalog.db",
+            "warehouse": f"file://{self.path}/warehouse",
+        }
+
+    def open(self) -> ArchiveTable:
+        if self.format == "delta":
+            return open_table(self.path, "delta")
+        self.path.mkdir(exist_ok=True)
+        return open_table(TABLE, "iceberg", catalog="lake", catalog_properties=self.properties)
+
+    def run(self, logs: Path) -> Archived:
+        return archive(None, str(logs), self.open(), bytes_per_file=5_000)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        if self.format == "delta":
+            return delta_rows(self.path)
+        return iceberg_rows(TABLE, self.properties)
+
+    def columns(self) -> list[str]:
+        if self.format == "delta":
+            return [field.name for field in deltalake.DeltaTable(str(self.path)).schema().fields]
+        return [field.name for field in self.loaded().schema().fields]
+
+    def loaded(self) -> Any:
+        return load_catalog("lake", **self.properties).load_table(TABLE)
+
+    @contextmanager
+    def with_columns(self, names: list[str]) -> Iterator[None]:
+        """
+        What is written meanwhile has these columns.
+        """
+        with pytest.MonkeyPatch.context() as patch:
+            if self.format == "delta":
+                there = project(RECORDS, names)
+                patch.setattr(delta, "RECORDS", there)
+                in_files = [name for name in COLUMNS if name in names]
+                patch.setattr(delta, "COLUMNS", tuple(in_files))
+            else:
+                patch.setattr(iceberg, "RECORDS", project(RECORDS, names))
+                fields = [field for field in iceberg.SCHEMA.fields if field.name in names]
+                older = assign_fresh_schema_ids(Schema(*fields))
+                patch.setattr(iceberg, "SCHEMA", older)
+                mapping = older.name_mapping.model_dump_json()
+                changed = {**iceberg._PROPERTIES, "schema.name-mapping.default": mapping}
+                patch.setattr(iceberg, "_PROPERTIES", changed)
+            yield
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
+    return Kind(request.param, tmp_path / "archive")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> WrittenDirectory:
+    """
+    A log directory with one log that is open.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
+    directory.checkpoint()
+    return directory
+
+
+def without(names: list[str]) -> list[str]:
+    return [name for name in RECORDS.names if name not in names]
+
+
+def continued(kind: Kind, directory: WrittenDirectory, missing: list[str]) -> list[tuple[Any, ...]]:
+    """
+    An archive without some columns, that is continued with all; what its rows should be.
+    """
+    with kind.with_columns(without(missing)):
+        older = kind.run(directory.path)
+    assert set(missing).isdisjoint(kind.columns())
+    fill(directory.events, 200)
+    directory.stop()
+
+    newer = kind.run(directory.path)
+
+    assert older.commits
+    assert older.commits[-1].end_offset == newer.commits[0].start_offset
+    end = older.commits[-1].end_offset
+    return [
+        tuple(
+            None if row[4] < end and name in missing else value
+            for name, value in zip(RECORDS.names, row, strict=True)
+        )
+        for row in closed_rows(directory.path)
+    ]
+
+
+@pytest.mark.parametrize("missing", [["headers"], ["timestampType"], MISSING])
+def test_an_older_archive_gets_the_columns_that_it_lacks(
+    kind: Kind, directory: WrittenDirectory, missing: list[str]
+) -> None:
+    """
+    Its old rows have nulls there, and the last of them is still compared with the log.
+    """
+    expected = continued(kind, directory, missing)
+
+    assert sorted(RECORDS.names) == sorted(kind.columns())
+    assert expected == kind.rows()
+    assert [] == kind.run(directory.path).commits
+
+
+def test_files_of_older_and_of_newer_columns_are_merged(
+    kind: Kind, directory: WrittenDirectory
+) -> None:
+    expected = continued(kind, directory, MISSING)
+
+    merged = kind.open().merge_small_files(1 << 20)
+
+    assert 1 == merged.into
+    assert expected == kind.rows()
+    assert [] == kind.run(directory.path).commits
+
+
+def test_an_older_archive_is_merged_before_it_is_continued(
+    kind: Kind, directory: WrittenDirectory
+) -> None:
+    """
+    Its last record has nulls then, and is the one of the log all the same.
+    """
+    with kind.with_columns(without(MISSING)):
+        kind.run(directory.path)
+    kind.run(directory.path)
+    assert 1 == kind.open().merge_small_files(1 << 20).into
+    fill(directory.events, 200)
+    directory.stop()
+
+    kind.run(directory.path)
+
+    assert closed_rows(directory.path)[-1] == kind.rows()[-1]
+
+
+def test_a_look_at_an_older_archive_changes_nothing(
+    kind: Kind, directory: WrittenDirectory
+) -> None:
+    """
+    As a dry run looks at it, and says what a run would add.
+    """
+    assert [] == list(kind.open().missing_columns)
+    with kind.with_columns(without(MISSING)):
+        kind.run(directory.path)
+
+    table = kind.open()
+    with table.locked():
+        table.leftovers()
+
+    assert set(MISSING).isdisjoint(kind.columns())
+    assert MISSING == list(table.missing_columns)
+    said = explain_plans([], table.name, "here", table.missing_columns)
+    assert "it gets the columns timestampType, headers, in which its rows have nulls." in said
+    kind.run(directory.path)
+    assert [] == list(kind.open().missing_columns)
+
+
+def test_of_two_runs_that_add_columns_both_go_on(kind: Kind, directory: WrittenDirectory) -> None:
+    """
+    As on an object store, which has no lock: the second finds the columns that the first has added.
+    """
+    with kind.with_columns(without(MISSING)):
+        kind.run(directory.path)
+    one, other = kind.open(), kind.open()
+
+    one.prepare([])
+    other.prepare([])
+
+    assert sorted(RECORDS.names) == sorted(kind.columns())
+
+
+def test_a_column_that_records_always_had_is_not_added(
+    kind: Kind, directory: WrittenDirectory
+) -> None:
+    def begun_without_times() -> None:
+        with kind.with_columns(without(["timestamp"])):
+            kind.open().prepare([])
+        kind.run(directory.path)
+
+    with pytest.raises(ArchiveError, match=r"no archive of records"):
+        begun_without_times()
+
+
+def delta_table(kind: Kind, schema: pa.Schema, **more: Any) -> None:
+    by = ["topic", "partition"]
+    about = "Records of Kafka topics, archived by Barnabas."
+    made = {"partition_by": by, "description": about, **more}
+    deltalake.DeltaTable.create(str(kind.path), schema, **made)
+
+
+def changed(name: str, kind: pa.DataType, *, nullable: bool = True) -> pa.Schema:
+    """
+    The columns of records, one of another type; or one more.
+    """
+    field = pa.field(name, kind, nullable=nullable)
+    index = RECORDS.get_field_index(name)
+    return RECORDS.append(field) if index < 0 else RECORDS.set(index, field)
+
+
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [
+        (changed("partition", pa.int64()), "its column partition is int64, and that of records is"),
+        (changed("offset", pa.int32()), "its column offset is int32, and that of records is int64"),
+        (changed("timestamp", pa.timestamp("us")), "its column timestamp is timestamp"),
+        (changed("value", pa.string()), "its column value is string, and that of records is bin"),
+        (changed("headers", pa.map_(pa.string(), pa.binary())), "its column headers is map<"),
+        (changed("value", pa.binary(), nullable=False), "its column value must not be null, and r"),
+        (changed("owner", pa.string(), nullable=False), "its column owner must not be null, and r"),
+    ],
+)
+def test_columns_of_another_type_are_refused(
+    tmp_path: Path, directory: WrittenDirectory, schema: pa.Schema, sentence: str
+) -> None:
+    kind = Kind("delta", tmp_path / "archive")
+    delta_table(kind, schema)
+
+    with pytest.raises(ArchiveError, match=f"^{kind.path} cannot be continued: {sentence}"):
+        kind.run(directory.path)
+
+
+def test_a_column_that_differs_in_case_only_is_refused(
+    tmp_path: Path, directory: WrittenDirectory
+) -> None:
+    """
+    Delta and Spark would take the two for one.
+    """
+    kind = Kind("delta", tmp_path / "archive")
+    there = project(RECORDS, without(["headers"]))
+    delta_table(kind, there.append(pa.field("Headers", pa.string())))
+
+    with pytest.raises(ArchiveError, match="it has a column Headers, and that of records is call"):
+        kind.run(directory.path)
+
+
+def test_columns_are_added_to_tables_of_ours_only(
+    tmp_path: Path, directory: WrittenDirectory
+) -> None:
+    kind = Kind("delta", tmp_path / "archive")
+    delta_table(kind, project(RECORDS, without(MISSING)), description="Of the team next door.")
+
+    with pytest.raises(
+        ArchiveError, match=r"lacks the columns timestampType, headers, and was not made by Barn"
+    ):
+        kind.run(directory.path)
+
+
+def test_columns_of_others_may_be_null(kind: Kind, directory: WrittenDirectory) -> None:
+    """
+    They are, in records that are archived.
+    """
+    kind.run(directory.path)
+    if kind.format == "delta":
+        table = deltalake.DeltaTable(str(kind.path))
+        table.alter.add_columns(deltalake.Field("owner", deltalake.schema.PrimitiveType("string")))
+    else:
+        with kind.loaded().update_schema() as update:
+            update.add_column("owner", StringType())
+    fill(directory.events, 200)
+    directory.stop()
+
+    kind.run(directory.path)
+
+    assert closed_rows(directory.path) == kind.rows()
+
+
+def iceberg_column_type(table: Any) -> None:
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("timestampType")
+    with table.update_schema() as update:
+        update.add_column("timestampType", StringType())
+
+
+def iceberg_renamed(table: Any) -> None:
+    with table.update_schema() as update:
+        update.rename_column("headers", "meta")
+
+
+def iceberg_removed(table: Any) -> None:
+    with table.update_schema() as update:
+        update.delete_column("timestampType")
+
+
+def iceberg_required(table: Any) -> None:
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.add_column("owner", StringType(), required=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (iceberg_column_type, "its column timestampType is .*string, and that of records is int32"),
+        (iceberg_renamed, "its column headers was removed or renamed, after records were arch"),
+        (iceberg_removed, "its column timestampType was removed or renamed"),
+        (iceberg_required, "its column owner must not be null, and records have"),
+    ],
+)
+def test_changes_of_others_that_cannot_be_continued(
+    tmp_path: Path, directory: WrittenDirectory, change: Callable[[Any], None], sentence: str
+) -> None:
+    kind = Kind("iceberg", tmp_path / "archive")
+    kind.run(directory.path)
+
+    change(kind.loaded())
+
+    with pytest.raises(
+        ArchiveError, match=rf"^lake\.records in catalog lake cannot be continued: {sentence}"
+    ):
+        kind.run(directory.path)
+
+
+def test_numbers_of_columns_are_those_of_the_table(
+    tmp_path: Path, directory: WrittenDirectory
+) -> None:
+    """
+    A table of others may have its columns in another order, and so with other numbers: small files
+    are found by the bounds of their offsets all the same.
+    """
+    kind = Kind("iceberg", tmp_path / "archive")
+    names = ["offset", *without(["offset"])]
+    with pytest.MonkeyPatch.context() as patch:
+        fields = {field.name: field for field in iceberg.SCHEMA.fields}
+        other = assign_fresh_schema_ids(
+            Schema(
+                NestedField(100, "owner", IntegerType(), required=False),
+                *(
+                    NestedField(number, name, fields[name].field_type, required=False)
+                    for number, name in enumerate(names, 101)
+                ),
+            )
+        )
+        patch.setattr(iceberg, "SCHEMA", other)
+        numbers = [other.find_field(name).field_id for name in ("topic", "partition")]
+        spec = [
+            PartitionField(number, field.field_id, field.transform, field.name)
+            for number, field in zip(numbers, iceberg.PARTITIONS.fields, strict=True)
+        ]
+        patch.setattr(iceberg, "PARTITIONS", PartitionSpec(*spec))
+        mapping = other.name_mapping.model_dump_json()
+        patch.setattr(
+            iceberg,
+            "_PROPERTIES",
+            {**iceberg._PROPERTIES, "schema.name-mapping.default": mapping},
+        )
+        kind.open().prepare([])
+    kind.run(directory.path)
+
+    assert 1 == kind.open().merge_small_files(1 << 20).into
+    assert closed_rows(directory.path) == kind.rows()
+
+
+def test_numbers_of_columns_are_those_that_a_catalog_gives() -> None:
+    """
+    The mapping of names that goes with a new table has them, and a catalog numbers them itself.
+    """
+    assert assign_fresh_schema_ids(iceberg.SCHEMA) == iceberg.SCHEMA
+    assert iceberg.SCHEMA.name_mapping == assign_fresh_schema_ids(iceberg.SCHEMA).name_mapping
+    assert RECORDS.names == [field.name for field in iceberg.SCHEMA.fields]
+
+
+# DuckDB.
+
+
+def test_duckdb_reads_what_was_continued(
+    kind: Kind, directory: WrittenDirectory, connection: Any
+) -> None:
+    expected = continued(kind, directory, MISSING)
+
+    if kind.format == "delta":
+        found = connection.execute(f"SELECT * FROM delta_scan('{kind.path}')")
+    else:
+        newest = max(kind.path.rglob("*.metadata.json"))
+        found = connection.execute(f"SELECT * FROM iceberg_scan('{newest}')")
+
+    rows = rows_of(found.to_arrow_table())
+    assert expected == [(*row[:-1], row[-1] or None) for row in rows]

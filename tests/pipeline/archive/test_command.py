@@ -158,8 +158,8 @@ def test_a_path_without_an_archive(spark: SparkSession, tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere", (tmp_path / "nowhere").as_uri()):
         with pytest.raises(ArchiveError, match=r"There is no archive in .*/test_a_path_without"):
             read_archive(spark, path)
-    with pytest.raises(InvalidOption, match="s3://bucket/archive is a URL"):
-        read_archive(spark, "s3://bucket/archive")
+    with pytest.raises(InvalidOption, match="hdfs://host/archive cannot have an archive in Parq"):
+        read_archive(spark, "hdfs://host/archive")
 
 
 def test_a_setting_of_spark_has_a_value(

@@ -293,7 +293,7 @@ def test_a_table_whose_log_is_damaged_is_refused(directory: WrittenDirectory, to
         ("nosuch://host/archive", "delta", "cannot have a Delta table"),
         ("archive", "orc", "There is no format orc; there are parquet, delta, iceberg"),
         ("archive", "iceberg", "name it with --catalog"),
-        ("s3://bucket/archive", "parquet", "s3://bucket/archive is a URL"),
+        ("hdfs://host/archive", "parquet", "cannot have an archive in Parquet: each commit is"),
     ],
 )
 def test_what_no_format_can_have_is_refused(to: str, format: str, sentence: str) -> None:

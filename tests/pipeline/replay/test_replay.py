@@ -146,16 +146,16 @@ def test_bytes_before_an_offset(archived: Path) -> None:
     """
     Count each file by the share of its offsets.
     """
-    first, second, *_ = commits = Archive(archived).commits_of(TopicPartition("events", 0))
-    middle = (second.start_offset + second.end_offset) // 2
-    share = (middle - second.start_offset) / (second.end_offset - second.start_offset)
+    first, second, *_ = files = Archive(archived).files_of(TopicPartition("events", 0))
+    middle = (second.offsets.start + second.offsets.end) // 2
+    share = (middle - second.offsets.start) / second.offsets.count
 
-    assert 0 == bytes_before(commits, first.start_offset)
-    assert first.log_bytes == bytes_before(commits, first.end_offset)
+    assert 0 == bytes_before(files, first.offsets.start)
+    assert first.log_bytes == bytes_before(files, first.offsets.end)
     expected = first.log_bytes + second.log_bytes * share
-    assert abs(expected - bytes_before(commits, middle)) <= 1
-    whole = sum(commit.log_bytes for commit in commits)
-    assert whole == bytes_before(commits, commits[-1].end_offset + 10)
+    assert abs(expected - bytes_before(files, middle)) <= 1
+    whole = sum(file.log_bytes for file in files)
+    assert whole == bytes_before(files, files[-1].offsets.end + 10)
 
 
 def test_a_topic_gets_what_was_archived(archived: Path, broker: BrokerProcess) -> None:
@@ -291,7 +291,7 @@ def test_the_command(
     said = capsys.readouterr().err
     assert f"  by-command-0: nothing; 0 to {ends[0].end_offset - 1} were sent before\n" in said
     assert 2 == command("--option", "acks")
-    assert 2 == command("--from", "s3://bucket/archive")
+    assert 2 == command("--from", "hdfs://host/archive")
     assert 1 == command("--from", str(archived / "nowhere"), "--dry-run")
     assert "There is no archive in " in capsys.readouterr().err
 

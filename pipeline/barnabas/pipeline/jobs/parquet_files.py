@@ -75,8 +75,14 @@ def checksum(path: Path) -> Checksum:
     That of the file at *path*.
     """
     with pa.memory_map(str(path)) as file:
-        data = memoryview(file.read_buffer())
-        return Checksum(len(data), crc32c.crc32c(data))
+        return checksum_of(file.read_buffer())
+
+
+def checksum_of(data: pa.Buffer) -> Checksum:
+    """
+    That of a file with this content.
+    """
+    return Checksum(data.size, crc32c.crc32c(memoryview(data)))
 
 
 def write_parquet(

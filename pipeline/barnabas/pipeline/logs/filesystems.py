@@ -85,8 +85,7 @@ def file_system_of(url: str) -> tuple[Any, str]:
         # fsspec would take it for a local path.
         raise InvalidOption(f"{url} cannot be read: URLs begin like {scheme}://.")
     if scheme in _S3 and "?" not in url:
-        options = _reached_with[-1] if _reached_with else StorageOptions.of()
-        return fs.S3FileSystem(**options.for_pyarrow()), _path_in(url)
+        return fs.S3FileSystem(**reached_options().for_pyarrow()), _path_in(url)
     try:
         system, path = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -110,6 +109,13 @@ def reached_with(options: StorageOptions) -> Iterator[None]:
         yield
     finally:
         _reached_with.pop()
+
+
+def reached_options() -> StorageOptions:
+    """
+    What ``reached_with`` says at the moment, or else the environment.
+    """
+    return _reached_with[-1] if _reached_with else StorageOptions.of()
 
 
 def _path_in(url: str) -> str:

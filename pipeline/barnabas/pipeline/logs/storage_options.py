@@ -118,6 +118,21 @@ class StorageOptions:
             }
         )
 
+    def for_obstore(self) -> dict[str, Any]:
+        """
+        Arguments of ``obstore.store.from_url``.
+        """
+        url = self.endpoint_url
+        named = {
+            "access_key_id": self.access_key,
+            "secret_access_key": self.secret_key,
+            "token": self.session_token,
+            "region": self.region,
+            "endpoint": url,
+        }
+        client = {"allow_http": True} if url is not None and url.startswith("http:") else None
+        return _given({**named, "client_options": client})
+
     def for_iceberg(self) -> dict[str, str]:
         """
         Properties of a catalog of ``pyiceberg``.

@@ -30,6 +30,7 @@ from barnabas.pipeline.jobs.archive.table import (
     ArchiveError,
     ArchiveTable,
     Merged,
+    other_run,
 )
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
@@ -119,7 +120,7 @@ class DeltaArchive(ArchiveTable):
         app_id = _app_id(commit.topic_partition, commit.isolation_level)
         last = self._table.transaction_version(app_id)
         if last is not None and last != commit.start_offset:
-            raise InUse(self._other_run(commit))
+            raise other_run(commit, self._url)
         try:
             self._table.create_write_transaction(
                 [] if commit.file is None else [_add_action(commit, commit.file)],
@@ -132,7 +133,7 @@ class DeltaArchive(ArchiveTable):
                 ),
             )
         except CommitFailedError as error:
-            raise InUse(self._other_run(commit)) from error
+            raise other_run(commit, self._url) from error
         # What others have added by now comes too, and is compared above before the next range.
         self._table.update_incremental()
 
@@ -156,12 +157,6 @@ class DeltaArchive(ArchiveTable):
         if not names >= set(RECORDS.names) or table.metadata().partition_columns != PARTITIONED_BY:
             raise ArchiveError(f"{self._url} is a Delta table, and no archive of records.")
         return table
-
-    def _other_run(self, commit: Commit) -> str:
-        return (
-            f"Another run has added to {commit.topic_partition} in {self._url} meanwhile, at offset"
-            f" {commit.start_offset}. What it added is whole; run this one again."
-        )
 
     @cached_property
     def _files(self) -> dict[TopicPartition, _Files]:

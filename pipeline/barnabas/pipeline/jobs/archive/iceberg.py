@@ -50,6 +50,7 @@ from barnabas.pipeline.jobs.archive.table import (
     ArchiveError,
     ArchiveTable,
     Merged,
+    other_run,
 )
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import STATISTICS
@@ -173,10 +174,7 @@ class IcebergArchive(ArchiveTable):
                 self.refresh()
             else:
                 return
-        raise InUse(
-            f"Another run has added to {commit.topic_partition} in {self._name} meanwhile, at"
-            f" offset {commit.start_offset}. What it added is whole; run this one again."
-        )
+        raise other_run(commit, self._name)
 
     def _commit(self, commit: Commit, before: _State | None) -> None:
         table = self._there

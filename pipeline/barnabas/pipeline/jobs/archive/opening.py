@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commits import Archive
-from barnabas.pipeline.jobs.archive.table import ArchiveTable
+from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
 from barnabas.pipeline.logs.storage_options import StorageOptions
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def open_table(
         from barnabas.pipeline.jobs.archive.delta import DeltaArchive  # noqa: PLC0415  # an extra
 
         return DeltaArchive(str(to), storage)
-    return Archive(to)
+    return Archive(to, storage=storage)
 
 
 def storage_options(given: Mapping[str, str], spark: SparkSession | None = None) -> StorageOptions:
@@ -84,8 +84,29 @@ def storage_options(given: Mapping[str, str], spark: SparkSession | None = None)
     return StorageOptions.of(given, hadoop)
 
 
-def as_table(to: str | Path | ArchiveTable) -> ArchiveTable:
+def as_table(to: str | Path | ArchiveTable, spark: SparkSession | None = None) -> ArchiveTable:
     """
-    *to*, or the archive in Parquet at that path.
+    *to*, or the archive in Parquet at that path or URL, reached as Spark's settings say.
+
+    Raises:
+        InvalidOption: there can be no archive.
     """
-    return to if isinstance(to, ArchiveTable) else Archive(to)
+    if isinstance(to, ArchiveTable):
+        return to
+    return Archive(to, storage=None if spark is None else storage_options({}, spark))
+
+
+def existing_archive(
+    path: str | Path | ArchiveTable, spark: SparkSession | None = None
+) -> ArchiveTable:
+    """
+    The same, if it is there.
+
+    Raises:
+        ArchiveError: there is none.
+        InvalidOption: there can be no archive.
+    """
+    there = as_table(path, spark)
+    if not there.exists:
+        raise ArchiveError(f"There is no archive in {there.name}.")
+    return there

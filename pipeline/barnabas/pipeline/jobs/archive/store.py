@@ -32,6 +32,7 @@ from barnabas.pipeline.logs.filesystems import (
 from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.pipeline.schemas import RECORDS, project
 from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition
 
 
@@ -109,15 +110,29 @@ class DataStore:
         """
         The file at *path* from the base, or at a URL.
         """
-        url = path if is_url(path) else f"{self.base}/{path}"
-        if is_local(url):
-            with pq.ParquetFile(str(local_path(url))) as file:
-                yield file
-            return
-        with reached_with(self.storage):
-            system, target = file_system_of(url)
+        system, target = self._found(path)
         with pq.ParquetFile(target, filesystem=system) as file:
             yield file
+
+    def read(self, path: str) -> pa.Buffer:
+        """
+        The bytes of the same file, which are not in memory if it is on a local disk.
+        """
+        system, target = self._found(path)
+        if system is None:
+            return pa.memory_map(target).read_buffer()
+        with system.open_input_file(target) as file:
+            return file.read_buffer()
+
+    def _found(self, path: str) -> tuple[Any, str]:
+        """
+        The file system of pyarrow and the path in it; None is the local disk.
+        """
+        url = path if is_url(path) else f"{self.base}/{path}"
+        if is_local(url):
+            return None, str(local_path(url))
+        with reached_with(self.storage):
+            return file_system_of(url)
 
     def local_files(self) -> list[Path]:
         """
@@ -125,14 +140,20 @@ class DataStore:
         """
         if not self.is_local:
             return []
-        files = DiskFiles()
-        return [
-            file
-            for topic in paths_in(files, local_path(self.base) / self.directory)
-            if topic.name.startswith("topic=")
-            for partition in paths_in(files, topic)
-            for file in paths_in(files, partition)
-        ]
+        return data_files(DiskFiles(), local_path(self.base) / self.directory)
+
+
+def data_files(files: Files, directory: Path) -> list[Path]:
+    """
+    The files of all partitions, whose directories are those below *directory*.
+    """
+    return [
+        file
+        for topic in paths_in(files, directory)
+        if topic.name.startswith("topic=")
+        for partition in paths_in(files, topic)
+        for file in paths_in(files, partition)
+    ]
 
 
 class _Upload:

@@ -95,15 +95,16 @@ class _Command:
             UnknownTopic: it has none of a target.
         """
         from barnabas.pipeline.errors import UnknownTopic  # noqa: PLC0415  # see run
-        from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see run
+        from barnabas.pipeline.jobs.archive.opening import existing_archive  # noqa: PLC0415  # see run
 
-        archive = Archive.existing(self._options.archive)
+        archive = existing_archive(self._options.archive)
+        there = [each for each in archive.partitions if archive.archived(each) is not None]
         assigned: dict[str, list[int]] = {}
         for target in self._options.targets:
-            found = [each for each in archive.commits if target in (each.topic, str(each))]
+            found = [each for each in there if target in (each.topic, str(each))]
             if not found:
-                there = ", ".join(sorted({each.topic for each in archive.commits})) or "no topic"
-                raise UnknownTopic(f"{archive.path} has no {target}. There is {there}.")
+                names = ", ".join(sorted({each.topic for each in there})) or "no topic"
+                raise UnknownTopic(f"{archive.name} has no {target}. There is {names}.")
             for topic, number in found:
                 assigned.setdefault(topic, []).append(number)
         return json.dumps(assigned)

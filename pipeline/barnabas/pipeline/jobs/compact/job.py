@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from barnabas.pipeline.decoding.varint_columns import Ints
 from barnabas.pipeline.jobs.archive.commit import range_name
+from barnabas.pipeline.jobs.archive.opening import storage_options
 from barnabas.pipeline.jobs.compact.latest import LatestOffsets, only
 from barnabas.pipeline.jobs.compact.planning import (
     PartitionPlan,
@@ -25,6 +26,7 @@ from barnabas.pipeline.jobs.compact.planning import (
 )
 from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
 from barnabas.pipeline.jobs.parquet_files import COLUMNS, Checksum, checksum, write_durably
+from barnabas.pipeline.logs.filesystems import reached_with
 from barnabas.pipeline.spark.worker import each_of, in_waves
 
 
@@ -61,7 +63,8 @@ def compact(
 
     Args:
         spark: None to do it all in this process.
-        path: log directories, with commas between them, also URLs; or the directory of an archive.
+        path: log directories, with commas between them, also URLs; or the directory or URL of an
+            archive.
         to: a directory, made if there is none; on a disk that all workers share.
         options: of the source: subscribe, subscribePattern or assign; of logs also readUpTo,
             chunkBytes and maxBatchBytes.
@@ -81,7 +84,7 @@ def compact(
     read_options = compact_options(path, options or {}, from_archive=from_archive)
     make_plan = plan_archive if from_archive else plan_logs
     there = Snapshots(to)
-    with there.locked():
+    with there.locked(), reached_with(storage_options({}, spark)):
         plans = make_plan(there, read_options, keep_tombstones=keep_tombstones)
         started(plans)
         removed = _sweep(there)

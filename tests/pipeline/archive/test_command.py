@@ -282,20 +282,18 @@ def test_a_topic_that_is_deleted_does_not_stop_the_others(
     }
 
 
-def test_a_url_is_no_directory(
+def test_a_url_of_a_store_without_commits_in_one_step(
     logs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Of this machine, and none is made for it.
+    Is refused, and no directory is made for it.
     """
     monkeypatch.chdir(tmp_path)
 
     for more in ([], ["--dry-run"]):
-        assert 2 == command("--data-dir", logs, "--to", "s3://bucket/archive", *more)
+        assert 2 == command("--data-dir", logs, "--to", "hdfs://host/archive", *more)
         said = capsys.readouterr().err
-        assert (
-            "barnabas: s3://bucket/archive is a URL: name a local path, or a file: URL.\n" == said
-        )
+        assert said.startswith("barnabas: hdfs://host/archive cannot have an archive in Parquet: ")
     assert [] == list(tmp_path.iterdir())
 
 

@@ -11,15 +11,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import archive
 from barnabas.pipeline.jobs.archive.opening import open_table, storage_options
+from barnabas.pipeline.jobs.archive.reading import read_archive
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchiveTable
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import COLUMNS, SCHEMA, Checksum, checksum
 from barnabas.storage.state_files.file_names import TopicPartition
-from tests.pipeline.archive.archived import closed_rows, written_logs
-from tests.pipeline.archive.engines import delta_rows, iceberg_rows
+from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
+from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
 from tests.pipeline.killed_at import TABLE, catalog_properties
 from tests.support.s3_server import S3Server, s3_server
 
@@ -27,6 +29,7 @@ pytestmark = pytest.mark.spark
 
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
+pytest.importorskip("obstore", reason="obstore is not installed")
 pytest.importorskip("moto", reason="moto is not installed")
 
 EVENTS = TopicPartition("events", 0)
@@ -38,7 +41,7 @@ def s3() -> Iterator[S3Server]:
         yield server
 
 
-def rows_of(batches: int) -> Iterator[pa.RecordBatch]:
+def some_batches(batches: int) -> Iterator[pa.RecordBatch]:
     for number in range(batches):
         yield pa.RecordBatch.from_pylist(
             [{"offset": number, "timestamp": number, "value": bytes(1 << 20)}], SCHEMA
@@ -51,7 +54,7 @@ def test_a_file_is_there_when_it_is_whole(s3: S3Server, tmp_path: Path) -> None:
     """
 
     def torn() -> Iterator[pa.RecordBatch]:
-        yield from rows_of(40)
+        yield from some_batches(40)
         raise OSError("the log is gone")
 
     store = DataStore(s3.url("files"), "data", COLUMNS, storage_options(s3.storage))
@@ -60,8 +63,8 @@ def test_a_file_is_there_when_it_is_whole(s3: S3Server, tmp_path: Path) -> None:
     # pyarrow keeps the directory of a file that it removes.
     assert ["files/data/topic=events/partition=0/"] == s3.keys("files/")
 
-    assert store.write(EVENTS, "none.parquet", rows_of(0)) is None
-    written = store.write(EVENTS, "whole.parquet", rows_of(40))
+    assert store.write(EVENTS, "none.parquet", some_batches(0)) is None
+    written = store.write(EVENTS, "whole.parquet", some_batches(40))
 
     assert "files/data/topic=events/partition=0/whole.parquet" == s3.keys("files/")[-1]
     assert written is not None
@@ -72,7 +75,7 @@ def test_a_file_is_there_when_it_is_whole(s3: S3Server, tmp_path: Path) -> None:
         assert 40 == file.metadata.num_rows
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize("format", ["parquet", "delta", "iceberg"])
 def test_workers_archive_from_s3_to_s3(
     spark: SparkSession,
     s3: S3Server,
@@ -88,11 +91,11 @@ def test_workers_archive_from_s3_to_s3(
     logs = written_logs(tmp_path / "logs").path
     s3.put_directory(logs, f"{format}-logs")
     storage = storage_options(s3.storage)
-    url = s3.url(f"{format}-table", "s3a" if format == "delta" else "s3")
+    url = s3.url(f"{format}-table", "s3" if format == "iceberg" else "s3a")
     properties = catalog_properties(url, str(tmp_path / "catalog.db"))
 
     def opened() -> ArchiveTable:
-        if format == "delta":
+        if format != "iceberg":
             return open_table(url, format, storage=storage)
         return open_table(
             TABLE, format, catalog="lake", catalog_properties=properties, storage=storage
@@ -105,9 +108,12 @@ def test_workers_archive_from_s3_to_s3(
 
     with pytest.raises(InUse, match=f"Another run has added to {done.commits[0].topic_partition}"):
         other.add(done.commits[0])
-    if format == "delta":
+    if format == "parquet":
+        found = archived_rows(Archive(url, storage=storage))
+    elif format == "delta":
         found = delta_rows(url, {**s3.storage, "AWS_ALLOW_HTTP": "true"})
     else:
         found = iceberg_rows(TABLE, properties, storage.for_iceberg())
     assert closed_rows(logs) == found
+    assert closed_rows(logs) == rows_of(read_archive(spark, opened()).toArrow())
     assert [] == archive(None, s3.url(f"{format}-logs"), opened()).commits

@@ -12,8 +12,9 @@ that it begins with.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from pyiceberg.catalog import Catalog, load_catalog
@@ -43,9 +44,15 @@ from pyiceberg.types import (
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commit import Commit
-from barnabas.pipeline.jobs.archive.iceberg_files import merged_file, small_files
+from barnabas.pipeline.jobs.archive.iceberg_files import (
+    files_of,
+    merged_file,
+    offsets_of,
+    small_files,
+)
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import (
+    ArchivedFile,
     ArchivedPartition,
     ArchiveError,
     ArchiveTable,
@@ -56,7 +63,7 @@ from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import STATISTICS
 from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.pipeline.schemas import RECORDS
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
 
 _HEADER: Final = StructType(
     NestedField(10, "key", StringType(), required=False),
@@ -159,6 +166,31 @@ class IcebergArchive(ArchiveTable):
             state.last_file,
         )
 
+    @property
+    def exists(self) -> bool:
+        return self._table is not None
+
+    @property
+    def partitions(self) -> Sequence[TopicPartition]:
+        names = [key.removeprefix(_STATE) for key in self._there.properties if _is_state(key)]
+        return sorted(parse_topic_partition_name(Path(name)) for name in names)
+
+    def files_of(self, partition: TopicPartition) -> Sequence[ArchivedFile]:
+        return [
+            ArchivedFile(
+                partition,
+                file.file_path,
+                file.file_path,
+                offsets_of(file),
+                file.file_size_in_bytes,
+                file.file_size_in_bytes,
+            )
+            for file in files_of(self._there, partition)
+        ]
+
+    def identity_of(self, partition: TopicPartition) -> str:
+        return f"iceberg {self._there.metadata.table_uuid} {partition}"
+
     def prepare(self, partitions: Iterable[TopicPartition]) -> None:
         self._create()
         self.store.make_directories(partitions)
@@ -221,7 +253,7 @@ class IcebergArchive(ArchiveTable):
         moved = {old.file_path: new.file_path for group, new in new_files for old in group}
         properties = {}
         for key in self._there.properties:
-            if key.startswith(_STATE):
+            if _is_state(key):
                 state = self._parsed(key)
                 if state is not None and state.last_file in moved:
                     state = state._replace(last_file=moved[state.last_file])
@@ -274,6 +306,10 @@ class IcebergArchive(ArchiveTable):
                 f" two runs at once could add a range twice."
             )
         return table
+
+
+def _is_state(key: str) -> bool:
+    return key.startswith(_STATE)
 
 
 class _State(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 from pyiceberg.conversions import from_bytes
+from pyiceberg.expressions import And, EqualTo
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
@@ -18,12 +19,31 @@ from pyiceberg.types import LongType
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.jobs.archive.commit import range_name
 from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.storage.state_files.file_names import TopicPartition
 
 _OFFSET: Final = 5
 """The number of the column in the table's schema."""
 _ROWS: Final = 65_536
+
+
+def files_of(table: Table, partition: TopicPartition) -> list[DataFile]:
+    """
+    The files of a partition, by their first offsets.
+
+    Raises:
+        ArchiveError: the table has rows that are deleted, or a file without bounds.
+    """
+    only = And(EqualTo("topic", partition.topic), EqualTo("partition", partition.partition))
+    tasks = list(table.scan(row_filter=only).plan_files())
+    for task in tasks:
+        if task.delete_files or _OFFSET not in (task.file.lower_bounds or {}):
+            raise ArchiveError(
+                f"{task.file.file_path} has deleted rows, or no bounds of its offsets: the file"
+                " alone does not say what is in the table. Read it as an Iceberg table."
+            )
+    return sorted((task.file for task in tasks), key=lambda file: offsets_of(file).start)
 
 
 def small_files(table: Table, below_bytes: int) -> list[list[DataFile]]:
@@ -40,7 +60,7 @@ def small_files(table: Table, below_bytes: int) -> list[list[DataFile]]:
     ]
     groups: list[list[DataFile]] = []
     size = 0
-    for file in sorted(files, key=lambda file: (_partition_of(file), _offsets_of(file).start)):
+    for file in sorted(files, key=lambda file: (_partition_of(file), offsets_of(file).start)):
         full = size >= below_bytes
         if not groups or full or _partition_of(groups[-1][0]) != _partition_of(file):
             groups.append([])
@@ -54,7 +74,7 @@ def merged_file(table: Table, store: DataStore, group: list[DataFile]) -> DataFi
     """
     Write a file with the records of a *group*; it is not part of the table yet.
     """
-    offsets = Offsets(_offsets_of(group[0]).start, _offsets_of(group[-1]).end)
+    offsets = Offsets(offsets_of(group[0]).start, offsets_of(group[-1]).end)
     name = f"{range_name(offsets)}-{uuid.uuid4().hex}.parquet"
     file = store.write(_partition_of(group[0]), name, _batches(store, group))
     assert file is not None
@@ -73,7 +93,10 @@ def _partition_of(file: DataFile) -> TopicPartition:
     return TopicPartition(file.partition[0], file.partition[1])
 
 
-def _offsets_of(file: DataFile) -> Offsets:
+def offsets_of(file: DataFile) -> Offsets:
+    """
+    The range that the bounds of a file say.
+    """
     low, high = (
         int(from_bytes(LongType(), bounds[_OFFSET]))
         for bounds in (file.lower_bounds, file.upper_bounds)

@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
 from barnabas.pipeline.logs.storage_options import StorageOptions
+
+_DELTA_LOG: Final = "_delta_log"
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,13 +102,17 @@ def existing_archive(
     path: str | Path | ArchiveTable, spark: SparkSession | None = None
 ) -> ArchiveTable:
     """
-    The same, if it is there.
+    The archive in Parquet or the Delta table that there is at a path or URL, or the one that was
+    opened already.
 
     Raises:
         ArchiveError: there is none.
         InvalidOption: there can be no archive.
+        ModuleNotFoundError: the package that its format needs is not installed.
     """
     there = as_table(path, spark)
+    if isinstance(there, Archive) and there.files.is_directory(there.path / _DELTA_LOG):
+        there = open_table(there.name, Format.DELTA, storage=there.storage)
     if not there.exists:
         raise ArchiveError(f"There is no archive in {there.name}.")
     return there

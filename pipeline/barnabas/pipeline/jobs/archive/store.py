@@ -108,7 +108,7 @@ class DataStore:
     @contextmanager
     def open(self, path: str) -> Iterator[pq.ParquetFile]:
         """
-        The file at *path* from the base, or at a URL.
+        The file at *path* from the base, at an absolute path, or at a URL.
         """
         system, target = self._found(path)
         with pq.ParquetFile(target, filesystem=system) as file:
@@ -128,7 +128,8 @@ class DataStore:
         """
         The file system of pyarrow and the path in it; None is the local disk.
         """
-        url = path if is_url(path) else f"{self.base}/{path}"
+        whole = is_url(path) or Path(path).is_absolute()
+        url = path if whole else f"{self.base}/{path}"
         if is_local(url):
             return None, str(local_path(url))
         with reached_with(self.storage):

@@ -149,7 +149,7 @@ def test_a_run_that_is_killed_on_a_disk_is_whole_so_far(
         assert expected == there.rows()
 
 
-@pytest.mark.parametrize("format", ("parquet", *FORMATS))
+@pytest.mark.parametrize("format", ["parquet", *FORMATS])
 def test_a_run_that_is_killed_at_a_request_to_s3_is_whole_so_far(
     logs: Path, tmp_path: Path, s3: S3Server, format: str
 ) -> None:

@@ -260,3 +260,16 @@ def test_a_start_as_a_time_in_words(tmp_path: Path) -> None:
     assert 1_700_000_000_000 == FIRST_TIMESTAMP
     start = "2023-11-14T22:13:20.004Z"
     assert list(range(4, 10)) == scanned_offsets(tmp_path, startingTimestamp=start)
+
+
+def test_how_s3_is_reached_is_an_option_of_reads_of_files() -> None:
+    options = parse_options({"path": "s3://logs", "FS.s3a.Access.key": "mine"})
+
+    assert options.storage is not None
+    assert "mine" == options.storage.access_key
+    assert "mine" not in repr(options)
+    assert parse_options({"path": "/logs"}).storage is None
+    with pytest.raises(InvalidOption, match=r"fs\.s3a\.access\.key is for reads of files"):
+        parse_options({"kafka.bootstrap.servers": "localhost:9092", "fs.s3a.access.key": "mine"})
+    with pytest.raises(InvalidOption, match=r"There is no storage option fs\.s3a\.region; there"):
+        parse_options({"path": "s3://logs", "fs.s3a.region": "mine"})

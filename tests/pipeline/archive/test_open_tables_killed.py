@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from barnabas.pipeline.jobs.archive.commits import Archive
-from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.storage import StorageOptions
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.pipeline.archive.engines import delta_rows, iceberg_rows
 from tests.pipeline.killed_at import CATALOG, PATIENCE, TABLE, catalog_properties, run_module

@@ -165,12 +165,10 @@ class _Command:
             archive_options,
             plan_archive,
         )
-        from barnabas.pipeline.logs.filesystems import reached_with  # noqa: PLC0415  # see run
 
         there = self._table()
         read_options = archive_options(*self._logs(), self._bytes_per_file)
-        with reached_with(there.storage):
-            plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
+        plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
         self._explain(plans, there)
         for file in there.leftovers():
             print(f"{file} was left by a run that was killed, and goes.", file=sys.stderr)

@@ -22,8 +22,8 @@ from typing import Any, Final
 from barnabas.pipeline.errors import InvalidOption, PipelineError
 from barnabas.pipeline.jobs.archive.commit import Commit
 from barnabas.pipeline.jobs.output import make_durable_directory
-from barnabas.pipeline.logs.filesystems import is_local, local_path, locate, reached_with
-from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.logs.filesystems import is_local, local_path, locate
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -151,8 +151,7 @@ class ObjectCommits(CommitStore):
         self._objects = _objects_of(self.base, storage)
 
     def refresh(self) -> None:
-        with reached_with(self._storage):
-            self.files, self.path = locate(self.base)
+        self.files, self.path = locate(self.base, self._storage)
 
     def file_name(self, commit: Commit) -> str:
         return f"{commit.start_name}{SUFFIX}"

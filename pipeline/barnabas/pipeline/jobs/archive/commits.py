@@ -24,8 +24,7 @@ from barnabas.pipeline.jobs.archive.table import (
 )
 from barnabas.pipeline.jobs.output import paths_in
 from barnabas.pipeline.jobs.parquet_files import COLUMNS, Checksum
-from barnabas.pipeline.logs.filesystems import reached_options
-from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
 from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
@@ -54,12 +53,12 @@ class Archive(ArchiveTable):
         Args:
             path: a directory, or a URL.
             files: of a directory of this machine.
-            storage: how S3 is reached; as ``reached_options`` says by default.
+            storage: how S3 is reached; as the environment says by default.
 
         Raises:
             InvalidOption: *path* can have no archive.
         """
-        self.storage = reached_options() if storage is None else storage
+        self.storage = StorageOptions.of() if storage is None else storage
         self._commits = commit_store(path, files, self.storage)
         self.store = DataStore(self._commits.base, _DATA, COLUMNS, self.storage)
         self._known: dict[TopicPartition, Sequence[Commit]] = {}

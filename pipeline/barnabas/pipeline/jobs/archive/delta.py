@@ -36,9 +36,9 @@ from barnabas.pipeline.jobs.archive.table import (
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.logs.filesystems import is_local, local_path
-from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.pipeline.options import IsolationLevel
 from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.state_files.file_names import TopicPartition
 

@@ -61,8 +61,8 @@ from barnabas.pipeline.jobs.archive.table import (
 )
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import STATISTICS
-from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
 
 _HEADER: Final = StructType(

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.archive.commit import Commit
-from barnabas.pipeline.jobs.archive.opening import as_table
+from barnabas.pipeline.jobs.archive.opening import as_table, storage_options
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive, write_range
 from barnabas.pipeline.jobs.archive.planning import (
     BYTES_PER_FILE,
@@ -23,7 +23,6 @@ from barnabas.pipeline.jobs.archive.planning import (
 )
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchiveTable
-from barnabas.pipeline.logs.filesystems import reached_with
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.spark.worker import each_of, in_waves
 
@@ -92,8 +91,8 @@ def archive(
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
     read_options = archive_options(path, options or {}, bytes_per_file)
-    there = as_table(to, spark)
-    with there.locked(), reached_with(there.storage):
+    there = as_table(to, storage_options({}, spark))
+    with there.locked():
         plans = plan_archive(there, read_options, allow_gaps=allow_gaps)
         started(plans)
         left = there.leftovers()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
-from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.storage import StorageOptions, hadoop_settings
 
 _DELTA_LOG: Final = "_delta_log"
 
@@ -81,25 +81,24 @@ def storage_options(given: Mapping[str, str], spark: SparkSession | None = None)
     Raises:
         InvalidOption: there is no option of a name that is given.
     """
-    settings = {} if spark is None else dict(spark.sparkContext.getConf().getAll())
-    hadoop = {name: value for name, value in settings.items() if name.startswith("spark.hadoop.")}
-    return StorageOptions.of(given, hadoop)
+    settings = {} if spark is None else hadoop_settings(spark.conf.getAll)
+    return StorageOptions.of(given, settings)
 
 
-def as_table(to: str | Path | ArchiveTable, spark: SparkSession | None = None) -> ArchiveTable:
+def as_table(to: str | Path | ArchiveTable, storage: StorageOptions | None = None) -> ArchiveTable:
     """
-    *to*, or the archive in Parquet at that path or URL, reached as Spark's settings say.
+    *to*, or the archive in Parquet at that path or URL.
 
     Raises:
         InvalidOption: there can be no archive.
     """
     if isinstance(to, ArchiveTable):
         return to
-    return Archive(to, storage=None if spark is None else storage_options({}, spark))
+    return Archive(to, storage=storage)
 
 
 def existing_archive(
-    path: str | Path | ArchiveTable, spark: SparkSession | None = None
+    path: str | Path | ArchiveTable, storage: StorageOptions | None = None
 ) -> ArchiveTable:
     """
     The archive in Parquet or the Delta table that there is at a path or URL, or the one that was
@@ -110,7 +109,7 @@ def existing_archive(
         InvalidOption: there can be no archive.
         ModuleNotFoundError: the package that its format needs is not installed.
     """
-    there = as_table(path, spark)
+    there = as_table(path, storage)
     if isinstance(there, Archive) and there.files.is_directory(there.path / _DELTA_LOG):
         there = open_table(there.name, Format.DELTA, storage=there.storage)
     if not there.exists:

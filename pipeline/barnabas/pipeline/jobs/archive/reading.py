@@ -16,7 +16,7 @@ from pyspark.sql.types import IntegerType, StringType
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.files import file_batches
-from barnabas.pipeline.jobs.archive.opening import existing_archive
+from barnabas.pipeline.jobs.archive.opening import existing_archive, storage_options
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchivedFile, ArchiveTable
 from barnabas.pipeline.jobs.parquet_files import COLUMNS, SCHEMA
@@ -54,7 +54,7 @@ def read_archive(
         ArchiveError: the archive is not whole, or there is none.
         InvalidOption: there can be no archive, or there is no such option.
     """
-    archive = existing_archive(path, spark)
+    archive = existing_archive(path, storage_options({}, spark))
     topics = parse_topics(options or {})
     files = [
         file

@@ -27,10 +27,9 @@ from barnabas.pipeline.logs.filesystems import (
     is_local,
     is_url,
     local_path,
-    reached_with,
 )
-from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.pipeline.schemas import RECORDS, project
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -95,8 +94,7 @@ class DataStore:
             file = local_path(self.base) / path
             is_there = write_durably(DiskFiles(), file, batches, schema)
             return DataFile(str(path), checksum(file)) if is_there else None
-        with reached_with(self.storage):
-            system, target = file_system_of(f"{self.base}/{path}")
+        system, target = file_system_of(f"{self.base}/{path}", self.storage)
         written = _Upload(system, target)
         try:
             is_there = write_parquet(written.open, batches, schema)
@@ -132,8 +130,7 @@ class DataStore:
         url = path if whole else f"{self.base}/{path}"
         if is_local(url):
             return None, str(local_path(url))
-        with reached_with(self.storage):
-            return file_system_of(url)
+        return file_system_of(url, self.storage)
 
     def local_files(self) -> list[Path]:
         """

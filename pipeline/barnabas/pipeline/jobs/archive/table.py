@@ -24,7 +24,7 @@ from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.output import InUse, locked
 from barnabas.pipeline.jobs.parquet_files import Checksum
 from barnabas.pipeline.logs.filesystems import local_path
-from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.state_files.file_names import TopicPartition
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,6 @@ from barnabas.pipeline.jobs.compact.planning import (
 )
 from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
 from barnabas.pipeline.jobs.parquet_files import COLUMNS, Checksum, checksum, write_durably
-from barnabas.pipeline.logs.filesystems import reached_with
 from barnabas.pipeline.spark.worker import each_of, in_waves
 
 
@@ -81,10 +80,13 @@ def compact(
         CorruptBatch, DataLoss: as reading does, in this process.
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
-    read_options = compact_options(path, options or {}, from_archive=from_archive)
+    read_options = replace(
+        compact_options(path, options or {}, from_archive=from_archive),
+        storage=storage_options({}, spark),
+    )
     make_plan = plan_archive if from_archive else plan_logs
     there = Snapshots(to)
-    with there.locked(), reached_with(storage_options({}, spark)):
+    with there.locked():
         plans = make_plan(there, read_options, keep_tombstones=keep_tombstones)
         started(plans)
         removed = _sweep(there)

@@ -106,7 +106,7 @@ def plan_archive(
         UnknownTopic: it has none of the topics.
     """
     (path,) = options.paths
-    archive = existing_archive(path)
+    archive = existing_archive(path, options.storage)
     plans = []
     for partition, archived in _archived(archive, options).items():
         if archived.isolation_level != IsolationLevel.READ_COMMITTED.value:

@@ -17,7 +17,7 @@ from confluent_kafka.admin import RESOURCE_TOPIC, AdminClient, ConfigResource
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.errors import UnknownTopic
-from barnabas.pipeline.jobs.archive.opening import existing_archive
+from barnabas.pipeline.jobs.archive.opening import existing_archive, storage_options
 from barnabas.pipeline.jobs.archive.table import ArchiveTable
 from barnabas.pipeline.jobs.replay.sending import (
     PATIENCE,
@@ -63,7 +63,7 @@ def replay(
         ReplayError: the topic is not there, or not such that it could have these records.
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
-    there = existing_archive(archive, spark)
+    there = existing_archive(archive, storage_options({}, spark))
     target = Target(bootstrap, to or topic, records_per_transaction, dict(client or {}))
     partitions = partitions_of(there, topic)
     check_target(target, partitions)

@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 from barnabas.pipeline.errors import InvalidOption
 
+S3A: Final = "fs.s3a."
+"""How the options of Hadoop's S3A begin."""
 _SPARK_PREFIX: Final = "spark.hadoop."
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -154,3 +156,10 @@ def _plain(name: str) -> str:
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+def hadoop_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """
+    Those of the *settings* of a Spark session that say how S3 is reached.
+    """
+    return {name: value for name, value in settings.items() if _plain(name).startswith(S3A)}

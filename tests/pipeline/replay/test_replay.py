@@ -23,7 +23,8 @@ from pyspark.sql import SparkSession
 from barnabas.pipeline.errors import UnknownTopic
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import archive
-from barnabas.pipeline.jobs.archive.table import ArchiveError
+from barnabas.pipeline.jobs.archive.opening import open_table
+from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
 from barnabas.pipeline.jobs.replay import job, sending
 from barnabas.pipeline.jobs.replay.job import replay
 from barnabas.pipeline.jobs.replay.sending import ReplayError
@@ -33,8 +34,8 @@ from barnabas.server.cli import main
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import PATIENCE
 from tests.interop.conftest import new_broker
-from tests.pipeline.archive.archived import SEGMENT_BYTES, archived_rows, fill
-from tests.pipeline.killed_at import run_module
+from tests.pipeline.archive.archived import SEGMENT_BYTES, archived_rows, closed_rows, fill
+from tests.pipeline.killed_at import TABLE, catalog_properties, run_module
 from tests.support.broker_process import BrokerProcess
 from tests.support.log_directory import WrittenDirectory, append
 from tests.support.scanned import scanned_rows
@@ -296,6 +297,56 @@ def test_the_command(
     assert "There is no archive in " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_table_is_replayed_also_when_its_files_were_merged(
+    spark: SparkSession,
+    tmp_path: Path,
+    broker: BrokerProcess,
+    capsys: pytest.CaptureFixture[str],
+    format: str,
+) -> None:
+    """
+    A second run, by the command, sends what came since, though other files have it now.
+    """
+    package = "deltalake" if format == "delta" else "pyiceberg"
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    topic = f"from-{format}"
+    make(broker, topic)
+    properties = catalog_properties(f"file://{tmp_path}/warehouse", f"{tmp_path}/catalog.db")
+    directory = WrittenDirectory(tmp_path / "logs")
+    logs = [directory.log("events", number, segment_bytes=SEGMENT_BYTES) for number in range(2)]
+
+    def opened() -> ArchiveTable:
+        if format == "delta":
+            return open_table(tmp_path / "table", format)
+        return open_table(TABLE, format, catalog="lake", catalog_properties=properties)
+
+    def grown() -> None:
+        for log in logs:
+            fill(log, 100)
+        directory.checkpoint()
+        archive(None, str(directory.path), opened(), bytes_per_file=1)
+
+    grown()
+    sent = replay(None, opened(), "events", broker.bootstrap, to=topic, records_per_transaction=20)
+    assert content(closed_rows(directory.path)) == replayed(broker, topic)
+    grown()
+    assert opened().merge_small_files(3_000).files
+    where = [str(tmp_path / "table")]
+    if format == "iceberg":
+        where = [TABLE, "--catalog", "lake"]
+        for name, value in properties.items():
+            where += ["--catalog-property", f"{name}={value}"]
+    arguments = ["events", "--from", *where, "-b", broker.bootstrap, "--to", topic]
+    assert 0 == main(["spark", "replay", *arguments, "--records-per-transaction", "20"])
+
+    expected = content(closed_rows(directory.path))
+    more = sum(map(len, expected.values())) - sum(sent.values())
+    assert f"Sent {more} records to {topic}.\n" == capsys.readouterr().out
+    assert expected == replayed(broker, topic)
+    directory.stop()
+
+
 def test_a_topic_that_is_not_there_is_not_made(
     archived: Path, broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -356,7 +407,7 @@ def dying_task(fuses: Path) -> Any:
     """
 
     def task(
-        there: Path, partitions: Any, target: Any, batches: Iterator[pa.RecordBatch]
+        partitions: Any, target: Any, batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         calls = 0
         real = vars(sending)["Producer"]
@@ -374,8 +425,8 @@ def dying_task(fuses: Path) -> Any:
                 return getattr(self._real, name)
 
         for batch in batches:
-            fuse = fuses / str(partitions[batch.column(0)[0].as_py()].partition)
+            fuse = fuses / str(partitions[batch.column(0)[0].as_py()].topic_partition.partition)
             with mock.patch.object(sending, "Producer", MortalProducer):
-                yield from job._replay_in_worker(there, partitions, target, [batch])
+                yield from job._replay_in_worker(partitions, target, [batch])
 
     return task

@@ -10,7 +10,6 @@ from typing import Final
 
 import pyarrow as pa
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import And, EqualTo
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
@@ -35,7 +34,7 @@ def files_of(table: Table, partition: TopicPartition) -> list[DataFile]:
     Raises:
         ArchiveError: the table has rows that are deleted, or a file without bounds.
     """
-    only = And(EqualTo("topic", partition.topic), EqualTo("partition", partition.partition))
+    only = f"topic = '{partition.topic}' and partition = {partition.partition}"
     tasks = list(table.scan(row_filter=only).plan_files())
     for task in tasks:
         if task.delete_files or _OFFSET not in (task.file.lower_bounds or {}):

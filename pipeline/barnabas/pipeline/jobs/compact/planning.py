@@ -11,7 +11,6 @@ from typing import Final
 
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption, UnknownTopic
-from barnabas.pipeline.jobs.archive.opening import existing_archive
 from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveTable
 from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
 from barnabas.pipeline.jobs.compact.sources import ArchiveSource, LogSource, Source
@@ -95,18 +94,16 @@ def plan_logs(
 
 
 def plan_archive(
-    snapshots: Snapshots, options: ReadOptions, *, keep_tombstones: bool
+    snapshots: Snapshots, archive: ArchiveTable, options: ReadOptions, *, keep_tombstones: bool
 ) -> list[PartitionPlan]:
     """
-    The same of an archive, whose directory is the path of *options*.
+    The same of an archive.
 
     Raises:
         ArchiveError: the archive is not whole.
         CompactError: it has records that were not committed; or as above.
         UnknownTopic: it has none of the topics.
     """
-    (path,) = options.paths
-    archive = existing_archive(path, options.storage)
     plans = []
     for partition, archived in _archived(archive, options).items():
         if archived.isolation_level != IsolationLevel.READ_COMMITTED.value:

@@ -17,14 +17,17 @@ from pyspark.sql import SparkSession
 
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commits import Archive
+from barnabas.pipeline.jobs.archive.opening import open_table
 from barnabas.pipeline.jobs.archive.reading import read_archive
 from barnabas.pipeline.jobs.archive.table import ArchiveError
+from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.server.cli import main
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import Seen
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
-from tests.pipeline.archive.engines import delta_rows, iceberg_rows
+from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
+from tests.pipeline.compact.compacted import compacted_rows, latest_of
 from tests.pipeline.killed_at import catalog_properties
 from tests.pipeline.topics import seen_in
 from tests.support.log_directory import WrittenDirectory, append, some_records
@@ -130,6 +133,11 @@ def test_archiving_into_open_tables(
         assert 3 == capsys.readouterr().err.count(": nothing; 0 to ")
     assert expected == delta_rows(tmp_path / "delta")
     assert expected == iceberg_rows("lake.records", properties)
+    opened = open_table("lake.records", "iceberg", catalog="lake", catalog_properties=properties)
+    for there in (tmp_path / "delta", opened):
+        assert expected == rows_of(read_archive(spark, there).toArrow())
+        compact(None, there, tmp_path / "compacted", from_archive=True)
+        assert latest_of(expected) == compacted_rows(tmp_path / "compacted")
 
 
 def test_an_empty_archive(spark: SparkSession, tmp_path: Path) -> None:

@@ -331,7 +331,7 @@ def test_a_table_is_replayed_also_when_its_files_were_merged(
     sent = replay(None, opened(), "events", broker.bootstrap, to=topic, records_per_transaction=20)
     assert content(closed_rows(directory.path)) == replayed(broker, topic)
     grown()
-    assert opened().merge_small_files(3_000).files
+    assert opened().merge_small_files(20_000).files
     where = [str(tmp_path / "table")]
     if format == "iceberg":
         where = [TABLE, "--catalog", "lake"]

@@ -15,20 +15,22 @@ if TYPE_CHECKING:
     from barnabas.pipeline.jobs.archive.table import ArchiveTable
 
 
-def add_archive(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+def add_archive(parser: argparse.ArgumentParser, *, may_be_new: bool = False) -> None:
     """
     What is asked of an archive beside its place, in a command that has ``add_spark``.
 
     Args:
-        default: the format; None if an archive that is there says it.
+        may_be_new: whether it need not be there, and does not say then which format it has.
     """
-    by_default = "parquet by default" if default else "of an Iceberg table only, others say it"
-    parser.add_argument(
-        "--format",
-        choices=("parquet", "delta", "iceberg"),
-        default=default,
-        help=f"of the archive; {by_default}",
-    )
+    if may_be_new:
+        parser.add_argument(
+            "--format",
+            choices=("parquet", "delta", "iceberg"),
+            default="parquet",
+            help="of the archive; parquet by default",
+        )
+    else:
+        parser.set_defaults(format=None)
     parser.add_argument(
         "--catalog", metavar="NAME", help="of pyiceberg's configuration, in which the table is"
     )
@@ -52,7 +54,7 @@ def archive_of(
     options: argparse.Namespace, place: str, spark: SparkSession | None = None
 ) -> ArchiveTable:
     """
-    The archive at *place*, as it is now; it need not be there yet if ``--format`` is given.
+    The archive at *place*, as it is now; it need not be there yet if the command asks for its format.
 
     Raises:
         ArchiveError: there is none, or something else.

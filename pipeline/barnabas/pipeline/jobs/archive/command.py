@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the archive, also a URL; with --format iceberg a NAMESPACE.TABLE",
     )
-    add_archive(parser, default="parquet")
+    add_archive(parser, may_be_new=True)
     add_source_options(parser, "isolationLevel=read_uncommitted")
     parser.add_argument(
         "--file-bytes", metavar="SIZE", help="of the log, that go into one file, about; such as 64m"

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="read what barnabas spark archive has written, and no logs; also a URL, and with"
         " --catalog a NAMESPACE.TABLE",
     )
-    add_archive(parser, default=None)
+    add_archive(parser)
     parser.add_argument("--to", required=True, metavar="DIR", help="where files go")
     parser.add_argument(
         "--keep-tombstones",

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the archive, also a URL; with --catalog a NAMESPACE.TABLE",
     )
-    add_archive(parser, default=None)
+    add_archive(parser)
     parser.add_argument("-b", "--bootstrap-server", required=True, metavar="HOST:PORT")
     parser.add_argument("--to", metavar="TOPIC", help="if it is not to be called as it was")
     parser.add_argument(

@@ -134,7 +134,7 @@ def test_archiving_into_open_tables(
     assert expected == delta_rows(tmp_path / "delta")
     assert expected == iceberg_rows("lake.records", properties)
     opened = open_table("lake.records", "iceberg", catalog="lake", catalog_properties=properties)
-    for there in (tmp_path / "delta", opened):
+    for there in (str(tmp_path / "delta"), opened):
         assert expected == rows_of(read_archive(spark, there).toArrow())
         compact(None, there, tmp_path / "compacted", from_archive=True)
         assert latest_of(expected) == compacted_rows(tmp_path / "compacted")

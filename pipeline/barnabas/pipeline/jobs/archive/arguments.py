@@ -54,7 +54,8 @@ def archive_of(
     options: argparse.Namespace, place: str, spark: SparkSession | None = None
 ) -> ArchiveTable:
     """
-    The archive at *place*, as it is now; it need not be there yet if the command asks for its format.
+    The archive at *place*, as it is now. It need not be there yet if the command asks for its
+    format.
 
     Raises:
         ArchiveError: there is none, or something else.

@@ -4,7 +4,9 @@ Archives on S3.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from traceback import format_exception
@@ -152,6 +154,34 @@ def test_a_run_that_hears_late_of_its_commit_goes_on(s3: S3Server, tmp_path: Pat
     parquet(s3, "late").add(done.commits[0])
 
     assert closed_rows(logs) == archived_rows(parquet(s3, "late"))
+
+
+def test_of_two_runs_at_once_one_is_refused(s3: S3Server, tmp_path: Path) -> None:
+    """
+    Whose ranges have other ends. What the other one adds is whole.
+    """
+    logs = written_logs(tmp_path / "logs").path
+    both_have_planned = threading.Barrier(2, timeout=60)
+
+    def wait(_: object) -> None:
+        both_have_planned.wait()
+
+    def run(bytes_per_file: int) -> str:
+        try:
+            archive(
+                None,
+                str(logs),
+                parquet(s3, "both"),
+                bytes_per_file=bytes_per_file,
+                started=wait,
+            )
+        except InUse:
+            return "refused"
+        return "done"
+
+    with ThreadPoolExecutor(2) as pool:
+        assert ["done", "refused"] == sorted(pool.map(run, (1_000, 5_000)))
+    assert closed_rows(logs) == archived_rows(parquet(s3, "both"))
 
 
 def test_files_of_killed_runs_go_when_no_run_can_need_them(s3: S3Server, tmp_path: Path) -> None:

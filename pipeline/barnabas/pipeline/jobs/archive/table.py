@@ -1,9 +1,9 @@
 """
-What the job asks of an archive, whatever format its table has.
+What jobs ask of an archive, whatever format its table has: `archive`, `replay` and `compact`.
 
 ::
 
-    parquet    commits.py    files of commits beside the data; what `replay` and `compact` read
+    parquet    commits.py    files of commits beside the data
     delta      delta.py      the log of a Delta table
     iceberg    iceberg.py    snapshots of an Iceberg table, in a catalog
 """

@@ -19,7 +19,7 @@ Nobody reads it, and a later run removes it.
     what is to be done     planning.py    against the log and the commits, refusing what disagrees
     doing it               job.py         in the workers of Spark; only commits come back
     where files go         store.py       a local directory, or an object store
-    its commits            commit_store.py    in Parquet: renamed on a disk, made if there is none elsewhere
+    its commits            commit_store.py  in Parquet: renamed, or made only if there is none
     what is there          table.py       for any format: commits.py, delta.py, iceberg.py
     reading it             reading.py     by Spark: the files that the table names, never by listing
                            files.py       the same without Spark, for `replay` and `compact`

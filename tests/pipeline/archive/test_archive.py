@@ -5,7 +5,6 @@ Archiving closed segments. It is done in this process; that Spark does the same 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -402,13 +401,6 @@ def test_an_archive_in_a_file_system_without_commits_in_one_step(
     with pytest.raises(InvalidOption, match=sentence):
         archive(None, str(directory.path), to)
     assert there == sorted(tmp_path.iterdir())
-
-
-def test_an_object_store_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
-
-    with pytest.raises(InvalidOption, match=r"^s3://b/a needs the package obstore: pip install '"):
-        Archive("s3://b/a")
 
 
 def test_an_archive_by_a_file_url(directory: WrittenDirectory, to: Path) -> None:

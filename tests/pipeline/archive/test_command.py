@@ -354,10 +354,15 @@ def test_a_corrupt_batch_fails_the_command(
 
 
 @pytest.mark.parametrize(
-    ("package", "arguments"),
+    ("package", "extra", "arguments"),
     [
-        ("deltalake", ["--to", "archive", "--format", "delta"]),
-        ("pyiceberg", ["--to", "lake.records", "--format", "iceberg", "--catalog", "lake"]),
+        ("deltalake", "delta", ["--to", "archive", "--format", "delta"]),
+        (
+            "pyiceberg",
+            "iceberg",
+            ["--to", "lake.records", "--format", "iceberg", "--catalog", "lake"],
+        ),
+        ("obstore", "objects", ["--to", "s3://lake/archive"]),
     ],
 )
 def test_a_format_whose_package_is_missing_says_what_to_install(
@@ -365,9 +370,9 @@ def test_a_format_whose_package_is_missing_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     package: str,
+    extra: str,
     arguments: list[str],
 ) -> None:
-    format = arguments[3]
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
@@ -375,5 +380,5 @@ def test_a_format_whose_package_is_missing_says_what_to_install(
         monkeypatch.delitem(sys.modules, f"barnabas.pipeline.jobs.archive.{name}", raising=False)
 
     assert 1 == command(*arguments, "--data-dir", logs, "--dry-run")
-    advice = f"barnabas: there is no {package} here: pip install 'barnabas[{format}]'\n"
+    advice = f"barnabas: there is no {package} here: pip install 'barnabas[{extra}]'\n"
     assert advice == capsys.readouterr().err

@@ -138,7 +138,8 @@ class ObjectCommits(CommitStore):
     def __init__(self, url: str, storage: StorageOptions) -> None:
         """
         Raises:
-            InvalidOption: the store makes no objects in one step, or its package is missing.
+            InvalidOption: the store makes no objects in one step.
+            ModuleNotFoundError: obstore is not installed.
         """
         if url.partition(":")[0].lower() not in _SCHEMES or "?" in url:
             raise InvalidOption(
@@ -201,7 +202,8 @@ def commit_store(path: str | Path, files: Files | None, storage: StorageOptions)
     That of the archive at *path*, which may be a URL.
 
     Raises:
-        InvalidOption: it can have no archive in Parquet, or a package is missing.
+        InvalidOption: it can have no archive in Parquet.
+        ModuleNotFoundError: the package that it needs is not installed.
     """
     if is_local(path):
         return LocalCommits(local_path(path).absolute(), files)
@@ -209,12 +211,8 @@ def commit_store(path: str | Path, files: Files | None, storage: StorageOptions)
 
 
 def _objects_of(url: str, storage: StorageOptions) -> Any:
-    try:
-        from obstore.store import from_url  # noqa: PLC0415  # an extra
-    except ModuleNotFoundError as error:
-        raise InvalidOption(
-            f"{url} needs the package obstore: pip install 'barnabas[spark,objects]'."
-        ) from error
+    from obstore.store import from_url  # noqa: PLC0415  # an extra
+
     is_s3 = url.partition(":")[0].lower() in _S3
     with _errors_of(url):
         return from_url(url, **(storage.for_obstore() if is_s3 else {}))

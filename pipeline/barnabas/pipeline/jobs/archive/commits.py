@@ -57,6 +57,7 @@ class Archive(ArchiveTable):
 
         Raises:
             InvalidOption: *path* can have no archive.
+            ModuleNotFoundError: the package that its store needs is not installed.
         """
         self.storage = StorageOptions.of() if storage is None else storage
         self._commits = commit_store(path, files, self.storage)

@@ -369,6 +369,7 @@ def test_a_format_whose_package_is_missing_says_what_to_install(
     logs: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    *,
     package: str,
     extra: str,
     arguments: list[str],

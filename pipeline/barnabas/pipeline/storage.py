@@ -36,6 +36,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By field: the names of the environment, of Hadoop's S3A and of Iceberg's catalogs."""
 _FIELDS: Final = {name: field for field, names in _NAMES.items() for name in names}
+S3A_NAMES: Final = tuple(name for name in _FIELDS if name.startswith(S3A))
 
 
 @dataclass(frozen=True, repr=False)

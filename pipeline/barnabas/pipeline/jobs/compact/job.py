@@ -82,12 +82,11 @@ def compact(
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
     storage = storage_options({}, spark)
-    archive: ArchiveTable | None = None
-    if from_archive or isinstance(path, ArchiveTable):
-        archive = existing_archive(path, storage)
-        path = archive.name
-    read_options = compact_options(path, options or {}, from_archive=archive is not None)
+    from_archive = from_archive or isinstance(path, ArchiveTable)
+    name = path.name if isinstance(path, ArchiveTable) else path
+    read_options = compact_options(name, options or {}, from_archive=from_archive)
     read_options = replace(read_options, storage=storage)
+    archive = existing_archive(path, storage) if from_archive else None
     there = Snapshots(to)
     with there.locked():
         plans = (

@@ -35,9 +35,11 @@ from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import PATIENCE
 from tests.interop.conftest import new_broker
 from tests.pipeline.archive.archived import SEGMENT_BYTES, archived_rows, closed_rows, fill
+from tests.pipeline.compact.compacted import compacted_rows, latest_of
 from tests.pipeline.killed_at import TABLE, catalog_properties, run_module
 from tests.support.broker_process import BrokerProcess
 from tests.support.log_directory import WrittenDirectory, append
+from tests.support.s3_server import SECRET, s3_server
 from tests.support.scanned import scanned_rows
 from tests.support.some import some
 
@@ -345,6 +347,36 @@ def test_a_table_is_replayed_also_when_its_files_were_merged(
     assert f"Sent {more} records to {topic}.\n" == capsys.readouterr().out
     assert expected == replayed(broker, topic)
     directory.stop()
+
+
+def test_an_archive_on_s3_is_compacted_and_replayed_by_commands(
+    spark: SparkSession,
+    archived: Path,
+    tmp_path: Path,
+    broker: BrokerProcess,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """
+    Workers reach the store as only the command was given.
+    """
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    pytest.importorskip("moto", reason="moto is not installed")
+    assert spark.range(1).count()
+    make(broker, "from-s3")
+    with s3_server() as s3:
+        s3.put_directory(archived, "archive")
+        storage = [f"--storage-option={name}={value}" for name, value in s3.storage.items()]
+        where = ["--from", s3.url("archive", "s3a"), *storage]
+
+        target = ["-b", broker.bootstrap, "--to", "from-s3"]
+        assert 0 == main(["spark", "replay", "events", *where, *target])
+        assert 0 == main(["spark", "compact", "events-1", *where, "--to", str(tmp_path / "latest")])
+
+    expected = archived_rows(archived)
+    assert content(expected) == replayed(broker, "from-s3")
+    of_one = [row for row in expected if row[3] == 1]
+    assert latest_of(of_one) == compacted_rows(tmp_path / "latest")
+    assert SECRET not in "".join(capsys.readouterr())
 
 
 def test_a_topic_that_is_not_there_is_not_made(

@@ -50,6 +50,7 @@ pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
 obstore = pytest.importorskip("obstore", reason="obstore is not installed")
 pytest.importorskip("moto", reason="moto is not installed")
 
+AlreadyExistsError = obstore.exceptions.AlreadyExistsError
 EVENTS = TopicPartition("events", 0)
 
 
@@ -154,6 +155,23 @@ def test_a_run_that_hears_late_of_its_commit_goes_on(s3: S3Server, tmp_path: Pat
     parquet(s3, "late").add(done.commits[0])
 
     assert closed_rows(logs) == archived_rows(parquet(s3, "late"))
+
+
+def test_a_commit_that_another_run_is_making_is_refused(
+    s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    S3 answers so although there is no object yet.
+    """
+    logs = written_logs(tmp_path / "logs").path
+    done = archive(None, str(logs), parquet(s3, "making"), bytes_per_file=5_000)
+
+    def put(*_: Any, **__: Any) -> Any:
+        raise AlreadyExistsError("409 Conflict")
+
+    monkeypatch.setattr(obstore, "put", put)
+    with pytest.raises(InUse, match="Another run has added to "):
+        parquet(s3, "made").add(done.commits[0])
 
 
 def test_of_two_runs_at_once_one_is_refused(s3: S3Server, tmp_path: Path) -> None:

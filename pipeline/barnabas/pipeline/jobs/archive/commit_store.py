@@ -170,10 +170,14 @@ class ObjectCommits(CommitStore):
             )
 
     def add(self, path: Path, data: bytes) -> bool:
+        if self._create(str(path.relative_to(self.path)), data):
+            return True
         # An answer that was lost is asked for again: what is there may be ours.
-        return self._create(str(path.relative_to(self.path)), data) or (
-            self.files.read_bytes(path) == data
-        )
+        try:
+            return self.files.read_bytes(path) == data
+        except FileNotFoundError:
+            # S3 answers 409 while another run is making it.
+            return False
 
     def remove(self, path: Path) -> None:
         from obstore import delete  # noqa: PLC0415  # an extra

@@ -32,6 +32,7 @@ from tests.support.spark import QUICK
 PATIENCE: Final = 120
 JOBS: Final[Mapping[str, Callable[[SparkSession | None, str, str], object]]] = {
     "archive": lambda spark, logs, to: archive(spark, logs, to, bytes_per_file=1),
+    "archive-parquet": lambda spark, logs, to: archive(spark, logs, to, bytes_per_file=2_000),
     "archive-delta": lambda spark, logs, to: archive(
         spark, logs, open_table(to, "delta"), bytes_per_file=2_000
     ),

@@ -17,6 +17,7 @@ from barnabas.pipeline.option_parser import OLD_NAMES, OPTION_NAMES, parse_optio
 from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.rows import all_columns, chosen, scan, schema
 from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
+from barnabas.pipeline.storage import S3A, S3A_NAMES
 from tests.support.compiled import ROOT
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.scanned import scanned_offsets, scanned_rows
@@ -190,6 +191,8 @@ def test_the_page_has_every_option_with_its_default() -> None:
         for name in re.findall(r"`([\w.]+)`", names)
     }
     of_kafka = defaults.pop("kafka.isolation.level")
+    assert {*S3A_NAMES} == {name for name in defaults if name.startswith(S3A)}
+    defaults = {name: value for name, value in defaults.items() if name not in S3A_NAMES}
 
     assert {*OPTION_NAMES} - {"paths", "isolationLevel"} == set(defaults)
     del defaults["startingOffsets"], defaults["path"]
@@ -260,3 +263,16 @@ def test_a_start_as_a_time_in_words(tmp_path: Path) -> None:
     assert 1_700_000_000_000 == FIRST_TIMESTAMP
     start = "2023-11-14T22:13:20.004Z"
     assert list(range(4, 10)) == scanned_offsets(tmp_path, startingTimestamp=start)
+
+
+def test_how_s3_is_reached_is_an_option_of_reads_of_files() -> None:
+    options = parse_options({"path": "s3://logs", "FS.s3a.Access.key": "mine"})
+
+    assert options.storage is not None
+    assert "mine" == options.storage.access_key
+    assert "mine" not in repr(options)
+    assert parse_options({"path": "/logs"}).storage is None
+    with pytest.raises(InvalidOption, match=r"fs\.s3a\.access\.key is for reads of files"):
+        parse_options({"kafka.bootstrap.servers": "localhost:9092", "fs.s3a.access.key": "mine"})
+    with pytest.raises(InvalidOption, match=r"There is no storage option fs\.s3a\.region; there"):
+        parse_options({"path": "s3://logs", "fs.s3a.region": "mine"})

@@ -59,7 +59,7 @@ class CountingFiles(DiskFiles):
 def disk(monkeypatch: pytest.MonkeyPatch) -> CountingFiles:
     files = CountingFiles()
     monkeypatch.setattr(
-        "barnabas.pipeline.logs.directory.locate", lambda url: Location(files, local_path(url))
+        "barnabas.pipeline.logs.directory.locate", lambda url, _: Location(files, local_path(url))
     )
     return files
 

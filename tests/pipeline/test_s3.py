@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.logs.filesystems import locate, reached_with
-from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.logs.filesystems import locate
 from barnabas.pipeline.reading.plan import plan
+from barnabas.pipeline.reading.reader import read
 from barnabas.pipeline.rows import parse_options
+from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.storage import StorageOptions
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.s3_server import S3Server, s3_server
-from tests.support.scanned import scanned_rows
+from tests.support.scanned import plain_rows, scanned_rows
 
 pytest.importorskip("moto", reason="moto is not installed")
 
@@ -37,6 +39,20 @@ def written(tmp_path: Path) -> WrittenDirectory:
     return directory
 
 
+def s3a_options(s3: S3Server) -> dict[str, str]:
+    """
+    How it is reached, by the names of Hadoop.
+    """
+    return {
+        "fs.s3a.access.key": s3.storage["AWS_ACCESS_KEY_ID"],
+        "fs.s3a.secret.key": s3.storage["AWS_SECRET_ACCESS_KEY"],
+        "fs.s3a.endpoint": s3.endpoint.removeprefix("http://"),
+        "fs.s3a.connection.ssl.enabled": "false",
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.path.style.access": "true",
+    }
+
+
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
 @pytest.mark.parametrize("source", ["environment", "spark", "given"])
 def test_logs_are_read_from_s3(
@@ -47,7 +63,7 @@ def test_logs_are_read_from_s3(
     source: str,
 ) -> None:
     """
-    With credentials of the environment, of Spark's settings, or given one by one.
+    With credentials of the environment, of Spark's settings, or of the source's options.
     """
     s3.put_directory(written.path, "logs")
     url = s3.url("logs", scheme)
@@ -58,17 +74,14 @@ def test_logs_are_read_from_s3(
             monkeypatch.setenv(name, value)
         rows = scanned_rows(url)
     else:
-        hadoop = {
-            "spark.hadoop.fs.s3a.access.key": s3.storage["AWS_ACCESS_KEY_ID"],
-            "spark.hadoop.fs.s3a.secret.key": s3.storage["AWS_SECRET_ACCESS_KEY"],
-            "spark.hadoop.fs.s3a.endpoint": s3.endpoint.removeprefix("http://"),
-            "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
-            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
-            "spark.hadoop.fs.s3a.path.style.access": "true",
-        }
-        options = StorageOptions.of(s3.storage if source == "given" else {}, hadoop)
-        with reached_with(options):
-            rows = scanned_rows(url)
+        hadoop = {f"spark.hadoop.{name}": value for name, value in s3a_options(s3).items()}
+        options = parse_options(
+            {"path": url, **(s3a_options(s3) if source == "given" else {})},
+            {} if source == "given" else hadoop,
+        )
+        rows = plain_rows(
+            batch for work in plan(options) for batch in read(work, RECORDS.names, options)
+        )
 
     assert rows
     assert scanned_rows(written.path) == rows
@@ -98,10 +111,9 @@ def test_what_is_given_comes_before_spark_and_that_before_the_environment(
 
 def test_a_bucket_that_is_not_there_is_named(s3: S3Server) -> None:
     with (
-        reached_with(StorageOptions.of(s3.storage)),
         pytest.raises(FileNotFoundError, match="There is no directory s3://nowhere/logs"),
     ):
-        scanned_rows("s3://nowhere/logs")
+        scanned_rows("s3://nowhere/logs", **s3a_options(s3))
 
 
 @pytest.mark.parametrize("url", ["hdfs://127.0.0.1:1/logs", "swift://container/logs", "oss://b/l"])
@@ -137,11 +149,10 @@ def test_the_requests_of_a_plan_do_not_grow_with_its_segments(
     append(log, some_records(2, start=2 * segments))
     directory.stop()
     s3.put_directory(directory.path, f"plan-{segments}")
-    options = parse_options({"path": s3.url(f"plan-{segments}")})
+    options = parse_options({"path": s3.url(f"plan-{segments}"), **s3a_options(s3)})
 
     s3.count()
-    with reached_with(StorageOptions.of(s3.storage)):
-        works = plan(options)
+    works = plan(options)
 
     assert segments + 1 == sum(len(work.ranges) for work in works)
     assert PLAN_REQUESTS == len(s3.requests)

@@ -4,7 +4,8 @@ The options of the source ``barnabas``, from text.
 Those that Spark's Kafka connector has too have its names and values, so that a query can go from
 one to the other: ``kafka.isolation.level`` means what it means there. Without a path,
 ``kafka.bootstrap.servers`` names the broker to read from, and other options with ``kafka.`` are
-those of its client; with a path they are passed over. Those of Spark's file sources have theirs:
+those of its client; with a path they are passed over. Those with ``fs.s3a.`` are of Hadoop's S3A,
+and say how ``s3://`` is reached. Those of Spark's file sources have theirs:
 ``mode``, ``maxPartitionBytes``, ``openCostInBytes``, ``timeZone``, and ``paths``, which is what
 ``load([a, b])`` becomes. Names are taken in any case, as Spark hands them over in lower case. An
 old name works for one version, with a warning.
@@ -40,26 +41,37 @@ from barnabas.pipeline.options import (
 )
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, OLD_CORRUPT_COLUMN, Level
 from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
+from barnabas.pipeline.storage import S3A, StorageOptions
 from barnabas.storage.state_files.file_names import TopicPartition
 
+_NOTHING: Final[Mapping[str, str]] = {}
 
-def parse_options(given: Mapping[str, str]) -> ReadOptions:
+
+def parse_options(given: Mapping[str, str], settings: Mapping[str, str] = _NOTHING) -> ReadOptions:
     """
+    Args:
+        settings: of the session, that say how S3 is reached where the options do not.
+
     Raises:
         InvalidOption: there is no such option, or its value makes no sense.
     """
-    return _Parser(given).parse()
+    return _Parser(given, settings).parse()
 
 
-def parse_stream_options(given: Mapping[str, str]) -> ReadOptions:
+def parse_stream_options(
+    given: Mapping[str, str], settings: Mapping[str, str] = _NOTHING
+) -> ReadOptions:
     """
     The options of a stream, which begins at the end of the logs unless told otherwise, as the
     connector's does.
 
+    Args:
+        settings: as ``parse_options`` takes them.
+
     Raises:
         InvalidOption: as ``parse_options``; or the option is of no use in a stream.
     """
-    parser = _Parser(given)
+    parser = _Parser(given, settings)
     options = parser.parse(start=LATEST)
     no_use = parser.given_of("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
     if no_use:
@@ -121,10 +133,12 @@ _E = TypeVar("_E", bound=Enum)
 
 
 class _Parser:
-    def __init__(self, given: Mapping[str, str]) -> None:
+    def __init__(self, given: Mapping[str, str], settings: Mapping[str, str]) -> None:
+        self._settings = settings
         known = {name.lower(): name for name in (*OPTION_NAMES, *OLD_NAMES)}
         self._given: dict[str, str] = {}
         self._of_client: dict[str, str] = {}
+        self._of_storage: dict[str, str] = {}
         for name, value in given.items():
             lower = name.lower()
             if lower in known:
@@ -133,6 +147,8 @@ class _Parser:
                 self._given.setdefault("isolationLevel", value)
             elif lower.startswith(PREFIX):
                 self._of_client[name] = value
+            elif lower.startswith(S3A):
+                self._of_storage[lower] = value
             else:
                 close = difflib.get_close_matches(lower, known, 1)
                 hint = f" Did you mean {known[close[0]]}?" if close else ""
@@ -166,6 +182,7 @@ class _Parser:
         return ReadOptions(
             paths=() if client is not None else self._paths(),
             client=client,
+            storage=self._storage() if client is None else None,
             topics=self._topics(),
             start=self._bound("starting", start),
             end=self._bound("ending", LATEST),
@@ -197,7 +214,7 @@ class _Parser:
             if no_use:
                 raise InvalidOption(f"{no_use[0]} is for reads from a broker ({BOOTSTRAP}).")
             return None
-        no_use = self.given_of(*_OF_FILES)
+        no_use = [*self.given_of(*_OF_FILES), *self._of_storage]
         if no_use:
             raise InvalidOption(
                 f"{no_use[0]} is for reads of files: a broker says where its records end, and not"
@@ -207,6 +224,11 @@ class _Parser:
         if level is not Level.RECORDS:
             raise InvalidOption(f"level={level.value} is for reads of files, load(directory).")
         return parse_client(self._of_client, READER)
+
+    def _storage(self) -> StorageOptions | None:
+        if not self._of_storage and not self._settings:
+            return None
+        return StorageOptions.of(self._of_storage, self._settings)
 
     def _paths(self) -> tuple[str, ...]:
         paths = [path.strip() for path in self._given.get("path", "").split(",")]

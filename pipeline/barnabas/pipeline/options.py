@@ -13,6 +13,7 @@ from typing import Final
 from barnabas.pipeline.client.settings import ClientSettings
 from barnabas.pipeline.decoding.decode import MAX_BATCH_BYTES
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, Level
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.state_files.file_names import TopicPartition
 
 MiB: Final = 1 << 20
@@ -105,6 +106,8 @@ class ReadOptions:
     """Log directories, or directories of partitions; empty if a broker is asked."""
     client: ClientSettings | None = None
     """How to reach the broker that is asked, in place of paths."""
+    storage: StorageOptions | None = None
+    """How S3 is reached; None as the environment says."""
     topics: Topics = Topics()
     start: Bound = Bound(EARLIEST)
     end: Bound = Bound(LATEST)

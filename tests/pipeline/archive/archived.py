@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet as pq
 
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.schemas import RECORDS
@@ -59,11 +58,12 @@ def closed_rows(path: Path, **options: Any) -> list[tuple[Any, ...]]:
     )
 
 
-def archived_rows(path: Path) -> list[tuple[Any, ...]]:
+def archived_rows(path: Path | Archive) -> list[tuple[Any, ...]]:
     """
-    The rows of an archive, through its commits and without Spark.
+    The rows of an archive in Parquet, through its commits and without Spark.
     """
-    return sorted(plain_rows(_batches(Archive(path))), key=_place)
+    archive = path if isinstance(path, Archive) else Archive(path)
+    return sorted(plain_rows(_batches(archive)), key=_place)
 
 
 def _batches(archive: Archive) -> Iterator[pa.RecordBatch]:
@@ -71,7 +71,7 @@ def _batches(archive: Archive) -> Iterator[pa.RecordBatch]:
         for commit in commits:
             if commit.file is None:
                 continue
-            with pq.ParquetFile(archive.path / commit.file) as file:
+            with archive.store.open(commit.file) as file:
                 table = file.read()
             table = table.append_column("topic", pa.array([partition.topic] * len(table)))
             numbers = pa.array([partition.partition] * len(table), pa.int32())

@@ -17,14 +17,17 @@ from pyspark.sql import SparkSession
 
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commits import Archive
+from barnabas.pipeline.jobs.archive.opening import open_table
 from barnabas.pipeline.jobs.archive.reading import read_archive
 from barnabas.pipeline.jobs.archive.table import ArchiveError
+from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.server.cli import main
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import Seen
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
-from tests.pipeline.archive.engines import delta_rows, iceberg_rows
+from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
+from tests.pipeline.compact.compacted import compacted_rows, latest_of
 from tests.pipeline.killed_at import catalog_properties
 from tests.pipeline.topics import seen_in
 from tests.support.log_directory import WrittenDirectory, append, some_records
@@ -130,6 +133,11 @@ def test_archiving_into_open_tables(
         assert 3 == capsys.readouterr().err.count(": nothing; 0 to ")
     assert expected == delta_rows(tmp_path / "delta")
     assert expected == iceberg_rows("lake.records", properties)
+    opened = open_table("lake.records", "iceberg", catalog="lake", catalog_properties=properties)
+    for there in (str(tmp_path / "delta"), opened):
+        assert expected == rows_of(read_archive(spark, there).toArrow())
+        compact(None, there, tmp_path / "compacted", from_archive=True)
+        assert latest_of(expected) == compacted_rows(tmp_path / "compacted")
 
 
 def test_an_empty_archive(spark: SparkSession, tmp_path: Path) -> None:
@@ -158,8 +166,8 @@ def test_a_path_without_an_archive(spark: SparkSession, tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere", (tmp_path / "nowhere").as_uri()):
         with pytest.raises(ArchiveError, match=r"There is no archive in .*/test_a_path_without"):
             read_archive(spark, path)
-    with pytest.raises(InvalidOption, match="s3://bucket/archive is a URL"):
-        read_archive(spark, "s3://bucket/archive")
+    with pytest.raises(InvalidOption, match="hdfs://host/archive cannot have an archive in Parq"):
+        read_archive(spark, "hdfs://host/archive")
 
 
 def test_a_setting_of_spark_has_a_value(
@@ -282,20 +290,18 @@ def test_a_topic_that_is_deleted_does_not_stop_the_others(
     }
 
 
-def test_a_url_is_no_directory(
+def test_a_url_of_a_store_without_commits_in_one_step(
     logs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Of this machine, and none is made for it.
+    Is refused, and no directory is made for it.
     """
     monkeypatch.chdir(tmp_path)
 
     for more in ([], ["--dry-run"]):
-        assert 2 == command("--data-dir", logs, "--to", "s3://bucket/archive", *more)
+        assert 2 == command("--data-dir", logs, "--to", "hdfs://host/archive", *more)
         said = capsys.readouterr().err
-        assert (
-            "barnabas: s3://bucket/archive is a URL: name a local path, or a file: URL.\n" == said
-        )
+        assert said.startswith("barnabas: hdfs://host/archive cannot have an archive in Parquet: ")
     assert [] == list(tmp_path.iterdir())
 
 
@@ -348,20 +354,26 @@ def test_a_corrupt_batch_fails_the_command(
 
 
 @pytest.mark.parametrize(
-    ("package", "arguments"),
+    ("package", "extra", "arguments"),
     [
-        ("deltalake", ["--to", "archive", "--format", "delta"]),
-        ("pyiceberg", ["--to", "lake.records", "--format", "iceberg", "--catalog", "lake"]),
+        ("deltalake", "delta", ["--to", "archive", "--format", "delta"]),
+        (
+            "pyiceberg",
+            "iceberg",
+            ["--to", "lake.records", "--format", "iceberg", "--catalog", "lake"],
+        ),
+        ("obstore", "objects", ["--to", "s3://lake/archive"]),
     ],
 )
 def test_a_format_whose_package_is_missing_says_what_to_install(
     logs: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    *,
     package: str,
+    extra: str,
     arguments: list[str],
 ) -> None:
-    format = arguments[3]
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
@@ -369,5 +381,5 @@ def test_a_format_whose_package_is_missing_says_what_to_install(
         monkeypatch.delitem(sys.modules, f"barnabas.pipeline.jobs.archive.{name}", raising=False)
 
     assert 1 == command(*arguments, "--data-dir", logs, "--dry-run")
-    advice = f"barnabas: there is no {package} here: pip install 'barnabas[{format}]'\n"
+    advice = f"barnabas: there is no {package} here: pip install 'barnabas[{extra}]'\n"
     assert advice == capsys.readouterr().err

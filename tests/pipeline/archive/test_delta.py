@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -286,6 +287,20 @@ def test_a_table_whose_log_is_damaged_is_refused(directory: WrittenDirectory, to
         run(directory.path, to)
 
 
+def test_a_table_whose_files_do_not_say_all_is_not_read_file_by_file(
+    directory: WrittenDirectory, to: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Others may mark rows of a file as deleted.
+    """
+    run(directory.path, to)
+    protocol = SimpleNamespace(reader_features=["deletionVectors", "timestampNtz"])
+    monkeypatch.setattr(deltalake.DeltaTable, "protocol", lambda _: protocol)
+
+    with pytest.raises(ArchiveError, match=f"{to} has deletionVectors: its files alone do not"):
+        open_table(to, "delta").files_of(EVENTS)
+
+
 @pytest.mark.parametrize(
     ("to", "format", "sentence"),
     [
@@ -293,7 +308,7 @@ def test_a_table_whose_log_is_damaged_is_refused(directory: WrittenDirectory, to
         ("nosuch://host/archive", "delta", "cannot have a Delta table"),
         ("archive", "orc", "There is no format orc; there are parquet, delta, iceberg"),
         ("archive", "iceberg", "name it with --catalog"),
-        ("s3://bucket/archive", "parquet", "s3://bucket/archive is a URL"),
+        ("hdfs://host/archive", "parquet", "cannot have an archive in Parquet: each commit is"),
     ],
 )
 def test_what_no_format_can_have_is_refused(to: str, format: str, sentence: str) -> None:

@@ -279,6 +279,29 @@ def test_another_iceberg_table_is_no_archive(
         opened(properties)
 
 
+def test_a_table_whose_files_do_not_say_all_is_not_read_file_by_file(
+    directory: WrittenDirectory, properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Others may add files that delete rows.
+    """
+    from pyiceberg.table import DataScan  # noqa: PLC0415  # not all have it
+
+    run(directory.path, properties)
+    assert opened(properties).files_of(EVENTS)
+    real = DataScan.plan_files
+
+    def plan_files(scan: Any) -> list[Any]:
+        tasks = list(real(scan))
+        tasks[0].delete_files.add(tasks[0].file)
+        return tasks
+
+    monkeypatch.setattr(DataScan, "plan_files", plan_files)
+
+    with pytest.raises(ArchiveError, match=r"\.parquet has deleted rows, or no bounds of its"):
+        opened(properties).files_of(EVENTS)
+
+
 @pytest.mark.parametrize("name", ["records", "/tmp/archive", "s3://bucket/archive", "lake."])
 def test_a_name_that_is_no_table_is_refused(name: str, properties: dict[str, str]) -> None:
     with pytest.raises(InvalidOption, match="has a name like"):

@@ -1,5 +1,6 @@
 """
-Archiving into Delta and Iceberg tables that is killed, on the local disk and on S3.
+Archiving into Delta and Iceberg tables that is killed, on the local disk and on S3, and in Parquet
+on S3.
 
 On S3 the server decides: it kills the client at a request, which it has done by then or never does.
 """
@@ -17,7 +18,9 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.archive.archived import closed_rows, written_logs
+from barnabas.pipeline.jobs.archive.commits import Archive
+from barnabas.pipeline.storage import StorageOptions
+from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.pipeline.archive.engines import delta_rows, iceberg_rows
 from tests.pipeline.killed_at import CATALOG, PATIENCE, TABLE, catalog_properties, run_module
 from tests.support.compiled import ROOT
@@ -25,6 +28,7 @@ from tests.support.s3_server import S3Server, s3_server
 
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
+pytest.importorskip("obstore", reason="obstore is not installed")
 pytest.importorskip("moto", reason="moto is not installed")
 
 Rows = list[tuple[Any, ...]]
@@ -66,6 +70,8 @@ class Target:
         """
         Those of the table; none while there is no table.
         """
+        if self.format == "parquet":
+            return archived_rows(Archive(self.to, storage=StorageOptions.of(self._storage)))
         if self.format == "delta":
             from deltalake import DeltaTable  # noqa: PLC0415  # not all have it
 
@@ -143,7 +149,7 @@ def test_a_run_that_is_killed_on_a_disk_is_whole_so_far(
         assert expected == there.rows()
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", ["parquet", *FORMATS])
 def test_a_run_that_is_killed_at_a_request_to_s3_is_whole_so_far(
     logs: Path, tmp_path: Path, s3: S3Server, format: str
 ) -> None:

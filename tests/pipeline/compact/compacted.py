@@ -4,7 +4,7 @@ What was compacted, and logs to do it with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +35,19 @@ def latest_rows(path: Path, *, keep_tombstones: bool = False) -> list[tuple[Any,
     """
     The latest row of each key in a log directory, found row by row.
     """
-    latest = {
-        (row[2], row[3], row[0]): row
-        for row in scanned_rows(path, isolationLevel="read_committed")
-        if row[0] is not None
-    }
-    rows = [row for row in latest.values() if keep_tombstones or row[1] is not None]
-    return sorted(rows, key=_place)
+    rows = scanned_rows(path, isolationLevel="read_committed")
+    return latest_of(rows, keep_tombstones=keep_tombstones)
+
+
+def latest_of(
+    rows: Iterable[tuple[Any, ...]], *, keep_tombstones: bool = False
+) -> list[tuple[Any, ...]]:
+    """
+    The latest of *rows* of each key, if those of a partition are in their order.
+    """
+    latest = {(row[2], row[3], row[0]): row for row in rows if row[0] is not None}
+    stay = [row for row in latest.values() if keep_tombstones or row[1] is not None]
+    return sorted(stay, key=_place)
 
 
 def compacted_rows(path: Path) -> list[tuple[Any, ...]]:

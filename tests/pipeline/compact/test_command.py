@@ -66,8 +66,8 @@ def test_a_url_is_no_directory(
 
     assert 2 == command("--data-dir", logs, "--to", "s3://bucket/to", "--dry-run")
     assert "barnabas: s3://bucket/to is a URL: name a local path" in capsys.readouterr().err
-    assert 2 == command("--from", "s3://bucket/archive", "--to", "to", "--dry-run")
-    assert "barnabas: s3://bucket/archive is a URL: name a" in capsys.readouterr().err
+    assert 2 == command("--from", "hdfs://host/archive", "--to", "to", "--dry-run")
+    assert "barnabas: hdfs://host/archive cannot have an archive in" in capsys.readouterr().err
     assert 1 == command("--from", tmp_path / "nowhere", "--to", "to", "--dry-run")
     assert f"There is no archive in {tmp_path}/nowhere" in capsys.readouterr().err
     assert [] == list(tmp_path.iterdir())

@@ -23,7 +23,8 @@ from pyspark.sql import SparkSession
 from barnabas.pipeline.errors import UnknownTopic
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import archive
-from barnabas.pipeline.jobs.archive.table import ArchiveError
+from barnabas.pipeline.jobs.archive.opening import open_table
+from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
 from barnabas.pipeline.jobs.replay import job, sending
 from barnabas.pipeline.jobs.replay.job import replay
 from barnabas.pipeline.jobs.replay.sending import ReplayError
@@ -33,10 +34,12 @@ from barnabas.server.cli import main
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import PATIENCE
 from tests.interop.conftest import new_broker
-from tests.pipeline.archive.archived import SEGMENT_BYTES, archived_rows, fill
-from tests.pipeline.killed_at import run_module
+from tests.pipeline.archive.archived import SEGMENT_BYTES, archived_rows, closed_rows, fill
+from tests.pipeline.compact.compacted import compacted_rows, latest_of
+from tests.pipeline.killed_at import TABLE, catalog_properties, run_module
 from tests.support.broker_process import BrokerProcess
 from tests.support.log_directory import WrittenDirectory, append
+from tests.support.s3_server import SECRET, s3_server
 from tests.support.scanned import scanned_rows
 from tests.support.some import some
 
@@ -146,16 +149,16 @@ def test_bytes_before_an_offset(archived: Path) -> None:
     """
     Count each file by the share of its offsets.
     """
-    first, second, *_ = commits = Archive(archived).commits_of(TopicPartition("events", 0))
-    middle = (second.start_offset + second.end_offset) // 2
-    share = (middle - second.start_offset) / (second.end_offset - second.start_offset)
+    first, second, *_ = files = Archive(archived).files_of(TopicPartition("events", 0))
+    middle = (second.offsets.start + second.offsets.end) // 2
+    share = (middle - second.offsets.start) / second.offsets.count
 
-    assert 0 == bytes_before(commits, first.start_offset)
-    assert first.log_bytes == bytes_before(commits, first.end_offset)
+    assert 0 == bytes_before(files, first.offsets.start)
+    assert first.log_bytes == bytes_before(files, first.offsets.end)
     expected = first.log_bytes + second.log_bytes * share
-    assert abs(expected - bytes_before(commits, middle)) <= 1
-    whole = sum(commit.log_bytes for commit in commits)
-    assert whole == bytes_before(commits, commits[-1].end_offset + 10)
+    assert abs(expected - bytes_before(files, middle)) <= 1
+    whole = sum(file.log_bytes for file in files)
+    assert whole == bytes_before(files, files[-1].offsets.end + 10)
 
 
 def test_a_topic_gets_what_was_archived(archived: Path, broker: BrokerProcess) -> None:
@@ -291,9 +294,89 @@ def test_the_command(
     said = capsys.readouterr().err
     assert f"  by-command-0: nothing; 0 to {ends[0].end_offset - 1} were sent before\n" in said
     assert 2 == command("--option", "acks")
-    assert 2 == command("--from", "s3://bucket/archive")
+    assert 2 == command("--from", "hdfs://host/archive")
     assert 1 == command("--from", str(archived / "nowhere"), "--dry-run")
     assert "There is no archive in " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_table_is_replayed_also_when_its_files_were_merged(
+    spark: SparkSession,
+    tmp_path: Path,
+    broker: BrokerProcess,
+    capsys: pytest.CaptureFixture[str],
+    format: str,
+) -> None:
+    """
+    A second run, by the command, sends what came since, though other files have it now.
+    """
+    package = "deltalake" if format == "delta" else "pyiceberg"
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    topic = f"from-{format}"
+    make(broker, topic)
+    properties = catalog_properties(f"file://{tmp_path}/warehouse", f"{tmp_path}/catalog.db")
+    directory = WrittenDirectory(tmp_path / "logs")
+    logs = [directory.log("events", number, segment_bytes=SEGMENT_BYTES) for number in range(2)]
+
+    def opened() -> ArchiveTable:
+        if format == "delta":
+            return open_table(tmp_path / "table", format)
+        return open_table(TABLE, format, catalog="lake", catalog_properties=properties)
+
+    def grown() -> None:
+        for log in logs:
+            fill(log, 100)
+        directory.checkpoint()
+        archive(None, str(directory.path), opened(), bytes_per_file=1)
+
+    grown()
+    sent = replay(None, opened(), "events", broker.bootstrap, to=topic, records_per_transaction=20)
+    assert content(closed_rows(directory.path)) == replayed(broker, topic)
+    grown()
+    assert opened().merge_small_files(20_000).files
+    where = [str(tmp_path / "table")]
+    if format == "iceberg":
+        where = [TABLE, "--catalog", "lake"]
+        for name, value in properties.items():
+            where += ["--catalog-property", f"{name}={value}"]
+    arguments = ["events", "--from", *where, "-b", broker.bootstrap, "--to", topic]
+    assert 0 == main(["spark", "replay", *arguments, "--records-per-transaction", "20"])
+
+    expected = content(closed_rows(directory.path))
+    more = sum(map(len, expected.values())) - sum(sent.values())
+    assert f"Sent {more} records to {topic}.\n" == capsys.readouterr().out
+    assert expected == replayed(broker, topic)
+    directory.stop()
+
+
+def test_an_archive_on_s3_is_compacted_and_replayed_by_commands(
+    spark: SparkSession,
+    archived: Path,
+    tmp_path: Path,
+    broker: BrokerProcess,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """
+    Workers reach the store as only the command was given.
+    """
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    pytest.importorskip("moto", reason="moto is not installed")
+    assert spark.range(1).count()
+    make(broker, "from-s3")
+    with s3_server() as s3:
+        s3.put_directory(archived, "archive")
+        storage = [f"--storage-option={name}={value}" for name, value in s3.storage.items()]
+        where = ["--from", s3.url("archive", "s3a"), *storage]
+
+        target = ["-b", broker.bootstrap, "--to", "from-s3"]
+        assert 0 == main(["spark", "replay", "events", *where, *target])
+        assert 0 == main(["spark", "compact", "events-1", *where, "--to", str(tmp_path / "latest")])
+
+    expected = archived_rows(archived)
+    assert content(expected) == replayed(broker, "from-s3")
+    of_one = [row for row in expected if row[3] == 1]
+    assert latest_of(of_one) == compacted_rows(tmp_path / "latest")
+    assert SECRET not in "".join(capsys.readouterr())
 
 
 def test_a_topic_that_is_not_there_is_not_made(
@@ -356,7 +439,7 @@ def dying_task(fuses: Path) -> Any:
     """
 
     def task(
-        there: Path, partitions: Any, target: Any, batches: Iterator[pa.RecordBatch]
+        partitions: Any, target: Any, batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         calls = 0
         real = vars(sending)["Producer"]
@@ -374,8 +457,8 @@ def dying_task(fuses: Path) -> Any:
                 return getattr(self._real, name)
 
         for batch in batches:
-            fuse = fuses / str(partitions[batch.column(0)[0].as_py()].partition)
+            fuse = fuses / str(partitions[batch.column(0)[0].as_py()].topic_partition.partition)
             with mock.patch.object(sending, "Producer", MortalProducer):
-                yield from job._replay_in_worker(there, partitions, target, [batch])
+                yield from job._replay_in_worker(partitions, target, [batch])
 
     return task

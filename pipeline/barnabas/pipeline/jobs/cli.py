@@ -24,6 +24,7 @@ _EXTRAS: Final = {
         ("confluent_kafka", "matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"), "spark"
     ),
     "deltalake": "delta",
+    "obstore": "objects",
     "pyiceberg": "iceberg",
     "sqlalchemy": "iceberg",
 }

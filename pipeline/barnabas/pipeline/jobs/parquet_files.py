@@ -77,8 +77,14 @@ def checksum(path: Path) -> Checksum:
     That of the file at *path*.
     """
     with pa.memory_map(str(path)) as file:
-        data = memoryview(file.read_buffer())
-        return Checksum(len(data), crc32c.crc32c(data))
+        return checksum_of(file.read_buffer())
+
+
+def checksum_of(data: pa.Buffer) -> Checksum:
+    """
+    That of a file with this content.
+    """
+    return Checksum(data.size, crc32c.crc32c(memoryview(data)))
 
 
 def write_parquet(
@@ -103,6 +109,25 @@ def write_parquet(
         if sink is not None:
             sink.close()
     return writer is not None
+
+
+def read_parquet(file: pq.ParquetFile, schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    """
+    The columns of *schema*, at most so many *rows* at a time. Those that the file is older than are
+    null.
+    """
+    there = [name for name in schema.names if name in file.schema_arrow.names]
+    for batch in file.iter_batches(rows, columns=there):
+        found = batch.select(there).cast(project(schema, there))
+        yield pa.RecordBatch.from_arrays(
+            [
+                found.column(field.name)
+                if field.name in there
+                else pa.nulls(len(batch), field.type)
+                for field in schema
+            ],
+            schema=schema,
+        )
 
 
 def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

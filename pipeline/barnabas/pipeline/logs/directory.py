@@ -15,6 +15,7 @@ from barnabas.pipeline.errors import InvalidOption, UnknownTopic
 from barnabas.pipeline.logs.filesystems import locate
 from barnabas.pipeline.logs.indexes import KeptIndexes
 from barnabas.pipeline.options import Topics
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.directories.directory import HIGH_WATERMARK_CHECKPOINT
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
@@ -27,13 +28,16 @@ class LogDirectory:
     A log directory with all its partitions, or with the one that the user has named.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, storage: StorageOptions | None = None) -> None:
         """
+        Args:
+            storage: how S3 is reached; as the environment says by default.
+
         Raises:
             FileNotFoundError: there is no such directory.
         """
         self.url = url
-        self.files, path = locate(url)
+        self.files, path = locate(url, storage)
         self._only: Path | None = None
         try:
             self.root = LogRoot(path, self.files)

@@ -8,8 +8,6 @@ pyarrow: its own are S3, GCS, Azure and HDFS, and it wraps those of fsspec.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
@@ -19,7 +17,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Buffer, File, Files, Lock, MappedFile
 
@@ -29,7 +27,6 @@ _FILE: Final = "file"
 _S3: Final = ("s3", "s3a", "s3n")
 """Hadoop's names are other names of the same store."""
 _ADVICE: Final = {"hdfs": " Install Java and Hadoop's client, and set JAVA_HOME and HADOOP_HOME."}
-_reached_with: Final[list[StorageOptions]] = []
 
 
 class Location(NamedTuple):
@@ -41,9 +38,12 @@ class Location(NamedTuple):
     path: Path
 
 
-def locate(url: str) -> Location:
+def locate(url: str, storage: StorageOptions | None = None) -> Location:
     """
     A local path, or a URL that pyarrow or fsspec knows.
+
+    Args:
+        storage: as ``file_system_of`` takes it.
 
     Raises:
         InvalidOption: nothing that is installed can read this kind of URL.
@@ -51,7 +51,7 @@ def locate(url: str) -> Location:
     match = _URL.match(url)
     if match is None or match[1].lower() == _FILE:
         return Location(DiskFiles(), local_path(url))
-    file_system, path = file_system_of(url)
+    file_system, path = file_system_of(url, storage)
     return Location(RemoteFiles(file_system), Path(path))
 
 
@@ -70,12 +70,13 @@ def is_local(given: str | Path) -> bool:
     return match is None or match[1].lower() == _FILE
 
 
-def file_system_of(url: str) -> tuple[Any, str]:
+def file_system_of(url: str, storage: StorageOptions | None = None) -> tuple[Any, str]:
     """
     The file system of pyarrow for the URL of an object store, and the path in it.
 
-    S3 is reached with the options of ``reached_with``; other stores with the credentials that
-    their own libraries find.
+    Args:
+        storage: how S3 is reached; as the environment says by default. Other stores are reached
+            with the credentials that their own libraries find.
 
     Raises:
         InvalidOption: nothing that is installed can read this kind of URL.
@@ -85,7 +86,7 @@ def file_system_of(url: str) -> tuple[Any, str]:
         # fsspec would take it for a local path.
         raise InvalidOption(f"{url} cannot be read: URLs begin like {scheme}://.")
     if scheme in _S3 and "?" not in url:
-        options = _reached_with[-1] if _reached_with else StorageOptions.of()
+        options = StorageOptions.of() if storage is None else storage
         return fs.S3FileSystem(**options.for_pyarrow()), _path_in(url)
     try:
         system, path = fs.FileSystem.from_uri(url)
@@ -97,19 +98,6 @@ def file_system_of(url: str) -> tuple[Any, str]:
             f"{url} cannot be read: {str(error).splitlines()[0]}.{advice}"
         ) from error
     return system, path
-
-
-@contextmanager
-def reached_with(options: StorageOptions) -> Iterator[None]:
-    """
-    URLs of S3 are opened with *options* in this process meanwhile, instead of what the environment
-    says.
-    """
-    _reached_with.append(options)
-    try:
-        yield
-    finally:
-        _reached_with.pop()
 
 
 def _path_in(url: str) -> str:

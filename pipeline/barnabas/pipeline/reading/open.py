@@ -20,6 +20,7 @@ from barnabas.pipeline.logs.filesystems import locate
 from barnabas.pipeline.logs.indexes import base_offset_in, position_of
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import END, SegmentRange, report_loss
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.interface import File, Files
 from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.partition import PartitionDirectory
@@ -42,11 +43,11 @@ class Source(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def files_of(url: str) -> Files:
+def files_of(url: str, storage: StorageOptions | None) -> Files:
     """
     The file system of a path; a worker that is used again need not connect again.
     """
-    return locate(url).files
+    return locate(url, storage).files
 
 
 @lru_cache(maxsize=1024)
@@ -63,7 +64,7 @@ def open_sources(piece: SegmentRange, options: ReadOptions) -> Iterator[list[Sou
     Raises:
         DataLoss: some of the offsets were deleted, and the options do not say to go on.
     """
-    files = files_of(piece.url)
+    files = files_of(piece.url, options.storage)
     with ExitStack() as stack:
         source = _as_planned(files, piece, stack)
         yield [source] if source else _looked_for(files, piece, options, stack)

@@ -97,7 +97,7 @@ def open_logs(options: ReadOptions) -> list[PartitionLog]:
         FileNotFoundError: a path is not there.
         UnknownTopic: a topic that is named is not there, or no log at all.
     """
-    directories = [LogDirectory(url) for url in options.paths]
+    directories = [LogDirectory(url, options.storage) for url in options.paths]
     return [
         PartitionLog(root, directory) for root, directory in select(directories, options.topics)
     ]

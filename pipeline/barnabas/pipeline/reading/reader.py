@@ -45,7 +45,7 @@ def read(work: Work, columns: Sequence[str], options: ReadOptions) -> Iterator[p
     """
     if options.level is Level.SEGMENTS:
         for piece in work.ranges:
-            yield from segment_rows(piece, columns)
+            yield from segment_rows(piece, columns, options)
         return
     reader = _Reader(columns, options)
     for piece in work.ranges:
@@ -98,7 +98,7 @@ class _Reader:
             position = self._behind(source, stop)
 
     def _batches(self, source: Source, position: int) -> Rows:
-        is_local = isinstance(files_of(self._range.url), DiskFiles)
+        is_local = isinstance(files_of(self._range.url, self._options.storage), DiskFiles)
         scan = HeaderScan(source.file, position, source.end_position, is_local=is_local)
         for headers in scan:
             wanted = headers[in_range(headers, self._range.offsets)]
@@ -170,6 +170,6 @@ class _Reader:
         """
         Where the next batch begins of which the index knows; what is between cannot be read.
         """
-        files = files_of(self._range.url)
+        files = files_of(self._range.url, self._options.storage)
         position = next_indexed(files, source.path, stop.position)
         return None if position is None or position >= source.end_position else position

@@ -15,6 +15,7 @@ import pyarrow as pa
 from barnabas.pipeline.decoding.arrow import timestamps
 from barnabas.pipeline.logs.chunks import HEADER_CHUNK_BYTES, SegmentScan
 from barnabas.pipeline.logs.indexes import position_of, time_entries
+from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.open import files_of
 from barnabas.pipeline.reading.plan import SegmentRange
 from barnabas.pipeline.schemas import SEGMENTS, TIMESTAMP, project
@@ -26,11 +27,13 @@ from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import log_file
 
 
-def segment_rows(piece: SegmentRange, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def segment_rows(
+    piece: SegmentRange, columns: Sequence[str], options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
     """
     The row of the segment, none if it was deleted since.
     """
-    files = files_of(piece.url)
+    files = files_of(piece.url, options.storage)
     path = log_file(Path(piece.directory), piece.base_offset)
     try:
         segment = ReadOnlySegment(files, path)

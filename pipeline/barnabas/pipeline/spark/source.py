@@ -21,7 +21,8 @@ again later does not see what came meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -39,6 +40,7 @@ from barnabas.pipeline.spark.stream import LogStreamReader
 from barnabas.pipeline.spark.stream_sink import TopicStreamWriter
 from barnabas.pipeline.spark.tasks import Task, rows_of
 from barnabas.pipeline.spark.types import chosen_columns, spark_schema
+from barnabas.pipeline.storage import hadoop_settings
 from barnabas.pipeline.writing.options import parse_write_options
 
 NAME = "barnabas"
@@ -46,16 +48,22 @@ NAME = "barnabas"
 
 def register(spark: SparkSession) -> None:
     """
-    Make the source known to a session, under the name ``barnabas``, if Spark cannot find it by
-    itself.
+    Make the source known to a session, under the name ``barnabas``, with what the session's
+    settings say of S3 by now: ``spark.hadoop.fs.s3a.access.key`` and its like. Spark finds the
+    source by itself as well, but tells it nothing of the session.
     """
-    spark.dataSource.register(BarnabasSource)
+    settings = hadoop_settings(spark.conf.getAll)
+    there = type(BarnabasSource.__name__, (BarnabasSource,), {"settings": settings})
+    spark.dataSource.register(there if settings else BarnabasSource)
 
 
 class BarnabasSource(Shipped, DataSource):
     """
     What Spark asks for when a query names the format.
     """
+
+    settings: ClassVar[Mapping[str, str]] = {}
+    """Of the session, that say how S3 is reached."""
 
     @classmethod
     def name(cls) -> str:
@@ -68,7 +76,7 @@ class BarnabasSource(Shipped, DataSource):
         return LogReader(self._options, schema)
 
     def streamReader(self, schema: StructType) -> LogStreamReader:
-        return LogStreamReader(parse_stream_options(self.options), schema)
+        return LogStreamReader(parse_stream_options(self.options, self.settings), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
         return TopicWriter(parse_write_options(self.options), schema, overwrite=overwrite)
@@ -78,7 +86,7 @@ class BarnabasSource(Shipped, DataSource):
 
     @property
     def _options(self) -> ReadOptions:
-        return parse_options(self.options)
+        return parse_options(self.options, self.settings)
 
 
 class LogReader(Shipped, DataSourceReader):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.pipeline.jobs.archive.arguments import add_archive, archive_of
 from barnabas.pipeline.jobs.common import (
     add_logs,
     add_source_options,
@@ -47,31 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--to",
         required=True,
         metavar="DIR",
-        help="the archive; with --format delta also a URL, with iceberg a NAMESPACE.TABLE",
+        help="the archive, also a URL; with --format iceberg a NAMESPACE.TABLE",
     )
-    parser.add_argument(
-        "--format",
-        choices=("parquet", "delta", "iceberg"),
-        default="parquet",
-        help="of the archive; parquet by default",
-    )
-    parser.add_argument(
-        "--catalog", metavar="NAME", help="of pyiceberg's configuration, in which the table is"
-    )
-    parser.add_argument(
-        "--catalog-property",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="of the catalog, such as uri=sqlite:////mnt/catalog.db; may be repeated",
-    )
-    parser.add_argument(
-        "--storage-option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="of S3, such as AWS_REGION=eu-central-1 or fs.s3a.endpoint=...; may be repeated",
-    )
+    add_archive(parser, may_be_new=True)
     add_source_options(parser, "isolationLevel=read_uncommitted")
     parser.add_argument(
         "--file-bytes", metavar="SIZE", help="of the log, that go into one file, about; such as 64m"
@@ -119,8 +98,6 @@ class _Command:
         if self._merge_below and options.format == "parquet":
             raise InvalidOption("--merge-below is for --format delta and iceberg.")
         self._source_options = named_values(options.source_options)
-        self._catalog_properties = named_values(options.catalog_property, "--catalog-property")
-        self._storage_options = named_values(options.storage_option, "--storage-option")
 
     def _logs(self, *, without_gone: bool = False) -> tuple[str, dict[str, str]]:
         """
@@ -135,15 +112,7 @@ class _Command:
         """
         The archive, as it is now.
         """
-        from barnabas.pipeline.jobs.archive import opening  # noqa: PLC0415  # see run
-
-        return opening.open_table(
-            self._options.to,
-            self._options.format,
-            catalog=self._options.catalog,
-            catalog_properties=self._catalog_properties,
-            storage=opening.storage_options(self._storage_options, spark),
-        )
+        return archive_of(self._options, self._options.to, spark)
 
     def run(self) -> None:
 
@@ -165,12 +134,10 @@ class _Command:
             archive_options,
             plan_archive,
         )
-        from barnabas.pipeline.logs.filesystems import reached_with  # noqa: PLC0415  # see run
 
         there = self._table()
         read_options = archive_options(*self._logs(), self._bytes_per_file)
-        with reached_with(there.storage):
-            plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
+        plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
         self._explain(plans, there)
         for file in there.leftovers():
             print(f"{file} was left by a run that was killed, and goes.", file=sys.stderr)

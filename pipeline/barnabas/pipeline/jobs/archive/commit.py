@@ -50,6 +50,13 @@ class Commit:
     def name(self) -> str:
         return range_name(Offsets(self.start_offset, self.end_offset))
 
+    @property
+    def start_name(self) -> str:
+        """
+        That of a commit where only one may begin at an offset.
+        """
+        return f"{self.start_offset:020d}"
+
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 

@@ -11,10 +11,10 @@ like a compaction of small files, do not conflict.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -27,17 +27,19 @@ from barnabas.pipeline.jobs.archive.columns import has_first_columns, missing_co
 from barnabas.pipeline.jobs.archive.commit import Commit
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import (
+    ArchivedFile,
     ArchivedPartition,
     ArchiveError,
     ArchiveTable,
     Merged,
+    other_run,
 )
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.logs.filesystems import is_local, local_path
-from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.pipeline.options import IsolationLevel
 from barnabas.pipeline.schemas import RECORDS, project
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -47,6 +49,16 @@ DESCRIPTION: Final = "Records of Kafka topics, archived by Barnabas."
 
 _SCHEMES: Final = ("s3", "s3a", "gs", "abfs", "abfss", "az")
 """Those for which delta-rs makes a version in one step by itself."""
+_OTHER_READERS: Final = frozenset({"deletionVectors", "columnMapping"})
+"""Features of a table with which a row of a file may be none of the table."""
+_OF_A_FILE: Final = [
+    "path",
+    "size_bytes",
+    "min.offset",
+    "max.offset",
+    "partition.topic",
+    "partition.partition",
+]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -92,15 +104,36 @@ class DeltaArchive(ArchiveTable):
         for level in IsolationLevel:
             end = table.transaction_version(_app_id(partition, level.value))
             if end is not None:
-                files = self._files.get(partition)
-                start = end if files is None else files.first_offset
+                files = self._files.get(partition, ())
                 return ArchivedPartition(
-                    Offsets(start, end),
+                    Offsets(files[0].offsets.start if files else end, end),
                     level.value,
                     f"version {table.version()} of {self._url}",
-                    None if files is None else files.last,
+                    max(files, key=lambda file: file.offsets.end).path if files else None,
                 )
         return None
+
+    @property
+    def exists(self) -> bool:
+        return self._table is not None
+
+    @property
+    def partitions(self) -> Sequence[TopicPartition]:
+        return sorted(self._files)
+
+    def files_of(self, partition: TopicPartition) -> Sequence[ArchivedFile]:
+        assert self._table is not None
+        features = set(self._table.protocol().reader_features or ()) & _OTHER_READERS
+        if features:
+            raise ArchiveError(
+                f"{self._url} has {', '.join(sorted(features))}: its files alone do not say what"
+                " is in it. Read it as a Delta table."
+            )
+        return self._files.get(partition, ())
+
+    def identity_of(self, partition: TopicPartition) -> str:
+        assert self._table is not None
+        return f"delta {self._table.metadata().id} {partition}"
 
     def prepare(self, partitions: Iterable[TopicPartition]) -> None:
         if self._table is None:
@@ -127,7 +160,7 @@ class DeltaArchive(ArchiveTable):
         app_id = _app_id(commit.topic_partition, commit.isolation_level)
         last = self._table.transaction_version(app_id)
         if last is not None and last != commit.start_offset:
-            raise InUse(self._other_run(commit))
+            raise other_run(commit, self._url)
         try:
             self._table.create_write_transaction(
                 [] if commit.file is None else [_add_action(commit, commit.file)],
@@ -140,7 +173,7 @@ class DeltaArchive(ArchiveTable):
                 ),
             )
         except CommitFailedError as error:
-            raise InUse(self._other_run(commit)) from error
+            raise other_run(commit, self._url) from error
         # What others have added by now comes too, and is compared above before the next range.
         self._table.update_incremental()
 
@@ -193,46 +226,26 @@ class DeltaArchive(ArchiveTable):
             if self._missing(table):
                 raise InUse(f"Another writer has changed {self._url} meanwhile.") from error
 
-    def _other_run(self, commit: Commit) -> str:
-        return (
-            f"Another run has added to {commit.topic_partition} in {self._url} meanwhile, at offset"
-            f" {commit.start_offset}. What it added is whole; run this one again."
-        )
-
     @cached_property
-    def _files(self) -> dict[TopicPartition, _Files]:
+    def _files(self) -> dict[TopicPartition, list[ArchivedFile]]:
         """
-        What the table says of its files, as it was when this was first asked for.
+        The files of each partition by their first offsets, as they were when this was first asked
+        for.
         """
         assert self._table is not None
         actions = pa.table(self._table.get_add_actions(flatten=True))
-        found: dict[TopicPartition, _Files] = {}
+        found: dict[TopicPartition, list[ArchivedFile]] = {}
         if "max.offset" not in actions.column_names:
             return found
-        columns = ["path", "min.offset", "max.offset", "partition.topic", "partition.partition"]
-        for row in actions.select(columns).to_pylist():
+        for row in actions.select(_OF_A_FILE).sort_by("min.offset").to_pylist():
             if row["max.offset"] is None:
                 continue
             partition = TopicPartition(row["partition.topic"], row["partition.partition"])
-            this = _Files(row["min.offset"], row["max.offset"], row["path"])
-            known = found.get(partition)
-            found[partition] = this if known is None else known.with_(this)
+            path, size = row["path"], row["size_bytes"]
+            offsets = Offsets(row["min.offset"], row["max.offset"] + 1)
+            file = ArchivedFile(partition, path, f"{self._url}/{path}", offsets, size, size)
+            found.setdefault(partition, []).append(file)
         return found
-
-
-class _Files(NamedTuple):
-    """
-    The files of a partition.
-    """
-
-    first_offset: int
-    last_offset: int
-    last: str
-    """Its path."""
-
-    def with_(self, other: _Files) -> _Files:
-        later = max(self, other, key=lambda files: files.last_offset)
-        return later._replace(first_offset=min(self.first_offset, other.first_offset))
 
 
 def _app_id(partition: TopicPartition, isolation_level: str) -> str:

@@ -12,8 +12,9 @@ that it begins with.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from pyiceberg.catalog import Catalog, load_catalog
@@ -45,19 +46,27 @@ from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.columns import has_first_columns, missing_columns
 from barnabas.pipeline.jobs.archive.commit import Commit
-from barnabas.pipeline.jobs.archive.iceberg_files import merged_file, small_files
+from barnabas.pipeline.jobs.archive.iceberg_files import (
+    files_of,
+    merged_file,
+    offset_column,
+    offsets_of,
+    small_files,
+)
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import (
+    ArchivedFile,
     ArchivedPartition,
     ArchiveError,
     ArchiveTable,
     Merged,
+    other_run,
 )
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import STATISTICS
-from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.pipeline.schemas import RECORDS
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.pipeline.storage import StorageOptions
+from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
 
 _HEADER: Final = StructType(
     NestedField(10, "key", StringType(), required=False),
@@ -164,6 +173,32 @@ class IcebergArchive(ArchiveTable):
             state.last_file,
         )
 
+    @property
+    def exists(self) -> bool:
+        return self._table is not None
+
+    @property
+    def partitions(self) -> Sequence[TopicPartition]:
+        names = [key.removeprefix(_STATE) for key in self._there.properties if _is_state(key)]
+        return sorted(parse_topic_partition_name(Path(name)) for name in names)
+
+    def files_of(self, partition: TopicPartition) -> Sequence[ArchivedFile]:
+        column = offset_column(self._there)
+        return [
+            ArchivedFile(
+                partition,
+                file.file_path,
+                file.file_path,
+                offsets_of(file, column),
+                file.file_size_in_bytes,
+                file.file_size_in_bytes,
+            )
+            for file in files_of(self._there, partition)
+        ]
+
+    def identity_of(self, partition: TopicPartition) -> str:
+        return f"iceberg {self._there.metadata.table_uuid} {partition}"
+
     def prepare(self, partitions: Iterable[TopicPartition]) -> None:
         self._create()
         self._add_columns()
@@ -180,10 +215,7 @@ class IcebergArchive(ArchiveTable):
                 self.refresh()
             else:
                 return
-        raise InUse(
-            f"Another run has added to {commit.topic_partition} in {self._name} meanwhile, at"
-            f" offset {commit.start_offset}. What it added is whole; run this one again."
-        )
+        raise other_run(commit, self._name)
 
     def _commit(self, commit: Commit, before: _State | None) -> None:
         table = self._there
@@ -231,7 +263,7 @@ class IcebergArchive(ArchiveTable):
         moved = {old.file_path: new.file_path for group, new in new_files for old in group}
         properties = {}
         for key in self._there.properties:
-            if key.startswith(_STATE):
+            if _is_state(key):
                 state = self._parsed(key)
                 if state is not None and state.last_file in moved:
                     state = state._replace(last_file=moved[state.last_file])
@@ -322,6 +354,10 @@ class IcebergArchive(ArchiveTable):
                 pass
             self.refresh()
         raise InUse(f"Another writer has changed {self._name} meanwhile.")
+
+
+def _is_state(key: str) -> bool:
+    return key.startswith(_STATE)
 
 
 class _State(NamedTuple):

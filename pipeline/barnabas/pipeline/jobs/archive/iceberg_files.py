@@ -18,10 +18,31 @@ from pyiceberg.types import LongType
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.jobs.archive.commit import range_name
 from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.archive.table import ArchiveError
+from barnabas.pipeline.jobs.parquet_files import read_parquet
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.storage.state_files.file_names import TopicPartition
 
 _ROWS: Final = 65_536
+
+
+def files_of(table: Table, partition: TopicPartition) -> list[DataFile]:
+    """
+    The files of a partition, by their first offsets.
+
+    Raises:
+        ArchiveError: the table has rows that are deleted, or a file without bounds.
+    """
+    only = f"topic = '{partition.topic}' and partition = {partition.partition}"
+    column = offset_column(table)
+    tasks = list(table.scan(row_filter=only).plan_files())
+    for task in tasks:
+        if task.delete_files or column not in (task.file.lower_bounds or {}):
+            raise ArchiveError(
+                f"{task.file.file_path} has deleted rows, or no bounds of its offsets: the file"
+                " alone does not say what is in the table. Read it as an Iceberg table."
+            )
+    return sorted((task.file for task in tasks), key=lambda file: offsets_of(file, column).start)
 
 
 def small_files(table: Table, below_bytes: int) -> list[list[DataFile]]:
@@ -29,7 +50,7 @@ def small_files(table: Table, below_bytes: int) -> list[list[DataFile]]:
     Groups of files that are worth merging: of one partition, with offsets that follow one another,
     and together about *below_bytes* large.
     """
-    column = _offset_column(table)
+    column = offset_column(table)
     files = [
         task.file
         for task in table.scan().plan_files()
@@ -39,7 +60,9 @@ def small_files(table: Table, below_bytes: int) -> list[list[DataFile]]:
     ]
     groups: list[list[DataFile]] = []
     size = 0
-    for file in sorted(files, key=lambda each: (_partition_of(each), _bounds(each, column).start)):
+    for file in sorted(
+        files, key=lambda file: (_partition_of(file), offsets_of(file, column).start)
+    ):
         full = size >= below_bytes
         if not groups or full or _partition_of(groups[-1][0]) != _partition_of(file):
             groups.append([])
@@ -53,8 +76,8 @@ def merged_file(table: Table, store: DataStore, group: list[DataFile]) -> DataFi
     """
     Write a file with the records of a *group*; it is not part of the table yet.
     """
-    column = _offset_column(table)
-    offsets = Offsets(_bounds(group[0], column).start, _bounds(group[-1], column).end)
+    column = offset_column(table)
+    offsets = Offsets(offsets_of(group[0], column).start, offsets_of(group[-1], column).end)
     name = f"{range_name(offsets)}-{uuid.uuid4().hex}.parquet"
     file = store.write(_partition_of(group[0]), name, _batches(store, group))
     assert file is not None
@@ -64,29 +87,27 @@ def merged_file(table: Table, store: DataStore, group: list[DataFile]) -> DataFi
 def _batches(store: DataStore, group: list[DataFile]) -> Iterator[pa.RecordBatch]:
     for old in group:
         with store.open(old.file_path) as file:
-            there = [name for name in store.columns if name in file.schema_arrow.names]
-            for batch in file.iter_batches(_ROWS, columns=there):
-                rows = pa.Table.from_batches([batch])
-                for name in store.columns:
-                    if name not in there:
-                        # The file is older than the column.
-                        nothing = pa.nulls(len(rows), RECORDS.field(name).type)
-                        rows = rows.append_column(name, nothing)
-                yield from rows.select(store.columns).cast(RECORDS).to_batches()
+            yield from read_parquet(file, RECORDS, _ROWS)
 
 
 def _partition_of(file: DataFile) -> TopicPartition:
     return TopicPartition(file.partition[0], file.partition[1])
 
 
-def _offset_column(table: Table) -> int:
+def offset_column(table: Table) -> int:
     """
     Its number in the table's schema.
     """
     return int(table.schema().find_field("offset").field_id)
 
 
-def _bounds(file: DataFile, column: int) -> Offsets:
+def offsets_of(file: DataFile, column: int) -> Offsets:
+    """
+    The range that the bounds of a file say.
+
+    Args:
+        column: the number of the column of offsets.
+    """
     low, high = (
         int(from_bytes(LongType(), bounds[column]))
         for bounds in (file.lower_bounds, file.upper_bounds)

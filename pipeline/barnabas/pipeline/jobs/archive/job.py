@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.archive.commit import Commit
-from barnabas.pipeline.jobs.archive.opening import as_table
+from barnabas.pipeline.jobs.archive.opening import as_table, storage_options
 from barnabas.pipeline.jobs.archive.parquet import RangeToArchive, write_range
 from barnabas.pipeline.jobs.archive.planning import (
     BYTES_PER_FILE,
@@ -23,7 +23,6 @@ from barnabas.pipeline.jobs.archive.planning import (
 )
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchiveTable
-from barnabas.pipeline.logs.filesystems import reached_with
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.spark.worker import each_of, in_waves
 
@@ -73,8 +72,8 @@ def archive(
         spark: None to do it all in this process.
         path: log directories, with commas between them; also URLs.
         to: the directory of an archive in Parquet, made if there is none, on a disk that all
-            workers share; a ``file:`` URL is one too, others are not. Or a table of another
-            format, from ``open_table``.
+            workers share, or the URL of one in an object store. Or a table of another format, or
+            with other storage options, from ``open_table``.
         options: of the source: subscribe, subscribePattern or assign, isolationLevel (here
             read_committed by default), readUpTo, chunkBytes, maxBatchBytes.
         bytes_per_file: of the log, that go into one file, about.
@@ -92,13 +91,13 @@ def archive(
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
     read_options = archive_options(path, options or {}, bytes_per_file)
-    there = as_table(to)
-    with there.locked(), reached_with(there.storage):
+    there = as_table(to, storage_options({}, spark))
+    with there.locked():
         plans = plan_archive(there, read_options, allow_gaps=allow_gaps)
         started(plans)
         left = there.leftovers()
         for file in left:
-            file.unlink(missing_ok=True)
+            there.remove_leftover(file)
         there.prepare(plan.topic_partition for plan in plans if plan.ranges)
         wanted = [each for plan in plans for each in plan.ranges]
         written: Iterator[Commit]

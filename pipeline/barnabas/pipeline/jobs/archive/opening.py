@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.commits import Archive
-from barnabas.pipeline.jobs.archive.table import ArchiveTable
-from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
+from barnabas.pipeline.storage import StorageOptions, hadoop_settings
+
+_DELTA_LOG: Final = "_delta_log"
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,7 +71,7 @@ def open_table(
         from barnabas.pipeline.jobs.archive.delta import DeltaArchive  # noqa: PLC0415  # an extra
 
         return DeltaArchive(str(to), storage)
-    return Archive(to)
+    return Archive(to, storage=storage)
 
 
 def storage_options(given: Mapping[str, str], spark: SparkSession | None = None) -> StorageOptions:
@@ -79,13 +81,37 @@ def storage_options(given: Mapping[str, str], spark: SparkSession | None = None)
     Raises:
         InvalidOption: there is no option of a name that is given.
     """
-    settings = {} if spark is None else dict(spark.sparkContext.getConf().getAll())
-    hadoop = {name: value for name, value in settings.items() if name.startswith("spark.hadoop.")}
-    return StorageOptions.of(given, hadoop)
+    settings = {} if spark is None else hadoop_settings(spark.conf.getAll)
+    return StorageOptions.of(given, settings)
 
 
-def as_table(to: str | Path | ArchiveTable) -> ArchiveTable:
+def as_table(to: str | Path | ArchiveTable, storage: StorageOptions | None = None) -> ArchiveTable:
     """
-    *to*, or the archive in Parquet at that path.
+    *to*, or the archive in Parquet at that path or URL.
+
+    Raises:
+        InvalidOption: there can be no archive.
     """
-    return to if isinstance(to, ArchiveTable) else Archive(to)
+    if isinstance(to, ArchiveTable):
+        return to
+    return Archive(to, storage=storage)
+
+
+def existing_archive(
+    path: str | Path | ArchiveTable, storage: StorageOptions | None = None
+) -> ArchiveTable:
+    """
+    The archive in Parquet or the Delta table that there is at a path or URL, or the one that was
+    opened already.
+
+    Raises:
+        ArchiveError: there is none.
+        InvalidOption: there can be no archive.
+        ModuleNotFoundError: the package that its format needs is not installed.
+    """
+    there = as_table(path, storage)
+    if isinstance(there, Archive) and there.files.is_directory(there.path / _DELTA_LOG):
+        there = open_table(there.name, Format.DELTA, storage=there.storage)
+    if not there.exists:
+        raise ArchiveError(f"There is no archive in {there.name}.")
+    return there

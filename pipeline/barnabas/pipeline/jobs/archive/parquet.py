@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,6 @@ from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.jobs.archive.commit import Commit, range_name
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchiveError
-from barnabas.pipeline.logs.filesystems import reached_with
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import Work
 from barnabas.pipeline.reading.reader import read
@@ -50,9 +49,9 @@ def write_range(store: DataStore, wanted: RangeToArchive, options: ReadOptions) 
     """
     name = f"{range_name(wanted.offsets)}-{uuid.uuid4().hex}.parquet"
     written = _Written()
-    with reached_with(store.storage):
-        batches = written.watch(read(wanted.work, store.columns, options), wanted)
-        file = store.write(wanted.topic_partition, name, batches)
+    options = replace(options, storage=store.storage)
+    batches = written.watch(read(wanted.work, store.columns, options), wanted)
+    file = store.write(wanted.topic_partition, name, batches)
     return Commit(
         topic=wanted.topic_partition.topic,
         partition=wanted.topic_partition.partition,

@@ -105,6 +105,7 @@ def plan_archive(
         ArchiveError: the archive is not whole, or the log does not go on where it ends.
         FileNotFoundError, UnknownTopic: as ``open_logs``.
     """
+    options = replace(options, storage=archive.storage)
     return [
         _Planner(archive, log, options).plan(allow_gaps=allow_gaps) for log in open_logs(options)
     ]

@@ -27,11 +27,11 @@ from barnabas.pipeline.logs.filesystems import (
     is_local,
     is_url,
     local_path,
-    reached_with,
 )
-from barnabas.pipeline.logs.storage_options import StorageOptions
 from barnabas.pipeline.schemas import RECORDS, project
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition
 
 
@@ -94,8 +94,7 @@ class DataStore:
             file = local_path(self.base) / path
             is_there = write_durably(DiskFiles(), file, batches, schema)
             return DataFile(str(path), checksum(file)) if is_there else None
-        with reached_with(self.storage):
-            system, target = file_system_of(f"{self.base}/{path}")
+        system, target = file_system_of(f"{self.base}/{path}", self.storage)
         written = _Upload(system, target)
         try:
             is_there = write_parquet(written.open, batches, schema)
@@ -107,17 +106,31 @@ class DataStore:
     @contextmanager
     def open(self, path: str) -> Iterator[pq.ParquetFile]:
         """
-        The file at *path* from the base, or at a URL.
+        The file at *path* from the base, at an absolute path, or at a URL.
         """
-        url = path if is_url(path) else f"{self.base}/{path}"
-        if is_local(url):
-            with pq.ParquetFile(str(local_path(url))) as file:
-                yield file
-            return
-        with reached_with(self.storage):
-            system, target = file_system_of(url)
+        system, target = self._found(path)
         with pq.ParquetFile(target, filesystem=system) as file:
             yield file
+
+    def read(self, path: str) -> pa.Buffer:
+        """
+        The bytes of the same file, which are not in memory if it is on a local disk.
+        """
+        system, target = self._found(path)
+        if system is None:
+            return pa.memory_map(target).read_buffer()
+        with system.open_input_file(target) as file:
+            return file.read_buffer()
+
+    def _found(self, path: str) -> tuple[Any, str]:
+        """
+        The file system of pyarrow and the path in it; None is the local disk.
+        """
+        whole = is_url(path) or Path(path).is_absolute()
+        url = path if whole else f"{self.base}/{path}"
+        if is_local(url):
+            return None, str(local_path(url))
+        return file_system_of(url, self.storage)
 
     def local_files(self) -> list[Path]:
         """
@@ -125,14 +138,20 @@ class DataStore:
         """
         if not self.is_local:
             return []
-        files = DiskFiles()
-        return [
-            file
-            for topic in paths_in(files, local_path(self.base) / self.directory)
-            if topic.name.startswith("topic=")
-            for partition in paths_in(files, topic)
-            for file in paths_in(files, partition)
-        ]
+        return data_files(DiskFiles(), local_path(self.base) / self.directory)
+
+
+def data_files(files: Files, directory: Path) -> list[Path]:
+    """
+    The files of all partitions, whose directories are those below *directory*.
+    """
+    return [
+        file
+        for topic in paths_in(files, directory)
+        if topic.name.startswith("topic=")
+        for partition in paths_in(files, topic)
+        for file in paths_in(files, partition)
+    ]
 
 
 class _Upload:

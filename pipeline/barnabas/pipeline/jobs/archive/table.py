@@ -1,9 +1,9 @@
 """
-What the job asks of an archive, whatever format its table has.
+What jobs ask of an archive, whatever format its table has: `archive`, `replay` and `compact`.
 
 ::
 
-    parquet    commits.py    files of commits beside the data; what `replay` and `compact` read
+    parquet    commits.py    files of commits beside the data
     delta      delta.py      the log of a Delta table
     iceberg    iceberg.py    snapshots of an Iceberg table, in a catalog
 """
@@ -21,9 +21,10 @@ from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption, PipelineError
 from barnabas.pipeline.jobs.archive.commit import Commit, parse_range_start
 from barnabas.pipeline.jobs.archive.store import DataStore
-from barnabas.pipeline.jobs.output import locked
+from barnabas.pipeline.jobs.output import InUse, locked
+from barnabas.pipeline.jobs.parquet_files import Checksum
 from barnabas.pipeline.logs.filesystems import local_path
-from barnabas.pipeline.logs.storage_options import StorageOptions
+from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -47,6 +48,27 @@ class ArchivedPartition:
     """What says so, for people."""
     last_file: str | None
     """The file with the last record, as ``DataStore.open`` takes it; None if that is not known."""
+
+
+@dataclass(frozen=True)
+class ArchivedFile:
+    """
+    A file with records of one partition.
+    """
+
+    topic_partition: TopicPartition
+    path: str
+    """As ``DataStore.open`` takes it."""
+    name: str
+    """What people call it."""
+    offsets: Offsets
+    """In which those of its records are."""
+    size: int
+    """Bytes of the file."""
+    log_bytes: int
+    """What its records took in the log; the file's size, if that is not known."""
+    checksum: Checksum | None = None
+    """None if that is not known."""
 
 
 class Merged(NamedTuple):
@@ -91,6 +113,36 @@ class ArchiveTable(ABC):
         """
         return ()
 
+    @property
+    @abstractmethod
+    def exists(self) -> bool:
+        """
+        Whether there is an archive.
+        """
+
+    @property
+    @abstractmethod
+    def partitions(self) -> Sequence[TopicPartition]:
+        """
+        Those of which there may be something, sorted.
+        """
+
+    @abstractmethod
+    def files_of(self, partition: TopicPartition) -> Sequence[ArchivedFile]:
+        """
+        The files with its records, by their first offsets.
+
+        Raises:
+            ArchiveError: the archive is not whole, or the table has rows that are deleted.
+        """
+
+    @abstractmethod
+    def identity_of(self, partition: TopicPartition) -> str:
+        """
+        What tells this archive of a partition, of which there is something, from any other one for
+        as long as it lives.
+        """
+
     @abstractmethod
     def archived(self, partition: TopicPartition) -> ArchivedPartition | None:
         """
@@ -115,7 +167,7 @@ class ArchiveTable(ABC):
             InUse: another run has added to the partition meanwhile.
         """
 
-    def leftovers(self) -> Sequence[Path]:
+    def leftovers(self) -> Sequence[str]:
         """
         Files of runs that were killed, which no reader has ever seen: those of ranges behind the
         end of their partition. Those of object stores are not looked for, where another run may
@@ -124,11 +176,16 @@ class ArchiveTable(ABC):
         left = []
         for file in self.store.local_files():
             start = parse_range_start(file.name)
-            topic, number = (part.partition("=")[2] for part in file.parts[-3:-1])
-            archived = self.archived(TopicPartition(topic, int(number)))
+            archived = self.archived(partition_of(file))
             if start is not None and (archived is None or start >= archived.offsets.end):
-                left.append(file)
+                left.append(str(file))
         return left
+
+    def remove_leftover(self, name: str) -> None:
+        """
+        Remove one of ``leftovers``.
+        """
+        Path(name).unlink(missing_ok=True)
 
     def merge_small_files(self, below_bytes: int) -> Merged:
         """
@@ -167,3 +224,21 @@ class ArchiveTable(ABC):
         with lock:
             self.refresh()
             yield
+
+
+def partition_of(file: Path) -> TopicPartition:
+    """
+    The partition whose directory a data file is in.
+    """
+    topic, number = (part.partition("=")[2] for part in file.parts[-3:-1])
+    return TopicPartition(topic, int(number))
+
+
+def other_run(commit: Commit, name: str) -> InUse:
+    """
+    The error of a *commit* to the table called *name* that came too late.
+    """
+    return InUse(
+        f"Another run has added to {commit.topic_partition} in {name} meanwhile, at offset"
+        f" {commit.start_offset}. What it added is whole; run this one again."
+    )

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.pipeline.jobs.archive.arguments import add_archive, existing_archive_of
 from barnabas.pipeline.jobs.common import (
     add_logs,
     add_source_options,
@@ -24,6 +25,7 @@ from barnabas.storage.explain.command import ReadCluster
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from barnabas.pipeline.jobs.archive.table import ArchiveTable
     from barnabas.pipeline.jobs.compact.planning import PartitionPlan
     from barnabas.pipeline.jobs.progress import ProgressBar
     from barnabas.storage.clock import Clock
@@ -44,8 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="archive",
         metavar="ARCHIVE",
-        help="read what barnabas spark archive has written, and no logs",
+        help="read what barnabas spark archive has written, and no logs; also a URL, and with"
+        " --catalog a NAMESPACE.TABLE",
     )
+    add_archive(parser)
     parser.add_argument("--to", required=True, metavar="DIR", help="where files go")
     parser.add_argument(
         "--keep-tombstones",
@@ -95,18 +99,21 @@ class _Command:
             UnknownTopic: it has none of a target.
         """
         from barnabas.pipeline.errors import UnknownTopic  # noqa: PLC0415  # see run
-        from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see run
 
-        archive = Archive.existing(self._options.archive)
+        archive = self._archive()
+        there = [each for each in archive.partitions if archive.archived(each) is not None]
         assigned: dict[str, list[int]] = {}
         for target in self._options.targets:
-            found = [each for each in archive.commits if target in (each.topic, str(each))]
+            found = [each for each in there if target in (each.topic, str(each))]
             if not found:
-                there = ", ".join(sorted({each.topic for each in archive.commits})) or "no topic"
-                raise UnknownTopic(f"{archive.path} has no {target}. There is {there}.")
+                names = ", ".join(sorted({each.topic for each in there})) or "no topic"
+                raise UnknownTopic(f"{archive.name} has no {target}. There is {names}.")
             for topic, number in found:
                 assigned.setdefault(topic, []).append(number)
         return json.dumps(assigned)
+
+    def _archive(self, spark: SparkSession | None = None) -> ArchiveTable:
+        return existing_archive_of(self._options, self._options.archive, spark)
 
     def run(self) -> None:
 
@@ -124,11 +131,17 @@ class _Command:
         )
         from barnabas.pipeline.jobs.compact.snapshots import Snapshots  # noqa: PLC0415  # see run
 
-        is_archive = self._options.archive is not None
         there = Snapshots(self._to)
-        options = compact_options(self._path, self._source_options, from_archive=is_archive)
-        plan = plan_archive if is_archive else plan_logs
-        self._explain(plan(there, options, keep_tombstones=self._options.keep_tombstones))
+        archive = None if self._options.archive is None else self._archive()
+        options = compact_options(
+            self._path, self._source_options, from_archive=archive is not None
+        )
+        keeps = self._options.keep_tombstones
+        self._explain(
+            plan_logs(there, options, keep_tombstones=keeps)
+            if archive is None
+            else plan_archive(there, archive, options, keep_tombstones=keeps)
+        )
         for file in there.leftovers():
             print(f"{file} is of no use any more, and goes.", file=sys.stderr)
 
@@ -154,10 +167,9 @@ class _Command:
         try:
             done = compact(
                 spark,
-                self._path,
+                self._path if self._options.archive is None else self._archive(spark),
                 self._to,
                 self._source_options,
-                from_archive=self._options.archive is not None,
                 keep_tombstones=self._options.keep_tombstones,
                 started=started,
                 done=lambda partition: bars[0].advance(partition.source_bytes),

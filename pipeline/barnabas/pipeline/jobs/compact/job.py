@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 
 from barnabas.pipeline.decoding.varint_columns import Ints
 from barnabas.pipeline.jobs.archive.commit import range_name
+from barnabas.pipeline.jobs.archive.opening import existing_archive, storage_options
+from barnabas.pipeline.jobs.archive.table import ArchiveTable
 from barnabas.pipeline.jobs.compact.latest import LatestOffsets, only
 from barnabas.pipeline.jobs.compact.planning import (
     PartitionPlan,
@@ -43,7 +45,7 @@ class Compacted:
 
 def compact(
     spark: SparkSession | None,
-    path: str,
+    path: str | ArchiveTable,
     to: str | Path,
     options: Mapping[str, str] | None = None,
     *,
@@ -61,7 +63,8 @@ def compact(
 
     Args:
         spark: None to do it all in this process.
-        path: log directories, with commas between them, also URLs; or the directory of an archive.
+        path: log directories, with commas between them, also URLs; or the directory or URL of an
+            archive, or one of ``open_table``.
         to: a directory, made if there is none; on a disk that all workers share.
         options: of the source: subscribe, subscribePattern or assign; of logs also readUpTo,
             chunkBytes and maxBatchBytes.
@@ -78,11 +81,19 @@ def compact(
         CorruptBatch, DataLoss: as reading does, in this process.
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
-    read_options = compact_options(path, options or {}, from_archive=from_archive)
-    make_plan = plan_archive if from_archive else plan_logs
+    storage = storage_options({}, spark)
+    from_archive = from_archive or isinstance(path, ArchiveTable)
+    name = path.name if isinstance(path, ArchiveTable) else path
+    read_options = compact_options(name, options or {}, from_archive=from_archive)
+    read_options = replace(read_options, storage=storage)
+    archive = existing_archive(path, storage) if from_archive else None
     there = Snapshots(to)
     with there.locked():
-        plans = make_plan(there, read_options, keep_tombstones=keep_tombstones)
+        plans = (
+            plan_logs(there, read_options, keep_tombstones=keep_tombstones)
+            if archive is None
+            else plan_archive(there, archive, read_options, keep_tombstones=keep_tombstones)
+        )
         started(plans)
         removed = _sweep(there)
         there.make_directories(plan.topic_partition for plan in plans)

@@ -11,7 +11,7 @@ from typing import Final
 
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption, UnknownTopic
-from barnabas.pipeline.jobs.archive.commits import Archive
+from barnabas.pipeline.jobs.archive.table import ArchivedPartition, ArchiveTable
 from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
 from barnabas.pipeline.jobs.compact.sources import ArchiveSource, LogSource, Source
 from barnabas.pipeline.option_parser import parse_options
@@ -94,43 +94,41 @@ def plan_logs(
 
 
 def plan_archive(
-    snapshots: Snapshots, options: ReadOptions, *, keep_tombstones: bool
+    snapshots: Snapshots, archive: ArchiveTable, options: ReadOptions, *, keep_tombstones: bool
 ) -> list[PartitionPlan]:
     """
-    The same of an archive, whose directory is the path of *options*.
+    The same of an archive.
 
     Raises:
         ArchiveError: the archive is not whole.
         CompactError: it has records that were not committed; or as above.
         UnknownTopic: it has none of the topics.
     """
-    (path,) = options.paths
-    archive = Archive.existing(path)
     plans = []
-    for partition in _archived(archive, options):
-        commits = archive.commits_of(partition)
-        for commit in commits:
-            if commit.isolation_level != IsolationLevel.READ_COMMITTED.value:
-                raise CompactError(
-                    f"{archive.commit_path(commit)}: {partition} was archived with isolationLevel="
-                    f"{commit.isolation_level}, and nobody can tell which records were aborted."
-                )
-        offsets = Offsets(commits[0].start_offset, commits[-1].end_offset)
-        source = ArchiveSource(str(archive.path), tuple(commits))
-        plans.append(PartitionPlan(partition, offsets, source, keep_tombstones))
+    for partition, archived in _archived(archive, options).items():
+        if archived.isolation_level != IsolationLevel.READ_COMMITTED.value:
+            raise CompactError(
+                f"{archived.named_by}: {partition} was archived with isolationLevel="
+                f"{archived.isolation_level}, and nobody can tell which records were aborted."
+            )
+        source = ArchiveSource(archive.name, archive.store, tuple(archive.files_of(partition)))
+        plans.append(PartitionPlan(partition, archived.offsets, source, keep_tombstones))
     return _with_done(snapshots, plans)
 
 
-def _archived(archive: Archive, options: ReadOptions) -> list[TopicPartition]:
+def _archived(
+    archive: ArchiveTable, options: ReadOptions
+) -> dict[TopicPartition, ArchivedPartition]:
     topics = options.topics
-    partitions = sorted(each for each, commits in archive.commits.items() if commits)
-    chosen = [each for each in partitions if topics.has(each)]
+    there = {each: archive.archived(each) for each in archive.partitions}
+    found = {each: archived for each, archived in there.items() if archived is not None}
+    chosen = {each: archived for each, archived in found.items() if topics.has(each)}
     missing = set(topics.names or ()) - {each.topic for each in chosen}
     missing |= {str(each) for each in set(topics.partitions or ()) - set(chosen)}
     if missing or not chosen:
-        there = ", ".join(sorted({each.topic for each in partitions})) or "no topic"
+        names = ", ".join(sorted({each.topic for each in found})) or "no topic"
         what = ", ".join(sorted(missing)) or "such topic"
-        raise UnknownTopic(f"{archive.path} has no {what}. There is {there}.")
+        raise UnknownTopic(f"{archive.name} has no {what}. There is {names}.")
     return chosen
 
 

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Protocol
 
 import pyarrow as pa
 
-from barnabas.pipeline.jobs.archive.commit import Commit
-from barnabas.pipeline.jobs.archive.commits import Archive
-from barnabas.pipeline.jobs.archive.files import committed_batches
+from barnabas.pipeline.jobs.archive.files import batches_in_order
+from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.archive.table import ArchivedFile
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import Work
 from barnabas.pipeline.reading.reader import read
@@ -70,13 +69,12 @@ class ArchiveSource:
     """
 
     path: str
-    commits: tuple[Commit, ...]
+    store: DataStore
+    files: tuple[ArchivedFile, ...]
 
     @property
     def size(self) -> int:
-        return sum(commit.file_bytes for commit in self.commits)
+        return sum(file.size for file in self.files)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        archive = Archive(Path(self.path))
-        for commit in self.commits:
-            yield from committed_batches(archive, commit, columns, _ROWS)
+        return batches_in_order(self.store, self.files, columns, _ROWS)

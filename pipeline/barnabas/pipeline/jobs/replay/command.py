@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from barnabas.pipeline.jobs.archive.arguments import add_archive, existing_archive_of
 from barnabas.pipeline.jobs.common import add_spark, ended, named_values, session_of
 from barnabas.storage.explain.command import ReadCluster
 
@@ -25,7 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " and order of each record as they were. It may be killed at any instant and run again."
     )
     parser.add_argument("topic", metavar="TOPIC", help="as it is called in the archive")
-    parser.add_argument("--from", required=True, dest="archive", metavar="DIR", help="the archive")
+    parser.add_argument(
+        "--from",
+        required=True,
+        dest="archive",
+        metavar="DIR",
+        help="the archive, also a URL; with --catalog a NAMESPACE.TABLE",
+    )
+    add_archive(parser)
     parser.add_argument("-b", "--bootstrap-server", required=True, metavar="HOST:PORT")
     parser.add_argument("--to", metavar="TOPIC", help="if it is not to be called as it was")
     parser.add_argument(
@@ -69,7 +77,7 @@ def _replay(options: argparse.Namespace) -> None:
     ):
         sent = replay(
             spark,
-            options.archive,
+            existing_archive_of(options, options.archive, spark),
             options.topic,
             target.bootstrap,
             to=target.topic,
@@ -99,29 +107,27 @@ def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
     """
     A line for all, and one for each partition; and the bytes of the log that are to be sent.
     """
-    from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.job import check_target, partitions_of  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.sending import consumer_of, sent_before  # noqa: PLC0415  # as above
     from barnabas.pipeline.jobs.replay.watching import bytes_before  # noqa: PLC0415  # see _replay
     from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
 
-    archive = Archive.existing(options.archive)
+    archive = existing_archive_of(options, options.archive)
     partitions = partitions_of(archive, options.topic)
     check_target(target, partitions)
     lines = [
-        f"Send {counted(len(partitions), 'partition')} of {options.topic} in {archive.path} to"
+        f"Send {counted(len(partitions), 'partition')} of {options.topic} in {archive.name} to"
         f" {target.topic} at {target.bootstrap}, on {options.master}, in transactions of"
         f" {counted(target.records_per_transaction, 'record')}."
     ]
     left_bytes = 0
     for partition in partitions:
-        commits = archive.commits_of(partition)
-        first, end = commits[0].start_offset, commits[-1].end_offset
-        with closing(consumer_of(commits[0], target)) as consumer:
-            start = sent_before(consumer, commits[0], target)
+        first, end = partition.offsets.start, partition.offsets.end
+        with closing(consumer_of(partition, target)) as consumer:
+            start = sent_before(consumer, partition, target)
         before = "" if start in (None, first) else f"; {first} to {start - 1} were sent before"
         start = first if start is None else start
-        left_bytes += bytes_before(commits, end) - bytes_before(commits, start)
+        left_bytes += bytes_before(partition.files, end) - bytes_before(partition.files, start)
         what = f"offsets {start} to {end - 1} of the archive" if start < end else "nothing"
-        lines.append(f"  {target.topic}-{partition.partition}: {what}{before}")
+        lines.append(f"  {target.topic}-{partition.topic_partition.partition}: {what}{before}")
     return "".join(f"{line}\n" for line in lines), left_bytes

@@ -17,8 +17,15 @@ from confluent_kafka.admin import RESOURCE_TOPIC, AdminClient, ConfigResource
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.errors import UnknownTopic
-from barnabas.pipeline.jobs.archive.commits import Archive
-from barnabas.pipeline.jobs.replay.sending import PATIENCE, ReplayError, Target, replay_partition
+from barnabas.pipeline.jobs.archive.opening import existing_archive, storage_options
+from barnabas.pipeline.jobs.archive.table import ArchiveTable
+from barnabas.pipeline.jobs.replay.sending import (
+    PATIENCE,
+    PartitionToSend,
+    ReplayError,
+    Target,
+    replay_partition,
+)
 from barnabas.pipeline.jobs.replay.watching import watched
 from barnabas.pipeline.spark.session import translated
 from barnabas.pipeline.spark.shipped import shipped
@@ -29,7 +36,7 @@ RECORDS_PER_TRANSACTION: Final = 10_000
 
 def replay(
     spark: SparkSession | None,
-    archive: str | Path,
+    archive: str | Path | ArchiveTable,
     topic: str,
     bootstrap: str,
     *,
@@ -46,6 +53,7 @@ def replay(
 
     Args:
         spark: None to do it all in this process.
+        archive: the directory or URL of one, or one of ``open_table``.
         to: the topic, if it is not to be called as it was.
         client: options of librdkafka, such as those of security.
         advanced: is told now and then how many bytes of the log more were sent.
@@ -55,37 +63,45 @@ def replay(
         ReplayError: the topic is not there, or not such that it could have these records.
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
     """
-    there = Archive.existing(archive)
+    there = existing_archive(archive, storage_options({}, spark))
     target = Target(bootstrap, to or topic, records_per_transaction, dict(client or {}))
     partitions = partitions_of(there, topic)
     check_target(target, partitions)
-    commits = {each: there.commits_of(each) for each in partitions}
-    with nullcontext() if advanced is None else watched(commits, target, advanced):
+    with nullcontext() if advanced is None else watched(partitions, target, advanced):
         if spark is None:
-            return {each: replay_partition(there, each, target) for each in partitions}
-        task = shipped(partial(_replay_in_worker, there.path, partitions, target))
+            return {each.topic_partition: replay_partition(each, target) for each in partitions}
+        task = shipped(partial(_replay_in_worker, partitions, target))
         numbers = spark.range(0, len(partitions), 1, len(partitions))
         with translated():
             rows = numbers.mapInArrow(task, "number long, sent long").collect()
-        return {partitions[row.number]: row.sent for row in rows}
+        return {partitions[row.number].topic_partition: row.sent for row in rows}
 
 
-def partitions_of(archive: Archive, topic: str) -> list[TopicPartition]:
+def partitions_of(archive: ArchiveTable, topic: str) -> list[PartitionToSend]:
     """
     Raises:
-        ArchiveError: the commits of one are not whole.
+        ArchiveError: the archive of one is not whole.
         UnknownTopic: there are none of that topic.
     """
+    there = archive.partitions
     partitions = [
-        each for each in archive.partitions if each.topic == topic and archive.commits_of(each)
+        PartitionToSend(
+            each,
+            archive.identity_of(each),
+            archived.offsets,
+            tuple(archive.files_of(each)),
+            archive.store,
+        )
+        for each in there
+        if each.topic == topic and (archived := archive.archived(each)) is not None
     ]
     if not partitions:
-        topics = ", ".join(sorted({each.topic for each in archive.partitions})) or "no topic"
-        raise UnknownTopic(f"{archive.path} has no {topic}. There is {topics}.")
+        topics = ", ".join(sorted({each.topic for each in there})) or "no topic"
+        raise UnknownTopic(f"{archive.name} has no {topic}. There is {topics}.")
     return partitions
 
 
-def check_target(target: Target, partitions: Sequence[TopicPartition]) -> None:
+def check_target(target: Target, partitions: Sequence[PartitionToSend]) -> None:
     """
     Raises:
         ReplayError: the topic is not there, has too few partitions, or gives records times of its
@@ -93,7 +109,7 @@ def check_target(target: Target, partitions: Sequence[TopicPartition]) -> None:
     """
     admin = AdminClient(target.config)
     resource = ConfigResource(RESOURCE_TOPIC, target.topic)
-    needed = 1 + max(each.partition for each in partitions)
+    needed = 1 + max(each.topic_partition.partition for each in partitions)
     try:
         # A question for its metadata as clients ask it would make the topic.
         (described,) = admin.describe_topics(TopicCollection([target.topic])).values()
@@ -126,12 +142,9 @@ def _partitions(described: Future[Any]) -> int:
 
 
 def _replay_in_worker(
-    archive: Path,
-    partitions: Sequence[TopicPartition],
-    target: Target,
-    batches: Iterable[pa.RecordBatch],
+    partitions: Sequence[PartitionToSend], target: Target, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            sent = replay_partition(Archive(archive), partitions[number], target)
+            sent = replay_partition(partitions[number], target)
             yield pa.RecordBatch.from_pydict({"number": [number], "sent": [sent]})

@@ -5,7 +5,7 @@ Sending one partition of an archive to the partition of a topic that has its num
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import PipelineError
-from barnabas.pipeline.jobs.archive.commit import Commit
-from barnabas.pipeline.jobs.archive.commits import Archive
-from barnabas.pipeline.jobs.archive.files import committed_batches
+from barnabas.pipeline.jobs.archive.files import batches_in_order
+from barnabas.pipeline.jobs.archive.store import DataStore
+from barnabas.pipeline.jobs.archive.table import ArchivedFile
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.storage.state_files import file_names as log_files
 
@@ -48,7 +49,28 @@ class Target:
         return {**self.client, "bootstrap.servers": self.bootstrap}
 
 
-def replay_partition(archive: Archive, partition: log_files.TopicPartition, target: Target) -> int:
+@dataclass(frozen=True)
+class PartitionToSend:
+    """
+    What an archive has of a partition. A worker gets one of these, pickled.
+    """
+
+    topic_partition: log_files.TopicPartition
+    identity: str
+    """Of the archive, so that another archive is not taken for this one."""
+    offsets: Offsets
+    files: tuple[ArchivedFile, ...]
+    store: DataStore
+
+    def group(self, target: Target) -> str:
+        """
+        The consumer group in which it is noted how far it was sent.
+        """
+        archive = hashlib.sha256(self.identity.encode()).hexdigest()[:16]
+        return f"barnabas-replay-{archive}-{target.topic}-{self.topic_partition.partition}"
+
+
+def replay_partition(archived: PartitionToSend, target: Target) -> int:
     """
     Send what was not sent yet; the number of records.
 
@@ -56,29 +78,26 @@ def replay_partition(archive: Archive, partition: log_files.TopicPartition, targ
         ArchiveError: a file of the archive is not as it was written.
         ReplayError: the topic has other records already, or a broker refuses these.
     """
-    commits = archive.commits_of(partition)
-    if not commits:
-        return 0
     try:
-        with _Sender(commits[0], partition, target) as sender:
+        with _Sender(archived, target) as sender:
             start = sender.next_offset()
-            return sum(map(sender.send, _batches(archive, commits, start, target)))
+            return sum(map(sender.send, _batches(archived, start, target)))
     except KafkaException as error:
-        raise ReplayError(f"{partition} cannot be sent to {target.topic}: {error}.") from error
+        raise ReplayError(
+            f"{archived.topic_partition} cannot be sent to {target.topic}: {error}."
+        ) from error
 
 
 class _Sender:
     """
     The producer of one partition.
-
-    Its name holds what the archive begins with, so that another archive is not taken for this one.
     """
 
-    def __init__(self, first: Commit, partition: log_files.TopicPartition, target: Target) -> None:
-        self._first = first
-        self._partition = partition
+    def __init__(self, archived: PartitionToSend, target: Target) -> None:
+        self._start_offset = archived.offsets.start
+        self._partition = archived.topic_partition
         self._target = target
-        name = _name(first, target)
+        name = archived.group(target)
         config = {"linger.ms": 20, **target.config, "transactional.id": name, "acks": "all"}
         self._producer = Producer(config)
         self._consumer = _consumer(name, target)
@@ -115,8 +134,8 @@ class _Sender:
             )
         # From now on, what is there was sent by us.
         self._producer.begin_transaction()
-        self._commit(self._first.start_offset)
-        return self._first.start_offset
+        self._commit(self._start_offset)
+        return self._start_offset
 
     def send(self, batch: pa.RecordBatch) -> int:
         """
@@ -157,18 +176,17 @@ class _Sender:
         self._producer.commit_transaction(PATIENCE)
 
 
-def consumer_of(first: Commit, target: Target) -> Consumer:
+def consumer_of(archived: PartitionToSend, target: Target) -> Consumer:
     """
-    A consumer of the group in which it is noted how far the partition in the archive that *first*
-    is of was sent. It reads nothing; the caller closes it.
+    A consumer of the group in which it is noted how far a partition was sent. It reads nothing; the
+    caller closes it.
     """
-    return _consumer(_name(first, target), target)
+    return _consumer(archived.group(target), target)
 
 
-def sent_before(consumer: Consumer, first: Commit, target: Target) -> int | None:
+def sent_before(consumer: Consumer, archived: PartitionToSend, target: Target) -> int | None:
     """
-    Of the partition in the archive that *first* is of, the first offset that was not sent yet; None
-    if none was.
+    Of a partition in an archive, the first offset that was not sent yet; None if none was.
 
     Args:
         consumer: that of ``consumer_of``. An AdminClient of librdkafka 2 that asks Apache Kafka for
@@ -177,15 +195,11 @@ def sent_before(consumer: Consumer, first: Commit, target: Target) -> int | None
     Raises:
         ReplayError: a broker does not say.
     """
+    place = TopicPartition(target.topic, archived.topic_partition.partition)
     try:
-        return _committed(consumer, TopicPartition(target.topic, first.partition))
+        return _committed(consumer, place)
     except KafkaException as error:
-        raise ReplayError(f"{target.topic}-{first.partition} cannot be asked: {error}.") from error
-
-
-def _name(first: Commit, target: Target) -> str:
-    archive = hashlib.sha256(first.to_json().encode()).hexdigest()[:16]
-    return f"barnabas-replay-{archive}-{target.topic}-{first.partition}"
+        raise ReplayError(f"{target.topic}-{place.partition} cannot be asked: {error}.") from error
 
 
 def _consumer(name: str, target: Target) -> Consumer:
@@ -197,19 +211,16 @@ def _committed(consumer: Consumer, place: TopicPartition) -> int | None:
     return int(committed.offset) if committed.offset >= 0 else None
 
 
-def _batches(
-    archive: Archive, commits: Sequence[Commit], start: int, target: Target
-) -> Iterator[pa.RecordBatch]:
+def _batches(archived: PartitionToSend, start: int, target: Target) -> Iterator[pa.RecordBatch]:
     """
     What an archive has from the offset *start* on.
     """
-    for commit in commits:
-        if commit.end_offset > start:
-            rows = target.records_per_transaction
-            for batch in committed_batches(archive, commit, COLUMNS, rows):
-                rest = batch.filter(pc.greater_equal(batch.column("offset"), start))
-                if rest.num_rows:
-                    yield rest
+    files = [file for file in archived.files if file.offsets.end > start]
+    rows = target.records_per_transaction
+    for batch in batches_in_order(archived.store, files, COLUMNS, rows):
+        rest = batch.filter(pc.greater_equal(batch.column("offset"), start))
+        if rest.num_rows:
+            yield rest
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:

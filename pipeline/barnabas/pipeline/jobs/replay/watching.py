@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from barnabas.pipeline.jobs.archive.commit import Commit
+from barnabas.pipeline.jobs.archive.table import ArchivedFile
 from barnabas.pipeline.jobs.replay.sending import (
+    PartitionToSend,
     ReplayError,
     Target,
     consumer_of,
@@ -26,23 +27,20 @@ _SECONDS: Final = 1.0
 """Between two looks, about."""
 
 
-def bytes_before(commits: Sequence[Commit], offset: int) -> int:
+def bytes_before(files: Iterable[ArchivedFile], offset: int) -> int:
     """
     What the records below *offset* took in the log, if those of a file are of one size.
     """
-    return sum(
-        commit.log_bytes
-        * (min(max(offset, commit.start_offset), commit.end_offset) - commit.start_offset)
-        // (commit.end_offset - commit.start_offset)
-        for commit in commits
-    )
+    total = 0
+    for file in files:
+        start, end = file.offsets.start, file.offsets.end
+        total += file.log_bytes * (min(max(offset, start), end) - start) // (end - start)
+    return total
 
 
 @contextmanager
 def watched(
-    archived: Mapping[TopicPartition, Sequence[Commit]],
-    target: Target,
-    advanced: Callable[[int], None],
+    archived: Sequence[PartitionToSend], target: Target, advanced: Callable[[int], None]
 ) -> Iterator[None]:
     """
     Tell *advanced* meanwhile how many bytes of the log more were sent; at the end, it was told of
@@ -65,18 +63,13 @@ def watched(
 
 class _Watch:
     def __init__(
-        self,
-        archived: Mapping[TopicPartition, Sequence[Commit]],
-        target: Target,
-        advanced: Callable[[int], None],
+        self, archived: Sequence[PartitionToSend], target: Target, advanced: Callable[[int], None]
     ) -> None:
-        self._archived = archived
+        self._archived = {each.topic_partition: each for each in archived}
         self._target = target
-        self._consumers = {
-            partition: consumer_of(commits[0], target) for partition, commits in archived.items()
-        }
+        self._consumers = {each.topic_partition: consumer_of(each, target) for each in archived}
         self._advanced = advanced
-        self._known = {partition: self._sent(partition) for partition in archived}
+        self._known = {partition: self._sent(partition) for partition in self._archived}
 
     def run(self, stop: threading.Event) -> None:
         while not stop.wait(_SECONDS):
@@ -94,11 +87,11 @@ class _Watch:
                 self._advanced(now - before)
 
     def _sent(self, partition: TopicPartition) -> int:
-        commits = self._archived[partition]
+        archived = self._archived[partition]
         try:
-            offset = sent_before(self._consumers[partition], commits[0], self._target)
+            offset = sent_before(self._consumers[partition], archived, self._target)
         except ReplayError as error:
             # It is the sender's to say what is wrong with the broker.
             logger.debug("%s", error)
             offset = None
-        return 0 if offset is None else bytes_before(commits, offset)
+        return 0 if offset is None else bytes_before(archived.files, offset)

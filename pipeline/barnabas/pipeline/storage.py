@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 from barnabas.pipeline.errors import InvalidOption
 
+S3A: Final = "fs.s3a."
+"""How the options of Hadoop's S3A begin."""
 _SPARK_PREFIX: Final = "spark.hadoop."
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -34,6 +36,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By field: the names of the environment, of Hadoop's S3A and of Iceberg's catalogs."""
 _FIELDS: Final = {name: field for field, names in _NAMES.items() for name in names}
+S3A_NAMES: Final = tuple(name for name in _FIELDS if name.startswith(S3A))
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,6 +121,21 @@ class StorageOptions:
             }
         )
 
+    def for_obstore(self) -> dict[str, Any]:
+        """
+        Arguments of ``obstore.store.from_url``.
+        """
+        url = self.endpoint_url
+        named = {
+            "access_key_id": self.access_key,
+            "secret_access_key": self.secret_key,
+            "token": self.session_token,
+            "region": self.region,
+            "endpoint": url,
+        }
+        client = {"allow_http": True} if url is not None and url.startswith("http:") else None
+        return _given({**named, "client_options": client})
+
     def for_iceberg(self) -> dict[str, str]:
         """
         Properties of a catalog of ``pyiceberg``.
@@ -139,3 +157,10 @@ def _plain(name: str) -> str:
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+def hadoop_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """
+    Those of the *settings* of a Spark session that say how S3 is reached.
+    """
+    return {name: value for name, value in settings.items() if _plain(name).startswith(S3A)}

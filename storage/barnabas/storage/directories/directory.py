@@ -23,7 +23,12 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
-from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError, LogDirectoryLocked
+from barnabas.storage.errors import (
+    CorruptCheckpoint,
+    KafkaStorageError,
+    LaterCheckpoint,
+    LogDirectoryLocked,
+)
 from barnabas.storage.fs.interface import Files, Lock
 from barnabas.storage.state_files.checkpoints import CleanShutdownFile, OffsetCheckpointFile
 from barnabas.storage.state_files.file_names import (
@@ -146,6 +151,8 @@ class LogDirectory:
     def _read(checkpoint: OffsetCheckpointFile) -> Mapping[TopicPartition, int]:
         try:
             return checkpoint.read()
+        except LaterCheckpoint:
+            raise  # The version that wrote the file can still read it.
         except CorruptCheckpoint as error:
             # To continue without it could bring deleted records back. Kafka takes the directory
             # offline as well; an administrator who removes the file accepts that.

@@ -79,8 +79,8 @@ def parse_checkpoint(
         return []
     version = _header(lines[0], path)
     if version != CHECKPOINT_VERSION:
-        error = LaterCheckpoint if version > CHECKPOINT_VERSION else CorruptCheckpoint
-        raise error(
+        kind = LaterCheckpoint if version > CHECKPOINT_VERSION else CorruptCheckpoint
+        raise kind(
             f"Unrecognised version:{version}, expected version: {CHECKPOINT_VERSION} in checkpoint "
             f"file at: {path}",
             path=path,

@@ -94,7 +94,8 @@ def _report(
             " change listener.security.protocol.map before the first start."
         )
     yield ""
-    yield f"Each machine needs Java 17, Apache Kafka {KAFKA} with its bin in the PATH, and its file;"
+    programs = f"Java 17, Apache Kafka {KAFKA} with its bin in the PATH"
+    yield f"Each machine needs {programs}, and its file;"
     yield f"{first.host} needs all of them. Each command is run where the files are."
     yield "Keep a copy of the directory (barnabas backup). Then, in this order:"
     for number, (sentence, commands) in enumerate(steps(home.nodes, home.cluster_id), 1):

@@ -101,10 +101,13 @@ REFUSED: Final[dict[str, tuple[Change, str]]] = {
     "record-type": (metadata(frame(99, 0)), f"of type 99, version 0, .* does not know. {ADVICE}"),
     "record-version": (metadata(frame(2, 7)), f"of type 2, version 7, .* does not know. {ADVICE}"),
     "frame": (metadata(frame(2, 0, 2)), f"frame version 2, .* does not know. {ADVICE}"),
-    "feature-level": (
+    "metadata-version": (
         feature("metadata.version", 31),
-        "metadata.version at level 31, but only levels 7 to 30 are supported."
-        f" {ADVICE[:-1]}, {LOWER}",
+        f"metadata.version at level 31, but only levels 7 to 30 are supported. {ADVICE}$",
+    ),
+    "feature-level": (
+        feature("share.version", 2),
+        f"share.version at level 2, but only levels 0 to 1 are supported. {ADVICE[:-1]}, {LOWER}",
     ),
     "feature": (
         feature("castle.version", 1),

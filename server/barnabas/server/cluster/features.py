@@ -64,7 +64,7 @@ The levels of ``metadata.version`` from which on the records of a feature are wr
 """
 
 
-_ADVICE: Final = (
+_LOWER: Final = (
     f"{WRITTEN_LATER.removesuffix('.')}, or lower it there with kafka-features.sh downgrade before"
     " the downgrade."
 )
@@ -84,8 +84,10 @@ def check_feature_level(name: str, level: int) -> None:
             if name in SUPPORTED_FEATURES
             else "which this version does not know"
         )
+        # As in Kafka metadata.version is not lowered if that may lose records.
+        advice = WRITTEN_LATER if name == METADATA_VERSION else _LOWER
         raise UnsupportedFeatureLevel(
-            f"The metadata log has {name} at level {level}, {known}. {_ADVICE}"
+            f"The metadata log has {name} at level {level}, {known}. {advice}"
         )
 
 

@@ -70,6 +70,7 @@ def read(bootstrap: str, topic: str) -> list[bytes | None]:
         {
             "bootstrap.servers": bootstrap,
             "group.id": "unused",
+            "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
         }

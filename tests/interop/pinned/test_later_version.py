@@ -26,6 +26,7 @@ from tests.interop.pinned.directory import (
     SETTINGS,
     TRANSACTIONS,
     committed,
+    fill,
     read,
     values,
 )
@@ -166,6 +167,37 @@ def digests(data: Path) -> dict[str, str]:
         for path in data.rglob("*")
         if path.is_file() and path.suffix not in REBUILT
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["meta.properties", "log-start-offset-checkpoint", "cleaner-offset-checkpoint"]
+)
+def test_one_of_several_directories_is_offline(tmp_path: Path, name: str) -> None:
+    """
+    As in Apache Kafka; the others are served, and the log says why once.
+    """
+    one, other = tmp_path / "one", tmp_path / "other"
+    broker = Barnabas(tmp_path, settings={**SETTINGS, "log.dirs": f"{one},{other}"})
+    try:
+        broker.start()
+        fill(broker.bootstrap)
+        broker.stop()
+        (other / "cleaner-offset-checkpoint").write_text("0\n0\n")
+        old, new = (b"version=1", b"version=2") if name == "meta.properties" else (b"0", b"1")
+        replaced(name, old, new)(other)
+        broker.start()
+
+        here = [topic for topic in CODECS if (one / f"{topic}-0").exists()]
+        assert here
+        for topic in here:
+            assert values(topic) == read(broker.bootstrap, topic)
+        broker.stop()
+    finally:
+        broker.close()
+    said = [line for line in broker.log_since_start().splitlines() if ADVICE in line]
+    assert 1 == len(said), said
+    assert str(other / name) in said[0]
+    assert "Traceback" not in broker.log_text()
 
 
 KEY_OF_OFFSET: Final = struct.pack(">h", 1) + text("readers") + text("none") + bytes(4)

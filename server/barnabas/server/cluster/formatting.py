@@ -50,8 +50,8 @@ def prepare_directories(
     """
     Format the new log directories, check that all belong to one cluster, and return its id.
 
-    A directory that cannot be read is left to the log manager, which takes it offline, unless it
-    is that of the metadata log.
+    A directory that cannot be read is left to the log manager, which has it offline, unless it is
+    that of the metadata log.
 
     Args:
         metadata_dir: the one of *log_dirs* that has the metadata log.
@@ -69,10 +69,8 @@ def prepare_directories(
         KafkaStorageError: it cannot be read, or no directory can be used.
     """
     ensemble = MetaPropertiesEnsemble(files, _made(log_dirs, files))
-    for log_dir, error in ensemble.failed.items():
-        if log_dir == metadata_dir:
-            raise error
-        logger.error("Log directory %s cannot be used: %s", log_dir, error)
+    if (error := ensemble.failed.get(metadata_dir)) is not None:
+        raise error
     ensemble.verify(cluster_id, node_id)
     for log_dir in ensemble.empty:
         _check_fresh(log_dir, files)

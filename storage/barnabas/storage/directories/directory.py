@@ -101,19 +101,32 @@ class LogDirectory:
         if lock is None:
             raise LogDirectoryLocked(path)
         try:
-            return cls(path, files, lock)
+            opened = cls(path, files, lock)
+            opened.read_id()
         except BaseException:
             lock.release()
             raise
+        return opened
 
     @property
     def id(self) -> UUID | None:
         """
         The id in ``meta.properties``; there is none until the directory is formatted.
         """
-        if self._id is None and self._files.exists(path := self.path / META_PROPERTIES):
-            self._id = read_meta_properties(self._files, path).directory_id
+        if self._id is None:
+            self.read_id()
         return self._id
+
+    def read_id(self) -> None:
+        """
+        Read ``meta.properties``, if the directory is formatted.
+
+        Raises:
+            CorruptCheckpoint: the file lacks something, or is of a later version.
+            KafkaStorageError: it cannot be read.
+        """
+        if self._files.exists(path := self.path / META_PROPERTIES):
+            self._id = read_meta_properties(self._files, path).directory_id
 
     # Starting
 

@@ -5,13 +5,17 @@ The image, built and run on a Docker engine.
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import time
+import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import docker
 import kafka  # type: ignore[import-untyped]  # the library has no type hints
@@ -155,6 +159,91 @@ async def test_a_container_is_reached_without_any_setting(
     finally:
         print(container.logs().decode()[-4000:])
         container.remove(force=True, v=True)
+
+
+PAGE: Final = ROOT / "docs" / "containers.md"
+
+
+@pytest.fixture
+def named() -> Iterator[str]:
+    """
+    The name of a container that is gone after the test.
+    """
+    name = f"barnabas-test-{uuid.uuid4().hex}"
+    yield name
+    on_docker("rm", "--force", "--volumes", name)
+
+
+def on_docker(*arguments: str) -> subprocess.CompletedProcess[str]:
+    if shutil.which("docker") is None:
+        raise PrerequisiteMissing("there is no docker command here")
+    return subprocess.run(
+        ["docker", *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def in_ticks(beginning: str) -> list[str]:
+    """
+    The words of the code on the page that begins so.
+    """
+    (found,) = re.findall(rf"`({re.escape(beginning)}[^`]*)`", PAGE.read_text())
+    return shlex.split(" ".join(found.split()))
+
+
+def test_the_commands_of_the_page_about_containers(image: str, volume: str, named: str) -> None:
+    """
+    Run as they are written, but for the names and the ports, which may be taken here.
+    """
+    port, http = free_port(), free_port()
+    shown = re.search(r"^docker run -d .*$", PAGE.read_text(), re.MULTILINE)
+    assert shown is not None
+    run = shlex.split(shown[0])
+    mine = {
+        "9092:9092": f"{port}:9092",
+        "barnabas:/var/lib/barnabas": f"{volume}:/var/lib/barnabas",
+    }
+    run = [mine.get(word, word) for word in run[1:-1]]
+    run[run.index("--name") + 1] = named
+    advertised = in_ticks("-p 25099:9092")[2:]
+    advertised = [word.replace("25099", str(port)) for word in advertised]
+    page = [word.replace("127.0.0.1:9644:", f"127.0.0.1:{http}:") for word in in_ticks("-p 127.")]
+
+    done = on_docker(*run, *advertised, *page, image)
+    assert 0 == done.returncode, done.stderr
+    wait_for(lambda: answers(port), "the broker in the container", PATIENCE)
+
+    with urllib.request.urlopen(f"http://localhost:{http}/readyz", timeout=30) as answer:
+        assert 200 == answer.status
+    assert f"localhost:{port}" in on_docker("logs", named).stderr
+    doctor = [named if word == "barnabas" else word for word in in_ticks("docker exec")[1:3]]
+    checked = on_docker(*doctor, *in_ticks("docker exec")[3:])
+    assert 0 == checked.returncode, checked.stdout + checked.stderr
+    assert "a broker runs" in checked.stdout
+
+
+def test_a_directory_of_the_host_needs_its_owner(image: str, named: str, tmp_path: Path) -> None:
+    """
+    Without, the log names the user; with the option of the page it is used.
+    """
+    tmp_path.chmod(0o755)
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    options = ["-v", f"{data}:/var/lib/barnabas"]
+
+    refused = on_docker("run", "--rm", *options, image)
+    assert 1 == refused.returncode
+    assert "Permission denied (for user 1000)" in refused.stderr
+
+    words = in_ticks('-v "$PWD/data')
+    assert ["--user", "$(id -u)"] == words[2:]
+    port = free_port()
+    ports = ["-p", f"{port}:9092"]
+    as_user = ["--user", str(os.geteuid())]
+    assert (
+        0 == on_docker("run", "-d", "--name", named, *ports, *options, *as_user, image).returncode
+    )
+    wait_for(lambda: answers(port), "the broker in the container", PATIENCE)
+    assert (data / "meta.properties").exists()
 
 
 def test_the_variables_of_the_official_image_are_understood(image: str, volume: str) -> None:

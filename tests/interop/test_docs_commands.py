@@ -46,6 +46,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "CONTRIBUTING.md": "tests/interop/test_site.py",  # docs; this suite is what test runs
     "README.md": "tests/interop/test_readme.py",
     "docs/command-line.md": "tests/server/test_docs_storage.py",
+    "docs/containers.md": "tests/interop/test_container.py",
     "docs/growing.md": "tests/interop/test_growing_out.py",
     "docs/performance.md": "tests/interop/test_benchmarks.py",
     "docs/security.md": "tests/interop/test_docs_commands.py",

@@ -99,6 +99,7 @@ class ClusterNode:
     async def start(self) -> ClusterNode:
         self.cluster_id = prepare_directories(
             self.log_dirs,
+            metadata_dir=self.log_dirs[0],
             node_id=NODE_ID,
             cluster_id=None,
             files=self.files,

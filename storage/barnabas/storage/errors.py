@@ -6,6 +6,7 @@ The errors of the storage engine.
     KafkaError (protocol)
     ├── KafkaStorageError        56  the disk failed, or the log directory is offline
     │   └── CorruptCheckpoint        a text file of the engine is malformed
+    │       └── LaterCheckpoint          it is of a version that this release does not know
     ├── TooManyOpenFiles         56  no descriptor is left; the disk is well
     ├── CorruptMessage
     │   └── CorruptRecord         2  bytes of a segment are not a batch
@@ -31,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from barnabas.protocol.errors import (
     CorruptMessage,
@@ -43,6 +45,7 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.structs import NamedTuple
 
 __all__ = [
+    "WRITTEN_LATER",
     "BatchTakesLong",
     "CorruptCheckpoint",
     "CorruptIndex",
@@ -53,6 +56,7 @@ __all__ = [
     "InvalidOffset",
     "KafkaError",
     "KafkaStorageError",
+    "LaterCheckpoint",
     "LogDirectoryLocked",
     "OffsetsOutOfOrder",
     "RecordError",
@@ -63,6 +67,14 @@ __all__ = [
     "TooManyOpenFiles",
     "UnexpectedAppendOffset",
 ]
+
+WRITTEN_LATER: Final = (
+    "A later version of Barnabas or of Apache Kafka has written it. Start that version on this"
+    " directory again, or restore a backup from before the upgrade."
+)
+"""
+What an operator is advised who has started an older version on a directory.
+"""
 
 
 class TooManyOpenFiles(KafkaError):
@@ -181,6 +193,15 @@ class CorruptCheckpoint(KafkaStorageError):
     def __init__(self, sentence: str, *, path: Path) -> None:
         super().__init__(sentence)
         self.path = path
+
+
+class LaterCheckpoint(CorruptCheckpoint):
+    """
+    The text file *path* is of a version that this release does not know.
+    """
+
+    def __init__(self, sentence: str, *, path: Path) -> None:
+        super().__init__(f"{sentence}. {WRITTEN_LATER}", path=path)
 
 
 class InvalidOffset(KafkaError):

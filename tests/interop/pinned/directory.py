@@ -70,6 +70,7 @@ def read(bootstrap: str, topic: str) -> list[bytes | None]:
         {
             "bootstrap.servers": bootstrap,
             "group.id": "unused",
+            "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
         }
@@ -84,9 +85,9 @@ def read(bootstrap: str, topic: str) -> list[bytes | None]:
     return found
 
 
-def committed(bootstrap: str) -> int:
+def committed(bootstrap: str, group: str = GROUP) -> int:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    asked = ConsumerGroupTopicPartitions(GROUP, [TopicPartition(CONFIGURED, 0)])
+    asked = ConsumerGroupTopicPartitions(group, [TopicPartition(CONFIGURED, 0)])
     (future,) = admin.list_consumer_group_offsets([asked]).values()
     return int(future.result(PATIENCE_S).topic_partitions[0].offset)
 

@@ -92,7 +92,9 @@ async def test_a_log_with_records_needs_no_bootstrap_checkpoint() -> None:
 
 async def test_a_fresh_log_does_not_begin_with_damaged_records() -> None:
     files = MemoryFiles()
-    prepare_directories([DATA], node_id=1, cluster_id=None, files=files, now_ms=0)
+    prepare_directories(
+        [DATA], metadata_dir=DATA, node_id=1, cluster_id=None, files=files, now_ms=0
+    )
     damage_bootstrap(files)
 
     with pytest.raises(CorruptMessage, match=r"bootstrap\.checkpoint"):

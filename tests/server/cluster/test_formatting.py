@@ -14,7 +14,7 @@ from barnabas.server.cluster.formatting import (
     prepare_directories,
     read_bootstrap,
 )
-from barnabas.storage.errors import InvalidLogDirectory
+from barnabas.storage.errors import InvalidLogDirectory, LaterCheckpoint
 from barnabas.storage.state_files.meta_properties import MetaProperties, read_meta_properties
 from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.memory import MemoryFiles
@@ -28,7 +28,12 @@ def prepare(
     files: MemoryFiles, *log_dirs: Path, node_id: int = 1, cluster_id: str | None = None
 ) -> str:
     return prepare_directories(
-        log_dirs, node_id=node_id, cluster_id=cluster_id, files=files, now_ms=1_700_000_000_000
+        log_dirs,
+        metadata_dir=log_dirs[0],
+        node_id=node_id,
+        cluster_id=cluster_id,
+        files=files,
+        now_ms=1_700_000_000_000,
     )
 
 
@@ -105,6 +110,22 @@ def test_a_directory_of_another_node_is_refused() -> None:
 
     with pytest.raises(InvalidLogDirectory, match="Stored node id 1 doesn't match"):
         prepare(files, A, node_id=2)
+
+
+def test_a_directory_of_the_metadata_log_whose_owner_cannot_be_read_is_refused() -> None:
+    """
+    Of another directory the logs are offline, as in Kafka; without the metadata there is nothing.
+    """
+    files = MemoryFiles()
+    prepare(files, A, B)
+    later = files.read_bytes(A / "meta.properties").replace(b"version=1", b"version=2")
+    files.write_atomically(A / "meta.properties", later)
+
+    with pytest.raises(LaterCheckpoint, match=r"version number 2\. A later version of Barnabas"):
+        prepare(files, A, B)
+    prepare(files, B, A)
+
+    assert later == files.read_bytes(A / "meta.properties")
 
 
 @pytest.mark.parametrize("name", ["orders-0", "__cluster_metadata-0", "orders-1.0a-delete"])

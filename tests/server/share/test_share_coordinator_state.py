@@ -26,6 +26,7 @@ from barnabas.protocol.internal_topics.share_state_records import (
 )
 from barnabas.protocol.structs import replace
 from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.share.coordinator.records import ShareRecord, decode_record, encode_record
 from barnabas.server.share.coordinator.state import (
@@ -228,12 +229,19 @@ def test_a_deleted_state_needs_no_records_but_its_tombstone(coordinator: Coordin
 
 def test_records_of_other_types_are_passed_over(coordinator: Coordinator) -> None:
     assert decode_record(b"\0\7key", b"\0\0") is None
-    assert decode_record(coordinator.log[0][0], b"\0\7value") is None
     with pytest.raises(DecodeError):
         decode_record(None, b"")
     update, _ = encode_record(coordinator.state.write(KEY, written(), 2000).records[0])
     with pytest.raises(DecodeError):
         decode_record(update, None)
+
+
+def test_a_value_of_a_later_version_is_refused(coordinator: Coordinator) -> None:
+    """
+    As in Apache Kafka, whose coordinator does not load the partition then.
+    """
+    with pytest.raises(LaterRecord, match=r"ShareSnapshotValue v7 is not known\. A later version"):
+        decode_record(coordinator.log[0][0], b"\0\7value")
 
 
 def test_an_update_without_its_snapshot_begins_a_state() -> None:

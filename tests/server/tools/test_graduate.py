@@ -80,6 +80,21 @@ def test_each_node_has_its_options(data: Path, tmp_path: Path) -> None:
     assert (str(data), "/k", "/k") == (first["log.dirs"], second["log.dirs"], third["log.dirs"])
 
 
+def test_the_directory_is_found_from_anywhere(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Apache Kafka is started where the files are.
+    """
+    monkeypatch.chdir(tmp_path)
+    metadata = ("--set", "metadata.log.dir=data")
+
+    assert 0 == graduate(Path("data"), Path("out"), *NODES, *metadata)
+
+    first = properties(tmp_path / "out", 1)
+    assert (str(data), str(data)) == (first["log.dirs"], first["metadata.log.dir"])
+
+
 def test_each_partition_gets_three_replicas(data: Path, tmp_path: Path) -> None:
     assert 0 == graduate(data, tmp_path / "out")
 

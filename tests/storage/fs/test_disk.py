@@ -20,12 +20,24 @@ import pytest
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs import page_cache
-from barnabas.storage.fs.disk import SMALL_FILE, DiskFiles
+from barnabas.storage.fs.disk import SMALL_FILE, DiskFiles, storage_error
 from barnabas.storage.fs.interface import Files, WouldBlock
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.descriptors import open_descriptors
 
 FILES = DiskFiles()
+
+
+def test_an_error_of_permission_names_the_user() -> None:
+    """
+    The owner of a directory that a container was given is nobody's idea of the user in it.
+    """
+    denied = PermissionError(errno.EACCES, "Permission denied")
+
+    error = storage_error("lock", Path("/data/.lock"), denied)
+
+    expected = f"Cannot lock /data/.lock: Permission denied (for user {os.geteuid()})"
+    assert expected == str(error)
 
 
 def test_appends_go_to_the_end_and_writes_where_they_should(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_directories_are_sorted_by_what_their_files_say() -> None:
     directories = ensemble(a=KAFKAS, b=None, c=b"version=7")
 
     assert {A: META} == directories.properties
-    assert ([B], [C]) == (directories.empty, directories.failed)
+    assert ([B], [C]) == (directories.empty, [*directories.failed])
     assert (CLUSTER, 1) == (directories.cluster_id, directories.node_id)
 
 
@@ -149,7 +149,7 @@ def test_a_directory_on_a_broken_disk_is_a_failed_one() -> None:
 
     directories = MetaPropertiesEnsemble(files, [A])
 
-    assert ([], [A]) == (directories.empty, directories.failed)
+    assert ([], [A]) == (directories.empty, [*directories.failed])
 
 
 def test_directories_without_files_tell_nothing() -> None:
@@ -208,7 +208,7 @@ def test_missing_files_and_ids_are_added(monkeypatch: pytest.MonkeyPatch) -> Non
     assert UUID(int=2**100) == read_meta_properties(files, FILE).directory_id
     assert b"version=7" == files.read_bytes(C / "meta.properties")
     assert KAFKAS == files.read_bytes(Path("/d/meta.properties"))
-    assert ([], [C]) == (directories.empty, directories.failed)
+    assert ([], [C]) == (directories.empty, [*directories.failed])
 
 
 def test_a_file_of_version_0_becomes_one_of_version_1() -> None:

@@ -56,7 +56,7 @@ def test_fields() -> None:
         "{",
         "[]",
         "{}",
-        STATIC.replace('"data_version":0', '"data_version":2'),
+        STATIC.replace('"data_version":0', '"data_version":-1'),
         STATIC.replace('"leaderEpoch":2,', ""),
         STATIC.replace('"leaderEpoch":2', '"leaderEpoch":"x"'),
         STATIC.replace('[{"voterId":1}]', "7"),
@@ -69,4 +69,11 @@ def test_a_file_that_makes_no_sense_is_an_error(tmp_path: Path, text: str) -> No
     (tmp_path / "quorum-state").write_text(text)
 
     with pytest.raises(InvalidQuorumState, match="quorum-state: not a quorum state"):
+        QuorumState.read(tmp_path, DiskFiles())
+
+
+def test_a_file_of_a_later_version_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "quorum-state").write_text(STATIC.replace('"data_version":0', '"data_version":2'))
+
+    with pytest.raises(InvalidQuorumState, match=r"neither 0 nor 1\. A later version of Barnabas"):
         QuorumState.read(tmp_path, DiskFiles())

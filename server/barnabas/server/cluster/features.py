@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from barnabas.server.cluster.errors import UnsupportedFeatureLevel
+from barnabas.storage.errors import WRITTEN_LATER
 
 METADATA_VERSION: Final = "metadata.version"
 ELIGIBLE_LEADER_REPLICAS: Final = "eligible.leader.replicas.version"
@@ -63,6 +64,12 @@ The levels of ``metadata.version`` from which on the records of a feature are wr
 """
 
 
+_LOWER: Final = (
+    f"{WRITTEN_LATER.removesuffix('.')}, or lower it there with kafka-features.sh downgrade before"
+    " the downgrade."
+)
+
+
 def check_feature_level(name: str, level: int) -> None:
     """
     Raises:
@@ -72,9 +79,15 @@ def check_feature_level(name: str, level: int) -> None:
         return  # The feature is off, and need not be known.
     low, high = SUPPORTED_FEATURES.get(name, (0, 0))
     if not low <= level <= high:
+        known = (
+            f"but only levels {low} to {high} are supported"
+            if name in SUPPORTED_FEATURES
+            else "which this version does not know"
+        )
+        # As in Kafka metadata.version is not lowered if that may lose records.
+        advice = WRITTEN_LATER if name == METADATA_VERSION else _LOWER
         raise UnsupportedFeatureLevel(
-            f"The metadata log has {name} at level {level}, but only levels {low} to {high} are"
-            " supported"
+            f"The metadata log has {name} at level {level}, {known}. {advice}"
         )
 
 

@@ -40,6 +40,7 @@ NO_TIMESTAMP: Final = 0
 def prepare_directories(
     log_dirs: Sequence[Path],
     *,
+    metadata_dir: Path,
     node_id: int,
     cluster_id: str | None,
     files: Files,
@@ -49,9 +50,11 @@ def prepare_directories(
     """
     Format the new log directories, check that all belong to one cluster, and return its id.
 
-    A directory that cannot be read is left to the log manager, which takes it offline.
+    A directory that cannot be read is left to the log manager, which has it offline, unless it is
+    that of the metadata log.
 
     Args:
+        metadata_dir: the one of *log_dirs* that has the metadata log.
         cluster_id: the expected id; None accepts that of the directories, or generates one if all
             are new.
         users: the first users of a new cluster.
@@ -62,10 +65,12 @@ def prepare_directories(
     Raises:
         InvalidLogDirectory: a directory belongs to another node or cluster, two have the same id,
             or one has logs but no ``meta.properties``.
-        CorruptCheckpoint: a ``meta.properties`` cannot be parsed.
-        KafkaStorageError: no directory can be used.
+        CorruptCheckpoint: the ``meta.properties`` of *metadata_dir* cannot be parsed.
+        KafkaStorageError: it cannot be read, or no directory can be used.
     """
     ensemble = MetaPropertiesEnsemble(files, _made(log_dirs, files))
+    if (error := ensemble.failed.get(metadata_dir)) is not None:
+        raise error
     ensemble.verify(cluster_id, node_id)
     for log_dir in ensemble.empty:
         _check_fresh(log_dir, files)

@@ -64,9 +64,9 @@ def find_directories(config: BrokerConfig, files: Files) -> Directories:
         _check(log_dir, files)
     ensemble = MetaPropertiesEnsemble(files, log_dirs)
     ensemble.verify(None, None)
-    if ensemble.failed:
+    for log_dir, error in ensemble.failed.items():
         raise InvalidLogDirectory(
-            f"{ensemble.failed[0] / META_PROPERTIES} cannot be read", path=ensemble.failed[0]
+            f"{log_dir / META_PROPERTIES} cannot be read: {error}", path=log_dir
         )
     metadata_dir = _metadata_directory(log_dirs, files)
     node_id, cluster_id = ensemble.node_id, ensemble.cluster_id

@@ -22,6 +22,7 @@ from barnabas.protocol.records.control import ControlRecordType, control_key
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.errors import UnknownMetadataRecord
 from barnabas.server.cluster.image import Versioned
+from barnabas.storage.errors import WRITTEN_LATER
 
 FRAME_VERSION: Final = 1
 
@@ -65,7 +66,8 @@ def decode_record(value: Buffer) -> Versioned:
     kind = RECORDS.get(key)
     if frame != FRAME_VERSION or kind is None or version not in kind.api.versions:
         raise UnknownMetadataRecord(
-            f"metadata record of type {key}, version {version}, frame version {frame}"
+            f"a metadata record of type {key}, version {version}, frame version {frame}, which this"
+            f" version does not know. {WRITTEN_LATER}"
         )
     return decode(kind, version, value[position:]), version
 

@@ -15,7 +15,7 @@ from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.records.batch import RecordBatch
 from barnabas.protocol.records.control import ControlRecordType, SnapshotHeaderRecord
 from barnabas.protocol.records.record import Record
-from barnabas.server.cluster.errors import InconsistentMetadata
+from barnabas.server.cluster.errors import InconsistentMetadata, UnknownMetadataRecord
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.record_frames import decode_record
 
@@ -72,8 +72,8 @@ class Replay:
                     self.record(decode_record(record.value or b"")[0])
             except (DecodeError, InvalidRecord) as error:
                 raise CorruptMessage(f"metadata record {record.offset}: {error}") from error
-            except InconsistentMetadata as error:
-                raise InconsistentMetadata(f"metadata record {record.offset}: {error}") from error
+            except (InconsistentMetadata, UnknownMetadataRecord) as error:
+                raise type(error)(f"offset {record.offset} of the metadata log: {error}") from error
 
     def record(self, record: Message) -> None:
         """

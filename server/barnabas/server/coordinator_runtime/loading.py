@@ -19,11 +19,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.records.batch import RecordBatch, batches
+from barnabas.storage.errors import WRITTEN_LATER
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 
 if TYPE_CHECKING:
     from barnabas.storage.log.log import Log
+
+
+class LaterRecord(DecodeError):
+    """
+    The value of a record is of a version that this release does not know.
+    """
+
+    def __init__(self, schema: str, version: int) -> None:
+        super().__init__(f"{schema} v{version} is not known. {WRITTEN_LATER}")
 
 
 class Playback(Protocol):

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from barnabas.protocol.errors import CoordinatorNotAvailable, NotCoordinator
+from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard
 
@@ -176,9 +177,13 @@ class Shards(Generic[S]):
             await shard.load()
         except asyncio.CancelledError:
             raise
-        except Exception:
+        except Exception as error:
             # As in Kafka the partition has no coordinator until the next election or start.
-            logger.exception("%r cannot be loaded", shard)
+            if isinstance(error, LaterRecord):
+                notes = ", ".join(getattr(error, "__notes__", ()))
+                logger.error("%r cannot be loaded: %s (%s)", shard, error, notes)
+            else:
+                logger.exception("%r cannot be loaded", shard)
             if self._shards.get(shard.log.index) is shard:
                 self.resign(shard.log.index)
             return

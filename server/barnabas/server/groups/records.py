@@ -35,6 +35,7 @@ from barnabas.protocol.internal_topics.group_records import (
     OffsetCommitValue,
 )
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
 from barnabas.server.groups.modern.records import VERSION, ModernRecord, modern_record
 
@@ -124,6 +125,8 @@ def _decode_value(cls: type[M], data: bytes | None) -> M | None:
         return None
     version = _version_of(data)
     if version not in cls.api.versions:
+        if version > 0:
+            raise LaterRecord(cls.__name__, version)
         raise DecodeError(f"{cls.__name__} v{version} is not known")
     return decode_from(cls, version, data, VERSION.size)[0]
 

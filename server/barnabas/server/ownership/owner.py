@@ -63,6 +63,7 @@ class Owner:
         """
         return prepare_directories(
             list(dict.fromkeys([*config.log_directories, config.metadata_directory])),
+            metadata_dir=config.metadata_directory,
             node_id=config.node_id,
             cluster_id=config.barnabas_cluster_id or None,
             files=files,

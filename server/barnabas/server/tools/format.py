@@ -104,6 +104,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         cluster_id = prepare_directories(
             directories,
+            metadata_dir=config.metadata_directory,
             node_id=config.node_id,
             cluster_id=options.cluster_id or config.barnabas_cluster_id or None,
             files=DiskFiles(),

@@ -109,9 +109,8 @@ class TransactionalIds:
         if key is None:
             raise ValueError("A record of __transaction_state without a key")
         transactional_id = decode_key(key)
-        transaction = None if value is None else decode_value(value)
         if transactional_id is not None:
-            self._put(transactional_id, transaction)
+            self._put(transactional_id, None if value is None else decode_value(value))
 
     def loaded(self, now_ms: int) -> None:
         """

@@ -23,7 +23,12 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
-from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError, LogDirectoryLocked
+from barnabas.storage.errors import (
+    CorruptCheckpoint,
+    KafkaStorageError,
+    LaterCheckpoint,
+    LogDirectoryLocked,
+)
 from barnabas.storage.fs.interface import Files, Lock
 from barnabas.storage.state_files.checkpoints import CleanShutdownFile, OffsetCheckpointFile
 from barnabas.storage.state_files.file_names import (
@@ -96,19 +101,32 @@ class LogDirectory:
         if lock is None:
             raise LogDirectoryLocked(path)
         try:
-            return cls(path, files, lock)
+            opened = cls(path, files, lock)
+            opened.read_id()
         except BaseException:
             lock.release()
             raise
+        return opened
 
     @property
     def id(self) -> UUID | None:
         """
         The id in ``meta.properties``; there is none until the directory is formatted.
         """
-        if self._id is None and self._files.exists(path := self.path / META_PROPERTIES):
-            self._id = read_meta_properties(self._files, path).directory_id
+        if self._id is None:
+            self.read_id()
         return self._id
+
+    def read_id(self) -> None:
+        """
+        Read ``meta.properties``, if the directory is formatted.
+
+        Raises:
+            CorruptCheckpoint: the file lacks something, or is of a later version.
+            KafkaStorageError: it cannot be read.
+        """
+        if self._files.exists(path := self.path / META_PROPERTIES):
+            self._id = read_meta_properties(self._files, path).directory_id
 
     # Starting
 
@@ -146,6 +164,8 @@ class LogDirectory:
     def _read(checkpoint: OffsetCheckpointFile) -> Mapping[TopicPartition, int]:
         try:
             return checkpoint.read()
+        except LaterCheckpoint:
+            raise  # The version that wrote the file can still read it.
         except CorruptCheckpoint as error:
             # To continue without it could bring deleted records back. Kafka takes the directory
             # offline as well; an administrator who removes the file accepts that.

@@ -35,7 +35,9 @@ def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError 
     The exception for an *error* of the disk. Raise it ``from`` the error.
     """
     kind = TooManyOpenFiles if error.errno in _NO_DESCRIPTOR else KafkaStorageError
-    return kind(f"Cannot {action} {path}: {error.strerror or error}")
+    # Mostly a directory of the host that a container was given.
+    whose = f" (for user {os.geteuid()})" if isinstance(error, PermissionError) else ""
+    return kind(f"Cannot {action} {path}: {error.strerror or error}{whose}")
 
 
 class _errors:

@@ -12,7 +12,7 @@ import logging
 import threading
 from pathlib import Path
 
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ class LogDirFailureChannel:
         """
         Report that *log_dir* has failed; only its first report counts, and is logged.
 
-        A traceback is logged for errors of this program only: for one of the disk its sentence is
-        enough.
+        A traceback is logged for errors of this program only: for one of the disk, or of the
+        content of a file, its sentence is enough.
         """
         with self._guard:
             if log_dir in self._offline:
@@ -57,7 +57,10 @@ class LogDirFailureChannel:
             self.any_offline = True
             self._news.append(log_dir)
             self.reported.set()
-        from_disk = isinstance(error, KafkaStorageError) and isinstance(error.__cause__, OSError)
+        from_disk = isinstance(error, CorruptCheckpoint) or (
+            isinstance(error, KafkaStorageError)
+            and isinstance(error.__cause__, CorruptCheckpoint | OSError)
+        )
         trace = None if from_disk and not logger.isEnabledFor(logging.DEBUG) else error
         logger.error("%s: %s", sentence, error, exc_info=trace)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from barnabas.protocol.structs import NamedTuple
-from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError
+from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError, LaterCheckpoint
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -66,7 +66,8 @@ def parse_checkpoint(
         parse: makes an entry from the words of a line.
 
     Raises:
-        CorruptCheckpoint: the file has another version, or is malformed.
+        LaterCheckpoint: the file is of a later version.
+        CorruptCheckpoint: it is malformed.
     """
     try:
         lines = re.split(r"\r\n|\r|\n", data.decode())
@@ -78,7 +79,8 @@ def parse_checkpoint(
         return []
     version = _header(lines[0], path)
     if version != CHECKPOINT_VERSION:
-        raise CorruptCheckpoint(
+        kind = LaterCheckpoint if version > CHECKPOINT_VERSION else CorruptCheckpoint
+        raise kind(
             f"Unrecognised version:{version}, expected version: {CHECKPOINT_VERSION} in checkpoint "
             f"file at: {path}",
             path=path,

@@ -17,7 +17,6 @@ metadata knows it whatever its path (KIP-858). Version 0 is from the time of Zoo
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -26,14 +25,18 @@ from typing import Final
 from uuid import UUID
 
 from barnabas.protocol.structs import replace, struct
-from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
+from barnabas.storage.errors import (
+    CorruptCheckpoint,
+    InvalidLogDirectory,
+    KafkaStorageError,
+    LaterCheckpoint,
+)
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.properties import format_properties, read_properties
 from barnabas.storage.uuids import parse_uuid, random_uuid, uuid_text
 
-logger = logging.getLogger(__name__)
-
 META_PROPERTIES: Final = "meta.properties"
+CURRENT_VERSION: Final = 1
 RESERVED_DIRECTORY_IDS: Final = 100
 """So many of the first UUIDs have a meaning of their own: MIGRATING, UNASSIGNED, LOST, ..."""
 
@@ -44,7 +47,7 @@ class MetaProperties:
     The content of the file of one log directory.
     """
 
-    version: int = 1
+    version: int = CURRENT_VERSION
     cluster_id: str | None = None
     node_id: int | None = None
     directory_id: UUID | None = None
@@ -71,16 +74,17 @@ def random_directory_id() -> UUID:
 def parse_meta_properties(data: bytes, path: Path) -> MetaProperties:
     """
     Raises:
-        CorruptCheckpoint: the file of that *path* lacks something, or has a value of no sense.
+        LaterCheckpoint: the file of that *path* is of a later version.
+        CorruptCheckpoint: it lacks something, or has a value of no sense.
     """
     try:
-        return _parse(read_properties(data.decode("latin-1")))
+        properties = read_properties(data.decode("latin-1"))
+        return _parse(properties, _version(properties.get("version", "0"), path))
     except ValueError as error:
         raise CorruptCheckpoint(f"{path}: {error}", path=path) from error
 
 
-def _parse(properties: Mapping[str, str]) -> MetaProperties:
-    version = _version(properties.get("version", "0"))
+def _parse(properties: Mapping[str, str], version: int) -> MetaProperties:
     directory_id = properties.get("directory.id")
     meta = MetaProperties(
         version=version,
@@ -95,11 +99,15 @@ def _parse(properties: Mapping[str, str]) -> MetaProperties:
     return meta
 
 
-def _version(text: str) -> int:
+def _version(text: str, path: Path) -> int:
     if not re.fullmatch(r"[+-]?[0-9]+", text.strip()):
         raise ValueError(f"Invalid meta.properties version string '{text}'")
     version = int(text)
-    if version not in (0, 1):
+    if version > CURRENT_VERSION:
+        raise LaterCheckpoint(
+            f"{path}: Unknown meta.properties version number {version}", path=path
+        )
+    if version < 0:
         raise ValueError(f"Unknown meta.properties version number {version}")
     return version
 
@@ -136,7 +144,7 @@ def read_meta_properties(files: Files, path: Path) -> MetaProperties:
     """
     Raises:
         FileNotFoundError: there is no such file.
-        CorruptCheckpoint: it lacks something, or has a value of no sense.
+        CorruptCheckpoint: see ``parse_meta_properties``.
     """
     return parse_meta_properties(files.read_bytes(path), path)
 
@@ -165,15 +173,14 @@ class MetaPropertiesEnsemble:
         self._files = files
         self.properties: dict[Path, MetaProperties] = {}
         self.empty: list[Path] = []
-        self.failed: list[Path] = []
+        self.failed: dict[Path, KafkaStorageError] = {}
         for log_dir in log_dirs:
             try:
                 self.properties[log_dir] = read_meta_properties(files, log_dir / META_PROPERTIES)
             except FileNotFoundError:
                 self.empty.append(log_dir)
-            except KafkaStorageError:
-                logger.exception("Error while reading meta.properties file of %s", log_dir)
-                self.failed.append(log_dir)
+            except KafkaStorageError as error:
+                self.failed[log_dir] = error
 
     @property
     def cluster_id(self) -> str | None:

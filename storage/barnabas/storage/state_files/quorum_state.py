@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from barnabas.protocol.structs import struct
-from barnabas.storage.errors import InvalidQuorumState
+from barnabas.storage.errors import WRITTEN_LATER, InvalidQuorumState
 from barnabas.storage.fs.interface import Files
 
 QUORUM_STATE: Final = "quorum-state"
 NO_ONE: Final = -1
+CURRENT_VERSION: Final = 1
 
 _ZERO_UUID_TEXT: Final = "A" * 22
 
@@ -57,7 +58,13 @@ class QuorumState:
         except FileNotFoundError:
             return None
         try:
-            return cls._parse(json.loads(data))
+            fields = json.loads(data)
+            version = fields["data_version"]
+            if isinstance(version, int) and version > CURRENT_VERSION:
+                raise InvalidQuorumState(
+                    f"{path}: data_version {version} is neither 0 nor 1. {WRITTEN_LATER}"
+                )
+            return cls._parse(fields)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidQuorumState(f"{path}: not a quorum state: {error!r}") from error
 

@@ -17,6 +17,7 @@ from barnabas.protocol.codec.codec import decode_from, encode
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.internal_topics import group_records as schemas
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.result import EncodedRecord
 from barnabas.server.groups.group_type import GroupType
 
@@ -139,5 +140,7 @@ def modern_record(record_type: int, key: bytes, value: bytes | None) -> ModernRe
         raise DecodeError("a record without a version")
     (version,) = VERSION.unpack_from(value)
     if version not in of_value.api.versions:
+        if version > 0:
+            raise LaterRecord(of_value.__name__, version)
         raise DecodeError(f"{of_value.__name__} v{version} is not known")
     return ModernRecord(decoded_key, decode_from(of_value, version, value, VERSION.size)[0])

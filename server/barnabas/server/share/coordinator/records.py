@@ -20,6 +20,7 @@ from barnabas.protocol.internal_topics.share_state_records import (
     ShareUpdateValue,
 )
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.result import EncodedRecord
 from barnabas.server.share.keys import SharePartitionKey
 
@@ -54,10 +55,11 @@ def encode_record(record: ShareRecord) -> EncodedRecord:
 
 def decode_record(key: bytes | None, value: bytes | None) -> ShareRecord | None:
     """
-    The record with that key and value; None if its type, or the version of its value, is unknown: a
-    later release may have written it.
+    The record with that key and value; None if its type is unknown: a later release may have
+    written it.
 
     Raises:
+        LaterRecord: a later release has written the value.
         DecodeError: no coordinator writes this record.
     """
     record_type = _version(key)
@@ -72,9 +74,9 @@ def decode_record(key: bytes | None, value: bytes | None) -> ShareRecord | None:
         if isinstance(whose, ShareUpdateKey):
             raise DecodeError(f"a tombstone of an update of {share_partition}")
         return ShareRecord(share_partition, None)
-    if _version(value) != VALUE_VERSION:
-        return None
-    found = decode_from(value_cls, VALUE_VERSION, value, VERSION.size)[0]
+    if (version := _version(value)) > VALUE_VERSION:
+        raise LaterRecord(value_cls.__name__, version)
+    found = decode_from(value_cls, version, value, VERSION.size)[0]
     assert isinstance(found, ShareSnapshotValue | ShareUpdateValue)
     return ShareRecord(share_partition, found)
 

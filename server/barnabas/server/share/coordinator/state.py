@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.errors import (
+    DecodeError,
     FencedLeaderEpoch,
     FencedStateEpoch,
     InvalidRequest,
@@ -410,7 +411,11 @@ class ShareCoordinatorState:
         Raises:
             DecodeError: no coordinator writes this record.
         """
-        record = decode_record(key, value)
+        try:
+            record = decode_record(key, value)
+        except DecodeError as error:
+            error.add_note(f"record at offset {record_offset}, key {key!r}")
+            raise
         if record is None:
             logger.warning("The record at offset %d is of no known type: %r", record_offset, key)
         else:

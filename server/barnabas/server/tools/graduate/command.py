@@ -15,7 +15,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.config.command_line import add_config_options, settings_from
 from barnabas.server.tools.graduate.preparation import CannotGraduate, Home, graduate
 from barnabas.server.tools.graduate.properties import OTHER_NODES_DIRECTORY, carried_over
-from barnabas.server.tools.graduate.steps import REASSIGNMENT, properties_of, steps
+from barnabas.server.tools.graduate.steps import KAFKA, REASSIGNMENT, properties_of, steps
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.explain.units import counted
 
@@ -94,6 +94,9 @@ def _report(
             " change listener.security.protocol.map before the first start."
         )
     yield ""
+    programs = f"Java 17, Apache Kafka {KAFKA} with its bin in the PATH"
+    yield f"Each machine needs {programs}, and its file;"
+    yield f"{first.host} needs all of them. Each command is run where the files are."
     yield "Keep a copy of the directory (barnabas backup). Then, in this order:"
     for number, (sentence, commands) in enumerate(steps(home.nodes, home.cluster_id), 1):
         yield f"{number}. {sentence}"

@@ -64,9 +64,10 @@ def server_properties(
         "controller.quorum.bootstrap.servers": ",".join(each.controller for each in nodes),
     }
     if node == nodes[0]:
-        found["log.dirs"] = ",".join(map(str, config.log_directories))
+        # Apache Kafka is started where the file is, which may be anywhere.
+        found["log.dirs"] = ",".join(str(each.absolute()) for each in config.log_directories)
         if config.metadata_log_dir:
-            found["metadata.log.dir"] = config.metadata_log_dir
+            found["metadata.log.dir"] = str(config.metadata_directory.absolute())
         if config.given.get("broker.rack"):
             found["broker.rack"] = config.given["broker.rack"]
     else:

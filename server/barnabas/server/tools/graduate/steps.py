@@ -10,6 +10,8 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.tools.graduate.nodes import Node, replicas_for
 
 REASSIGNMENT: str = "reassignment.json"
+KAFKA: str = "4.3"
+"""The oldest release that knows the metadata of a new cluster."""
 
 
 class Step(NamedTuple):

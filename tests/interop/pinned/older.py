@@ -1,0 +1,85 @@
+"""
+Earlier versions of Barnabas, from the history of the repository.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Final
+
+from tests.interop.pinned.directory import ARCHIVES
+from tests.support.broker_process import Barnabas
+from tests.support.maven import PrerequisiteMissing
+
+ROOT: Final = Path(__file__).parents[3]
+PACKAGES: Final = ("protocol", "storage", "server")
+
+COMMITS: Final = {
+    "first-broker": "e58aa670e8f50cc4f8f8dabe9ee9374854c1ba37",
+    "classic-groups-only": "8b840ac06fa56a78319665ee8a8b38c9594c7c2c",
+}
+"""
+A broker of the first day, and the last one that knows nothing of the groups of KIP-848, KIP-932 and
+KIP-1071.
+"""
+RELEASES: Final = sorted(path.name.removesuffix(".tar.xz") for path in ARCHIVES.glob("*.tar.xz"))
+"""Each is the commit that pinned its directory."""
+
+
+def unpack(version: str, target: Path) -> Path:
+    """
+    The source of a version of ``COMMITS`` or ``RELEASES``.
+
+    Raises:
+        PrerequisiteMissing: the history of the repository is not here.
+    """
+    commit = (
+        COMMITS.get(version)
+        or _git("log", "-1", "--format=%H", "--", str(ARCHIVES / f"{version}.tar.xz"))
+        .decode()
+        .strip()
+    )
+    with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, *PACKAGES))) as archive:
+        archive.extractall(target, filter="data")
+    return target
+
+
+def older(source: Path, broker: Barnabas, directory: Path) -> Barnabas:
+    """
+    A broker of an earlier version on a copy of the directory of *broker*, which is stopped.
+    """
+    shutil.copytree(broker.data, directory / "data")
+    path = os.pathsep.join(str(source / package) for package in PACKAGES)
+    environment = {"PYTHONPATH": path}
+    used = subprocess.run(
+        [sys.executable, "-c", "import barnabas.server; print(barnabas.server.__file__)"],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert used.stdout.startswith(str(source)), f"{used.stdout} is not of the earlier version"
+    return Barnabas(directory, settings=broker.settings, environment=environment)
+
+
+def _git(*arguments: str) -> bytes:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, timeout=60, check=False
+        )
+    except FileNotFoundError:
+        raise PrerequisiteMissing(
+            "there is no git here, for the source of earlier versions"
+        ) from None
+    if done.returncode or not done.stdout:
+        raise PrerequisiteMissing(
+            "the history of the repository is not here, for the source of earlier versions (git"
+            f" fetch --unshallow): {done.stderr.decode(errors='replace').strip()[-200:]}"
+        )
+    return done.stdout

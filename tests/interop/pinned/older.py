@@ -13,9 +13,10 @@ import tarfile
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.interop.pinned.directory import ARCHIVES
 from tests.support.broker_process import Barnabas
-from tests.support.maven import PrerequisiteMissing
 
 ROOT: Final = Path(__file__).parents[3]
 PACKAGES: Final = ("protocol", "storage", "server")
@@ -34,10 +35,8 @@ RELEASES: Final = sorted(path.name.removesuffix(".tar.xz") for path in ARCHIVES.
 
 def unpack(version: str, target: Path) -> Path:
     """
-    The source of a version of ``COMMITS`` or ``RELEASES``.
-
-    Raises:
-        PrerequisiteMissing: the history of the repository is not here.
+    The source of a version of ``COMMITS`` or ``RELEASES``; the test is skipped where the history of
+    the repository is not.
     """
     commit = (
         COMMITS.get(version)
@@ -74,12 +73,8 @@ def _git(*arguments: str) -> bytes:
             ["git", "-C", str(ROOT), *arguments], capture_output=True, timeout=60, check=False
         )
     except FileNotFoundError:
-        raise PrerequisiteMissing(
-            "there is no git here, for the source of earlier versions"
-        ) from None
+        pytest.skip("there is no git here, for the source of earlier versions")
     if done.returncode or not done.stdout:
-        raise PrerequisiteMissing(
-            "the history of the repository is not here, for the source of earlier versions (git"
-            f" fetch --unshallow): {done.stderr.decode(errors='replace').strip()[-200:]}"
-        )
+        # A clone may be shallow, and a source distribution has no history: nothing is wrong there.
+        pytest.skip("the history with the source of earlier versions is not here")
     return done.stdout

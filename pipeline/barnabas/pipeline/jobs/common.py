@@ -173,7 +173,7 @@ def ended(job: Callable[[], None]) -> int:
     Do the *job*; the exit status is 0, or 1 if it failed, 2 if the question makes no sense, 130 if
     somebody interrupted it. The first three say why in a line.
     """
-    # Whoever asks for --help, or has no Spark, should not wait for it.
+    # --help, and an environment without Spark, should not wait for the import of it.
     from barnabas.pipeline.errors import InvalidOption, PipelineError  # noqa: PLC0415  # see above
     from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see above
     from barnabas.storage.errors import KafkaError  # noqa: PLC0415  # see above

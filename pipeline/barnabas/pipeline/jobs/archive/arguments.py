@@ -61,7 +61,7 @@ def archive_of(
         ArchiveError: there is none, or something else.
         InvalidOption: there can be none.
     """
-    # Whoever asks for --help, or has no Spark, should not wait for it.
+    # --help, and an environment without Spark, should not wait for the import of it.
     from barnabas.pipeline.jobs.archive import opening  # noqa: PLC0415  # see above
     from barnabas.pipeline.storage import StorageOptions, hadoop_settings  # noqa: PLC0415  # as above
 

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     Say what is going to be compacted, and unless that is all, compact it; the exit status is 0, or
     1 if it cannot be compacted, or 2 if the question makes no sense.
     """
-    # Whoever asks for --help, or has no Spark, should not wait for it.
+    # --help, and an environment without Spark, should not wait for the import of it.
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
 
     return ended(lambda: _Command(options, read_cluster, SystemClock()).run())

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, _: ReadCluster) -> int:
 
 
 def _replay(options: argparse.Namespace) -> None:
-    # Whoever asks for --help, or has no Spark, should not wait for it.
+    # --help, and an environment without Spark, should not wait for the import of it.
     from barnabas.pipeline.jobs.progress import ProgressBar  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.job import replay  # noqa: PLC0415  # see _replay
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see _replay

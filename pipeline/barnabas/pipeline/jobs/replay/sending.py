@@ -103,7 +103,7 @@ class _Sender:
         self._consumer = _consumer(name, target)
 
     def __enter__(self) -> _Sender:
-        # Whoever sent for this partition before can do so no more; what it left open is aborted.
+        # An earlier sender for this partition is fenced; the transaction that it left open is aborted.
         self._producer.init_transactions(PATIENCE)
         return self
 

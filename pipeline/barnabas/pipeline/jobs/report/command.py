@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock | N
 
 
 def _report(options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock | None) -> None:
-    # Whoever asks for --help, or has no Spark, should not wait for it.
+    # --help, and an environment without Spark, should not wait for the import of it.
     from barnabas.pipeline.logs.filesystems import local_path  # noqa: PLC0415  # see above
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
     from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see above

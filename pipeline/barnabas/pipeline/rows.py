@@ -8,8 +8,8 @@ Reading log directories in this process, without Spark.
     for batch in scan("/var/lib/kafka/data", {"subscribe": "orders"}, columns=["key", "value"]):
         print(batch.num_rows)
 
-The options are those of the Spark source. A program with workers of its own makes the ``plan`` once,
-hands out its parts, which can be pickled, and gives each to ``read``.
+The options are those of the Spark source. A program with workers of its own makes the ``plan``
+once, hands out its parts, which can be pickled, and gives each to ``read``.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class _Sender:
         self._consumer = _consumer(name, target)
 
     def __enter__(self) -> _Sender:
-        # An earlier sender for this partition is fenced; the transaction that it left open is aborted.
+        # This fences an earlier sender for this partition, and aborts the transaction it left open.
         self._producer.init_transactions(PATIENCE)
         return self
 

@@ -155,6 +155,8 @@ class Side:
         self.members: defaultdict[tuple[str, str], Membership] = defaultdict(Membership)
         self.aliases: dict[str, str] = {}
         """What stands for ids that a broker has made."""
+        self.never_come: set[tuple[str, ...]] = set()
+        """Topics that a streams group needs and that were waited for in vain."""
 
     @property
     def name(self) -> str:

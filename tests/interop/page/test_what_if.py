@@ -217,10 +217,9 @@ def test_a_slider_and_its_field_try_what_they_say(
         slider.focus()
         page.keyboard.press("PageUp")
         viewer.until("location.hash.includes('segment.ms=')")
-        moved = page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('segment.ms')")
-        _check(
-            _wait(viewer, each, {"segment.ms": moved}), random_world, each, {"segment.ms": moved}
-        )
+        value = page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('segment.ms')")
+        moved = {"segment.ms": value}
+        _check(_wait(viewer, each, moved), random_world, each, moved)
         assert slider.get_attribute("aria-valuetext") == field.input_value()
 
         field.fill("1 d 6 h")

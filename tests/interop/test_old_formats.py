@@ -46,7 +46,7 @@ def with_old_segments(pair: Pair, client_named: Named) -> dict[str, int]:
     Stop both brokers with a topic of each version; where its log ends.
     """
     client = client_named("confluent-kafka")
-    start(pair)
+    asyncio.run(pair.each(Side.start))
     for side in pair.sides:
         for topic in TOPICS:
             client.create_topic(side.broker.bootstrap, topic, 1, CONFIGS)
@@ -65,27 +65,22 @@ def with_old_segments(pair: Pair, client_named: Named) -> dict[str, int]:
     return ends
 
 
-def start(pair: Pair) -> None:
-    for side in pair.sides:
-        side.start()
+async def lead(side: Side) -> None:
+    """
+    Wait until the broker serves the topics.
+    """
+    session = Session(side)
+    for topic in TOPICS:
+        assert "ready: [0]" == await Ready(topic, 1).run(session)
+    await session.close()
 
 
-async def lead(pair: Pair) -> None:
+async def answers(pair: Pair, ends: dict[str, int]) -> list[list[dict[str, Any]]]:
     """
-    Wait until both brokers serve the topics.
+    What each broker answers to the same questions, once it serves the topics.
     """
-    for side in pair.sides:
-        session = Session(side)
-        for topic in TOPICS:
-            assert "ready: [0]" == await Ready(topic, 1).run(session)
-        await session.close()
-
-
-def answers(pair: Pair, ends: dict[str, int]) -> list[list[dict[str, Any]]]:
-    """
-    What each broker answers to the same questions.
-    """
-    return [asyncio.run(_answers(side.broker.port, ends)) for side in pair.sides]
+    await asyncio.gather(*map(lead, pair.sides))
+    return await asyncio.gather(*(_answers(side.broker.port, ends) for side in pair.sides))
 
 
 async def _answers(port: int, ends: dict[str, int]) -> list[dict[str, Any]]:
@@ -134,9 +129,8 @@ def test_old_segments_are_served_as_by_apache_kafka(pair: Pair, client_named: Na
     a kill, one of them damaged.
     """
     ends = with_old_segments(pair, client_named)
-    start(pair)
-    asyncio.run(lead(pair))
-    kafkas, ours = answers(pair, ends)
+    asyncio.run(pair.each(Side.start))
+    kafkas, ours = asyncio.run(answers(pair, ends))
     assert kafkas == ours
     assert {0} == {answer["error"] for answer in ours}
     for side in pair.sides:
@@ -150,9 +144,8 @@ def test_old_segments_are_served_as_by_apache_kafka(pair: Pair, client_named: Na
             data = bytearray(last.read_bytes())
             data[len(data) * 2 // 3] ^= 1
             last.write_bytes(data)
-    start(pair)
-    asyncio.run(lead(pair))
-    kafkas, ours = answers(pair, ends)
+    asyncio.run(pair.each(Side.start))
+    kafkas, ours = asyncio.run(answers(pair, ends))
     asyncio.run(pair.stop())
 
     assert kafkas == ours

@@ -4,7 +4,7 @@ Requests that are well-formed and absurd: one array has as many entries as there
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -37,7 +37,7 @@ def absurd_request(cls: type, version: int, path: Path, entries: int, **given: A
     Args:
         given: values of fields, whichever struct they are in, in place of the made ones.
     """
-    return _Maker(version, entries, given).struct(cls, path, 0)
+    return _Maker(version, entries, given).struct(cls, path)(0)
 
 
 class _Maker:
@@ -50,29 +50,39 @@ class _Maker:
         self._entries = entries
         self._given = given
 
-    def struct(self, cls: type, path: Path, number: int) -> Any:
-        values = {}
+    def struct(self, cls: type, path: Path) -> Callable[[int], Any]:
+        """
+        A function that makes the struct with a number. All of them share their arrays.
+        """
+        same: dict[str, Any] = {}
+        numbered: dict[str, Callable[[int], Any]] = {}
         for field in fields(cls):
             if not field.is_in(self._version):
                 continue
             rest = path[1:] if path[:1] == (field.name,) else ()
             if field.name in self._given and not isinstance(field.type, Array | Struct):
-                values[field.name] = self._given[field.name]
+                same[field.name] = self._given[field.name]
             elif isinstance(field.type, Array):
                 count = self._entries if path == (field.name,) else 1
-                kind = field.type.element
-                values[field.name] = [self._value(field, kind, rest, n) for n in range(count)]
+                make = self._value(field, field.type.element, rest)
+                same[field.name] = [make(number) for number in range(count)]
             elif field.default is MISSING or rest or isinstance(field.type, Fixed | Kind):
-                values[field.name] = self._value(field, field.type, rest, number)
-        return cls(**values)
+                numbered[field.name] = self._value(field, field.type, rest)
+        return lambda number: cls(**same, **{name: make(number) for name, make in numbered.items()})
 
-    def _value(self, field: Field, kind: Type, path: Path, number: int) -> Any:
+    def _value(self, field: Field, kind: Type, path: Path) -> Callable[[int], Any]:
         if isinstance(kind, Struct):
-            return self.struct(kind.cls, path, number)
+            return self.struct(kind.cls, path)
         if isinstance(kind, Fixed):
             if field.default is not MISSING and not isinstance(field.type, Array):
-                return field.default
-            return {"?": False, "d": 1.0, "b": 0, "h": number % 100}.get(kind.format, number)
+                return lambda _: field.default
+            makers = {
+                "?": lambda _: False,
+                "d": lambda _: 1.0,
+                "b": lambda _: 0,
+                "h": lambda n: n % 100,
+            }
+            return makers.get(kind.format, int)
         if kind is Kind.STRING:
-            return f"{field.name}-{number}"
-        return UUID(int=number + 1) if kind is Kind.UUID else b""
+            return lambda number: f"{field.name}-{number}"
+        return lambda number: UUID(int=number + 1) if kind is Kind.UUID else b""

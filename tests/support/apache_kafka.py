@@ -44,6 +44,11 @@ CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 METADATA_VERSION: Final = 8
 
+AFTER_A_KILL: Final = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+"""
+A broker that was killed registers again only when the session of its former life is over.
+"""
+
 _LOGGING = """<Configuration status="ERROR">
   <Appenders><Console name="out" target="SYSTEM_ERR">
     <PatternLayout pattern="[%d] %p %m (%c)%n"/>
@@ -154,6 +159,7 @@ class ApacheKafka(BrokerProcess):
             "transaction.state.log.min.isr": "1",
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
+            **(AFTER_A_KILL if self.was_killed else {}),
             **self.settings,
         }
 

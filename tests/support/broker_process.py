@@ -145,6 +145,10 @@ class BrokerProcess:
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def was_killed(self) -> bool:
+        return self._process is not None and self._process.poll() == -signal.SIGKILL
+
     def command(self) -> Sequence[str]:
         """
         The program and its arguments.

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -155,6 +155,8 @@ class Side:
         self.members: defaultdict[tuple[str, str], Membership] = defaultdict(Membership)
         self.aliases: dict[str, str] = {}
         """What stands for ids that a broker has made."""
+        self.never_come: set[tuple[str, ...]] = set()
+        """Topics that a streams group needs and that were waited for in vain."""
 
     @property
     def name(self) -> str:
@@ -340,13 +342,13 @@ class Pair:
         return self.kafka, self.barnabas
 
     async def start(self) -> None:
-        await self._each(Side.start)
+        await self.each(Side.start)
         for side in self.sides:
             await side.have_coordinators()
             await side.learn_topics()
 
     async def stop(self) -> None:
-        await self._each(lambda side: side.broker.stop())
+        await self.each(lambda side: side.broker.stop())
 
     def kill(self) -> None:
         for broker in self.brokers:
@@ -355,5 +357,8 @@ class Pair:
     def close(self) -> None:
         self.brokers.close()
 
-    async def _each(self, work: Any) -> None:
+    async def each(self, work: Callable[[Side], Any]) -> None:
+        """
+        Let both do the same at once.
+        """
         await asyncio.gather(*(asyncio.to_thread(work, side) for side in self.sides))

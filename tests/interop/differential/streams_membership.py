@@ -222,11 +222,14 @@ class _Pulse:
             topics=[MetadataRequestTopic(name=name) for name in self.internal],
             allow_auto_topic_creation=False,
         )
-        for _ in range(MOST_LOOKS):
+        never_come = session.side.never_come
+        for _ in range(1 if self.internal in never_come else MOST_LOOKS):
             found = await session.ask(request, 12)
             if not any(topic.error_code for topic in found.topics):
                 break
             await asyncio.sleep(SECONDS_TO_SETTLE / 3)
+        else:
+            never_come.add(self.internal)
         await asyncio.sleep(SECONDS_TO_SETTLE)
         await session.side.learn_topics()
 

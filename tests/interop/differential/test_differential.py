@@ -16,13 +16,12 @@ from pathlib import Path
 import pytest
 
 from tests.interop.differential.dumps import compare_dumps
-from tests.interop.differential.kinds import COORDINATED_KINDS, KINDS, write
+from tests.interop.differential.kinds import COORDINATED_KINDS, GROUP_KINDS, KINDS, write
 from tests.interop.differential.known import CHANCE, KNOWN, LEFT_OUT, MOST_BY_CHANCE
 from tests.interop.differential.sides import COORDINATED, UNCOORDINATED
 from tests.interop.differential.trial import Findings, Trial
 
 ORDINARY = 5 * len(KINDS)
-GROUP_KINDS = frozenset({"consumer-groups", "migrations", "share-groups", "streams-groups"})
 MOST_OF_THE_CROWD = 0.05
 """The share of workloads that may differ beside others and not alone."""
 TABLE = Path(__file__).parents[3] / "docs" / "differences.md"

@@ -13,6 +13,7 @@ from typing import Final
 
 from tests.interop.differential.answers import Difference, Reader, differences
 from tests.interop.differential.directories import compare_directories
+from tests.interop.differential.kinds import GROUP_KINDS
 from tests.interop.differential.known import Place, class_of
 from tests.interop.differential.scripts import ACTS, Workload
 from tests.interop.differential.sides import Pair, Session
@@ -20,7 +21,10 @@ from tests.interop.differential.steps import Ask, Step
 from tests.interop.differential.transacting import Initialize
 
 AT_ONCE: Final = 12
-"""How many workloads run side by side: most of their time they wait for a broker."""
+"""
+How many workloads of groups run side by side, and how many others: the latter wait for answers most
+of their time, the former for what a broker does by itself.
+"""
 
 
 @dataclass(slots=True)
@@ -84,7 +88,7 @@ class Trial:
         self.pair = Pair(directory, settings)
         self.started_ms = started_ms
         self.findings = [Findings(workload) for workload in workloads]
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._places = {is_group: asyncio.Semaphore(AT_ONCE) for is_group in (True, False)}
         self._turn = asyncio.Lock()
 
     async def run(self) -> None:
@@ -119,7 +123,7 @@ class Trial:
         )
 
     async def _play(self, found: Findings, act: int) -> None:
-        async with self._places:
+        async with self._places[found.workload.kind in GROUP_KINDS]:
             kafka, barnabas = (Session(side) for side in self.pair.sides)
             readers = [
                 Reader(side, self.started_ms, found.workload.loosely) for side in self.pair.sides

@@ -4,8 +4,6 @@ A round over 10,000 partitions and 1,000 groups holds nobody up.
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import time
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -21,6 +19,7 @@ from barnabas.server.groups.offsets.offsets import CommittedOffset
 from barnabas.storage.forecast.forecast import ForecastVerdict
 from tests.support.limits import stated
 from tests.support.server import START_MS, TestBroker, batch, running
+from tests.support.turns import objects_set_aside, turns
 
 PARTITIONS: Final = 10_000
 GROUPS: Final = 1_000
@@ -55,36 +54,8 @@ async def many_groups() -> AsyncIterator[TestBroker]:
                 partition = partitions[(number * PER_GROUP + index) % len(partitions)]
                 offset = CommittedOffset(1, -1, "", START_MS, -1, ZERO_UUID, index)
                 store.put(group_id, partition.topic, partition.index, offset)
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-        try:
+        with objects_set_aside():
             yield broker
-        finally:
-            gc.enable()
-            gc.unfreeze()
-
-
-@asynccontextmanager
-async def turns() -> AsyncIterator[list[float]]:
-    """
-    The processor time of each turn of the loop, in seconds.
-    """
-    found: list[float] = []
-    loop = asyncio.get_running_loop()
-    last = time.thread_time()
-    is_over = False
-
-    def tick() -> None:
-        nonlocal last
-        found.append(time.thread_time() - last)
-        last = time.thread_time()
-        if not is_over:
-            loop.call_later(0, tick)
-
-    loop.call_soon(tick)
-    yield found
-    is_over = True
 
 
 async def test_a_round_of_many_groups_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,7 @@ from tests.support.server import (
     produce_request,
     running,
 )
+from tests.support.turns import objects_set_aside
 from tests.support.wire_client import request_frame
 
 REQUESTS = int(os.environ.get("BARNABAS_HOSTILE", "100000"))
@@ -313,20 +314,19 @@ async def storm(
     """
     peer = Peer(broker)
     longest_s = 0.0
-    gc.disable()  # a look at all that the tests before this one have left is no part of a turn
-    for number, data in enumerate(hostile(frames, count, seed, changing=changing)):
-        before = time.thread_time()
-        peer.send(data)
-        longest_s = max(longest_s, time.thread_time() - before)
-        if number % 50 == 0:
-            # Whatever waits for something else ends with its connection, or runs to its end.
-            peer.hang_up()
+    with objects_set_aside():
+        for number, data in enumerate(hostile(frames, count, seed, changing=changing)):
             before = time.thread_time()
-            await asyncio.sleep(0)
+            peer.send(data)
             longest_s = max(longest_s, time.thread_time() - before)
-        if number % COLLECT_EVERY == 0:
-            gc.collect()
-    gc.enable()
+            if number % 50 == 0:
+                # Whatever waits for something else ends with its connection, or runs to its end.
+                peer.hang_up()
+                before = time.thread_time()
+                await asyncio.sleep(0)
+                longest_s = max(longest_s, time.thread_time() - before)
+            if number % COLLECT_EVERY == 0:
+                gc.collect()
     peer.hang_up()
     assert longest_s <= stated("longest-turn")
     return peer.connections

@@ -68,6 +68,8 @@ COORDINATED_KINDS: Final = frozenset(list(KINDS)[-10:])
 Groups, and transactions that the coordinator knows of; the others' come from nowhere.
 """
 
+GROUP_KINDS: Final = frozenset({"consumer-groups", "migrations", "share-groups", "streams-groups"})
+
 
 def write(seed: int, started_ms: int) -> Workload:
     name = list(KINDS)[seed % len(KINDS)]

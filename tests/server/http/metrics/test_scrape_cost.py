@@ -5,7 +5,6 @@ A scrape of 10,000 partitions costs little, and holds nobody up.
 from __future__ import annotations
 
 import asyncio
-import gc
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from barnabas.server.http import bounded
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import stated
 from tests.support.server import TestBroker, running
+from tests.support.turns import objects_set_aside, turns
 
 PARTITIONS: Final = 10_000
 TRIES: Final = 5
@@ -52,37 +52,8 @@ async def many_partitions() -> AsyncIterator[TestBroker]:
         for number in range(PARTITIONS // 2000):
             await broker.create(f"a-topic-with-a-name-{number}", 2000)
         assert len(broker.partitions) == PARTITIONS
-        # As the collector of a broker does, which collects when nobody is served.
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-        try:
+        with objects_set_aside():
             yield broker
-        finally:
-            gc.enable()
-            gc.unfreeze()
-
-
-@asynccontextmanager
-async def turns() -> AsyncIterator[list[float]]:
-    """
-    The processor time of each turn of the loop, in seconds.
-    """
-    found: list[float] = []
-    loop = asyncio.get_running_loop()
-    last = time.thread_time()
-    is_over = False
-
-    def tick() -> None:
-        nonlocal last
-        found.append(time.thread_time() - last)
-        last = time.thread_time()
-        if not is_over:
-            loop.call_later(0, tick)
-
-    loop.call_soon(tick)
-    yield found
-    is_over = True
 
 
 async def costs(broker: TestBroker, accept: str, encoding: str) -> list[Cost]:

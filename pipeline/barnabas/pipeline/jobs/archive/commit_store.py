@@ -102,7 +102,7 @@ class CommitStore(ABC):
 
 class LocalCommits(CommitStore):
     """
-    On a disk of this machine. Who writes holds the lock of the archive.
+    On a disk of this machine. A writer holds the lock of the archive.
     """
 
     def __init__(self, path: Path, files: Files | None = None) -> None:

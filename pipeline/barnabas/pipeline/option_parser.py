@@ -50,7 +50,7 @@ _NOTHING: Final[Mapping[str, str]] = {}
 def parse_options(given: Mapping[str, str], settings: Mapping[str, str] = _NOTHING) -> ReadOptions:
     """
     Args:
-        settings: of the session, that say how S3 is reached where the options do not.
+        settings: of the session, that say how object stores are reached where the options do not.
 
     Raises:
         InvalidOption: there is no such option, or its value makes no sense.

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.jobs.archive.commit import range_name
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import archive
 from barnabas.pipeline.jobs.archive.opening import open_table, storage_options
@@ -31,7 +33,7 @@ from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.pipeline.archive.engines import delta_rows, rows_of
-from tests.support.azure_server import AzureServer, azure_server
+from tests.support.azure_server import KEY, AzureServer, azure_server
 from tests.support.scanned import plain_rows, scanned_rows
 
 pytestmark = pytest.mark.spark
@@ -83,16 +85,34 @@ def test_logs_are_read_from_azure(
     assert scanned_rows(logs) == found
 
 
-def test_spark_reads_logs_on_azure(spark: SparkSession, azure: AzureServer, tmp_path: Path) -> None:
+def test_spark_reads_logs_on_azure(
+    spark: SparkSession, azure: AzureServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """
+    As the options of the source say, or the settings of the session. The key is in no plan.
+    """
     logs = written_logs(tmp_path).path
     azure.put_directory(logs, "of-spark")
+    url = azure.url("of-spark")
+    expected = sorted(scanned_rows(logs), key=lambda row: row[2:5])
     register(spark)
 
-    rows = spark.read.format(NAME).options(includeHeaders="true", **azure.hadoop)
-
-    assert sorted(scanned_rows(logs), key=lambda row: row[2:5]) == rows_of(
-        rows.load(azure.url("of-spark")).toArrow()
-    )
+    frame = spark.read.format(NAME).options(includeHeaders="true", **azure.hadoop).load(url)
+    assert expected == rows_of(frame.toArrow())
+    frame.explain(extended=True)
+    plan_of_spark = "".join(capfd.readouterr())
+    assert "BatchScan barnabas" in plan_of_spark
+    assert KEY not in plan_of_spark
+    settings = {f"spark.hadoop.{name}": value for name, value in azure.hadoop.items()}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        register(spark)
+        assert len(expected) == spark.read.format(NAME).load(url).count()
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+        register(spark)
 
 
 @pytest.mark.parametrize("format", ["parquet", "delta"])
@@ -157,6 +177,23 @@ def test_a_file_on_azure_is_not_left_half_written(azure: AzureServer, tmp_path: 
     assert written.checksum == checksum(tmp_path / "copy")
     with store.open(written.path) as file:
         assert 20 == file.metadata.num_rows
+
+
+def test_files_of_killed_runs_go_from_azure(azure: AzureServer, tmp_path: Path) -> None:
+    logs = written_logs(tmp_path / "logs").path
+    there = Archive(azure.url("left"), storage=storage_options(azure.storage))
+    done = archive(None, str(logs), there, bytes_per_file=5_000)
+    last = next(each for each in reversed(done.commits) if each.topic_partition == EVENTS)
+    name = f"{range_name(Offsets(last.end_offset - 1, last.end_offset))}-{'0' * 32}.parquet"
+    killed = tmp_path / "killed" / "topic=events" / "partition=0" / name
+    killed.parent.mkdir(parents=True)
+    killed.write_bytes(b"")
+    azure.put_directory(tmp_path / "killed", "left/data")
+    assert name in "".join(azure.files("left/data"))
+
+    assert 1 == archive(None, str(logs), there).removed
+    assert name not in "".join(azure.files("left/data"))
+    assert closed_rows(logs) == archived_rows(there)
 
 
 def test_a_container_that_is_not_there_is_named(azure: AzureServer) -> None:

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -27,7 +26,7 @@ _OPTIONS: Final = (
     "--inMemoryPersistence",
     "--disableTelemetry",
     "--skipApiVersionCheck",  # pyarrow and obstore ask for newer ones.
-    "--silent",
+    "--silent",  # What it said of each request would fill the pipe.
     "--blobHost=127.0.0.1",
     "--blobPort=0",
 )
@@ -144,8 +143,6 @@ def _port(process: subprocess.Popen[str]) -> int:
         said += line
         listens = _LISTENS.search(line)
         if listens is not None:
-            # What it says later must not fill the pipe.
-            threading.Thread(target=process.stdout.read, daemon=True).start()
             return int(listens[1])
     raise AssertionError(f"Azurite ended: {said[-500:]}")
 

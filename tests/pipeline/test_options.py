@@ -17,7 +17,7 @@ from barnabas.pipeline.option_parser import OLD_NAMES, OPTION_NAMES, parse_optio
 from barnabas.pipeline.options import Mode, ReadOptions
 from barnabas.pipeline.rows import all_columns, chosen, scan, schema
 from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
-from barnabas.pipeline.storage import S3A, S3A_NAMES
+from barnabas.pipeline.storage import HADOOP, HADOOP_NAMES
 from tests.support.compiled import ROOT
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.scanned import scanned_offsets, scanned_rows
@@ -191,8 +191,8 @@ def test_the_page_has_every_option_with_its_default() -> None:
         for name in re.findall(r"`([\w.]+)`", names)
     }
     of_kafka = defaults.pop("kafka.isolation.level")
-    assert {*S3A_NAMES} == {name for name in defaults if name.startswith(S3A)}
-    defaults = {name: value for name, value in defaults.items() if name not in S3A_NAMES}
+    assert {*HADOOP_NAMES} == {name for name in defaults if name.startswith(HADOOP)}
+    defaults = {name: value for name, value in defaults.items() if name not in HADOOP_NAMES}
 
     assert {*OPTION_NAMES} - {"paths", "isolationLevel"} == set(defaults)
     del defaults["startingOffsets"], defaults["path"]

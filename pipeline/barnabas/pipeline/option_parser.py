@@ -4,8 +4,8 @@ The options of the source ``barnabas``, from text.
 Those that Spark's Kafka connector has too have its names and values, so that a query can go from
 one to the other: ``kafka.isolation.level`` means what it means there. Without a path,
 ``kafka.bootstrap.servers`` names the broker to read from, and other options with ``kafka.`` are
-those of its client; with a path they are passed over. Those with ``fs.s3a.`` are of Hadoop's S3A,
-and say how ``s3://`` is reached. Those of Spark's file sources have theirs:
+those of its client; with a path they are passed over. Those with ``fs.s3a.`` and ``fs.azure.`` are
+Hadoop's, and say how object stores are reached. Those of Spark's file sources have theirs:
 ``mode``, ``maxPartitionBytes``, ``openCostInBytes``, ``timeZone``, and ``paths``, which is what
 ``load([a, b])`` becomes. Names are taken in any case, as Spark hands them over in lower case. An
 old name works for one version, with a warning.
@@ -41,7 +41,7 @@ from barnabas.pipeline.options import (
 )
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, OLD_CORRUPT_COLUMN, Level
 from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
-from barnabas.pipeline.storage import S3A, StorageOptions
+from barnabas.pipeline.storage import HADOOP, StorageOptions
 from barnabas.storage.state_files.file_names import TopicPartition
 
 _NOTHING: Final[Mapping[str, str]] = {}
@@ -50,7 +50,7 @@ _NOTHING: Final[Mapping[str, str]] = {}
 def parse_options(given: Mapping[str, str], settings: Mapping[str, str] = _NOTHING) -> ReadOptions:
     """
     Args:
-        settings: of the session, that say how S3 is reached where the options do not.
+        settings: of the session, that say how object stores are reached where the options do not.
 
     Raises:
         InvalidOption: there is no such option, or its value makes no sense.
@@ -147,7 +147,7 @@ class _Parser:
                 self._given.setdefault("isolationLevel", value)
             elif lower.startswith(PREFIX):
                 self._of_client[name] = value
-            elif lower.startswith(S3A):
+            elif lower.startswith(HADOOP):
                 self._of_storage[lower] = value
             else:
                 close = difflib.get_close_matches(lower, known, 1)

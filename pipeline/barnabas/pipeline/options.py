@@ -107,7 +107,7 @@ class ReadOptions:
     client: ClientSettings | None = None
     """How to reach the broker that is asked, in place of paths."""
     storage: StorageOptions | None = None
-    """How S3 is reached; None as the environment says."""
+    """How S3 and Azure are reached; None as the environment says."""
     topics: Topics = Topics()
     start: Bound = Bound(EARLIEST)
     end: Bound = Bound(LATEST)

@@ -11,13 +11,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from barnabas.pipeline.errors import InvalidOption
 
-S3A: Final = "fs.s3a."
-"""How the options of Hadoop's S3A begin."""
+HADOOP: Final = ("fs.s3a.", "fs.azure.")
+"""How the options of Hadoop's S3A and ABFS begin."""
+S3: Final = ("s3", "s3a", "s3n")
+"""Schemes of URLs: Hadoop's names are other names of the same store."""
+_AZURE: Final = ("abfs", "abfss")
 _SPARK_PREFIX: Final = "spark.hadoop."
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -33,17 +36,30 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "region": ("aws_region", "aws_default_region", "fs.s3a.endpoint.region", "s3.region"),
     "ssl_enabled": ("fs.s3a.connection.ssl.enabled",),
     "path_style": ("fs.s3a.path.style.access",),
+    "azure_account_key": ("azure_storage_account_key", "fs.azure.account.key"),
+    "azure_endpoint": ("azure_storage_endpoint", "fs.azure.abfs.endpoint"),
+    "azure_https": ("fs.azure.always.use.https",),
 }
-"""By field: the names of the environment, of Hadoop's S3A and of Iceberg's catalogs."""
+"""By field: the names of the environment, of Hadoop and of Iceberg's catalogs."""
 _FIELDS: Final = {name: field for field, names in _NAMES.items() for name in names}
-S3A_NAMES: Final = tuple(name for name in _FIELDS if name.startswith(S3A))
+HADOOP_NAMES: Final = tuple(name for name in _FIELDS if name.startswith(HADOOP))
+
+
+class AzurePlace(NamedTuple):
+    """
+    What a URL of Azure names.
+    """
+
+    account: str
+    path: str
+    """With the container, and no slash at its end."""
 
 
 @dataclass(frozen=True, repr=False)
 class StorageOptions:
     """
-    How S3 is reached. What is None is left to the library that talks to it, which looks into its
-    profiles and asks the machine's own service. It has no ``repr``: secrets are not logged.
+    How S3 and Azure are reached. What is None is left to the library that talks to it, which looks
+    into its profiles and asks the machine's own service. It has no ``repr``: no secret is logged.
     """
 
     access_key: str | None = None
@@ -56,6 +72,11 @@ class StorageOptions:
     """``false`` for an endpoint without a scheme that speaks plain HTTP."""
     path_style: str | None = None
     """Accepted: an endpoint of one's own is always asked for paths, not for hosts."""
+    azure_account_key: str | None = None
+    azure_endpoint: str | None = None
+    """A URL, or a host and port. Accounts are paths there, as in an emulator."""
+    azure_https: str | None = None
+    """``false`` for an endpoint without a scheme that speaks plain HTTP."""
 
     @classmethod
     def of(cls, *sources: Mapping[str, str]) -> StorageOptions:
@@ -85,10 +106,54 @@ class StorageOptions:
         """
         The endpoint with a scheme.
         """
-        if self.endpoint is None or "://" in self.endpoint:
-            return self.endpoint
-        plain = (self.ssl_enabled or "").lower() == "false"
-        return f"{'http' if plain else 'https'}://{self.endpoint}"
+        return _with_scheme(self.endpoint, self.ssl_enabled)
+
+    def azure_place(self, url: str) -> AzurePlace | None:
+        """
+        What *url* names, if it is one like ``abfss://container@account.dfs.core.windows.net/path``
+        and anything is said of Azure.
+        """
+        scheme, _, rest = url.partition("://")
+        authority, _, path = rest.partition("/")
+        container, _, host = authority.partition("@")
+        said = self.azure_account_key is not None or self.azure_endpoint is not None
+        if not said or scheme.lower() not in _AZURE or not host or "?" in url or ":" in container:
+            return None
+        return AzurePlace(host.partition(".")[0], f"{container}/{path}".rstrip("/"))
+
+    def azure_endpoint_url(self, account: str) -> str | None:
+        """
+        The endpoint with a scheme and the account.
+
+        Raises:
+            InvalidOption: it is of another account, or has the account in its host.
+        """
+        url = _with_scheme(self.azure_endpoint, self.azure_https)
+        if url is None:
+            return None
+        parts = urlsplit(url)
+        if parts.path.strip("/") not in ("", account) or parts.netloc.startswith(f"{account}."):
+            raise InvalidOption(
+                f"{self.azure_endpoint} is no endpoint for the account {account}: give it as"
+                f" {parts.scheme}://HOST:PORT/{account}."
+            )
+        return f"{parts.scheme}://{parts.netloc}/{account}"
+
+    def for_pyarrow_azure(self, account: str) -> dict[str, Any]:
+        """
+        Arguments of pyarrow's ``AzureFileSystem``.
+
+        Raises:
+            InvalidOption: as ``azure_endpoint_url``.
+        """
+        named: dict[str, Any] = {"account_name": account, "account_key": self.azure_account_key}
+        endpoint = self.azure_endpoint_url(account)
+        if endpoint is not None:
+            url = urlsplit(endpoint)
+            for service in ("blob", "dfs"):
+                named[f"{service}_storage_authority"] = url.netloc
+                named[f"{service}_storage_scheme"] = url.scheme
+        return _given(named)
 
     def for_pyarrow(self) -> dict[str, Any]:
         """
@@ -105,10 +170,23 @@ class StorageOptions:
             named |= {"scheme": url.scheme, "endpoint_override": url.netloc}
         return _given(named)
 
-    def for_delta(self) -> dict[str, str]:
+    def for_delta(self, table: str) -> dict[str, str]:
         """
-        Storage options of ``deltalake``.
+        Storage options of ``deltalake`` for the URL of a table.
+
+        Raises:
+            InvalidOption: as ``azure_endpoint_url``.
         """
+        azure = self.azure_place(table)
+        if azure is not None:
+            url = self.azure_endpoint_url(azure.account)
+            return _given(
+                {
+                    "AZURE_STORAGE_ACCOUNT_KEY": self.azure_account_key,
+                    "AZURE_STORAGE_ENDPOINT": url,
+                    "AZURE_ALLOW_HTTP": _is_http(url),
+                }
+            )
         url = self.endpoint_url
         return _given(
             {
@@ -117,23 +195,33 @@ class StorageOptions:
                 "AWS_SESSION_TOKEN": self.session_token,
                 "AWS_REGION": self.region,
                 "AWS_ENDPOINT_URL": url,
-                "AWS_ALLOW_HTTP": None if url is None else str(url.startswith("http:")).lower(),
+                "AWS_ALLOW_HTTP": _is_http(url),
             }
         )
 
-    def for_obstore(self) -> dict[str, Any]:
+    def for_obstore(self, store: str) -> dict[str, Any]:
         """
-        Arguments of ``obstore.store.from_url``.
+        Arguments of ``obstore.store.from_url`` beside the URL, which is that of *store*.
+
+        Raises:
+            InvalidOption: as ``azure_endpoint_url``.
         """
-        url = self.endpoint_url
-        named = {
-            "access_key_id": self.access_key,
-            "secret_access_key": self.secret_key,
-            "token": self.session_token,
-            "region": self.region,
-            "endpoint": url,
-        }
-        client = {"allow_http": True} if url is not None and url.startswith("http:") else None
+        azure = self.azure_place(store)
+        if azure is not None:
+            url = self.azure_endpoint_url(azure.account)
+            named = {"account_key": self.azure_account_key, "endpoint": url}
+        elif store.partition(":")[0].lower() in S3:
+            url = self.endpoint_url
+            named = {
+                "access_key_id": self.access_key,
+                "secret_access_key": self.secret_key,
+                "token": self.session_token,
+                "region": self.region,
+                "endpoint": url,
+            }
+        else:
+            return {}
+        client = {"allow_http": True} if _is_http(url) == "true" else None
         return _given({**named, "client_options": client})
 
     def for_iceberg(self) -> dict[str, str]:
@@ -155,12 +243,23 @@ def _plain(name: str) -> str:
     return name.lower().removeprefix(_SPARK_PREFIX)
 
 
+def _with_scheme(endpoint: str | None, tls: str | None) -> str | None:
+    if endpoint is None or "://" in endpoint:
+        return endpoint
+    plain = (tls or "").lower() == "false"
+    return f"{'http' if plain else 'https'}://{endpoint}"
+
+
+def _is_http(url: str | None) -> str | None:
+    return None if url is None else str(url.startswith("http:")).lower()
+
+
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
 def hadoop_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """
-    Those of the *settings* of a Spark session that say how S3 is reached.
+    Those of the *settings* of a Spark session that say how S3 and Azure are reached.
     """
-    return {name: value for name, value in settings.items() if _plain(name).startswith(S3A)}
+    return {name: value for name, value in settings.items() if _plain(name) in HADOOP_NAMES}

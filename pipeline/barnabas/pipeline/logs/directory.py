@@ -31,7 +31,7 @@ class LogDirectory:
     def __init__(self, url: str, storage: StorageOptions | None = None) -> None:
         """
         Args:
-            storage: how S3 is reached; as the environment says by default.
+            storage: how S3 and Azure are reached; as the environment says by default.
 
         Raises:
             FileNotFoundError: there is no such directory.

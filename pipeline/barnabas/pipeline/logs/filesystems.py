@@ -17,15 +17,13 @@ import pyarrow as pa
 from pyarrow import fs
 
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.storage import StorageOptions
+from barnabas.pipeline.storage import S3, StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Buffer, File, Files, Lock, MappedFile
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(::[^/]+)?:/")
 """A single letter is a drive of Windows; ``a::b`` is one file system of fsspec on another."""
 _FILE: Final = "file"
-_S3: Final = ("s3", "s3a", "s3n")
-"""Hadoop's names are other names of the same store."""
 _ADVICE: Final = {"hdfs": " Install Java and Hadoop's client, and set JAVA_HOME and HADOOP_HOME."}
 
 
@@ -75,8 +73,9 @@ def file_system_of(url: str, storage: StorageOptions | None = None) -> tuple[Any
     The file system of pyarrow for the URL of an object store, and the path in it.
 
     Args:
-        storage: how S3 is reached; as the environment says by default. Other stores are reached
-            with the credentials that their own libraries find.
+        storage: how S3 and Azure are reached; as the environment says by default. Other stores are
+            reached with the credentials that their own libraries find, and so is Azure if nothing
+            is said of it.
 
     Raises:
         InvalidOption: nothing that is installed can read this kind of URL.
@@ -85,9 +84,12 @@ def file_system_of(url: str, storage: StorageOptions | None = None) -> tuple[Any
     if "://" not in url:
         # fsspec would take it for a local path.
         raise InvalidOption(f"{url} cannot be read: URLs begin like {scheme}://.")
-    if scheme in _S3 and "?" not in url:
-        options = StorageOptions.of() if storage is None else storage
+    options = StorageOptions.of() if storage is None else storage
+    if scheme in S3 and "?" not in url:
         return fs.S3FileSystem(**options.for_pyarrow()), _path_in(url)
+    azure = options.azure_place(url)
+    if azure is not None:
+        return fs.AzureFileSystem(**options.for_pyarrow_azure(azure.account)), azure.path
     try:
         system, path = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -49,8 +49,8 @@ NAME = "barnabas"
 def register(spark: SparkSession) -> None:
     """
     Make the source known to a session, under the name ``barnabas``, with what the session's
-    settings say of S3 by now: ``spark.hadoop.fs.s3a.access.key`` and its like. Spark finds the
-    source by itself as well, but tells it nothing of the session.
+    settings say of S3 and Azure by now: ``spark.hadoop.fs.s3a.access.key`` and its like. Spark
+    finds the source by itself as well, but tells it nothing of the session.
     """
     settings = hadoop_settings(spark.conf.getAll)
     there = type(BarnabasSource.__name__, (BarnabasSource,), {"settings": settings})
@@ -63,7 +63,7 @@ class BarnabasSource(Shipped, DataSource):
     """
 
     settings: ClassVar[Mapping[str, str]] = {}
-    """Of the session, that say how S3 is reached."""
+    """Of the session, that say how S3 and Azure are reached."""
 
     @classmethod
     def name(cls) -> str:

@@ -46,7 +46,8 @@ def add_archive(parser: argparse.ArgumentParser, *, may_be_new: bool = False) ->
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="of S3, such as AWS_REGION=eu-central-1 or fs.s3a.endpoint=...; may be repeated",
+        help="of S3 or Azure, such as AWS_REGION=eu-central-1 or fs.s3a.endpoint=...;"
+        " may be repeated",
     )
 
 

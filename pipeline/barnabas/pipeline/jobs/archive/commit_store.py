@@ -32,8 +32,7 @@ COMMITS: Final = "_commits"
 """The directory, from the base of the archive."""
 SUFFIX: Final = ".json"
 
-_S3: Final = ("s3", "s3a")
-_SCHEMES: Final = (*_S3, "gs", "abfs", "abfss")
+_SCHEMES: Final = ("s3", "s3a", "gs", "abfs", "abfss")
 """Those of stores that make an object only if there is none."""
 _PROOF: Final = f"{COMMITS}/archive{SUFFIX}"
 """The object that is made twice, to see whether the second time is refused."""
@@ -217,9 +216,9 @@ def commit_store(path: str | Path, files: Files | None, storage: StorageOptions)
 def _objects_of(url: str, storage: StorageOptions) -> Any:
     from obstore.store import from_url  # noqa: PLC0415  # an extra
 
-    is_s3 = url.partition(":")[0].lower() in _S3
+    options = storage.for_obstore(url)
     with _errors_of(url):
-        return from_url(url, **(storage.for_obstore() if is_s3 else {}))
+        return from_url(url, **options)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ class Archive(ArchiveTable):
         Args:
             path: a directory, or a URL.
             files: of a directory of this machine.
-            storage: how S3 is reached; as the environment says by default.
+            storage: how S3 and Azure are reached; as the environment says by default.
 
         Raises:
             InvalidOption: *path* can have no archive.

@@ -81,7 +81,7 @@ class DeltaArchive(ArchiveTable):
             )
         self._url = url.rstrip("/")
         self.storage = storage
-        self._options = storage.for_delta()
+        self._options = storage.for_delta(self._url)
         self.store = DataStore(self._url, "", COLUMNS, storage)
         self._table = self._open()
 

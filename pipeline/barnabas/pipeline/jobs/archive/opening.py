@@ -46,7 +46,7 @@ def open_table(
             ``lake.records``.
         catalog: the name of a catalog that pyiceberg's configuration has; for Iceberg only.
         catalog_properties: of the catalog, instead of or beside those of the configuration.
-        storage: how S3 is reached; as the environment says by default.
+        storage: how S3 and Azure are reached; as the environment says by default.
 
     Raises:
         ArchiveError: what is there is no archive.
@@ -76,7 +76,7 @@ def open_table(
 
 def storage_options(given: Mapping[str, str], spark: SparkSession | None = None) -> StorageOptions:
     """
-    How S3 is reached: as *given*, as Spark's settings say, or as the environment does.
+    How S3 and Azure are reached: as *given*, as Spark's settings say, or as the environment does.
 
     Raises:
         InvalidOption: there is no option of a name that is given.

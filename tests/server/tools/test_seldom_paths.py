@@ -101,7 +101,8 @@ def test_a_directory_without_permission_is_named(
 
     assert 1 == main(arguments_for(command, written))
 
-    assert f"Cannot list {written}: Permission denied\n" in failed_line(capsys)
+    said = f"Cannot list {written}: Permission denied (for user {os.geteuid()})\n"
+    assert said in failed_line(capsys)
 
 
 def test_a_directory_in_the_place_of_a_log_is_an_error(

@@ -21,7 +21,7 @@ from tests.support.broker_process import BrokerProcess, wait_for
 
 pytestmark = pytest.mark.interop
 
-RECORDS: Final = 50_000
+RECORDS: Final = 1_000_000
 TOPIC: Final = "orders"
 TRANSACTIONS: Final = "payments"
 CONVERTER: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"

@@ -4,13 +4,19 @@ What is in an archive, and the logs that archives are made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.archive.commits import Archive
+from barnabas.pipeline.jobs.archive.job import archive
+from barnabas.pipeline.jobs.archive.table import ArchiveTable
+from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.record import Header, SimpleRecord
@@ -43,6 +49,20 @@ def fill(log: Log, count: int) -> None:
         records.append(SimpleRecord(-1, None, None, (Header("a", b"1"), Header("n", None))))
         records.append(SimpleRecord(first + 1, b"", b"", (Header("a", b""),)))
         append(log, records, compression=codecs[first // 10 % len(codecs)])
+
+
+def archive_in_two_runs(spark: SparkSession, logs: str, opened: Callable[[], ArchiveTable]) -> None:
+    """
+    One run archives what is in *logs*; another, which has begun before it, is refused afterwards.
+    """
+    other = opened()
+    other.prepare([])
+    other.refresh()
+    first, *_ = archive(spark, logs, opened(), bytes_per_file=5_000).commits
+    # The other run has seen one record less.
+    late = replace(first, end_offset=first.end_offset - 1, records=first.records - 1)
+    with pytest.raises(InUse, match=f"Another run has added to {first.topic_partition}"):
+        other.add(late)
 
 
 def closed_rows(path: Path, **options: Any) -> list[tuple[Any, ...]]:

@@ -1,5 +1,5 @@
 """
-DuckDB, which has its own readers of Delta and of Iceberg.
+What is archived, and DuckDB, which has its own readers of Delta and of Iceberg.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
+from tests.pipeline.archive.archived import SEGMENT_BYTES, fill
+from tests.support.log_directory import WrittenDirectory
 
 EXTENSIONS: Final = ("avro", "delta", "iceberg")
 
@@ -28,3 +31,14 @@ def connection() -> Any:
         connection.execute(f"LOAD '{extension}'")
     connection.execute("SET TimeZone = 'UTC'")
     return connection
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> WrittenDirectory:
+    """
+    A log directory with one log that is open.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
+    directory.checkpoint()
+    return directory

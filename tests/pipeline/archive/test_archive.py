@@ -46,17 +46,6 @@ def to(tmp_path: Path) -> Path:
     return tmp_path / "archive"
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> WrittenDirectory:
-    """
-    A log directory with one log that is open.
-    """
-    directory = WrittenDirectory(tmp_path / "logs")
-    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
-    directory.checkpoint()
-    return directory
-
-
 def test_closed_segments_are_archived(tmp_path: Path, to: Path) -> None:
     """
     All of their records as a reader of the log sees them; the last segments not yet.

@@ -43,17 +43,6 @@ def to(tmp_path: Path) -> Path:
     return tmp_path / "archive"
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> WrittenDirectory:
-    """
-    A log directory with one log that is open.
-    """
-    directory = WrittenDirectory(tmp_path / "logs")
-    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
-    directory.checkpoint()
-    return directory
-
-
 def log_of(to: Path) -> list[dict[str, Any]]:
     """
     All actions of a table's log.

@@ -55,17 +55,6 @@ def run(logs: Path, properties: dict[str, str], **more: Any) -> Archived:
     return archive(None, str(logs), opened(properties), **more)
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> WrittenDirectory:
-    """
-    A log directory with one log that is open.
-    """
-    directory = WrittenDirectory(tmp_path / "logs")
-    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
-    directory.checkpoint()
-    return directory
-
-
 def test_an_iceberg_table_has_the_rows_of_closed_segments(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:

@@ -19,7 +19,7 @@ from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
 from barnabas.pipeline.jobs.archive.text import explain_plans
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.schemas import RECORDS, project
-from tests.pipeline.archive.archived import SEGMENT_BYTES, closed_rows, fill
+from tests.pipeline.archive.archived import closed_rows, fill
 from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
 from tests.support.log_directory import WrittenDirectory
 
@@ -101,17 +101,6 @@ class Kind:
 @pytest.fixture(params=["delta", "iceberg"])
 def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
     return Kind(request.param, tmp_path / "archive")
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> WrittenDirectory:
-    """
-    A log directory with one log that is open.
-    """
-    directory = WrittenDirectory(tmp_path / "logs")
-    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
-    directory.checkpoint()
-    return directory
 
 
 def without(names: list[str]) -> list[str]:

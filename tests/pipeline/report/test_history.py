@@ -218,6 +218,13 @@ def test_other_files_are_not_looked_at(report: Report, history: History) -> None
     assert [NOW] == history.runs()
 
 
+def test_a_file_in_the_place_of_the_directory(history: History) -> None:
+    history.path.write_text("of somebody else")
+
+    with pytest.raises(HistoryError, match=rf"^{history.path} is no directory"):
+        history.runs()
+
+
 def test_two_runs_at_once(report: Report, history: History) -> None:
     with locked(DiskFiles(), history.path), pytest.raises(InUse, match="Another run is writing"):
         history.add(report)

@@ -63,7 +63,7 @@ class History(OutputDirectory):
         The moments of all runs in ms since 1970, the earliest first.
 
         Raises:
-            HistoryError: a file is no snapshot.
+            HistoryError: a file is no snapshot, or stands in the place of the directory.
         """
         return [self._check(path) for path in self._paths()]
 
@@ -114,6 +114,8 @@ class History(OutputDirectory):
             write_durably(self.files, path, table.to_batches(), SCHEMA)
 
     def _paths(self) -> Sequence[Path]:
+        if self.files.exists(self.path) and not self.files.is_directory(self.path):
+            raise HistoryError(f"{self.path} is no directory; name one, or a new path.")
         return [path for path in paths_in(self.files, self.path) if path.suffix == _SUFFIX]
 
     def _check(self, path: Path) -> int:

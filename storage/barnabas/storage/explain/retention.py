@@ -13,9 +13,9 @@ earliest and the latest time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 
-from barnabas.protocol.structs import NamedTuple, replace, struct
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.known import BrokerTimes
 from barnabas.storage.forecast.deletions import Checks, checks_of
@@ -25,7 +25,6 @@ from barnabas.storage.log.retention import (
     LogState,
     Reason,
     RetentionRule,
-    SegmentVerdict,
     bytes_missing,
     expires_ms,
     plan,
@@ -108,48 +107,49 @@ def segment_lifetimes(
     """
     config = log.config
     segments = log.segments.values()
-    state = LogState(segments, log.log_start_offset, log.high_watermark, log.log_end_offset)
-    decisions = plan(state, config, now_ms)
-    verdicts = [
-        {verdict.segment.base_offset: verdict for verdict in decision.verdicts}
-        for decision in decisions
-    ]
+    start, end = log.log_start_offset, log.log_end_offset
+    state = LogState(segments, start, log.high_watermark, end)
+    stances = zip(*(_stances(each, segments) for each in plan(state, config, now_ms)), strict=True)
     interval = retention_checks(config, times).interval_ms
-    sizes = [segment.size for segment in segments]
+    behind = sum(segment.size for segment in segments)
     due_with, latest = segments[0], segments[0].largest_timestamp()
     found = []
-    for number, segment in enumerate(segments, 1):
-        largest = segment.largest_timestamp()
+    for segment, following, about in zip(segments, (*segments[1:], None), stances, strict=True):
+        size, largest = segment.size, segment.largest_timestamp()
+        behind -= size
         if largest > latest:
             due_with, latest = segment, largest
-        is_active = number == len(segments)
-        stances = tuple(
-            _stance(decision, by_base, segment)
-            for decision, by_base in zip(decisions, verdicts, strict=True)
+        is_active = following is None
+        goes_by = next((each.rule for each in about if each.reason is Reason.BREACHED), None)
+        due_ms = expires_ms(config, latest)
+        latest_due_ms = _latest_due_ms(config, latest, room if is_active else None)
+        due = TimeBounds(due_ms, latest_due_ms)
+        if goes_by is not None:
+            due = TimeBounds(now_ms, now_ms)
+        elif _is_held(about) or (is_active and not size):
+            due = NEVER
+        unreadable = _check_after(due, now_ms, interval)
+        found.append(
+            SegmentLifetime(
+                base_offset=segment.base_offset,
+                end_offset=end if following is None else following.base_offset,
+                log_start_offset=start,
+                goes_by=goes_by,
+                stances=about,
+                is_empty=not size,
+                is_active=is_active,
+                largest_timestamp=largest,
+                has_timestamps=segment.largest_record_timestamp() is not None,
+                due_ms=due_ms,
+                due_with=due_with.base_offset,
+                latest_due_ms=latest_due_ms,
+                bytes_missing=bytes_missing(config, behind),
+                check_interval_ms=interval,
+                file_delete_delay_ms=config.file_delete_delay_ms,
+                unreadable=unreadable,
+                removed=unreadable.later_by(config.file_delete_delay_ms),
+            )
         )
-        end = log.log_end_offset if is_active else segments[number].base_offset
-        lifetime = SegmentLifetime(
-            base_offset=segment.base_offset,
-            end_offset=end,
-            log_start_offset=log.log_start_offset,
-            goes_by=next((each.rule for each in stances if each.reason is Reason.BREACHED), None),
-            stances=stances,
-            is_empty=segment.size == 0,
-            is_active=is_active,
-            largest_timestamp=largest,
-            has_timestamps=segment.largest_record_timestamp() is not None,
-            due_ms=expires_ms(config, latest),
-            due_with=due_with.base_offset,
-            latest_due_ms=_latest_due_ms(config, latest, room if is_active else None),
-            bytes_missing=bytes_missing(config, sizes, number),
-            check_interval_ms=interval,
-            file_delete_delay_ms=config.file_delete_delay_ms,
-            unreadable=NEVER,
-            removed=NEVER,
-        )
-        unreadable = _unreadable(lifetime, now_ms)
-        removed = unreadable.later_by(config.file_delete_delay_ms)
-        found.append(replace(lifetime, unreadable=unreadable, removed=removed))
     return found
 
 
@@ -176,33 +176,39 @@ def _latest_due_ms(config: LogConfig, latest_ms: int, room: Room | None) -> int 
     return expires_ms(config, max(latest_ms, room.latest_timestamp))
 
 
-def _stance(
-    decision: Decision[LogSegment],
-    verdicts: Mapping[int, SegmentVerdict[LogSegment]],
-    segment: LogSegment,
-) -> Stance:
-    verdict = verdicts.get(segment.base_offset)
-    if verdict is not None:
-        return Stance(decision.rule, decision.limit, verdict.reason, verdict.value, None)
-    stopped = decision.stopped_by
-    earlier = stopped is not None and stopped.segment.base_offset < segment.base_offset
-    at = stopped.segment.base_offset if stopped is not None and earlier else None
-    return Stance(decision.rule, decision.limit, None, None, at)
+def _stances(decision: Decision[LogSegment], segments: Iterable[LogSegment]) -> Iterator[Stance]:
+    """
+    The decision of one rule about each segment, oldest first. The rule has looked at some in a row,
+    and thinks the same of all before them, and of all behind them.
+    """
+    rule, limit, stopped = decision.rule, decision.limit, decision.stopped_by
+    unseen = Stance(rule, limit, None, None, None)
+    verdicts = {verdict.segment.base_offset: verdict for verdict in decision.verdicts}
+    for segment in segments:
+        verdict = verdicts.get(segment.base_offset)
+        if verdict is None:
+            yield unseen
+            continue
+        yield Stance(rule, limit, verdict.reason, verdict.value, None)
+        if verdict is stopped:
+            unseen = Stance(rule, limit, None, None, segment.base_offset)
 
 
-def _unreadable(lifetime: SegmentLifetime, now_ms: int) -> TimeBounds:
+def _is_held(stances: Iterable[Stance]) -> bool:
     """
-    The time at which a check deletes a segment.
+    Whether a segment stays however old it is.
     """
-    interval = lifetime.check_interval_ms
-    reasons = {stance.reason for stance in lifetime.stances}
-    held = not reasons.isdisjoint({Reason.ABOVE_HIGH_WATERMARK, Reason.LAST_AND_EMPTY})
-    if interval is None:
+    return any(
+        stance.reason is Reason.ABOVE_HIGH_WATERMARK or stance.reason is Reason.LAST_AND_EMPTY
+        for stance in stances
+    )
+
+
+def _check_after(due: TimeBounds, now_ms: int, interval_ms: int | None) -> TimeBounds:
+    """
+    The time of the check that deletes a segment which is *due*.
+    """
+    if interval_ms is None or due.earliest_ms is None:
         return NEVER
-    if lifetime.goes_by is not None:
-        return TimeBounds(now_ms, now_ms + interval)
-    if lifetime.due_ms is None or held or (lifetime.is_empty and lifetime.is_active):
-        return NEVER
-    latest_due = lifetime.latest_due_ms
-    latest = None if latest_due is None else max(now_ms, latest_due) + interval
-    return TimeBounds(max(now_ms, lifetime.due_ms), latest)
+    latest = None if due.latest_ms is None else max(now_ms, due.latest_ms) + interval_ms
+    return TimeBounds(max(now_ms, due.earliest_ms), latest)

@@ -154,7 +154,7 @@ def _deletions(
         is_active = number == len(segments)
         behind -= segment.size
         expiry = expires_ms(config, segment.largest_timestamp())
-        missing, from_ms = bytes_missing(config, (behind,), 0), float(now_ms)
+        missing, from_ms = bytes_missing(config, behind), float(now_ms)
         if is_active and rate and (expiry is None or expiry > now_ms):
             # It takes later records until it ends, and bytes count behind it.
             ends_ms = _end_of_active(segment, config, now_ms, rate)

@@ -236,18 +236,17 @@ def expires_ms(config: LogConfig, latest_ms: int) -> int | None:
     return _expires_ms(latest_ms, config.retention_ms)
 
 
-def bytes_missing(config: LogConfig, sizes: Sequence[int], number: int) -> int | None:
+def bytes_missing(config: LogConfig, behind: int) -> int | None:
     """
     The number of bytes by which a log must grow until ``retention.bytes`` deletes its oldest
     segments; 0 if it does already, None if it never does.
 
     Args:
-        sizes: of the segments, oldest first.
-        number: of the segments that are to be deleted.
+        behind: bytes of the segments that are behind them.
     """
     if not config.delete or config.retention_bytes <= UNLIMITED:
         return None
-    return max(0, config.retention_bytes - sum(sizes[number:]))
+    return max(0, config.retention_bytes - behind)
 
 
 def plan(state: LogState[S], config: LogConfig, now_ms: int) -> list[Decision[S]]:

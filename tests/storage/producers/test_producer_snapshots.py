@@ -107,7 +107,7 @@ def test_without_sync_it_may_be_torn_until_it_is_flushed() -> None:
     files.make_directory(DIRECTORY)
     write_snapshot(files, PATH, two_producers(), sync=False)
     files.sync_directory(DIRECTORY)
-    snapshot = SnapshotFile(files, PATH)
+    snapshot = SnapshotFile(files, DIRECTORY, PATH.name)
     snapshot.flush()
 
     files.crash()
@@ -116,7 +116,7 @@ def test_without_sync_it_may_be_torn_until_it_is_flushed() -> None:
 
 
 def test_flushing_a_snapshot_that_has_gone_is_no_error(files: MemoryFiles) -> None:
-    SnapshotFile(files, PATH).flush()
+    SnapshotFile(files, DIRECTORY, PATH.name).flush()
 
 
 def test_snapshots_are_found_by_their_names(files: MemoryFiles) -> None:
@@ -134,7 +134,7 @@ def test_snapshots_are_found_by_their_names(files: MemoryFiles) -> None:
 
 def test_a_marked_snapshot_can_still_be_removed(files: MemoryFiles) -> None:
     write_snapshot(files, PATH, [], sync=False)
-    snapshot = SnapshotFile(files, PATH)
+    snapshot = SnapshotFile(files, DIRECTORY, PATH.name)
 
     assert snapshot.rename_to_delete()
     assert [PATH.name + ".deleted"] == files.names(DIRECTORY)
@@ -143,4 +143,4 @@ def test_a_marked_snapshot_can_still_be_removed(files: MemoryFiles) -> None:
 
 
 def test_marking_a_snapshot_that_has_gone_is_reported(files: MemoryFiles) -> None:
-    assert not SnapshotFile(files, PATH).rename_to_delete()
+    assert not SnapshotFile(files, DIRECTORY, PATH.name).rename_to_delete()

@@ -32,12 +32,14 @@ _NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError | TooManyOpenFiles:
     """
-    The exception for an *error* of the disk. Raise it ``from`` the error.
+    The exception for an *error* of the disk, which is its cause. Raise it ``from`` the error.
     """
     kind = TooManyOpenFiles if error.errno in _NO_DESCRIPTOR else KafkaStorageError
     # Mostly a directory of the host that a container was given.
     whose = f" (for user {os.geteuid()})" if isinstance(error, PermissionError) else ""
-    return kind(f"Cannot {action} {path}: {error.strerror or error}{whose}")
+    made = kind(f"Cannot {action} {path}: {error.strerror or error}{whose}")
+    made.__cause__ = error  # Compiled code loses the ``from`` of its ``raise``.
+    return made
 
 
 class _errors:

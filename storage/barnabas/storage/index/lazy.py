@@ -6,6 +6,8 @@ Also the *making* of the file waits until the index is needed. Kafka opens the i
 segments at once; here they wait as well: each takes a map and, before Python 3.13, a descriptor.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import threading

@@ -56,12 +56,18 @@ class SnapshotFile:
     The file of one snapshot: the state before ``offset``.
     """
 
-    __slots__ = ("_files", "offset", "path")
+    __slots__ = ("_directory", "_files", "_name", "offset")
 
-    def __init__(self, files: Files, path: Path) -> None:
+    def __init__(self, files: Files, directory: Path, name: str) -> None:
         self._files = files
-        self.path = path
-        self.offset = offset_from_file_name(path.name)
+        # A path is several objects, and a log may have thousands of snapshots that are never read.
+        self._directory = directory
+        self._name = name
+        self.offset = offset_from_file_name(name)
+
+    @property
+    def path(self) -> Path:
+        return self._directory / self._name
 
     def delete_if_exists(self) -> bool:
         deleted = self._files.remove(self.path)
@@ -73,18 +79,18 @@ class SnapshotFile:
         """
         Mark the file for deletion; return whether there was one.
         """
-        marked = self.path.with_name(self.path.name + DELETED_SUFFIX)
-        exists = self._files.exists(self.path)
+        path, marked = self.path, f"{self._name}{DELETED_SUFFIX}"
+        exists = self._files.exists(path)
         if exists:
-            self._files.rename(self.path, marked)
-        self.path = marked
+            self._files.rename(path, path.with_name(marked))
+        self._name = marked
         return exists
 
     def update_parent_dir(self, directory: Path) -> None:
         """
         Follow the directory, which was renamed.
         """
-        self.path = directory / self.path.name
+        self._directory = directory
 
     def flush(self) -> None:
         """
@@ -113,7 +119,7 @@ def list_snapshot_files(
         names: those of the files in it, sorted, if they are known.
     """
     return [
-        SnapshotFile(files, directory / name)
+        SnapshotFile(files, directory, name)
         for name in (files.names(directory) if names is None else names)
         if is_snapshot_name(name)
     ]
@@ -165,7 +171,7 @@ class ProducerSnapshots:
         """
         path = producer_snapshot_file(self._directory, offset)
         write_snapshot(self._files, path, entries, sync=sync)
-        snapshot = self._snapshots[offset] = SnapshotFile(self._files, path)
+        snapshot = self._snapshots[offset] = SnapshotFile(self._files, path.parent, path.name)
         return snapshot
 
     def read(self, offset: int) -> list[ProducerStateEntry]:

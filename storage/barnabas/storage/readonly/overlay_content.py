@@ -10,9 +10,12 @@ A file that is only read, or cut, has no second part. Appends make it longer. A 
 front moves the border there: of a large segment nothing is copied, of an index a part.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import mmap
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +48,8 @@ class Sources(Generic[F]):
         self._open_file = open_file
         self._most_open = most_open
         self._give_up = give_up
-        self._open: dict[Path, F] = {}
+        self._open: dict[str, F] = {}
+        """By path, as a text, which has its hash at hand."""
         self._guard = threading.Lock()
 
     def get(self, path: Path) -> F:
@@ -53,14 +57,15 @@ class Sources(Generic[F]):
         Raises:
             KafkaStorageError: the file was removed, or cannot be read.
         """
+        key = os.fspath(path)
         with self._guard:
-            file = self._open.pop(path, None)
+            file = self._open.pop(key, None)
             if file is None:
                 try:
                     file = self._open_file(path)
                 except FileNotFoundError as error:
                     raise storage_error("open", path, error) from error
-            self._open[path] = file
+            self._open[key] = file
             if len(self._open) > self._most_open:
                 self._give_up(self._open.pop(next(iter(self._open))))
         return file

@@ -10,6 +10,8 @@ are not seen. The index of an active segment has its full length with a hole beh
 only its owner knows their number; the hole is left out.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import errno
@@ -196,24 +198,30 @@ class OverlayFiles(Files):
 
     def names(self, directory: Path) -> list[str]:
         with self._guard:
-            found = self._names_below(directory)
-            for path in (*self._directories, *self._moved):
-                if path.parent == directory:
-                    (found.add if self.is_directory(path) else found.discard)(path.name)
+            names = self._names_below(directory)
+            below = set(names)
+            here = {
+                path.name: self.is_directory(path)
+                for path in (*self._directories, *self._moved)
+                if path.parent == directory
+            }
             for name, content in self._contents.get(os.fspath(directory), {}).items():
-                (found.discard if content is None else found.add)(name)
-            return sorted(found)
+                here[name] = content is not None
+            made = {name for name, is_there in here.items() if is_there} - below
+            gone = {name for name, is_there in here.items() if not is_there} & below
+            # Mostly nothing has changed, and there may be very many names to sort.
+            return sorted((below | made) - gone) if made or gone else names
 
-    def _names_below(self, directory: Path) -> set[str]:
+    def _names_below(self, directory: Path) -> list[str]:
         place = self._place(directory)
         try:
             if place is None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(directory))
-            found = set(self._below.names(place))
+            found = self._below.names(place)
         except FileNotFoundError:
             if directory not in self._directories:
                 raise
-            return set()
+            return []
         self._listed.setdefault(directory, set()).update(found)
         return found
 

@@ -5,13 +5,15 @@ Log directories in other file systems than the local one.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import pyarrow as pa
 import pytest
 
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.logs.filesystems import local_path, locate
+from barnabas.pipeline.logs.filesystems import RemoteFiles, local_path, locate
 from barnabas.pipeline.reading.plan import plan
 from barnabas.pipeline.rows import parse_options, read, schema
 from tests.support.log_directory import WrittenDirectory, append, some_records
@@ -156,3 +158,34 @@ def test_nothing_is_ever_written(bucket: Any) -> None:
         files.open(path / "new")
     with pytest.raises(OSError, match="is only read"):
         files.remove(path / "meta.properties")
+
+
+class _Refusing:
+    """
+    A file system of pyarrow whose store refuses all, with an error that has no class of its own.
+    """
+
+    def _refuse(self, _: object) -> NoReturn:
+        raise pa.ArrowException("no token for DefaultAzureCredential\nSee the logger")
+
+    get_file_info = open_input_file = _refuse
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda files: files.names(Path("logs")),
+        lambda files: files.exists(Path("logs")),
+        lambda files: files.read_bytes(Path("logs/a")),
+        lambda files: files.open(Path("logs/a"), read_only=True),
+    ],
+    ids=["list", "exists", "read", "open"],
+)
+def test_an_error_of_arrow_without_a_class_is_one_of_the_system(
+    look: Callable[[RemoteFiles], object],
+) -> None:
+    """
+    So that a command prints it as a sentence, and no traceback.
+    """
+    with pytest.raises(OSError, match=r"^no token for DefaultAzureCredential$"):
+        look(RemoteFiles(_Refusing()))

@@ -8,6 +8,8 @@ pyarrow: its own are S3, GCS, Azure and HDFS, and it wraps those of fsspec.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
@@ -141,6 +143,20 @@ def _by_fsspec(url: str) -> tuple[Any, str]:
     return fs.PyFileSystem(fs.FSSpecHandler(file_system)), path
 
 
+@contextmanager
+def _os_errors() -> Iterator[None]:
+    """
+    Turns what pyarrow raises for errors without a class, such as a refusal of Azure's credentials,
+    into an ``OSError``, as which it raises all others.
+    """
+    try:
+        yield
+    except pa.ArrowException as error:
+        if isinstance(error, OSError):
+            raise
+        raise OSError(str(error).splitlines()[0]) from error
+
+
 class RemoteFile(File):
     """
     A file that is read through pyarrow.
@@ -151,8 +167,9 @@ class RemoteFile(File):
         self._stream = stream
 
     def read(self, position: int, size: int, *, nowait: bool = False) -> bytes:
-        available = max(0, self._stream.size() - position)
-        data: bytes = self._stream.read_at(min(size, available), position)
+        with _os_errors():
+            available = max(0, self._stream.size() - position)
+            data: bytes = self._stream.read_at(min(size, available), position)
         return data
 
     def size(self) -> int:
@@ -190,7 +207,8 @@ class RemoteFiles(Files):
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
         if not read_only:
             raise _read_only(path)
-        return RemoteFile(path, self._system.open_input_file(str(path)))
+        with _os_errors():
+            return RemoteFile(path, self._system.open_input_file(str(path)))
 
     def exists(self, path: Path) -> bool:
         return bool(self._info(path).type != fs.FileType.NotFound)
@@ -206,7 +224,7 @@ class RemoteFiles(Files):
         return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
     def read_bytes(self, path: Path) -> bytes:
-        with self._system.open_input_file(str(path)) as stream:
+        with _os_errors(), self._system.open_input_file(str(path)) as stream:
             data: bytes = stream.read()
         return data
 
@@ -223,11 +241,15 @@ class RemoteFiles(Files):
 
     def _info(self, path: Path) -> Any:
         listed = self._listed.get(str(path.parent), {}).get(path.name)
-        return self._system.get_file_info(str(path)) if listed is None else listed
+        if listed is not None:
+            return listed
+        with _os_errors():
+            return self._system.get_file_info(str(path))
 
     def _infos(self, directory: Path) -> list[Any]:
         try:
-            found: list[Any] = self._system.get_file_info(fs.FileSelector(str(directory)))
+            with _os_errors():
+                found: list[Any] = self._system.get_file_info(fs.FileSelector(str(directory)))
         except OSError as error:
             if "NO_SUCH_BUCKET" in str(error):
                 raise FileNotFoundError(str(directory)) from error

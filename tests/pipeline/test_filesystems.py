@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from barnabas.pipeline.errors import InvalidOption
-from barnabas.pipeline.logs.filesystems import RemoteFiles, local_path, locate
+from barnabas.pipeline.logs.filesystems import RemoteFiles, file_system_of, local_path, locate
 from barnabas.pipeline.reading.plan import plan
 from barnabas.pipeline.rows import parse_options, read, schema
 from tests.support.log_directory import WrittenDirectory, append, some_records
@@ -189,3 +190,18 @@ def test_an_error_of_arrow_without_a_class_is_one_of_the_system(
     """
     with pytest.raises(OSError, match=r"^no token for DefaultAzureCredential$"):
         look(RemoteFiles(_Refusing()))
+
+
+@pytest.mark.parametrize(
+    ("url", "seconds"),
+    [
+        ("gs://bucket/logs", 60),
+        ("gs://bucket/logs?scheme=https", 60),
+        ("gs://bucket/logs?retry_limit_seconds=5", 5),
+    ],
+)
+def test_google_is_not_asked_for_a_quarter_of_an_hour(url: str, seconds: int) -> None:
+    system, path = file_system_of(url)
+
+    assert "bucket/logs" == path
+    assert timedelta(seconds=seconds) == system.__reduce__()[1][0]["retry_time_limit"]

@@ -26,6 +26,10 @@ from barnabas.storage.fs.interface import Buffer, File, Files, Lock, MappedFile
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(::[^/]+)?:/")
 """A single letter is a drive of Windows; ``a::b`` is one file system of fsspec on another."""
 _FILE: Final = "file"
+_GOOGLE: Final = ("gs", "gcs")
+_GOOGLE_LIMIT: Final = "retry_limit_seconds"
+_GOOGLE_LIMIT_S: Final = 60
+"""pyarrow would ask Google for 15 minutes before it says that there are no credentials."""
 _ADVICE: Final = {"hdfs": " Install Java and Hadoop's client, and set JAVA_HOME and HADOOP_HOME."}
 
 
@@ -92,6 +96,8 @@ def file_system_of(url: str, storage: StorageOptions | None = None) -> tuple[Any
     azure = options.azure_place(url)
     if azure is not None:
         return fs.AzureFileSystem(**options.for_pyarrow_azure(azure.account)), azure.path
+    if scheme in _GOOGLE and _GOOGLE_LIMIT not in url:
+        url += f"{'&' if '?' in url else '?'}{_GOOGLE_LIMIT}={_GOOGLE_LIMIT_S}"
     try:
         system, path = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

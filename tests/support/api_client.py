@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 
 from jsonschema import Draft202012Validator
 
+from barnabas.server.http.api import PREFIX
 from barnabas.server.http.api.app import OPERATIONS
-from barnabas.server.http.api.mounted import PREFIX
 from barnabas.server.http.api.openapi import description
 from tests.support.http_client import Answer, get
 from tests.support.server import TestBroker

@@ -40,10 +40,11 @@ from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.readiness import BrokerState, Readiness
+from barnabas.server.requests.active_quotas import ActiveQuotas
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.client_quotas import ClientQuotas
-from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher
+from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.resources.descriptors import most_open_files
 from barnabas.server.scheduling.turns import Turns
 from barnabas.server.scheduling.workers import Workers

@@ -37,7 +37,7 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.server.requests.authorization import NOT_REQUESTED
+from barnabas.server.requests.authorized import NOT_REQUESTED
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     ALTER_CONFIGS_GROUP,

@@ -18,11 +18,12 @@ from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResp
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.active_quotas import ActiveQuotas
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.client import Client
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.requests.dispatch import ActiveQuotas, Dispatcher
+from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import HANDLERS, Handler, Registration

@@ -9,13 +9,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from barnabas.pipeline.jobs.archive import command as archive
 from barnabas.pipeline.jobs.compact import command as compact
 from barnabas.pipeline.jobs.replay import command as replay
 from barnabas.pipeline.jobs.report import command as report
-from barnabas.storage.explain.command import ReadCluster
+
+if TYPE_CHECKING:
+    from barnabas.storage.explain.known import ReadCluster
 
 EXIT_FAILED: Final = 1
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
-from barnabas.storage.explain.command import ReadCluster, add_log_directories
+from barnabas.storage.explain.command import add_log_directories
 from barnabas.storage.readonly.command_line import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from barnabas.storage.clock import Clock
+    from barnabas.storage.explain.known import ReadCluster
     from barnabas.storage.explain.logs import ReadOnlyLogs
 
 

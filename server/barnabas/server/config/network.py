@@ -4,6 +4,8 @@ Options of listeners, connections and requests.
 
 from __future__ import annotations
 
+from typing import Final
+
 from barnabas.storage.config.option_values import Update
 from barnabas.storage.config.options import (
     Int,
@@ -16,6 +18,8 @@ from barnabas.storage.config.options import (
 )
 from barnabas.storage.units import DAYS, INT_MAX, MINUTES, SECONDS, KiB, MiB
 
+PROVIDERS: Final = "config.providers"
+"""The option whose parameters are options with names of their own (KIP-297)."""
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from barnabas.protocol.structs import struct
-from barnabas.server.config.sources import PROVIDERS
+from barnabas.server.config.network import PROVIDERS
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
 from barnabas.storage.properties import read_properties
 

@@ -24,6 +24,7 @@ from barnabas.server.config.compatibility import (
     INERT_OPTIONS,
     REFUSED_OPTIONS,
 )
+from barnabas.server.config.network import PROVIDERS
 from barnabas.server.config.security import LISTENER_PREFIX
 from barnabas.storage.config.option_values import ConfigError, InvalidValue, UnknownOption
 from barnabas.storage.properties import read_properties
@@ -52,7 +53,6 @@ _OF_FILES: Final = ("_CREDENTIALS", "_FILENAME", "KAFKA_OPTS")
 """How the variables end that name files of secrets."""
 CLUSTER_ID: Final = "CLUSTER_ID"
 """The variable of Kafka's image for the id of new directories."""
-PROVIDERS: Final = "config.providers"
 PROVIDERS_PREFIX: Final = f"{PROVIDERS}."
 _CLOSE: Final = 0.85
 

@@ -19,7 +19,8 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from barnabas.server.requests.authorization import asks, partition_by_authorized
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import map_in_steps

@@ -23,7 +23,8 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
-from barnabas.server.requests.authorization import asks, partition_by_authorized
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps

@@ -18,11 +18,8 @@ from barnabas.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from barnabas.server.requests.authorization import (
-    NOT_REQUESTED,
-    asks,
-    authorized_cluster_operations,
-)
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorized import NOT_REQUESTED, authorized_cluster_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER

@@ -13,7 +13,8 @@ from barnabas.protocol.messages.describe_groups import (
 )
 from barnabas.server.groups.describing import described_error
 from barnabas.server.requests.answer_room import AnswerRoom
-from barnabas.server.requests.authorization import asks, authorized_operations
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps

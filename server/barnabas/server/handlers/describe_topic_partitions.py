@@ -23,11 +23,8 @@ from barnabas.protocol.messages.describe_topic_partitions import (
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
-from barnabas.server.requests.authorization import (
-    asks,
-    authorized_operations,
-    partition_by_authorized,
-)
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorized import authorized_operations, partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps

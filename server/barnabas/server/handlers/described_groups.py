@@ -11,7 +11,7 @@ from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.structs import struct
 from barnabas.server.requests.answer_room import AnswerRoom
-from barnabas.server.requests.authorization import authorized_operations
+from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.bindings import ResourceType

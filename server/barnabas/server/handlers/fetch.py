@@ -14,7 +14,7 @@ request means, and which of them the response has.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, UnknownServerError
 from barnabas.protocol.hot_messages.fetch import fetch_response
@@ -30,16 +30,13 @@ from barnabas.server.fetch.delayed import DelayedFetch
 from barnabas.server.fetch.reader import FetchPlan, LogReadResult
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.requests.authorization import asks
-from barnabas.server.requests.context import RequestContext
+from barnabas.server.requests.context import MeteredFetch, RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, READ_TOPIC
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
-
-if TYPE_CHECKING:
-    from barnabas.server.requests.quotas import MeteredRequest
 
 FIRST_REPLICA_STATE_VERSION: Final = 15
 FIRST_LEADER_VERSION: Final = 16
@@ -145,7 +142,7 @@ class _Answer:
         return response
 
     def metered_response(
-        self, metered: MeteredRequest, reading: LogReadResult
+        self, metered: MeteredFetch, reading: LogReadResult
     ) -> Steps[FetchResponse]:
         """
         Likewise, unless the client has to wait: then it gets nothing, and nothing is remembered.

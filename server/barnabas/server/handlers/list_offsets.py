@@ -30,7 +30,8 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.partitions.partition import Partition
-from barnabas.server.requests.authorization import asks, partition_by_authorized
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import (

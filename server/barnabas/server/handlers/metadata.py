@@ -24,9 +24,9 @@ from barnabas.protocol.messages.metadata import (
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
-from barnabas.server.requests.authorization import (
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorized import (
     NOT_REQUESTED,
-    asks,
     authorized_cluster_operations,
     authorized_operations,
     partition_by_authorized,

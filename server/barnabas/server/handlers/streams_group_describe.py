@@ -18,7 +18,8 @@ from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.streams.describing import described_error, topics_of
 from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.requests.answer_room import AnswerRoom
-from barnabas.server.requests.authorization import asks, authorized_operations
+from barnabas.server.requests.authorization import asks
+from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps

@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from barnabas.server.http.answers import json_response, no_method, no_path
-from barnabas.server.http.api.mounted import PREFIX, MountedApi
+from barnabas.server.http.api import PREFIX
+from barnabas.server.http.api.mounted import MountedApi
 from barnabas.server.http.health import Verdict, health, readiness
 from barnabas.server.http.metrics.endpoint import MetricsEndpoint
 from barnabas.server.http.page.assets import FOLDER, Assets, wants_html

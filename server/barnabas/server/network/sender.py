@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.network.socket_buffers import SendRoom
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from barnabas.server.metrics import Counter
-    from barnabas.server.network.splice import RecordPipe
-
-Buffer: TypeAlias = bytes | bytearray | memoryview
-Part: TypeAlias = Buffer | StoredRecords
+    from barnabas.server.network.splice import Buffer, Part, RecordPipe
 
 # Parts up to this size are copied next to each other; larger ones are written as they are, but for
 # those from a file, which have to be copied anyway.

@@ -18,14 +18,15 @@ import logging
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeAlias
 
 from barnabas.server.fetch.stored_records import StoredRecords
 
-if TYPE_CHECKING:
-    from barnabas.server.network.sender import Part
-
 logger = logging.getLogger(__name__)
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Part: TypeAlias = Buffer | StoredRecords
+"""A part of an answer."""
 
 PIPE_BYTES: Final = 1024 * 1024
 """As much as Linux grants everybody (``fs.pipe-max-size``)."""

@@ -4,10 +4,7 @@ What waiting fetches want of a partition.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from barnabas.server.partitions.partition import Partition
+from typing import Protocol
 
 
 class Waiter(Protocol):
@@ -26,6 +23,22 @@ class Waiter(Protocol):
         """
 
 
+class Watched(Protocol):
+    """
+    A partition that tells its watches of what can be read.
+    """
+
+    def add_watch(self, watch: Watch) -> None:
+        """
+        Notify *watch* of all bytes that become readable from now on.
+        """
+
+    def remove_watch(self, watch: Watch) -> None:
+        """
+        Notify *watch* no more.
+        """
+
+
 class Watch:
     """
     What one waiting fetch wants of one partition.
@@ -41,7 +54,7 @@ class Watch:
     def __init__(
         self,
         fetch: Waiter,
-        partition: Partition,
+        partition: Watched,
         *,
         available: int,
         limit: int,

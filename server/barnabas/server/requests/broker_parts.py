@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.purgatory import FetchPurgatory
+    from barnabas.server.requests.active_quotas import ActiveQuotas
     from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
-    from barnabas.server.requests.dispatch import ActiveQuotas
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers

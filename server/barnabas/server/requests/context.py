@@ -22,7 +22,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Generator
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE, Buffer
 from barnabas.protocol.codec.schema import Message
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from barnabas.protocol.headers import RequestHeader
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
-    from barnabas.server.requests.quotas import MeteredRequest
     from barnabas.server.requests.registry import Answer, Later
     from barnabas.server.requests.route import Route
     from barnabas.server.scheduling.turns import Work
@@ -96,6 +95,29 @@ _HEAD: Final = Struct(">ii")
 """The size of the frame, the correlation id."""
 _TAGGED_HEAD: Final = Struct(">iix")
 """Likewise, and no tagged fields."""
+
+
+class MeteredFetch(Protocol):
+    """
+    A Fetch whose bytes are counted.
+    """
+
+    def exempt(self) -> None:
+        """
+        The request is not counted: it is one of a broker.
+        """
+
+    def most_fetched_bytes(self) -> float | None:
+        """
+        How much a consumer that was quiet may fetch without having to wait for it; None if there
+        is no limit. A larger answer would never go out.
+        """
+
+    def count_fetch(self, response: Message) -> Steps[int]:
+        """
+        Count a Fetch that is going to be answered so. If the client has to wait, its bytes do not
+        count: return how long, and the answer has to be an empty one.
+        """
 
 
 class RequestContext:
@@ -257,7 +279,7 @@ class RequestContext:
 
     # What the client may do
 
-    def metered(self) -> MeteredRequest | None:
+    def metered(self) -> MeteredFetch | None:
         """
         Itself, if what it uses is counted: there are quotas.
         """

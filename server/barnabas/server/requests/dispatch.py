@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from barnabas.protocol import apis
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.headers import RequestHeader, decode_request_header
-from barnabas.server.requests.authorization import gated
+from barnabas.server.requests.authorized import gated
 from barnabas.server.requests.context import Pending, RequestContext, frame_of
 from barnabas.server.requests.error_response import unsupported_version
 from barnabas.server.requests.errors import CloseConnection
@@ -23,10 +23,10 @@ from barnabas.server.requests.route import Route
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer
+    from barnabas.server.requests.active_quotas import ActiveQuotas
     from barnabas.server.requests.authenticating import RawToken
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
-    from barnabas.server.requests.quotas import RequestQuotas
 
 Answer: TypeAlias = "list[Buffer] | tuple[RequestContext | RawToken, Pending] | None"
 """
@@ -34,19 +34,6 @@ The buffers of an answer; or a request and what is going to give its answer; or 
 """
 
 API_VERSIONS = apis.API_VERSIONS.key
-
-
-class ActiveQuotas:
-    """
-    Has the quotas of clients while there are any.
-
-    Every request asks for them: of an object of a compiled class that is a few instructions.
-    """
-
-    __slots__ = ("current",)
-
-    def __init__(self) -> None:
-        self.current: RequestQuotas | None = None
 
 
 class Dispatcher:
@@ -85,7 +72,10 @@ class Dispatcher:
         if quotas is None:
             context = RequestContext(self._broker, client, header, route, len(frame))
         else:
-            context = quotas.metered(self._broker, client, header, route, len(frame))
+            # Few brokers have quotas.
+            from barnabas.server.requests.metered_request import MeteredRequest
+
+            context = MeteredRequest(self._broker, client, header, route, len(frame), quotas=quotas)
         if authentication is not None:
             from barnabas.server.requests.authenticating import check_allowed
 

@@ -5,16 +5,31 @@ The time that requests take of the event loop: of each step, and of each stretch
 from __future__ import annotations
 
 from collections.abc import Awaitable, Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from barnabas.server.requests.quotas import MeteredRequest
     from barnabas.server.scheduling.turns import Steps
 
 T = TypeVar("T")
 
 
-def timed_steps(steps: Steps[T], request: MeteredRequest) -> Steps[T]:
+class Timed(Protocol):
+    """
+    A request whose time counts.
+    """
+
+    def resume(self) -> bool:
+        """
+        Time counts from now on; false if it does so already.
+        """
+
+    def pause(self) -> None:
+        """
+        Time does not count from now on.
+        """
+
+
+def timed_steps(steps: Steps[T], request: Timed) -> Steps[T]:
     """
     *steps* whose time counts for *request*.
     """
@@ -38,7 +53,7 @@ class TimedAwaitable(Generic[T]):
 
     __slots__ = ("_awaited", "_request")
 
-    def __init__(self, awaited: Awaitable[T], request: MeteredRequest) -> None:
+    def __init__(self, awaited: Awaitable[T], request: Timed) -> None:
         self._awaited = awaited
         self._request = request
 

@@ -5,7 +5,6 @@ The command ``barnabas explain``.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,15 +12,7 @@ from typing import TYPE_CHECKING
 from barnabas.storage.readonly.command_line import exit_status, local_directory
 
 if TYPE_CHECKING:
-    from barnabas.storage.clock import Clock
-    from barnabas.storage.explain.known import Cluster
-    from barnabas.storage.fs.interface import Files
-
-
-ReadCluster = Callable[[argparse.Namespace, "Files", "Clock"], "Cluster"]
-"""
-Reads the settings of the broker; raises ``ConfigError`` if one of them is wrong.
-"""
+    from barnabas.storage.explain.known import ReadCluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

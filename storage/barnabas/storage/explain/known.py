@@ -7,12 +7,15 @@ both and implements ``Cluster``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import argparse
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from barnabas.protocol.structs import NamedTuple, struct
+from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition
 
 
@@ -97,3 +100,10 @@ class Cluster(Protocol):
         """
         The number of replicas of a partition; None if the metadata does not know it.
         """
+
+
+ReadCluster: TypeAlias = Callable[[argparse.Namespace, Files, Clock], Cluster]
+"""
+Reads the settings of the broker by the options of a command; raises ``ConfigError`` if one of them
+is wrong.
+"""

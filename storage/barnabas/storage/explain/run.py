@@ -15,9 +15,8 @@ from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.as_json import as_json
 from barnabas.storage.explain.as_text import as_text, settings_text, summary_text
-from barnabas.storage.explain.command import ReadCluster
 from barnabas.storage.explain.groups import GroupReader, TopicGroups, groups_of
-from barnabas.storage.explain.known import Cluster, ExplainError
+from barnabas.storage.explain.known import Cluster, ExplainError, ReadCluster
 from barnabas.storage.explain.logs import ReadOnlyLogs, patiently
 from barnabas.storage.explain.report import (
     PartitionReport,

@@ -23,7 +23,7 @@ from typing import Final
 from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptIndex, KafkaError
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.fs.open_files import OpenFile
+from barnabas.storage.fs.open_file import OpenFile
 
 ENTRY: Final = Struct(">hqqqq")
 CURRENT_VERSION: Final = 0

@@ -36,7 +36,7 @@ from barnabas.protocol.records.batch import (
 )
 from barnabas.storage.errors import CorruptRecord, KafkaError
 from barnabas.storage.fs.interface import Buffer, Files
-from barnabas.storage.fs.open_files import OpenFile
+from barnabas.storage.fs.open_file import OpenFile
 from barnabas.storage.segment.fetch_data import FileSlice
 from barnabas.storage.units import INT_MAX
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from barnabas.server.http.api import context, records, segments
+from barnabas.server.http.api import PREFIX, context, records, segments
 from barnabas.server.http.api.app import LIMITS, OPERATIONS
-from barnabas.server.http.api.mounted import PREFIX
 from tests.support.limits import stated
 
 PAGE = (Path(__file__).parents[4] / "docs" / "http-api.md").read_text()

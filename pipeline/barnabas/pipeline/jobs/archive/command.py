@@ -21,7 +21,6 @@ from barnabas.pipeline.jobs.common import (
     session_of,
     size_of,
 )
-from barnabas.storage.explain.command import ReadCluster
 from barnabas.storage.explain.units import counted
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from barnabas.pipeline.jobs.archive.table import ArchiveTable
     from barnabas.pipeline.jobs.progress import ProgressBar
     from barnabas.storage.clock import Clock
+    from barnabas.storage.explain.known import ReadCluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

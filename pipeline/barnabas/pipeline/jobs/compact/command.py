@@ -20,7 +20,6 @@ from barnabas.pipeline.jobs.common import (
     named_values,
     session_of,
 )
-from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from barnabas.pipeline.jobs.compact.planning import PartitionPlan
     from barnabas.pipeline.jobs.progress import ProgressBar
     from barnabas.storage.clock import Clock
+    from barnabas.storage.explain.known import ReadCluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

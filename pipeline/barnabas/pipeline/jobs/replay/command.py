@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from barnabas.pipeline.jobs.archive.arguments import add_archive, existing_archive_of
 from barnabas.pipeline.jobs.common import add_spark, ended, named_values, session_of
-from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
     from barnabas.pipeline.jobs.replay.sending import Target
+    from barnabas.storage.explain.known import ReadCluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.pipeline.jobs.common import add_logs, add_spark, ended, session_of
-from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
     from barnabas.pipeline.jobs.report.facts import Report
     from barnabas.pipeline.jobs.report.history import History
     from barnabas.pipeline.jobs.report.making import Scope
     from barnabas.storage.clock import Clock
-    from barnabas.storage.explain.known import Cluster
+    from barnabas.storage.explain.known import Cluster, ReadCluster
     from barnabas.storage.fs.interface import Files
     from barnabas.storage.state_files.file_names import TopicPartition
 

@@ -18,3 +18,7 @@ The JSON API of a broker, which changes nothing.
 What the broker has in memory is read on the event loop in turns, files in threads and without
 owning them. Answers are plain dictionaries; a ``TypedDict`` beside each says what is in it.
 """
+
+from typing import Final
+
+PREFIX: Final = "/api/v1"

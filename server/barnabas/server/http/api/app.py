@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.server.http.api import (
+    PREFIX,
     cluster,
     explaining,
     groups,
@@ -18,7 +19,6 @@ from barnabas.server.http.api import (
     transactions,
 )
 from barnabas.server.http.api.context import refusal
-from barnabas.server.http.api.mounted import PREFIX
 from barnabas.server.http.api.openapi import description
 from barnabas.server.http.json_api import Answer, Limits, Nothing, Operation, make_app
 

@@ -4,7 +4,7 @@ The API as a part of an application. The first request loads its modules.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from barnabas.server.http.api.context import Api
     from barnabas.server.http.observed import ObservedBroker
-
-PREFIX: Final = "/api/v1"
 
 
 class MountedApi:

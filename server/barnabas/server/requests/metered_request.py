@@ -1,0 +1,242 @@
+"""
+Quotas of clients, applied to requests (Kafka ``RequestHandlerHelper``; KIP-13, 124, 219, 599).
+
+While there is any quota, requests are metered. When the answer to one is made, what it has used is
+counted::
+
+    bytes of a Produce           the frame of the request, also with acks=0
+    bytes of a Fetch             the answer; one that is too large is replaced by an empty one
+    time                         what the request took of the event loop, but for sending the answer
+    partitions                   those that were created or deleted
+
+The answer says how long to wait, it is sent at once, and the connection is not read from for so
+long, whatever its client does about it.
+"""
+
+# Compiled: see hatch_build.py.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from barnabas.protocol import apis
+from barnabas.protocol.codec.primitives import Buffer
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.structs import is_frozen, replace
+from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.requests.context import Pending, RequestContext, Served, written_at_once
+from barnabas.server.requests.timing import TimedAwaitable, timed_steps
+from barnabas.server.scheduling.turns import Steps
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    from barnabas.protocol.headers import RequestHeader
+    from barnabas.server.requests.broker_parts import BrokerParts
+    from barnabas.server.requests.client import Client
+    from barnabas.server.requests.quotas import RequestQuotas
+    from barnabas.server.requests.route import Route
+    from barnabas.server.security.quotas.quotas import MutationQuota
+    from barnabas.server.topics.creation import Charge
+
+PRODUCE: Final = apis.PRODUCE.key
+EXEMPT: Final = frozenset(
+    api.key for api in (apis.SASL_AUTHENTICATE, apis.SASL_HANDSHAKE, apis.WRITE_TXN_MARKERS)
+)
+"""
+The requests whose time does not count: those of brokers, and what comes before all others.
+"""
+NO_ACKS: Final = 0
+PERCENT: Final = 100.0
+
+_SIZE_BYTES: Final = 4
+_NOT_RUNNING: Final = -1.0
+
+
+class MeteredRequest(RequestContext):
+    """
+    A request of which is counted what it uses.
+
+    Invariants:
+
+    1. It is counted once, when its answer is made, or when it is clear that there is none.
+    2. ``_spent_s`` is the time of the stretches that have ended, and ``_since`` the begin of the
+       one that has not.
+    """
+
+    __slots__ = (
+        "_is_counted",
+        "_is_timed",
+        "_mutations",
+        "_quotas",
+        "_since",
+        "_spent_s",
+        "_user",
+    )
+
+    def __init__(
+        self,
+        broker: BrokerParts,
+        client: Client,
+        header: RequestHeader,
+        route: Route,
+        frame_bytes: int,
+        *,
+        quotas: RequestQuotas,
+    ) -> None:
+        super().__init__(broker, client, header, route, frame_bytes)
+        self._quotas = quotas
+        self._user = client.principal.name
+        self._is_counted = not client.is_authenticated
+        self._is_timed = bool(quotas.request.limits) and route.registration.key not in EXEMPT
+        self._mutations: MutationQuota | None = None
+        self._spent_s = 0.0
+        self._since = _NOT_RUNNING
+
+    def metered(self) -> MeteredRequest | None:
+        return self
+
+    def serve(self, frame: memoryview, position: int) -> list[Buffer] | Pending | None:
+        if not self._is_timed:
+            answer = super().serve(frame, position)
+            if answer is None:
+                self._count(is_error=False)
+            return answer
+        self.resume()
+        answer = super().serve(frame, position)
+        if answer is None:
+            self._count(is_error=False)
+        elif not isinstance(answer, (list, Delayed)):
+            answer = TimedAwaitable(answer, self)
+        self.pause()
+        return answer
+
+    def _begin(self, steps: Steps[Served]) -> list[Buffer] | Pending | None:
+        return super()._begin(timed_steps(steps, self) if self._is_timed else steps)
+
+    def resume(self) -> bool:
+        """
+        Time counts from now on; false if it does so already.
+        """
+        if self._since != _NOT_RUNNING:
+            return False
+        self._since = self._quotas.now()
+        return True
+
+    def pause(self) -> None:
+        """
+        Time does not count from now on.
+        """
+        self._spent_s += self._quotas.now() - self._since
+        self._since = _NOT_RUNNING
+
+    def exempt(self) -> None:
+        """
+        The request is not counted: it is one of a broker.
+        """
+        self._is_counted = True
+
+    def buffers(self, outcome: Outcome) -> list[Buffer] | Future[list[Buffer]] | None:
+        if outcome is None:
+            self._count(is_error=False)
+        elif not isinstance(outcome, (list, Exception)):
+            outcome = self._told(outcome, self._count(is_error=False))
+        return super().buffers(outcome)
+
+    def _encoded(self, box: list[Message | Exception]) -> Steps[list[Buffer]]:
+        outcome = box[0]
+        if not isinstance(outcome, Exception):
+            box[0] = self._told(outcome, self._count(is_error=False))
+        return RequestContext._encoded(self, box)
+
+    def _failed(self, error: Exception) -> Steps[Message]:
+        response = yield from RequestContext._failed(self, error)
+        return self._told(response, self._count(is_error=True))
+
+    def _told(self, response: Message, throttle_ms: int) -> Message:
+        """
+        The *response* with the time to wait, if it has a place for it.
+        """
+        if not throttle_ms or not hasattr(response, "throttle_time_ms"):
+            return response
+        if is_frozen(type(response)):
+            return replace(response, throttle_time_ms=throttle_ms)
+        cast("Any", response).throttle_time_ms = throttle_ms
+        return response
+
+    def _count(self, *, is_error: bool) -> int:
+        """
+        Count the request, and return how long its client has to wait, in ms.
+        """
+        if self._is_counted:
+            return 0
+        self._is_counted = True
+        quotas, now = self._quotas, self._quotas.now_ms()
+        if self.route.registration.key != PRODUCE or is_error:
+            mutations_ms = 0 if self._mutations is None else self._mutations.throttle_ms()
+            return self._throttle("controller_mutation", mutations_ms, self._count_time(now))
+        throttle_ms = quotas.produce.record(self._user, self.client_id or "", self.frame_bytes, now)
+        # What has no answer cannot tell its client to wait for the time that it takes.
+        time_ms = 0 if self.request.acks == NO_ACKS else self._count_time(now)
+        return self._throttle("produce", throttle_ms, time_ms)
+
+    def _count_time(self, now: int) -> int:
+        if not self._is_timed:
+            return 0
+        spent = self._spent_s
+        if self._since != _NOT_RUNNING:
+            spent += self._quotas.now() - self._since
+        return self._quotas.request.record(self._user, self.client_id or "", spent * PERCENT, now)
+
+    # Topics
+
+    def charge(self, strict_from: int, *, is_told: bool = True) -> Charge | None:
+        quota = self._quotas.mutations.of(
+            self._user, self.client_id or "", is_strict=self.version >= strict_from
+        )
+        if quota is None:
+            return None
+        if is_told:
+            self._mutations = quota
+        return quota.charge
+
+    # Fetches
+
+    def most_fetched_bytes(self) -> float | None:
+        """
+        How much a consumer that was quiet may fetch without having to wait for it; None if there
+        is no limit. A larger answer would never go out.
+        """
+        return self._quotas.fetch.most_at_once(self._user, self.client_id or "")
+
+    def count_fetch(self, response: Message) -> Steps[int]:
+        """
+        Count a Fetch that is going to be answered so. If the client has to wait, its bytes do not
+        count: return how long, and the answer has to be an empty one.
+        """
+        codec = self.route.response_codec
+        buffers = written_at_once(codec, response)
+        if buffers is None:
+            buffers = yield from codec.write_in_steps(response)
+        size = _SIZE_BYTES + sum(len(cast("Any", buffer)) for buffer in buffers)
+        if self._is_counted:
+            return 0
+        self._is_counted = True
+        quotas, client_id = self._quotas, self.client_id or ""
+        now = quotas.now_ms()
+        throttle_ms = quotas.fetch.record(self._user, client_id, size, now)
+        throttle_ms = self._throttle("fetch", throttle_ms, self._count_time(now))
+        if throttle_ms:
+            quotas.fetch.take_back(self._user, client_id, size, now)
+        return throttle_ms
+
+    def _throttle(self, quota: str, throttle_ms: int, time_ms: int) -> int:
+        """
+        Let the client wait because of a *quota* or of the time that it takes, whichever is longer.
+        """
+        if time_ms >= throttle_ms:
+            quota, throttle_ms = "request", time_ms
+        if throttle_ms:
+            self._quotas.count(quota, throttle_ms)
+            self.client.throttle(throttle_ms / 1000)
+        return throttle_ms

@@ -13,7 +13,7 @@ import pytest
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """
     Not even for their types: a module is read after those that it names, and never at once with
-    them. (import-linter knows the order of packages, and within a package no circles of modules.)
+    them. (The contracts in pyproject.toml are about folders.)
     """
     graph = grimp.build_graph("barnabas", exclude_type_checking_imports=False, cache_dir=None)
     imports = {each: graph.find_modules_directly_imported_by(each) for each in graph.modules}

@@ -10,8 +10,9 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from barnabas.pipeline.jobs.common import partitions_of
 from barnabas.pipeline.jobs.report.facts import Report
-from barnabas.pipeline.jobs.report.making import Scope, make_report, partitions_of
+from barnabas.pipeline.jobs.report.making import Scope, make_report
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord

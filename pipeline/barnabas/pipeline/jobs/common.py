@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.known import ReadCluster
     from barnabas.storage.explain.logs import ReadOnlyLogs
+    from barnabas.storage.state_files.file_names import TopicPartition
 
 
 def add_logs(parser: argparse.ArgumentParser) -> None:
@@ -146,7 +147,6 @@ def assigned_logs(
         ConfigError: the configuration of the broker is not acceptable.
         ExplainError: a topic is not there.
     """
-    from barnabas.pipeline.jobs.report.making import partitions_of  # noqa: PLC0415  # see ended
     from barnabas.storage.explain.logs import ReadOnlyLogs  # noqa: PLC0415  # see ended
     from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see ended
 
@@ -158,6 +158,21 @@ def assigned_logs(
     for topic, number in partitions_of(logs, there or options.targets):
         assigned.setdefault(topic, []).append(number)
     return ",".join(map(str, cluster.data_dirs)), json.dumps(assigned)
+
+
+def partitions_of(logs: ReadOnlyLogs, topics: Iterable[str]) -> list[TopicPartition]:
+    """
+    The partitions that are named, or those of all topics but internal ones.
+
+    Raises:
+        ExplainError: one is not there, or none at all.
+    """
+    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see ended
+
+    named = list(topics) or [topic for topic in logs.topics if not topic.startswith("__")]
+    if not named:
+        raise ExplainError("There are no topics in the log directories; name one with --data-dir")
+    return sorted({partition for name in named for partition in logs.find(name)})
 
 
 def _finds(logs: ReadOnlyLogs, name: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.pipeline.jobs.common import add_logs, add_spark, ended, session_of
+from barnabas.pipeline.jobs.common import add_logs, add_spark, ended, partitions_of, session_of
 
 if TYPE_CHECKING:
     from barnabas.pipeline.jobs.report.facts import Report
@@ -116,7 +116,6 @@ def _reported(
     from barnabas.pipeline.jobs.report.making import (  # noqa: PLC0415  # see _report
         Scope,
         make_report,
-        partitions_of,
     )
     from barnabas.storage.explain.logs import ReadOnlyLogs  # noqa: PLC0415  # see _report
     from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see _report

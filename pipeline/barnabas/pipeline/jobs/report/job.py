@@ -10,9 +10,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from barnabas.pipeline.jobs.common import partitions_of
 from barnabas.pipeline.jobs.report.facts import Report
 from barnabas.pipeline.jobs.report.history import History, check_moment
-from barnabas.pipeline.jobs.report.making import Scope, make_report, partitions_of
+from barnabas.pipeline.jobs.report.making import Scope, make_report
 from barnabas.pipeline.logs.filesystems import local_path
 from barnabas.server.dynamic_config.known_cluster import read_cluster
 from barnabas.storage.clock import Clock, SystemClock

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +29,7 @@ from barnabas.pipeline.jobs.report.keys import keys_by_partition
 from barnabas.pipeline.jobs.report.retention import explained, life_of, pin_of
 from barnabas.pipeline.schemas import Level
 from barnabas.storage.clock import Clock
-from barnabas.storage.explain.known import Cluster, ExplainError
+from barnabas.storage.explain.known import Cluster
 from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.explain.report import PartitionReport
 from barnabas.storage.fs.interface import Files
@@ -74,19 +73,6 @@ class Source:
         """
         reader = self._spark.read.format("barnabas").options(**self._options, level=level.value)
         return (reader if columns is None else reader.schema(columns)).load()
-
-
-def partitions_of(logs: ReadOnlyLogs, topics: Iterable[str]) -> list[TopicPartition]:
-    """
-    The partitions that are named, or those of all topics but internal ones.
-
-    Raises:
-        ExplainError: one is not there, or none at all.
-    """
-    named = list(topics) or [topic for topic in logs.topics if not topic.startswith("__")]
-    if not named:
-        raise ExplainError("There are no topics in the log directories; name one with --data-dir")
-    return sorted(set(chain.from_iterable(logs.find(name) for name in named)))
 
 
 def make_report(

@@ -43,6 +43,7 @@ from barnabas.pipeline.schemas import CORRUPT_COLUMN, OLD_CORRUPT_COLUMN, Level
 from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
 from barnabas.pipeline.storage import HADOOP, StorageOptions
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.units import LONG_MAX
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
@@ -364,7 +365,7 @@ class _Parser:
             raise InvalidOption(f"{name} is a number of at least 1, not {text!r}.")
         return int(text)
 
-    def _size(self, name: str, default: Any, at_least: int = 1, at_most: int = 2**63 - 1) -> Any:
+    def _size(self, name: str, default: Any, at_least: int = 1, at_most: int = LONG_MAX) -> Any:
         text = self._given.get(name)
         if text is None:
             return default

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 from barnabas.pipeline.decoding.spans import HeaderSpans, Spans
 from barnabas.pipeline.decoding.varint_columns import Bytes
 from barnabas.pipeline.schemas import HEADER, HEADERS, TIMESTAMP
+from barnabas.storage.units import LONG_MAX
 
 Numbers = npt.NDArray[np.integer[npt.NBitBase]]
 
 _US_PER_MS: Final = 1000
-_MOST_MS: Final = (2**63 - 1) // _US_PER_MS
+_MOST_MS: Final = LONG_MAX // _US_PER_MS
 """What is later, or as much earlier, is given as this: Arrow counts in us."""
 _KEPT_ROWS: Final = 1 << 16
 """What is the same for all batches of so many rows is made once."""

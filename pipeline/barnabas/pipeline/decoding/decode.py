@@ -54,6 +54,7 @@ from barnabas.pipeline.schemas import (
 from barnabas.protocol.errors import InvalidRecord
 from barnabas.protocol.records.batch import ATTRIBUTES_AT, LOG_APPEND_TIME_FLAG, TimestampType
 from barnabas.protocol.records.record import iter_records
+from barnabas.storage.units import LONG_MAX
 
 _Number = TypeVar("_Number", np.int64, np.bool_)
 
@@ -80,7 +81,7 @@ class Offsets:
     """
 
     start: int = 0
-    end: int = 2**63 - 1
+    end: int = LONG_MAX
 
     @property
     def count(self) -> int:

@@ -37,10 +37,11 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from barnabas.protocol.records.batch import CONTROL_FLAG, MAGIC
 from barnabas.storage.index.txn_index import AbortedTxn
+from barnabas.storage.units import LONG_MAX
 
 logger = logging.getLogger(__name__)
 
-_NEVER: Final = 2**63 - 1
+_NEVER: Final = LONG_MAX
 _WAIT_MS: Final = 500
 """Kafka's ``fetch.max.wait.ms``. What is asked for is there, and nothing is waited for."""
 _BEGINNING: Final = -2

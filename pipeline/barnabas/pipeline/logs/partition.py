@@ -40,6 +40,7 @@ from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import transaction_index_file
+from barnabas.storage.units import LONG_MAX
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class PartitionLog:
         """
         The offset behind the last whole batch of *segment*.
         """
-        position = 0 if segment.size <= _QUICKLY_SCANNED else self.position_of(segment, 2**63 - 1)
+        position = 0 if segment.size <= _QUICKLY_SCANNED else self.position_of(segment, LONG_MAX)
         end = segment.base_offset
         for data, headers in self._scan(segment, position):
             end = int(last_offsets(headers)[-1]) + 1

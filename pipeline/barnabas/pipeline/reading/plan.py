@@ -37,6 +37,7 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.units import LONG_MAX
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ _WORTH_CUTTING: Final = 1.25
 """A segment that is less than so much larger than what a task should have, stays whole."""
 _WORTH_ASKING: Final = 1 << 20
 """How large a segment has to be for its index to be asked how large its batches are."""
-END: Final = 2**63 - 1
+END: Final = LONG_MAX
 
 
 @dataclass(frozen=True)

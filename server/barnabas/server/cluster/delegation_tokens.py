@@ -34,9 +34,10 @@ from barnabas.server.security.principal import USER, KafkaPrincipal, parse_princ
 from barnabas.server.security.sasl.mechanism import NeedsWork
 from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin, derived_credential
 from barnabas.storage.clock import Clock
+from barnabas.storage.units import LONG_MAX
 from barnabas.storage.uuids import random_uuid, uuid_text
 
-LAST_TIMESTAMP: Final = (1 << 63) - 1
+LAST_TIMESTAMP: Final = LONG_MAX
 """
 No timestamp is later.
 """

@@ -211,7 +211,7 @@ def test_the_root_tells_what_its_files_say() -> None:
     assert {} == root.checkpoints.log_start_offsets
     with pytest.raises(CorruptCheckpoint):
         _ = root.checkpoints.high_watermarks
-    assert (True, 205) == (root.clean_shutdown, root.clean_shutdown_epoch)
+    assert root.clean_shutdown
     assert root.meta_properties is not None
     assert 1 == root.meta_properties.node_id
 

@@ -255,7 +255,6 @@ class CleaningPlan(Generic[S]):
     first_dirty: FirstDirty
     bounds: Sequence[Bound[S]]
     uncleanable_offset: int
-    clean_segments: Sequence[S]
     cleanable_segments: Sequence[S]
     clean_bytes: int
     cleanable_bytes: int
@@ -312,7 +311,6 @@ def plan_cleaning(
         first_dirty=start,
         bounds=limits,
         uncleanable_offset=end,
-        clean_segments=clean,
         cleanable_segments=cleanable,
         clean_bytes=sum(segment.size for segment in clean),
         cleanable_bytes=sum(segment.size for segment in cleanable),

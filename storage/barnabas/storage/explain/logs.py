@@ -74,7 +74,6 @@ class ReadOnlyLog:
     was_recovered: bool
     """Whether only a recovery made the log readable."""
     replicas: int | None
-    high_watermark_checkpoint: int | None
     cleaner_checkpoint: int | None
     """The end of its last cleaning."""
     waiting_files: Mapping[str, int]
@@ -209,7 +208,6 @@ class ReadOnlyLogs:
             condition,
             was_recovered,
             replicas,
-            high_watermark,
             _noted(lambda: checkpoints.cleaner_offsets, partition),
             waiting_files,
             {} if again is None else again.ends,

@@ -23,7 +23,6 @@ from barnabas.storage.readonly.files import read_if_exists
 from barnabas.storage.readonly.partition import PartitionDirectory, mark_of
 from barnabas.storage.state_files.checkpoints import (
     CLEAN_SHUTDOWN_FILE,
-    CleanShutdownFile,
     parse_checkpoint,
     parse_offset_entry,
 )
@@ -169,13 +168,6 @@ class LogRoot:
         Whether the last broker was stopped cleanly and none was started after that.
         """
         return CLEAN_SHUTDOWN_FILE in self.names
-
-    @property
-    def clean_shutdown_epoch(self) -> int | None:
-        """
-        The broker epoch in the file of a clean shutdown; None if it has none.
-        """
-        return CleanShutdownFile(self.files, self.path).read()
 
     @property
     def in_use(self) -> bool:

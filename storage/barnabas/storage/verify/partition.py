@@ -179,7 +179,7 @@ class PartitionCheck:
     def _forget(self, producers: ProducerCheck) -> None:
         producers.unknown()
         self._progress.next_offset = None
-        self._progress.damaged = self._progress.end_damaged = True
+        self._progress.end_damaged = True
 
     # Files.
 

@@ -41,8 +41,6 @@ class LogProgress:
     next_offset: int | None
     """The base offset of the next batch; None if damage hides it."""
     may_be_compacted: bool
-    damaged: bool = False
-    """Whether a batch is damaged."""
     end_damaged: bool = False
     """Whether the last batch of the segment is damaged."""
 
@@ -239,7 +237,7 @@ class SegmentCheck:
         A batch is damaged: nothing is known up to the next good one.
         """
         progress = self._progress
-        progress.damaged = progress.end_damaged = True
+        progress.end_damaged = True
         progress.next_offset = None
         self._times.unknown(progress.end_offset)
         self._producers.unknown()

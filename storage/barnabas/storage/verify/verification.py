@@ -39,13 +39,6 @@ SECOND_LOOK_SECONDS: Final = 0.25
 """This is longer than a broker takes to replace one set of files by another."""
 
 
-def no_topics(_root: LogRoot) -> Topics | None:
-    """
-    No metadata of the cluster.
-    """
-    return None
-
-
 class Verification:
     """
     One verification of some directories.
@@ -55,12 +48,7 @@ class Verification:
     """
 
     def __init__(
-        self,
-        files: Files,
-        clock: Clock,
-        report: Report,
-        *,
-        read_topics: ReadTopics = no_topics,
+        self, files: Files, clock: Clock, report: Report, *, read_topics: ReadTopics
     ) -> None:
         self._files = files
         self._clock = clock

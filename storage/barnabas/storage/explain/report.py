@@ -5,6 +5,7 @@ The answer to a question, as facts.
 from __future__ import annotations
 
 from barnabas.protocol.structs import fresh, replace, struct
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, horizons_in
 from barnabas.storage.explain.endings import Ending, ending_of
 from barnabas.storage.explain.groups import GroupReport
@@ -72,6 +73,13 @@ class PartitionReport:
                 raise unreadable(f"{each.segment.log.path}", error) from error
             self.endings[base_offset] = ending
         return ending
+
+    @property
+    def config(self) -> LogConfig:
+        """
+        The configuration of the log, with the suppositions of ``--set``.
+        """
+        return self.opened.settings.config
 
     @property
     def is_metadata(self) -> bool:

@@ -9,14 +9,19 @@ from collections.abc import Iterator
 from barnabas.storage.cleaner.plan import Bound, CleaningPlan, CleaningVerdict, DirtyOrigin, Limit
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, Part
+from barnabas.storage.explain.report import PartitionReport, SegmentReport
 from barnabas.storage.explain.units import counted, duration, moment
 from barnabas.storage.segment.segment import LogSegment
 
 
-def cleaning_sentences(cleaning: Cleaning, config: LogConfig, now_ms: int) -> list[str]:
+def cleaning_sentences(report: PartitionReport) -> list[str]:
     """
-    Whether a cleaning is due, its range, and the bound of the range.
+    Whether a cleaning is due, its range, and the bound of the range; nothing if the log is not
+    compacted.
     """
+    cleaning, config, now_ms = report.cleaning, report.config, report.now_ms
+    if cleaning is None:
+        return []
     plan = cleaning.plan
     sentences = [_first_dirty(plan), *_range(plan, config), *_verdict(cleaning, config, now_ms)]
     if not cleaning.times.cleaner_enabled:
@@ -86,6 +91,19 @@ def _verdict(cleaning: Cleaning, config: LogConfig, now_ms: int) -> Iterator[str
                 f"max.compaction.lag.ms makes it due at {moment(cleaning.due_ms)} at the latest,"
                 f" {duration(cleaning.due_ms - now_ms)} from now."
             )
+
+
+def cleaner_sentences(report: PartitionReport, each: SegmentReport) -> list[str]:
+    """
+    The sentences about the cleaner and one segment; nothing if the log is not compacted.
+    """
+    if report.cleaning is None:
+        return []
+    part = report.cleaning.parts[each.segment.base_offset]
+    sentences = [part_sentence(part, report.cleaning)]
+    if each.horizons is not None:
+        sentences.append(horizon_sentence(each.horizons))
+    return sentences
 
 
 def part_sentence(part: Part, cleaning: Cleaning) -> str:

@@ -140,16 +140,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
 }
 
 _PRINTING: Final = frozenset(
-    {
-        "print-data-log",
-        "offsets-decoder",
-        "transaction-log-decoder",
-        "cluster-metadata-decoder",
-        "remote-log-metadata-decoder",
-        "value-decoder-class",
-        "key-decoder-class",
-        "share-group-state-decoder",
-    }
+    name for name in OPTIONS if name.endswith(("-decoder", "-decoder-class", "print-data-log"))
 )
 
 

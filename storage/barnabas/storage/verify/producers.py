@@ -30,7 +30,7 @@ from barnabas.storage.producers.snapshots import ProducerSnapshots, SnapshotFile
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify import invariants
-from barnabas.storage.verify.report import FileReport
+from barnabas.storage.verify.report import Add, FileReport
 from barnabas.storage.verify.snapshots import KnownProducers, check_snapshot, check_strays
 from barnabas.storage.verify.transactions import AbortMarker, TxnIndexCheck
 
@@ -95,11 +95,9 @@ class ProducerCheck:
         """
         self._reliable = False
 
-    def batch(
-        self, batch: RecordBatch, position: int, report: FileReport, txns: TxnIndexCheck
-    ) -> None:
+    def batch(self, batch: RecordBatch, add: Add, txns: TxnIndexCheck) -> None:
         """
-        Replay the next good batch, at *position* in the segment of *report*.
+        Replay the next good batch.
         """
         snapshots = self._snapshots
         if self._compared < len(snapshots) and (
@@ -112,21 +110,14 @@ class ProducerCheck:
         if entry is not None:
             if batch.producer_epoch < entry.producer_epoch:
                 self._doubtful.add(batch.producer_id)
-                report.add(
-                    invariants.PRODUCER_EPOCH,
-                    f"epoch {batch.producer_epoch} of producer {batch.producer_id}",
-                    f"{entry.producer_epoch} or more",
-                    position=position,
-                    offset=batch.base_offset,
-                )
+                found = f"epoch {batch.producer_epoch} of producer {batch.producer_id}"
+                add(invariants.PRODUCER_EPOCH, found, f"{entry.producer_epoch} or more")
                 return
             if not batch.is_control:
-                self._check_sequence(entry, batch, position, report)
-        self._replay(batch, position, report, txns)
+                self._check_sequence(entry, batch, add)
+        self._replay(batch, add, txns)
 
-    def _check_sequence(
-        self, entry: ProducerStateEntry, batch: RecordBatch, position: int, report: FileReport
-    ) -> None:
+    def _check_sequence(self, entry: ProducerStateEntry, batch: RecordBatch, add: Add) -> None:
         if batch.base_sequence < 0 or entry.producer_epoch == NO_PRODUCER_EPOCH:
             return
         gap = self._gap_before
@@ -137,36 +128,26 @@ class ProducerCheck:
             return
         expected = 0 if last == NO_SEQUENCE else increment_sequence(last, 1)
         if batch.base_sequence != expected and not self._is_coordinators:
-            report.add(
-                invariants.PRODUCER_SEQUENCE,
-                f"sequence {batch.base_sequence} of producer {batch.producer_id} in epoch"
-                f" {batch.producer_epoch}",
-                str(expected),
-                position=position,
-                offset=batch.base_offset,
-            )
+            found = f"sequence {batch.base_sequence} of producer {batch.producer_id} in epoch"
+            add(invariants.PRODUCER_SEQUENCE, f"{found} {batch.producer_epoch}", str(expected))
 
     @property
     def _is_coordinators(self) -> bool:
         # A coordinator writes every batch of a transaction with sequence 0.
         return self._partition.topic_partition.topic == "__consumer_offsets"
 
-    def _replay(
-        self, batch: RecordBatch, position: int, report: FileReport, txns: TxnIndexCheck
-    ) -> None:
+    def _replay(self, batch: RecordBatch, add: Add, txns: TxnIndexCheck) -> None:
         state = self._state
         info = state.prepare_update(batch.producer_id, AppendOrigin.REPLICATION)
         try:
             completed = info.append(batch, None)
         except InvalidTxnState:
             self._doubtful.add(batch.producer_id)
-            report.add(
+            first = info.updated_entry.current_txn_first_offset
+            add(
                 invariants.TXN_STATE,
                 f"a batch of producer {batch.producer_id} that is not transactional",
-                "one of its transaction, which is open since offset"
-                f" {info.updated_entry.current_txn_first_offset}",
-                position=position,
-                offset=batch.base_offset,
+                f"one of its transaction, which is open since offset {first}",
             )
             return
         state.update(info)

@@ -29,6 +29,7 @@ from barnabas.storage.cleaner.batch_reader import BatchReader, ReadBatches
 from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted, LogToClean
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.segment_groups import group_segments_by_size
+from barnabas.storage.cleaner.settings import most_keys
 from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.clock import Clock
@@ -79,15 +80,8 @@ class Cleaner:
         Raises:
             ValueError: the map is too small for even one key.
         """
-        room = int(offset_map.slots) * load_factor
-        if room <= 1:
-            raise ValueError(
-                "offset map is too small to fit in even a single message, so log cleaning will "
-                "never make progress. You can increase log.cleaner.dedupe.buffer.size or decrease "
-                "log.cleaner.threads"
-            )
         self.offset_map = offset_map
-        self._most_keys = int(room)
+        self._most_keys = most_keys(int(offset_map.slots), load_factor)
         self._reader = BatchReader(io_buffer_bytes, max_io_buffer_bytes, throttle)
         self._throttle = throttle
         self._check_done = check_done

@@ -26,21 +26,14 @@ from typing import Generic, Protocol, TypeVar
 
 from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.log.retention import RetainedSegment
 from barnabas.storage.units import LONG_MAX
 
 
-class CleanableSegment(Protocol):
+class CleanableSegment(RetainedSegment, Protocol):
     """
     The facts of a segment that the rules use.
     """
-
-    @property
-    def base_offset(self) -> int: ...
-
-    @property
-    def size(self) -> int: ...
-
-    def largest_timestamp(self) -> int: ...
 
     def first_batch_timestamp(self) -> int: ...
 

@@ -11,6 +11,23 @@ from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY
 from barnabas.storage.units import INT_MAX, KiB, MiB
 
 
+def most_keys(slots: int, load_factor: float) -> int:
+    """
+    The number of keys that an offset map may hold.
+
+    Raises:
+        ValueError: it is too small for even one key.
+    """
+    room = slots * load_factor
+    if room <= 1:
+        raise ValueError(
+            "offset map is too small to fit in even a single message, so log cleaning will"
+            " never make progress. You can increase log.cleaner.dedupe.buffer.size or decrease"
+            " log.cleaner.threads"
+        )
+    return int(room)
+
+
 @struct(kw_only=True)
 class CleanerSettings:
     """
@@ -53,12 +70,7 @@ class CleanerSettings:
         Raises:
             ValueError: not a single key has room.
         """
-        if self.map_bytes // BYTES_PER_ENTRY * self.load_factor <= 1:
-            raise ValueError(
-                "offset map is too small to fit in even a single message, so log cleaning will"
-                " never make progress. You can increase log.cleaner.dedupe.buffer.size or decrease"
-                " log.cleaner.threads"
-            )
+        most_keys(self.map_bytes // BYTES_PER_ENTRY, self.load_factor)
 
     def check_change(self, new: CleanerSettings) -> None:
         """

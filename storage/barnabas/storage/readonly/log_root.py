@@ -44,51 +44,13 @@ CHECKPOINT_NAMES: Final = (
     HIGH_WATERMARK_CHECKPOINT,
     CLEANER_CHECKPOINT,
 )
+"""
+The offsets that a log directory has for its partitions, in one file for each kind. Only logs that
+start behind the base offset of their first segment have a log start offset. That of the cleaner is
+the first dirty offset of a log: the offset behind its last cleaning.
+"""
 
 Offsets = Mapping[TopicPartition, int]
-
-
-class Checkpoints:
-    """
-    The offsets that a log directory has for its partitions, in one file for each kind.
-
-    Each property reads its file, and is empty if the file is missing. It raises
-    ``CorruptCheckpoint`` if the file is not a checkpoint.
-    """
-
-    def __init__(self, path: Path, files: Files) -> None:
-        self._path = path
-        self._files = files
-
-    def entries(self, name: str) -> list[tuple[TopicPartition, int]]:
-        """
-        The entries of the file *name*, one of ``CHECKPOINT_NAMES``, in their order.
-        """
-        path = self._path / name
-        data = read_if_exists(self._files, path)
-        return [] if data is None else parse_checkpoint(data, path, parse_offset_entry)
-
-    @property
-    def recovery_points(self) -> Offsets:
-        return dict(self.entries(RECOVERY_POINT_CHECKPOINT))
-
-    @property
-    def log_start_offsets(self) -> Offsets:
-        """
-        Only logs that start behind the base offset of their first segment have one.
-        """
-        return dict(self.entries(LOG_START_OFFSET_CHECKPOINT))
-
-    @property
-    def high_watermarks(self) -> Offsets:
-        return dict(self.entries(HIGH_WATERMARK_CHECKPOINT))
-
-    @property
-    def cleaner_offsets(self) -> Offsets:
-        """
-        The first dirty offset of each log: the offset behind its last cleaning.
-        """
-        return dict(self.entries(CLEANER_CHECKPOINT))
 
 
 class LogRoot:
@@ -107,7 +69,24 @@ class LogRoot:
         self.files = files
         self.names: tuple[str, ...] = tuple(files.names(path))
         """The names of everything in the directory, sorted."""
-        self.checkpoints = Checkpoints(path, files)
+
+    def checkpoint_entries(self, name: str) -> list[tuple[TopicPartition, int]]:
+        """
+        The entries of the checkpoint *name*, one of ``CHECKPOINT_NAMES``, in their order; none if
+        the file is missing.
+
+        Raises:
+            CorruptCheckpoint: the file is not a checkpoint.
+        """
+        path = self.path / name
+        data = read_if_exists(self.files, path)
+        return [] if data is None else parse_checkpoint(data, path, parse_offset_entry)
+
+    def checkpoint(self, name: str) -> Offsets:
+        """
+        The same by partition.
+        """
+        return dict(self.checkpoint_entries(name))
 
     @cached_property
     def directories(self) -> tuple[Path, ...]:

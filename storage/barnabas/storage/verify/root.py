@@ -140,7 +140,7 @@ class RootCheck:
     def _read_checkpoint(self, name: str) -> _Offsets:
         report = self._report.beside(self.root.path / name)
         try:
-            entries = self.root.checkpoints.entries(name)
+            entries = self.root.checkpoint_entries(name)
         except CorruptCheckpoint as error:
             report.add(
                 invariants.CHECKPOINT_FORMAT, str(error), "lines of a partition and an offset"

@@ -11,23 +11,6 @@ from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY
 from barnabas.storage.units import INT_MAX, KiB, MiB
 
 
-def most_keys(slots: int, load_factor: float) -> int:
-    """
-    The number of keys that an offset map may hold.
-
-    Raises:
-        ValueError: it is too small for even one key.
-    """
-    room = slots * load_factor
-    if room <= 1:
-        raise ValueError(
-            "offset map is too small to fit in even a single message, so log cleaning will"
-            " never make progress. You can increase log.cleaner.dedupe.buffer.size or decrease"
-            " log.cleaner.threads"
-        )
-    return int(room)
-
-
 @struct(kw_only=True)
 class CleanerSettings:
     """
@@ -59,6 +42,13 @@ class CleanerSettings:
         return min(self.dedupe_buffer_bytes // max(1, self.threads), INT_MAX)
 
     @property
+    def room(self) -> float:
+        """
+        The number of keys that each of these maps may hold.
+        """
+        return self.map_bytes // BYTES_PER_ENTRY * self.load_factor
+
+    @property
     def read_buffer_bytes(self) -> int:
         """
         The bytes that each thread reads at a time; it writes as many.
@@ -70,7 +60,12 @@ class CleanerSettings:
         Raises:
             ValueError: not a single key has room.
         """
-        most_keys(self.map_bytes // BYTES_PER_ENTRY, self.load_factor)
+        if self.room <= 1:
+            raise ValueError(
+                "offset map is too small to fit in even a single message, so log cleaning will"
+                " never make progress. You can increase log.cleaner.dedupe.buffer.size or decrease"
+                " log.cleaner.threads"
+            )
 
     def check_change(self, new: CleanerSettings) -> None:
         """

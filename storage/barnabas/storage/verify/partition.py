@@ -32,12 +32,7 @@ from barnabas.storage.state_files.partition_metadata import (
 )
 from barnabas.storage.state_files.quorum_state import QUORUM_STATE, QuorumState
 from barnabas.storage.verify import invariants
-from barnabas.storage.verify.context import (
-    DirectoryState,
-    LogContext,
-    is_legal_leftover,
-    names_in_short,
-)
+from barnabas.storage.verify.context import DirectoryState, LogContext, check_leftovers
 from barnabas.storage.verify.epochs import EpochCheck
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
 from barnabas.storage.verify.producers import ProducerCheck
@@ -189,8 +184,7 @@ class PartitionCheck:
         for name in self._partition.names:
             report = self._report.beside(self._partition.path / name)
             if name.endswith(_LEFTOVERS):
-                if not is_legal_leftover(name, self._context.state):
-                    leftovers.append(name)
+                leftovers.append(name)
             elif _SEGMENT_FILE.fullmatch(name):
                 log = name[: name.index(".")] + LOG_SUFFIX
                 if name.endswith(_INDEXES) and log not in names and not self._context.live:
@@ -202,8 +196,7 @@ class PartitionCheck:
                 self._check_quorum_state(report)
             elif name not in _OTHERS:
                 report.add(invariants.UNKNOWN_FILE, "a file", "none")
-        if leftovers:
-            self._report.add(invariants.LEFTOVER, names_in_short(leftovers), "none")
+        check_leftovers(leftovers, self._context.state, self._report)
 
     def _check_quorum_state(self, report: FileReport) -> None:
         try:

@@ -99,11 +99,7 @@ class ProducerCheck:
         """
         Replay the next good batch.
         """
-        snapshots = self._snapshots
-        if self._compared < len(snapshots) and (
-            snapshots[self._compared].offset <= batch.base_offset
-        ):
-            self._compare_up_to(batch.base_offset)
+        self._compare_up_to(batch.base_offset)
         if batch.producer_id < 0 or not self._reliable:
             return
         entry = self._state.last_entry(batch.producer_id)
@@ -127,14 +123,11 @@ class ProducerCheck:
         if entry.is_empty and self._partial:
             return
         expected = 0 if last == NO_SEQUENCE else increment_sequence(last, 1)
-        if batch.base_sequence != expected and not self._is_coordinators:
+        # A coordinator writes every batch of a transaction with sequence 0.
+        is_coordinators = self._partition.topic_partition.topic == "__consumer_offsets"
+        if batch.base_sequence != expected and not is_coordinators:
             found = f"sequence {batch.base_sequence} of producer {batch.producer_id} in epoch"
             add(invariants.PRODUCER_SEQUENCE, f"{found} {batch.producer_epoch}", str(expected))
-
-    @property
-    def _is_coordinators(self) -> bool:
-        # A coordinator writes every batch of a transaction with sequence 0.
-        return self._partition.topic_partition.topic == "__consumer_offsets"
 
     def _replay(self, batch: RecordBatch, add: Add, txns: TxnIndexCheck) -> None:
         state = self._state

@@ -29,12 +29,7 @@ from barnabas.storage.state_files.file_names import (
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
 from barnabas.storage.verify import invariants
 from barnabas.storage.verify.cluster import Topics
-from barnabas.storage.verify.context import (
-    DirectoryState,
-    LogContext,
-    is_legal_leftover,
-    names_in_short,
-)
+from barnabas.storage.verify.context import DirectoryState, LogContext, check_leftovers
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
 from barnabas.storage.verify.report import FileReport, Sink
 
@@ -169,13 +164,11 @@ class RootCheck:
         for name in self.root.names:
             path = self.root.path / name
             if name.endswith((DELETE_DIR_SUFFIX, TEMPORARY_SUFFIX)):
-                if not is_legal_leftover(name, self.state):
-                    leftovers.append(name)
+                leftovers.append(name)
             elif path in strange:
                 report = self._report.beside(path)
                 report.add(invariants.DIRECTORY_NAME, "a directory", "topic-partition")
-        if leftovers:
-            self._report.add(invariants.LEFTOVER, names_in_short(leftovers), "none")
+        check_leftovers(leftovers, self.state, self._report)
 
 
 def _is_of_partition(path: Path) -> bool:

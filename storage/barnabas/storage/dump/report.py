@@ -13,6 +13,7 @@ from barnabas.storage.dump.batches import DumpedBatch
 from barnabas.storage.dump.decoders import Decoder
 from barnabas.storage.dump.files import FileBatch
 from barnabas.storage.dump.findings import Findings
+from barnabas.storage.dump.options import DumpOptions
 from barnabas.storage.dump.output import Output
 from barnabas.storage.dump.record_lines import OffsetGaps
 
@@ -21,17 +22,15 @@ class Report(ABC):
     """
     Prints the contents of files, in their order. The methods for batches and records raise
     ``DumpFailure`` and ``KafkaError`` after they have printed everything in front of the flaw.
-
-    Args:
-        print_contents: whether to print keys and values; in JSON, headers too.
-        skip_record_metadata: whether to print nothing else of records; in JSON, no control records.
     """
 
-    def __init__(self, output: Output, *, print_contents: bool, skip_record_metadata: bool) -> None:
+    def __init__(self, output: Output, options: DumpOptions) -> None:
         self._output = output
         self._decoder: Decoder | None = None
-        self._print_contents = print_contents
-        self._metadata = not skip_record_metadata
+        self._print_contents = options.print_contents
+        """Whether to print keys and values; in JSON, headers too."""
+        self._metadata = not options.has("skip-record-metadata")
+        """Whether to print everything else of records; in JSON, control records too."""
         self._path = ""
 
     def decode_with(self, decoder: Decoder | None) -> None:

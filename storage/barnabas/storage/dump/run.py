@@ -87,13 +87,8 @@ def _report(options: DumpOptions, output: Output) -> Report:
     if chosen not in _REPORTS:
         raise DumpFailure(ILLEGAL_ARGUMENT, f"{chosen} is no format: there are text and json")
     module, name = _REPORTS[chosen]
-    cls = getattr(import_module(f"barnabas.storage.dump.{module}"), name)
-    report = cls(
-        output,
-        print_contents=options.print_contents,
-        skip_record_metadata=options.has("skip-record-metadata"),
-    )
-    return cast(Report, report)
+    found = import_module(f"barnabas.storage.dump.{module}")
+    return cast(Report, getattr(found, name)(output, options))
 
 
 def _decoder(options: DumpOptions) -> Decoder | None:

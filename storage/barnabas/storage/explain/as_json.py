@@ -108,7 +108,7 @@ def segment_facts(report: PartitionReport, each: SegmentReport) -> Json:
     }
     found: Json = {
         "base_offset": segment.base_offset,
-        "end_offset": each.end_offset,
+        "end_offset": each.lifetime.end_offset,
         "file": segment.log.path.name,
         "size": segment.size,
         "first_batch_timestamp": unless_never(each.first_batch_timestamp),

@@ -124,7 +124,7 @@ def _lifetime(report: PartitionReport, each: SegmentReport) -> Iterator[str]:
 
 
 def _range_of(each: SegmentReport) -> str:
-    base, last = each.segment.base_offset, each.end_offset - 1
+    base, last = each.segment.base_offset, each.lifetime.end_offset - 1
     if each.segment.size == 0:
         return "empty"
     offsets = f"offset {base:,}" if base == last else f"offsets {base:,} to {last:,}"

@@ -5,7 +5,6 @@ A log directory: the files beside the logs in it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ from barnabas.storage.directories.directory import (
 from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
 from barnabas.storage.readonly.files import read_if_exists
-from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES, LogRoot
+from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES, LogRoot, Offsets
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.state_files.file_names import (
@@ -36,7 +35,6 @@ from barnabas.storage.verify.report import FileReport, Sink
 BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
 
 _INTERNAL_PREFIX: Final = "__"
-_Offsets = Mapping[TopicPartition, int]
 
 
 class RootCheck:
@@ -50,7 +48,7 @@ class RootCheck:
         self._report = FileReport(add, root.path)
         self.state = self._state()
         self.meta_properties: MetaProperties | None = None
-        self._offsets: dict[str, _Offsets] = {}
+        self._offsets: dict[str, Offsets] = {}
 
     def _state(self) -> DirectoryState:
         root = self.root
@@ -132,7 +130,7 @@ class RootCheck:
                 invariants.CLEAN_SHUTDOWN, repr(data[:100]), "JSON with version 0 and a brokerEpoch"
             )
 
-    def _read_checkpoint(self, name: str) -> _Offsets:
+    def _read_checkpoint(self, name: str) -> Offsets:
         report = self._report.beside(self.root.path / name)
         try:
             entries = self.root.checkpoint_entries(name)

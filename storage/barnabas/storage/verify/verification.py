@@ -106,12 +106,12 @@ class Verification:
             check.run()
             self.states[path] = check.state
             checked.append(check)
+        roots = [each.root for each in checked]
         node_id = _check_same(checked, report.add)
-        _check_duplicates([each.root for each in checked], report.add)
+        _check_duplicates(roots, report.add)
         topics = self._topics(paths)
         if topics is not None:
             clean = all(each.state is DirectoryState.CLEAN for each in checked)
-            roots = [each.root for each in checked]
             check_topics(topics, roots, node_id, report.add, clean=clean)
 
     def _check_log_of(self, known: RootCheck, path: Path, topics: Topics | None) -> None:

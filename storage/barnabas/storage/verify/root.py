@@ -158,7 +158,7 @@ class RootCheck:
 
     def _check_names(self) -> None:
         leftovers = []
-        strange = [path for path in self.root.directories if not _is_of_partition(path)]
+        strange = [path for path in self.root.directories if not is_of_partition(path)]
         for name in self.root.names:
             path = self.root.path / name
             if name.endswith((DELETE_DIR_SUFFIX, TEMPORARY_SUFFIX)):
@@ -169,7 +169,10 @@ class RootCheck:
         check_leftovers(leftovers, self.state, self._report)
 
 
-def _is_of_partition(path: Path) -> bool:
+def is_of_partition(path: Path) -> bool:
+    """
+    Whether the name of a directory is one of a log.
+    """
     try:
         parse_topic_partition_name(path)
     except InvalidLogDirectory:

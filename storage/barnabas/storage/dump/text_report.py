@@ -98,7 +98,7 @@ class TextReport(Report):
                     reader, lines, gaps, name, metadata=self._metadata, contents=contents
                 )
             finally:
-                self._output.print_all(lines)
+                self._output.print(*lines)
 
     def legacy_batch(self, found: FileBatch) -> None:
         self._output.print(f"offset: {found.offset}")

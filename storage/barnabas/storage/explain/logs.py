@@ -79,7 +79,6 @@ class ReadOnlyLog:
     condition: Condition
     was_recovered: bool
     """Whether only a recovery made the log readable."""
-    replicas: int | None
     cleaner_checkpoint: int | None
     """The end of its last cleaning."""
     waiting_files: Mapping[str, int]
@@ -212,7 +211,6 @@ class ReadOnlyLogs:
             settings,
             condition,
             was_recovered,
-            replicas,
             _noted(root, CLEANER_CHECKPOINT, partition),
             waiting_files,
             {} if again is None else again.ends,

@@ -89,15 +89,11 @@ class PartitionCheck:
         self._check_names()
         self._check_partition_metadata()
         epochs = EpochCheck(self._partition, self._report)
+        first = self._progress.end_offset
         producers = ProducerCheck(
-            self._partition,
-            self._report,
-            self._clock,
-            log_start_offset=self._context.log_start_offset or 0,
-            live=self._context.live,
+            self._partition, self._report, self._clock, self._context, first_offset=first
         )
         segments = self._partition.segments
-        producers.begin(self._progress.end_offset)
         for number, segment in enumerate(segments, 1):
             following = segments[number] if number < len(segments) else None
             self._check_segment(segment, following, epochs, producers)

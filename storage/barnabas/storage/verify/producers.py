@@ -30,6 +30,7 @@ from barnabas.storage.producers.snapshots import ProducerSnapshots, SnapshotFile
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify import invariants
+from barnabas.storage.verify.context import LogContext
 from barnabas.storage.verify.report import Add, FileReport
 from barnabas.storage.verify.snapshots import KnownProducers, check_snapshot, check_strays
 from barnabas.storage.verify.transactions import AbortMarker, TxnIndexCheck
@@ -50,13 +51,16 @@ class ProducerCheck:
         partition: PartitionDirectory,
         report: FileReport,
         clock: Clock,
+        context: LogContext,
         *,
-        log_start_offset: int,
-        live: bool,
+        first_offset: int,
     ) -> None:
+        """
+        Begin the replay at *first_offset*, the base offset of the first segment.
+        """
         self._partition = partition
         self._report = report
-        self._live = live
+        self._live = context.live
         self._state = ProducerStateManager(
             partition.topic_partition,
             ProducerSnapshots(partition.files, partition.path),
@@ -65,22 +69,14 @@ class ProducerCheck:
         )
         self._snapshots = list(partition.snapshots)
         self._compared = 0
-        self._first_offset = 0
-        self._log_start_offset = log_start_offset
-        self._partial = False
+        self._first_offset = first_offset
         self._reliable = True
         self._gap_before: int | None = None
         self._doubtful: set[int] = set()
-
-    def begin(self, first_offset: int) -> None:
-        """
-        Begin the replay at the base offset of the first segment.
-        """
-        self._first_offset = first_offset
         entries = self._beginning(first_offset)
         for entry in entries or ():
             self._state.load_producer_entry(entry)
-        self._partial = entries is None or self._log_start_offset > first_offset
+        self._partial = entries is None or (context.log_start_offset or 0) > first_offset
 
     def gap(self, offset: int) -> None:
         """

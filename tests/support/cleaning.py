@@ -11,7 +11,8 @@ from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import Record, SimpleRecord
 from barnabas.storage.cleaner.cleaner import Cleaner
 from barnabas.storage.cleaner.log_to_clean import LogToClean
-from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, OffsetMap
+from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY
+from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.clock import Clock
 from barnabas.storage.log.append_info import LogAppendInfo
@@ -39,10 +40,12 @@ def new_cleaner(
     pause: Callable[[], None] = lambda: None,
 ) -> Cleaner:
     return Cleaner(
-        OffsetMap(slots * BYTES_PER_ENTRY),
-        io_buffer_bytes=io_buffer_bytes,
-        max_io_buffer_bytes=max_io_buffer_bytes,
-        load_factor=load_factor,
+        CleanerSettings(
+            dedupe_buffer_bytes=slots * BYTES_PER_ENTRY,
+            io_buffer_bytes=2 * io_buffer_bytes,
+            max_message_bytes=max_io_buffer_bytes,
+            load_factor=load_factor,
+        ),
         throttle=throttle,
         check_done=check_done,
         clock=clock,

@@ -10,10 +10,18 @@ from pathlib import Path
 from barnabas.storage.clock import Clock
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.verify.cluster import ReadTopics
+from barnabas.storage.readonly.log_root import LogRoot
+from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.report import Report, Violation
-from barnabas.storage.verify.verification import Verification, no_topics
+from barnabas.storage.verify.verification import Verification
 from tests.support.clock import StillClock
+
+
+def no_topics(_root: LogRoot) -> Topics | None:
+    """
+    No metadata of the cluster.
+    """
+    return None
 
 
 def verified(

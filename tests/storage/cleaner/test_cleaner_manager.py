@@ -299,16 +299,6 @@ def test_a_deleted_log_leaves_the_checkpoint() -> None:
     assert "0\n1\nt 1 12\n" == world.checkpoint()
 
 
-def test_one_entry_can_be_removed() -> None:
-    world = CleanerWorld()
-    world.log(T0, 1)
-    world.log(T1, 1)
-    world.manager.update_checkpoints(DATA, put=(T0, 3))
-    world.manager.update_checkpoints(DATA, put=(T1, 4), remove=T0)
-
-    assert "0\n1\nt 1 4\n" == world.checkpoint()
-
-
 def test_the_policy_may_change_away_and_leaves_the_checkpoint_until_it_is_written() -> None:
     world = CleanerWorld()
     world.log(T0, 13)

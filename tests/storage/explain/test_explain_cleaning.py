@@ -40,8 +40,7 @@ def compacted(**config: Any) -> LogHome:
 
 def words(report: PartitionReport) -> str:
     assert report.cleaning is not None
-    config = report.opened.settings.config
-    return " ".join(cleaning_sentences(report.cleaning, config, report.now_ms))
+    return " ".join(cleaning_sentences(report))
 
 
 def test_a_log_that_is_not_compacted_has_no_plan() -> None:

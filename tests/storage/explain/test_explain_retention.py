@@ -21,10 +21,10 @@ MINUTE = 60_000
 
 
 def words(home: LogHome, each: SegmentReport) -> tuple[str, str]:
-    now_ms = home.clock.now_ms()
+    report = look_at(home)
     return (
-        " ".join(keeping_sentences(each.lifetime, home.config, now_ms)),
-        " ".join(leaving_sentences(each.lifetime, home.config, now_ms)),
+        " ".join(keeping_sentences(report, each)),
+        " ".join(leaving_sentences(report, each)),
     )
 
 

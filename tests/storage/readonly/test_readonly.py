@@ -206,12 +206,12 @@ def test_the_root_tells_what_its_files_say() -> None:
     assert {
         TopicPartition("a", 0): 5,
         TopicPartition("b.c", 12): 7,
-    } == root.checkpoints.recovery_points
-    assert {TopicPartition("a", 0): 3} == root.checkpoints.cleaner_offsets
-    assert {} == root.checkpoints.log_start_offsets
+    } == root.checkpoint("recovery-point-offset-checkpoint")
+    assert {TopicPartition("a", 0): 3} == root.checkpoint("cleaner-offset-checkpoint")
+    assert {} == root.checkpoint("log-start-offset-checkpoint")
     with pytest.raises(CorruptCheckpoint):
-        _ = root.checkpoints.high_watermarks
-    assert (True, 205) == (root.clean_shutdown, root.clean_shutdown_epoch)
+        root.checkpoint("replication-offset-checkpoint")
+    assert root.clean_shutdown
     assert root.meta_properties is not None
     assert 1 == root.meta_properties.node_id
 

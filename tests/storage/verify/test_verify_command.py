@@ -21,10 +21,10 @@ from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.command import add_arguments, run
 from barnabas.storage.verify.invariants import INVARIANTS
-from barnabas.storage.verify.verification import no_topics
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.logs import LogHome, produce
 from tests.support.sound_directory import ROOT, TOPICS, sound_directory
+from tests.support.verifying import no_topics
 
 PAGE = Path(__file__).parents[3] / "docs" / "verify.md"
 FINE, VIOLATIONS, USAGE = 0, 1, 2

@@ -16,7 +16,10 @@ from barnabas.pipeline.logs.filesystems import locate
 from barnabas.pipeline.logs.indexes import KeptIndexes
 from barnabas.pipeline.options import Topics
 from barnabas.pipeline.storage import StorageOptions
-from barnabas.storage.directories.directory import HIGH_WATERMARK_CHECKPOINT
+from barnabas.storage.directories.directory import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+)
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.file_names import LOG_SUFFIX, TopicPartition
@@ -55,7 +58,7 @@ class LogDirectory:
 
     @cached_property
     def log_start_offsets(self) -> Mapping[TopicPartition, int]:
-        return self.root.checkpoints.log_start_offsets
+        return self.root.checkpoint(LOG_START_OFFSET_CHECKPOINT)
 
     @cached_property
     def high_watermarks(self) -> Mapping[TopicPartition, int] | None:
@@ -64,7 +67,7 @@ class LogDirectory:
         """
         if HIGH_WATERMARK_CHECKPOINT not in self.root.names:
             return None
-        return self.root.checkpoints.high_watermarks
+        return self.root.checkpoint(HIGH_WATERMARK_CHECKPOINT)
 
     @cached_property
     def partitions(self) -> Mapping[TopicPartition, Path]:

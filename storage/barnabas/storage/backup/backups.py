@@ -160,7 +160,8 @@ def _copy(
         for directory, name in names.items():
             if (directory / CLEAN_SHUTDOWN_FILE).exists():
                 shutil.copy2(directory / CLEAN_SHUTDOWN_FILE, partial / name)
-    _sync(partial)
+    for inner, _, _ in os.walk(partial):
+        sync_directory(Path(inner))
     return copied
 
 
@@ -217,11 +218,6 @@ def _logs_of(directory: Path) -> Iterator[Path]:
         with suppress(InvalidLogDirectory):
             parse_topic_partition_name(path)
             yield path
-
-
-def _sync(directory: Path) -> None:
-    for place, _, _ in os.walk(directory):
-        sync_directory(Path(place))
 
 
 def sync_directory(directory: Path) -> None:

@@ -29,6 +29,7 @@ from barnabas.storage.cleaner.batch_reader import BatchReader, ReadBatches
 from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted, LogToClean
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.segment_groups import group_segments_by_size
+from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.clock import Clock
@@ -53,11 +54,8 @@ class Cleaner:
 
     def __init__(
         self,
-        offset_map: OffsetMap,
+        settings: CleanerSettings,
         *,
-        io_buffer_bytes: int,
-        max_io_buffer_bytes: int,
-        load_factor: float,
         throttle: Callable[[int], None],
         check_done: Callable[[TopicPartition], None],
         clock: Clock,
@@ -65,30 +63,18 @@ class Cleaner:
     ) -> None:
         """
         Args:
-            offset_map: for the keys of the log that is cleaned; it is empty in between.
-            io_buffer_bytes: the size of a read, ``log.cleaner.io.buffer.size`` divided by the
-                number of threads and by two.
-            max_io_buffer_bytes: the size to which it grows for large batches,
-                ``message.max.bytes``.
-            load_factor: the part of the map that may be taken,
-                ``log.cleaner.io.buffer.load.factor``.
             throttle: called with the number of bytes that were read or written; it may block.
             check_done: called often; raises ``LogCleaningAborted`` if the cleaning is to end.
             pause: called several times a millisecond, to let other threads run.
 
         Raises:
-            ValueError: the map is too small for even one key.
+            ValueError: the settings leave no room for a key.
         """
-        room = int(offset_map.slots) * load_factor
-        if room <= 1:
-            raise ValueError(
-                "offset map is too small to fit in even a single message, so log cleaning will "
-                "never make progress. You can increase log.cleaner.dedupe.buffer.size or decrease "
-                "log.cleaner.threads"
-            )
-        self.offset_map = offset_map
-        self._most_keys = int(room)
-        self._reader = BatchReader(io_buffer_bytes, max_io_buffer_bytes, throttle)
+        settings.check()
+        self.offset_map = OffsetMap(settings.map_bytes)
+        """For the keys of the log that is cleaned; it is empty in between."""
+        self._most_keys = int(settings.room)
+        self._reader = BatchReader(settings.read_buffer_bytes, settings.max_message_bytes, throttle)
         self._throttle = throttle
         self._check_done = check_done
         self._clock = clock

@@ -325,11 +325,7 @@ class LogCleanerManager:
                 self.states.resume(partition)
 
     def update_checkpoints(
-        self,
-        directory: Path,
-        *,
-        put: tuple[TopicPartition, int] | None = None,
-        remove: TopicPartition | None = None,
+        self, directory: Path, *, put: tuple[TopicPartition, int] | None = None
     ) -> None:
         """
         Write the checkpoint of *directory*, if it is online, without the logs that were deleted.
@@ -341,7 +337,7 @@ class LogCleanerManager:
             ):
                 return
             try:
-                checkpoint.update(self._catalog.logs, put=put, remove=remove)
+                checkpoint.update(self._catalog.logs, put=put)
             except TooManyOpenFiles as error:
                 # Records above the checkpoint are cleaned once more after a restart.
                 logger.warning("A checkpoint is written later: %s", error)

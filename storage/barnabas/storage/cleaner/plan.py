@@ -26,21 +26,14 @@ from typing import Generic, Protocol, TypeVar
 
 from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.log.retention import RetainedSegment
 from barnabas.storage.units import LONG_MAX
 
 
-class CleanableSegment(Protocol):
+class CleanableSegment(RetainedSegment, Protocol):
     """
     The facts of a segment that the rules use.
     """
-
-    @property
-    def base_offset(self) -> int: ...
-
-    @property
-    def size(self) -> int: ...
-
-    def largest_timestamp(self) -> int: ...
 
     def first_batch_timestamp(self) -> int: ...
 
@@ -255,7 +248,6 @@ class CleaningPlan(Generic[S]):
     first_dirty: FirstDirty
     bounds: Sequence[Bound[S]]
     uncleanable_offset: int
-    clean_segments: Sequence[S]
     cleanable_segments: Sequence[S]
     clean_bytes: int
     cleanable_bytes: int
@@ -312,7 +304,6 @@ def plan_cleaning(
         first_dirty=start,
         bounds=limits,
         uncleanable_offset=end,
-        clean_segments=clean,
         cleanable_segments=cleanable,
         clean_bytes=sum(segment.size for segment in clean),
         cleanable_bytes=sum(segment.size for segment in cleanable),

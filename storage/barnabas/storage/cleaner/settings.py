@@ -42,6 +42,13 @@ class CleanerSettings:
         return min(self.dedupe_buffer_bytes // max(1, self.threads), INT_MAX)
 
     @property
+    def room(self) -> float:
+        """
+        The number of keys that each of these maps may hold.
+        """
+        return self.map_bytes // BYTES_PER_ENTRY * self.load_factor
+
+    @property
     def read_buffer_bytes(self) -> int:
         """
         The bytes that each thread reads at a time; it writes as many.
@@ -53,7 +60,7 @@ class CleanerSettings:
         Raises:
             ValueError: not a single key has room.
         """
-        if self.map_bytes // BYTES_PER_ENTRY * self.load_factor <= 1:
+        if self.room <= 1:
             raise ValueError(
                 "offset map is too small to fit in even a single message, so log cleaning will"
                 " never make progress. You can increase log.cleaner.dedupe.buffer.size or decrease"

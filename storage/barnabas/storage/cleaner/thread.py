@@ -180,14 +180,9 @@ class CleanerThread:
 
     def _make_cleaner(self) -> Cleaner:
         from barnabas.storage.cleaner.cleaner import Cleaner  # noqa: PLC0415  # when a log has to be cleaned
-        from barnabas.storage.cleaner.offset_map import OffsetMap  # noqa: PLC0415  # the same
 
-        settings = self._settings
         return Cleaner(
-            OffsetMap(settings.map_bytes),
-            io_buffer_bytes=settings.read_buffer_bytes,
-            max_io_buffer_bytes=settings.max_message_bytes,
-            load_factor=settings.load_factor,
+            self._settings,
             throttle=self._throttle,
             check_done=self._check_done,
             clock=self._clock,

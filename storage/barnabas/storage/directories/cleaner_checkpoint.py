@@ -37,11 +37,7 @@ class CleanerCheckpoint:
         self.offsets = self._file.read()
 
     def update(
-        self,
-        known: Container[TopicPartition],
-        *,
-        put: tuple[TopicPartition, int] | None = None,
-        remove: TopicPartition | None = None,
+        self, known: Container[TopicPartition], *, put: tuple[TopicPartition, int] | None = None
     ) -> None:
         """
         Write the file, without the entries of logs that are not *known*.
@@ -50,9 +46,7 @@ class CleanerCheckpoint:
             KafkaStorageError: it cannot be written.
         """
         offsets = {
-            partition: offset
-            for partition, offset in self.offsets.items()
-            if partition in known and partition != remove
+            partition: offset for partition, offset in self.offsets.items() if partition in known
         }
         if put is not None:
             offsets[put[0]] = put[1]

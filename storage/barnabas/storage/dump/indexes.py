@@ -17,6 +17,7 @@ from barnabas.storage.dump.batches import last_offset, read_batch, read_message
 from barnabas.storage.dump.failure import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, DumpFailure
 from barnabas.storage.dump.files import DumpedFile, FileBatch, LogSlice, kafkas_exceptions, open_log
 from barnabas.storage.dump.findings import Findings
+from barnabas.storage.dump.options import DumpOptions
 from barnabas.storage.dump.report import Report
 from barnabas.storage.dump.streams import decompressed
 from barnabas.storage.errors import CorruptIndex
@@ -54,27 +55,14 @@ def _read_index(cls: type[IndexT], files: Files, path: str, base_offset: int) ->
 class IndexDump:
     """
     Dumps indexes: prints their entries, compares them with the log, or checks their sanity only.
-
-    Args:
-        sanity_only: make only the checks of a broker that starts.
-        verify_only: compare the entries with the log, but do not print them.
-        max_message_size: the bytes of the log that are read for each entry of an offset index.
     """
 
-    def __init__(
-        self,
-        report: Report,
-        findings: Findings,
-        *,
-        sanity_only: bool,
-        verify_only: bool,
-        max_message_size: int,
-    ) -> None:
+    def __init__(self, report: Report, findings: Findings, options: DumpOptions) -> None:
         self._report = report
         self._findings = findings
-        self._sanity_only = sanity_only
-        self._verify_only = verify_only
-        self._max_message_size = max_message_size
+        self._options = options
+        self._sanity_only = options.has("index-sanity-check")
+        self._verify_only = options.has("verify-index-only")
 
     def dump_offset_index(self, file: DumpedFile) -> None:
         """
@@ -82,6 +70,7 @@ class IndexDump:
             DumpFailure, CorruptIndex: the index or the log is missing, or they contradict each
                 other.
         """
+        max_message_size = self._options.integer("max-message-size")
         base_offset = file.base_offset
         with open_log(file.files, file.sibling(LOG_SUFFIX)) as log:
             index = _read_index(OffsetIndex, file.files, file.absolute_path, base_offset)
@@ -97,7 +86,7 @@ class IndexDump:
                     # The rest is zeros, which a broker cuts off when it closes the index.
                     return
                 offset = int64(offset)
-                found = self._last_offset_at(log, position)
+                found = _last_offset_in(log.slice(position, max_message_size))
                 if found != offset:
                     self._findings.index_mismatch(file.absolute_path, offset, found)
                 if not self._verify_only:
@@ -111,13 +100,6 @@ class IndexDump:
             sentence = str(error).replace(str(index.path), file.absolute_path)
             raise CorruptIndex(sentence, path=index.path) from error
         self._report.tell("saneIndex", {})
-
-    def _last_offset_at(self, log: LogSlice, position: int) -> int:
-        batches = log.slice(position, self._max_message_size).batches(_HEADERS_AHEAD_BYTES)
-        batch = next(batches, None)
-        if batch is None:
-            raise DumpFailure("java.util.NoSuchElementException")
-        return last_offset(batch)
 
     def dump_time_index(self, file: DumpedFile) -> None:
         """
@@ -162,6 +144,13 @@ class IndexDump:
             self._findings.add("timestampMismatch", path, timestamp, largest)
         if previous >= timestamp:
             self._findings.add("outOfOrderTimestamp", path, timestamp, previous)
+
+
+def _last_offset_in(part: LogSlice) -> int:
+    batch = next(part.batches(_HEADERS_AHEAD_BYTES), None)
+    if batch is None:
+        raise DumpFailure("java.util.NoSuchElementException")
+    return last_offset(batch)
 
 
 class LogWalk:

@@ -13,36 +13,19 @@ from barnabas.protocol.records.batch.legacy import LegacyRecord
 from barnabas.protocol.records.record import RecordReader
 from barnabas.storage.dump.batches import DumpedBatch, codec_name, read_message, timestamp_name
 from barnabas.storage.dump.control import control_record
-from barnabas.storage.dump.decoders import Decoded, Decoder, DumpedRecord, Raw
+from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
 from barnabas.storage.dump.decoders.coordinator import DELETED
 from barnabas.storage.dump.files import FileBatch
 from barnabas.storage.dump.findings import KINDS, Findings
 from barnabas.storage.dump.java_text import json_text, utf8_text
-from barnabas.storage.dump.output import Output
 from barnabas.storage.dump.record_lines import OffsetGaps
+from barnabas.storage.dump.report import Report
 
 
-class JsonReport:
+class JsonReport(Report):
     """
     Writes the objects.
-
-    Args:
-        print_contents: whether to print keys, values and headers.
-        skip_record_metadata: whether to print nothing else of records, and no control records.
     """
-
-    def __init__(self, output: Output, *, print_contents: bool, skip_record_metadata: bool) -> None:
-        self._output = output
-        self._decoder: Decoder | None = None
-        self._print_contents = print_contents
-        self._metadata = not skip_record_metadata
-        self._path = ""
-
-    def decode_with(self, decoder: Decoder | None) -> None:
-        self._decoder = decoder
-
-    def file(self, path: str) -> None:
-        self._path = path
 
     def unknown_file(self) -> None:
         self.tell("unknownFile", {})

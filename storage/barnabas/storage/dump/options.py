@@ -28,7 +28,6 @@ class Option:
     Args:
         argument: the name of its argument in the help; empty if it takes none.
         optional: whether the argument may be left out.
-        ours: whether Kafka's tool does not have it.
     """
 
     name: str
@@ -36,7 +35,6 @@ class Option:
     argument: str = ""
     optional: bool = False
     default: str = ""
-    ours: bool = False
 
 
 OPTIONS: Final[Mapping[str, Option]] = {
@@ -56,12 +54,12 @@ OPTIONS: Final[Mapping[str, Option]] = {
             help="REQUIRED: The comma separated list of data and index log files to be dumped.",
             argument="<String: file1, file2, ...>",
         ),
+        # Kafka's tool does not have this one.
         Option(
             name="format",
             help="How to print: as text, or as json, one object a line.",
             argument="<String: text|json>",
             default="text",
-            ours=True,
         ),
         Option(name="help", help="Print usage information."),
         Option(
@@ -140,16 +138,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
 }
 
 _PRINTING: Final = frozenset(
-    {
-        "print-data-log",
-        "offsets-decoder",
-        "transaction-log-decoder",
-        "cluster-metadata-decoder",
-        "remote-log-metadata-decoder",
-        "value-decoder-class",
-        "key-decoder-class",
-        "share-group-state-decoder",
-    }
+    name for name in OPTIONS if name.endswith(("-decoder", "-decoder-class", "print-data-log"))
 )
 
 

@@ -4,7 +4,6 @@ The output of a dump: text to standard output, in large pieces, and remarks to s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import BinaryIO, Final
 
 _PIECE_CHARACTERS: Final = 256 * 1024
@@ -29,9 +28,6 @@ class Output:
         """
         Print *texts* one after the other, without ends of lines.
         """
-        self.print_all(texts)
-
-    def print_all(self, texts: Iterable[str]) -> None:
         before = len(self._pending)
         self._pending += texts
         self._size += sum(map(len, self._pending[before:]))

@@ -69,8 +69,10 @@ def dump(options: DumpOptions, output: Output) -> None:
         if suffix in {LOG_SUFFIX, _METADATA_SNAPSHOT_SUFFIX}:
             report.decode_with(_decoder(options))
             _dump_log(file, options, report, findings)
-        elif suffix in {INDEX_SUFFIX, TIME_INDEX_SUFFIX}:
-            _dump_index(file, suffix, options, report, findings)
+        elif suffix == INDEX_SUFFIX:
+            IndexDump(report, findings, options).dump_offset_index(file)
+        elif suffix == TIME_INDEX_SUFFIX:
+            IndexDump(report, findings, options).dump_time_index(file)
         elif suffix == PRODUCER_SNAPSHOT_SUFFIX:
             _dump_snapshot(file, report)
         elif suffix == TXN_INDEX_SUFFIX:
@@ -85,13 +87,8 @@ def _report(options: DumpOptions, output: Output) -> Report:
     if chosen not in _REPORTS:
         raise DumpFailure(ILLEGAL_ARGUMENT, f"{chosen} is no format: there are text and json")
     module, name = _REPORTS[chosen]
-    cls = getattr(import_module(f"barnabas.storage.dump.{module}"), name)
-    report = cls(
-        output,
-        print_contents=options.print_contents,
-        skip_record_metadata=options.has("skip-record-metadata"),
-    )
-    return cast(Report, report)
+    found = import_module(f"barnabas.storage.dump.{module}")
+    return cast(Report, getattr(found, name)(output, options))
 
 
 def _decoder(options: DumpOptions) -> Decoder | None:
@@ -166,22 +163,6 @@ def _snapshot_id(name: str) -> tuple[int, int]:
             )
     end_offset = parse_long(name[:_OFFSET_DIGITS])
     return end_offset, parse_long(name[_OFFSET_DIGITS + 1 : _EPOCH_END], LARGEST_FILE)
-
-
-def _dump_index(
-    file: DumpedFile, suffix: str, options: DumpOptions, report: Report, findings: Findings
-) -> None:
-    dumper = IndexDump(
-        report,
-        findings,
-        sanity_only=options.has("index-sanity-check"),
-        verify_only=options.has("verify-index-only"),
-        max_message_size=options.integer("max-message-size") if suffix == INDEX_SUFFIX else 0,
-    )
-    if suffix == INDEX_SUFFIX:
-        dumper.dump_offset_index(file)
-    else:
-        dumper.dump_time_index(file)
 
 
 def _dump_snapshot(file: DumpedFile, report: Report) -> None:

@@ -10,17 +10,17 @@ from typing import Any, Final
 from barnabas.protocol.records.batch.legacy import LegacyRecord
 from barnabas.protocol.records.record import RecordReader
 from barnabas.storage.dump.batches import DumpedBatch, codec_name, read_message, timestamp_name
-from barnabas.storage.dump.decoders import Decoder, DumpedRecord, text_of
+from barnabas.storage.dump.decoders import DumpedRecord, text_of
 from barnabas.storage.dump.files import FileBatch
 from barnabas.storage.dump.findings import KINDS, Findings
 from barnabas.storage.dump.java_text import bool_text, optional_long
-from barnabas.storage.dump.output import Output
 from barnabas.storage.dump.record_lines import (
     Contents,
     OffsetGaps,
     append_lines,
     plain_contents,
 )
+from barnabas.storage.dump.report import Report
 
 _LINES: Final[Mapping[str, str]] = {
     "log": "Log starting offset: {startOffset}\n",
@@ -35,29 +35,13 @@ _LINES: Final[Mapping[str, str]] = {
 _OPTIONAL: Final = "currentTxnFirstOffset"
 
 
-class TextReport:
+class TextReport(Report):
     """
     Writes the lines of Kafka's DumpLogSegments.
-
-    Args:
-        print_contents: whether to print keys and values.
-        skip_record_metadata: whether to print nothing else of records.
     """
 
-    def __init__(self, output: Output, *, print_contents: bool, skip_record_metadata: bool) -> None:
-        self._output = output
-        self._decoder: Decoder | None = None
-        self._metadata = not skip_record_metadata
-        self._contents: Contents | None = plain_contents if print_contents else None
-        self._path = ""
-
-    def decode_with(self, decoder: Decoder | None) -> None:
-        self._decoder = decoder
-        if self._contents is not None:
-            self._contents = plain_contents if decoder is None else self._decoded
-
     def file(self, path: str) -> None:
-        self._path = path
+        super().file(path)
         self._output.print("Dumping ", path, "\n")
 
     def unknown_file(self) -> None:
@@ -100,9 +84,11 @@ class TextReport:
 
     def records(self, batch: DumpedBatch, gaps: OffsetGaps) -> None:
         reader = batch.reader()
-        contents = self._contents
+        contents: Contents | None = None
         if batch.is_control:
             contents = _control_text if self._metadata else None
+        elif self._print_contents:
+            contents = plain_contents if self._decoder is None else self._decoded
         name = timestamp_name(batch)
         more = True
         while more:
@@ -112,7 +98,7 @@ class TextReport:
                     reader, lines, gaps, name, metadata=self._metadata, contents=contents
                 )
             finally:
-                self._output.print_all(lines)
+                self._output.print(*lines)
 
     def legacy_batch(self, found: FileBatch) -> None:
         self._output.print(f"offset: {found.offset}")
@@ -130,7 +116,7 @@ class TextReport:
                     f" isValid: {bool_text(record.is_valid())} crc: {record.crc}"
                 )
             text = ""
-            if self._contents is not None:
+            if self._print_contents:
                 decode = _plain if self._decoder is None else self._decoded
                 text = decode(record)
             self._output.print("|" if text and not self._metadata else "", text, "\n")

@@ -56,7 +56,7 @@ def _rule(lifetime: SegmentLifetime) -> str | None:
 
 _COLUMNS: Final[Mapping[str, Callable[[SegmentReport], Any]]] = {
     "base_offset": lambda each: each.segment.base_offset,
-    "end_offset": lambda each: each.end_offset,
+    "end_offset": lambda each: each.lifetime.end_offset,
     "size": lambda each: each.segment.size,
     "first_batch_timestamp": lambda each: unless_never(each.first_batch_timestamp),
     "largest_timestamp": lambda each: each.lifetime.largest_timestamp,

@@ -16,17 +16,13 @@ from barnabas.protocol.structs import is_struct, items
 from barnabas.storage.explain.cleaning import Cleaning
 from barnabas.storage.explain.records import RecordAt
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
+from barnabas.storage.explain.wording.cleaning import cleaner_sentences, cleaning_sentences
+from barnabas.storage.explain.wording.endings import ending_sentence
 from barnabas.storage.explain.wording.forecast import forecast_json
 from barnabas.storage.explain.wording.lookup import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.partition import partition_sentences
 from barnabas.storage.explain.wording.record import record_words
-from barnabas.storage.explain.wording.report import (
-    cleaner_words,
-    cleaning_words,
-    ending_words,
-    keeping_words,
-    leaving_words,
-)
+from barnabas.storage.explain.wording.retention import keeping_sentences, leaving_sentences
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.units import LONG_MAX
 
@@ -106,13 +102,13 @@ def segment_facts(report: PartitionReport, each: SegmentReport) -> Json:
     """
     segment, ending = each.segment, report.ending(each)
     words: Json = {
-        "ended": ending_words(report, each),
-        "stays": keeping_words(report, each),
-        "goes": leaving_words(report, each),
+        "ended": ending_sentence(ending, report.config),
+        "stays": keeping_sentences(report, each),
+        "goes": leaving_sentences(report, each),
     }
     found: Json = {
         "base_offset": segment.base_offset,
-        "end_offset": each.end_offset,
+        "end_offset": each.lifetime.end_offset,
         "file": segment.log.path.name,
         "size": segment.size,
         "first_batch_timestamp": unless_never(each.first_batch_timestamp),
@@ -122,7 +118,7 @@ def segment_facts(report: PartitionReport, each: SegmentReport) -> Json:
     }
     if report.cleaning is not None:
         found["part"] = _plain(report.cleaning.parts[segment.base_offset])
-        words["cleaner"] = cleaner_words(report, each)
+        words["cleaner"] = cleaner_sentences(report, each)
     if each.horizons is not None:
         found["horizons"] = _plain(each.horizons)
     return found
@@ -148,7 +144,7 @@ def _cleaning(report: PartitionReport, cleaning: Cleaning) -> Json:
         "delay": _plain(plan.delay),
         "verdict": _plain(plan.verdict),
         "due_ms": cleaning.due_ms,
-        "words": cleaning_words(report),
+        "words": cleaning_sentences(report),
     }
 
 

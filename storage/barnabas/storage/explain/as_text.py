@@ -10,17 +10,13 @@ from typing import Final
 
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
 from barnabas.storage.explain.units import counted, moment, size
+from barnabas.storage.explain.wording.cleaning import cleaner_sentences, cleaning_sentences
+from barnabas.storage.explain.wording.endings import ending_sentence
 from barnabas.storage.explain.wording.forecast import forecast_parts
 from barnabas.storage.explain.wording.lookup import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.partition import partition_sentences, setting_rows
 from barnabas.storage.explain.wording.record import record_words
-from barnabas.storage.explain.wording.report import (
-    cleaner_words,
-    cleaning_words,
-    ending_words,
-    keeping_words,
-    leaving_words,
-)
+from barnabas.storage.explain.wording.retention import keeping_sentences, leaving_sentences
 
 WIDTH: Final = 96
 SHOWN_AT_EACH_END: Final = 3
@@ -39,7 +35,7 @@ def as_text(report: PartitionReport, *, all_segments: bool = False) -> str:
         lines += _groups(report)
     elif report.chosen is None:
         if report.cleaning is not None:
-            lines += ["", *_labelled("Cleaner", cleaning_words(report))]
+            lines += ["", *_labelled("Cleaner", cleaning_sentences(report))]
         for part in _shown(report.segments, all_segments):
             lines += ["", part] if isinstance(part, str) else ["", *_segment(report, part)]
     else:
@@ -61,7 +57,7 @@ def summary_text(report: PartitionReport) -> str:
         return "\n".join(lines) + "\n"
     lines += _labelled("Oldest", [_range_of(oldest)])
     lines += _lifetime(report, oldest)
-    lines += _labelled("Cleaner", cleaning_words(report))
+    lines += _labelled("Cleaner", cleaning_sentences(report))
     return "\n".join(lines) + "\n"
 
 
@@ -115,20 +111,20 @@ def _shown(segments: Sequence[SegmentReport], all_segments: bool) -> Iterable[Se
 
 def _segment(report: PartitionReport, each: SegmentReport) -> Iterator[str]:
     yield f"Segment {each.segment.base_offset:,}: {_range_of(each)}"
-    yield from _labelled(
-        "Ends" if report.ending(each).room else "Ended", [ending_words(report, each)]
-    )
-    yield from _labelled("Cleaner", cleaner_words(report, each))
+    ending = report.ending(each)
+    label = "Ends" if ending.room else "Ended"
+    yield from _labelled(label, [ending_sentence(ending, report.config)])
+    yield from _labelled("Cleaner", cleaner_sentences(report, each))
     yield from _lifetime(report, each)
 
 
 def _lifetime(report: PartitionReport, each: SegmentReport) -> Iterator[str]:
-    yield from _labelled("Kept", keeping_words(report, each))
-    yield from _labelled("Deleted", leaving_words(report, each))
+    yield from _labelled("Kept", keeping_sentences(report, each))
+    yield from _labelled("Deleted", leaving_sentences(report, each))
 
 
 def _range_of(each: SegmentReport) -> str:
-    base, last = each.segment.base_offset, each.end_offset - 1
+    base, last = each.segment.base_offset, each.lifetime.end_offset - 1
     if each.segment.size == 0:
         return "empty"
     offsets = f"offset {base:,}" if base == last else f"offsets {base:,} to {last:,}"

@@ -11,7 +11,6 @@ from enum import Enum
 
 from barnabas.protocol.structs import struct
 from barnabas.storage.cleaner.plan import CleanableLog, CleaningPlan, plan_cleaning
-from barnabas.storage.explain.known import BrokerTimes
 from barnabas.storage.explain.logs import ReadOnlyLog
 from barnabas.storage.segment.segment import LogSegment
 
@@ -34,14 +33,13 @@ class Cleaning:
     """
 
     plan: CleaningPlan[LogSegment]
-    times: BrokerTimes
     parts: dict[int, Part]
     """The part of each segment, by base offset. One with the first dirty offset is cleanable."""
     due_ms: int | None
     """The time at which ``max.compaction.lag.ms`` makes it due; None if never."""
 
 
-def cleaning_of(opened: ReadOnlyLog, times: BrokerTimes, now_ms: int) -> Cleaning | None:
+def cleaning_of(opened: ReadOnlyLog, now_ms: int) -> Cleaning | None:
     """
     None if the log is not compacted.
     """
@@ -64,7 +62,7 @@ def cleaning_of(opened: ReadOnlyLog, times: BrokerTimes, now_ms: int) -> Cleanin
             parts[base] = Part.CLEAN if is_clean else Part.UNCLEANABLE
     earliest = plan.delay.earliest_timestamp
     due_ms = None if earliest is None else earliest + plan.delay.max_lag_ms + 1
-    return Cleaning(plan, times, parts, due_ms)
+    return Cleaning(plan, parts, due_ms)
 
 
 @struct

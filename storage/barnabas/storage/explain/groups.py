@@ -79,18 +79,28 @@ class StoredCommit(NamedTuple):
 
 class TopicGroups:
     """
-    The groups that have committed offsets of one topic.
+    The groups that have committed offsets of one topic, from the files of internal topics.
     """
 
-    def __init__(self, until_ms: int) -> None:
+    def __init__(self, logs: ReadOnlyLogs, opened: ReadOnlyLog, until_ms: int) -> None:
         """
         Args:
+            opened: a partition of the topic that the groups read.
             until_ms: later commits do not count.
+
+        Raises:
+            ExplainError: files cannot be read.
         """
+        self._topic = opened.partition.topic
+        self._topic_id = opened.log.topic_id
+        self._log_start_offset = opened.log.log_start_offset
         self._until_ms = until_ms
         self._known: dict[GroupKey, tuple[CommitHistory, int]] = {}
         self.latest_ms = 0
         """The time of the latest commit of any group, and of any topic."""
+        self._read(logs, GROUP_METADATA_TOPIC, self._committed)
+        if self._topic_id is not None:
+            self._read(logs, SHARE_GROUP_STATE_TOPIC, self._shared)
 
     def of_partition(self, partition: int) -> Iterator[tuple[GroupKey, CommitHistory]]:
         """
@@ -100,61 +110,13 @@ class TopicGroups:
             if key.partition == partition:
                 yield key, self._known[key][0]
 
-    def saw(self, time_ms: int) -> None:
-        """
-        Note that there was a commit of any topic at *time_ms*.
-        """
-        if time_ms <= self._until_ms:
-            self.latest_ms = max(self.latest_ms, time_ms)
-
-    def apply(self, commit: StoredCommit, log_start_offset: int) -> None:
-        """
-        Take a commit, unless a later record has counted already: a transaction may end after it.
-        """
-        key, offset, time_ms, record_offset = commit
-        known = self._known.get(key)
-        if time_ms > self._until_ms or (known is not None and record_offset < known[1]):
+    def _read(
+        self, logs: ReadOnlyLogs, topic: str, commit_of: Callable[[Record], StoredCommit | None]
+    ) -> None:
+        if topic not in logs.topics:
             return
-        if offset is None:
-            self._known.pop(key, None)
-            return
-        history = CommitHistory(offset, time_ms) if known is None else known[0]
-        history.add(offset, time_ms, log_start_offset)
-        self._known[key] = history, record_offset
-
-
-class GroupReader:
-    """
-    Reads the commits of groups from the files of internal topics.
-    """
-
-    def __init__(self, logs: ReadOnlyLogs, opened: ReadOnlyLog, until_ms: int) -> None:
-        """
-        Args:
-            opened: a partition of the topic that the groups read.
-            until_ms: later commits do not count.
-        """
-        self._logs = logs
-        self._topic = opened.partition.topic
-        self._topic_id = opened.log.topic_id
-        self._log_start_offset = opened.log.log_start_offset
-        self.found = TopicGroups(until_ms)
-
-    def read(self) -> TopicGroups:
-        """
-        Raises:
-            ExplainError: files cannot be read.
-        """
-        self._read(GROUP_METADATA_TOPIC, self._committed)
-        if self._topic_id is not None:
-            self._read(SHARE_GROUP_STATE_TOPIC, self._shared)
-        return self.found
-
-    def _read(self, topic: str, commit_of: Callable[[Record], StoredCommit | None]) -> None:
-        if topic not in self._logs.topics:
-            return
-        for partition in self._logs.find(topic):
-            opened = self._logs.open(partition)
+        for partition in logs.find(topic):
+            opened = logs.open(partition)
             pending: dict[int, list[StoredCommit]] = {}
             try:
                 for segment in opened.log.segments.values():
@@ -178,7 +140,8 @@ class GroupReader:
             if ControlRecordType.COMMIT in kinds:
                 self._apply(commits)
             return
-        self.found.saw(batch.max_timestamp)
+        if batch.max_timestamp <= self._until_ms:
+            self.latest_ms = max(self.latest_ms, batch.max_timestamp)
         commits = [found for record in batch.records() if (found := commit_of(record)) is not None]
         if batch.is_transactional:
             pending.setdefault(batch.producer_id, []).extend(commits)
@@ -186,8 +149,20 @@ class GroupReader:
             self._apply(commits)
 
     def _apply(self, commits: list[StoredCommit]) -> None:
-        for commit in commits:
-            self.found.apply(commit, self._log_start_offset)
+        """
+        Take commits, except those of which a later record has counted already: a transaction may
+        end after it.
+        """
+        for key, offset, time_ms, record_offset in commits:
+            known = self._known.get(key)
+            if time_ms > self._until_ms or (known is not None and record_offset < known[1]):
+                continue
+            if offset is None:
+                self._known.pop(key, None)
+                continue
+            history = CommitHistory(offset, time_ms) if known is None else known[0]
+            history.add(offset, time_ms, self._log_start_offset)
+            self._known[key] = history, record_offset
 
     def _committed(self, record: Record) -> StoredCommit | None:
         """

@@ -19,6 +19,12 @@ from typing import Final, TypeVar
 
 from barnabas.protocol.structs import fresh, struct
 from barnabas.storage.clock import Clock
+from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
+from barnabas.storage.directories.directory import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
 from barnabas.storage.errors import CorruptCheckpoint, KafkaError
 from barnabas.storage.explain.known import (
     Cluster,
@@ -33,7 +39,7 @@ from barnabas.storage.log.log import Log
 from barnabas.storage.log.rolling import SegmentEnd
 from barnabas.storage.producers.rebuild import rebuild_producer_state
 from barnabas.storage.producers.snapshots import is_snapshot_name
-from barnabas.storage.readonly.log_root import LogRoot, Offsets
+from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.segment.records import BatchHeader
@@ -73,8 +79,6 @@ class ReadOnlyLog:
     condition: Condition
     was_recovered: bool
     """Whether only a recovery made the log readable."""
-    replicas: int | None
-    high_watermark_checkpoint: int | None
     cleaner_checkpoint: int | None
     """The end of its last cleaning."""
     waiting_files: Mapping[str, int]
@@ -176,7 +180,6 @@ class ReadOnlyLogs:
         """
         root, path = self._places[partition]
         settings = self._cluster.settings_of(partition.topic)
-        checkpoints = root.checkpoints
         if again is not None:
             log, was_recovered = again.log, again.was_recovered
             log.update_config(settings.config)
@@ -184,8 +187,8 @@ class ReadOnlyLogs:
             log, was_recovered = self._open_log(
                 path,
                 settings,
-                log_start_offset=_noted(lambda: checkpoints.log_start_offsets, partition),
-                recovery_point=_noted(lambda: checkpoints.recovery_points, partition),
+                log_start_offset=_noted(root, LOG_START_OFFSET_CHECKPOINT, partition),
+                recovery_point=_noted(root, RECOVERY_POINT_CHECKPOINT, partition),
             )
         condition = _condition(root)
         try:
@@ -197,7 +200,7 @@ class ReadOnlyLogs:
         except READ_ERRORS as error:
             raise unreadable(f"The log in {path}", error) from error
         replicas = self._cluster.replicas_of(partition)
-        high_watermark = _noted(lambda: checkpoints.high_watermarks, partition)
+        high_watermark = _noted(root, HIGH_WATERMARK_CHECKPOINT, partition)
         end = log.log_end_offset
         # With one replica, the high watermark is the end of the log.
         alone = replicas is None or replicas <= 1 or high_watermark is None
@@ -208,9 +211,7 @@ class ReadOnlyLogs:
             settings,
             condition,
             was_recovered,
-            replicas,
-            high_watermark,
-            _noted(lambda: checkpoints.cleaner_offsets, partition),
+            _noted(root, CLEANER_CHECKPOINT, partition),
             waiting_files,
             {} if again is None else again.ends,
         )
@@ -270,12 +271,12 @@ def _condition(root: LogRoot) -> Condition:
     return Condition.STOPPED if root.clean_shutdown else Condition.KILLED
 
 
-def _noted(offsets: Callable[[], Offsets], partition: TopicPartition) -> int | None:
+def _noted(root: LogRoot, name: str, partition: TopicPartition) -> int | None:
     """
     The offset of *partition* in a checkpoint; None if it has none, or is corrupt.
     """
     try:
-        return offsets().get(partition)
+        return root.checkpoint(name).get(partition)
     except CorruptCheckpoint:
         return None
 

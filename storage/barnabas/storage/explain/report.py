@@ -5,6 +5,7 @@ The answer to a question, as facts.
 from __future__ import annotations
 
 from barnabas.protocol.structs import fresh, replace, struct
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, horizons_in
 from barnabas.storage.explain.endings import Ending, ending_of
 from barnabas.storage.explain.groups import GroupReport
@@ -25,8 +26,6 @@ class SegmentReport:
     """
 
     segment: LogSegment
-    end_offset: int
-    """The base offset of the next one, or the end of the log."""
     first_batch_timestamp: int
     """In ms; ``LONG_MAX`` without batches."""
     lifetime: SegmentLifetime
@@ -74,6 +73,13 @@ class PartitionReport:
         return ending
 
     @property
+    def config(self) -> LogConfig:
+        """
+        The configuration of the log, with the suppositions of ``--set``.
+        """
+        return self.opened.settings.config
+
+    @property
     def is_metadata(self) -> bool:
         """
         Whether it is the log of the cluster's metadata, which has its own retention.
@@ -94,12 +100,11 @@ def report_on(opened: ReadOnlyLog, times: BrokerTimes, now_ms: int) -> Partition
         room = ending_of(opened, segments[-1]).room
         leaving = segment_lifetimes(log, room, times, now_ms)
         began = [segment.first_batch_timestamp() for segment in segments]
-        cleaning = cleaning_of(opened, times, now_ms)
+        cleaning = cleaning_of(opened, now_ms)
     except READ_ERRORS as error:
         raise unreadable(f"The log in {opened.path}", error) from error
-    ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
     reports = tuple(
-        SegmentReport(*each, None) for each in zip(segments, ends, began, leaving, strict=True)
+        SegmentReport(*each, None) for each in zip(segments, began, leaving, strict=True)
     )
     return PartitionReport(opened, times, now_ms, reports, cleaning)
 
@@ -116,7 +121,7 @@ def report_on_segment(report: PartitionReport, base_offset: int) -> PartitionRep
     there = ", ".join(f"{each.segment.base_offset}" for each in report.segments[:20])
     more = ", ..." if len(report.segments) > 20 else ""
     sentence = f"No segment of {report.opened.partition} begins with offset {base_offset}"
-    if holding and base_offset < holding[-1].end_offset:
+    if holding and base_offset < holding[-1].lifetime.end_offset:
         raise ExplainError(
             f"{sentence}; that offset is in segment {holding[-1].segment.base_offset}"
         )

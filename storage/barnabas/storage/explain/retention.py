@@ -71,6 +71,7 @@ class SegmentLifetime:
 
     base_offset: int
     end_offset: int
+    """The base offset of the next one, or the end of the log."""
     log_start_offset: int
     goes_by: RetentionRule | None
     """The rule by which the next check deletes it."""

@@ -15,7 +15,7 @@ from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.as_json import as_json
 from barnabas.storage.explain.as_text import as_text, settings_text, summary_text
-from barnabas.storage.explain.groups import GroupReader, TopicGroups, groups_of
+from barnabas.storage.explain.groups import TopicGroups, groups_of
 from barnabas.storage.explain.known import Cluster, ExplainError, ReadCluster
 from barnabas.storage.explain.logs import ReadOnlyLogs, patiently
 from barnabas.storage.explain.report import (
@@ -89,7 +89,7 @@ def _reports(
     groups: TopicGroups | None = None
     if options.groups:
         first = partial(logs.open, partitions[0])
-        groups = patiently(lambda: GroupReader(logs, first(), now_ms).read())
+        groups = patiently(lambda: TopicGroups(logs, first(), now_ms))
 
     def explain_one(partition: TopicPartition) -> PartitionReport:
         opened = logs.open(partition)

@@ -13,6 +13,7 @@ A group that has not moved for longer than it used to stands still, whatever its
 
 from __future__ import annotations
 
+from copy import copy
 from enum import Enum
 from math import inf
 from typing import Final
@@ -116,11 +117,8 @@ class CommitHistory:
         """
         A history that may be changed without this one.
         """
-        copied = CommitHistory(0, 0)
+        copied = copy(self)
         copied._commits = list(self._commits)
-        copied._confirmed_ms = self._confirmed_ms
-        copied._longest_gap_ms = self._longest_gap_ms
-        copied._rested_ms = self._rested_ms
         return copied
 
     def add(self, offset: int, time_ms: int, log_start_offset: int = 0) -> None:

@@ -23,7 +23,6 @@ from barnabas.storage.readonly.files import read_if_exists
 from barnabas.storage.readonly.partition import PartitionDirectory, mark_of
 from barnabas.storage.state_files.checkpoints import (
     CLEAN_SHUTDOWN_FILE,
-    CleanShutdownFile,
     parse_checkpoint,
     parse_offset_entry,
 )
@@ -45,51 +44,13 @@ CHECKPOINT_NAMES: Final = (
     HIGH_WATERMARK_CHECKPOINT,
     CLEANER_CHECKPOINT,
 )
+"""
+The offsets that a log directory has for its partitions, in one file for each kind. Only logs that
+start behind the base offset of their first segment have a log start offset. That of the cleaner is
+the first dirty offset of a log: the offset behind its last cleaning.
+"""
 
 Offsets = Mapping[TopicPartition, int]
-
-
-class Checkpoints:
-    """
-    The offsets that a log directory has for its partitions, in one file for each kind.
-
-    Each property reads its file, and is empty if the file is missing. It raises
-    ``CorruptCheckpoint`` if the file is not a checkpoint.
-    """
-
-    def __init__(self, path: Path, files: Files) -> None:
-        self._path = path
-        self._files = files
-
-    def entries(self, name: str) -> list[tuple[TopicPartition, int]]:
-        """
-        The entries of the file *name*, one of ``CHECKPOINT_NAMES``, in their order.
-        """
-        path = self._path / name
-        data = read_if_exists(self._files, path)
-        return [] if data is None else parse_checkpoint(data, path, parse_offset_entry)
-
-    @property
-    def recovery_points(self) -> Offsets:
-        return dict(self.entries(RECOVERY_POINT_CHECKPOINT))
-
-    @property
-    def log_start_offsets(self) -> Offsets:
-        """
-        Only logs that start behind the base offset of their first segment have one.
-        """
-        return dict(self.entries(LOG_START_OFFSET_CHECKPOINT))
-
-    @property
-    def high_watermarks(self) -> Offsets:
-        return dict(self.entries(HIGH_WATERMARK_CHECKPOINT))
-
-    @property
-    def cleaner_offsets(self) -> Offsets:
-        """
-        The first dirty offset of each log: the offset behind its last cleaning.
-        """
-        return dict(self.entries(CLEANER_CHECKPOINT))
 
 
 class LogRoot:
@@ -108,7 +69,24 @@ class LogRoot:
         self.files = files
         self.names: tuple[str, ...] = tuple(files.names(path))
         """The names of everything in the directory, sorted."""
-        self.checkpoints = Checkpoints(path, files)
+
+    def checkpoint_entries(self, name: str) -> list[tuple[TopicPartition, int]]:
+        """
+        The entries of the checkpoint *name*, one of ``CHECKPOINT_NAMES``, in their order; none if
+        the file is missing.
+
+        Raises:
+            CorruptCheckpoint: the file is not a checkpoint.
+        """
+        path = self.path / name
+        data = read_if_exists(self.files, path)
+        return [] if data is None else parse_checkpoint(data, path, parse_offset_entry)
+
+    def checkpoint(self, name: str) -> Offsets:
+        """
+        The same by partition.
+        """
+        return dict(self.checkpoint_entries(name))
 
     @cached_property
     def directories(self) -> tuple[Path, ...]:
@@ -169,13 +147,6 @@ class LogRoot:
         Whether the last broker was stopped cleanly and none was started after that.
         """
         return CLEAN_SHUTDOWN_FILE in self.names
-
-    @property
-    def clean_shutdown_epoch(self) -> int | None:
-        """
-        The broker epoch in the file of a clean shutdown; None if it has none.
-        """
-        return CleanShutdownFile(self.files, self.path).read()
 
     @property
     def in_use(self) -> bool:

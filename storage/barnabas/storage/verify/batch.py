@@ -4,8 +4,6 @@ One batch: its header, its checksum, its records.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 from barnabas.protocol.compression import CorruptCompressedData
@@ -15,8 +13,7 @@ from barnabas.protocol.records.batch.layout import LOG_APPEND_TIME_FLAG
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.scan import RecordScan
 from barnabas.storage.verify import invariants
-from barnabas.storage.verify.invariants import Invariant
-from barnabas.storage.verify.report import FileReport
+from barnabas.storage.verify.report import Add
 
 _CODECS: Final = 5
 _LEGACY_CODECS: Final = 4
@@ -24,15 +21,10 @@ _MOST_CONTROL_BYTES: Final = 1 << 20
 """No control batch is larger. One whose header says so is not read into memory."""
 
 
-Add = Callable[[Invariant, str, str], None]
-"""Reports a violation in one batch: the invariant, what was found, and what was expected."""
-
-
-def check_batch(batch: RecordBatch, position: int, report: FileReport) -> bool:
+def check_batch(batch: RecordBatch, add: Add) -> bool:
     """
     Check a batch whose length is right, and return whether its header can be trusted.
     """
-    add: Add = partial(report.add, position=position, offset=batch.base_offset)
     if batch.magic > MAGIC:
         # Kafka reads any later format as this one; the checksum does not cover the number.
         add(invariants.BATCH_MAGIC, f"format {batch.magic}", f"format 0 to {MAGIC}")

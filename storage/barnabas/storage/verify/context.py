@@ -4,7 +4,7 @@ The facts about a log that are known before its files are read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 
 from barnabas.protocol.structs import struct
@@ -13,6 +13,8 @@ from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
     DELETED_SUFFIX,
 )
+from barnabas.storage.verify import invariants
+from barnabas.storage.verify.report import FileReport
 
 
 class DirectoryState(StrEnum):
@@ -48,7 +50,7 @@ class LogContext:
         return self.state is DirectoryState.IN_USE
 
 
-def is_legal_leftover(name: str, state: DirectoryState) -> bool:
+def _is_legal(name: str, state: DirectoryState) -> bool:
     """
     Whether an unfinished or deleted file may exist. A clean stop waits for renames, but neither for
     deletions nor for the cleaner.
@@ -58,9 +60,11 @@ def is_legal_leftover(name: str, state: DirectoryState) -> bool:
     return state is DirectoryState.IN_USE
 
 
-def names_in_short(names: Sequence[str]) -> str:
+def check_leftovers(names: Iterable[str], state: DirectoryState, report: FileReport) -> None:
     """
-    The first of *names*, and the number of the others.
+    Report unfinished and deleted files that should not be there: the first one by its name.
     """
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{names[0]}{more}"
+    leftovers = [name for name in names if not _is_legal(name, state)]
+    if leftovers:
+        more = f" and {len(leftovers) - 1} more" if len(leftovers) > 1 else ""
+        report.add(invariants.LEFTOVER, f"{leftovers[0]}{more}", "none")

@@ -20,6 +20,7 @@ class EntryWalk(Generic[Entry]):
     Args:
         entries: the entries of the file.
         order: the invariant of their order.
+        right: the invariant of a single entry.
         expected: what an entry behind the given one must have, or None if it has it.
         text: an entry in words.
     """
@@ -29,14 +30,16 @@ class EntryWalk(Generic[Entry]):
         entries: Iterator[Entry],
         first: Entry,
         report: FileReport,
-        order: Invariant,
         *,
+        order: Invariant,
+        right: Invariant,
         expected: Callable[[Entry, Entry], str | None],
         text: Callable[[Entry], str],
     ) -> None:
         self._entries = entries
         self._report = report
         self._order = order
+        self._right = right
         self._expected = expected
         self._text = text
         self.last = first
@@ -61,10 +64,10 @@ class EntryWalk(Generic[Entry]):
             self._report.add(self._order, self._text(entry), expected, entry=self.number)
         self.next = None
 
-    def add(self, invariant: Invariant, expected: str, *, offset: int | None = None) -> None:
+    def add(self, expected: str, *, offset: int | None = None) -> None:
         """
         Report the next entry.
         """
         assert self.next is not None, "there is a next entry"
         found = self._text(self.next)
-        self._report.add(invariant, found, expected, offset=offset, entry=self.number)
+        self._report.add(self._right, found, expected, offset=offset, entry=self.number)

@@ -12,7 +12,7 @@ from barnabas.storage.errors import CorruptCheckpoint
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import LEADER_EPOCH_CHECKPOINT, EpochEntry
 from barnabas.storage.verify import invariants
-from barnabas.storage.verify.report import FileReport
+from barnabas.storage.verify.report import Add, FileReport
 
 
 class EpochCheck:
@@ -50,9 +50,9 @@ class EpochCheck:
             last = entry
         return entries
 
-    def batch(self, batch: RecordBatch, position: int, report: FileReport) -> None:
+    def batch(self, batch: RecordBatch, add: Add) -> None:
         """
-        Compare with the next batch of the log, in the segment of *report*.
+        Compare with the next batch of the log.
         """
         entries, epoch = self._entries, batch.partition_leader_epoch
         if entries is None or batch.magic < MAGIC:
@@ -65,13 +65,8 @@ class EpochCheck:
             if epoch >= 0 and self._unnamed is None:
                 self._unnamed = epoch
         elif at >= 0 and entries[at].epoch != epoch:
-            report.add(
-                invariants.EPOCHS_BATCH,
-                f"leader epoch {epoch}",
-                f"{entries[at].epoch}, which begins at offset {entries[at].start_offset}",
-                position=position,
-                offset=offset,
-            )
+            expected = f"{entries[at].epoch}, which begins at offset {entries[at].start_offset}"
+            add(invariants.EPOCHS_BATCH, f"leader epoch {epoch}", expected)
 
     def end(self, end_offset: int) -> None:
         """

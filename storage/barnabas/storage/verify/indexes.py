@@ -58,7 +58,8 @@ class OffsetIndexCheck:
             segment.offset_entries(),
             OffsetPosition(segment.base_offset - 1, -1),
             report,
-            invariants.OFFSET_INDEX_ORDER,
+            order=invariants.OFFSET_INDEX_ORDER,
+            right=invariants.OFFSET_INDEX_ENTRY,
             expected=_offset_order,
             text=_offset_text,
         )
@@ -69,9 +70,9 @@ class OffsetIndexCheck:
         """
         while (entry := self._entries.next) is not None and entry.position <= position:
             if entry.position < position:
-                self._add(f"the position of a batch; the next one is at {position}")
+                self._entries.add(f"the position of a batch; the next one is at {position}")
             elif entry.offset != last_offset:
-                self._add(f"offset {last_offset}")
+                self._entries.add(f"offset {last_offset}")
             self._entries.advance()
 
     def skip(self, end: int) -> None:
@@ -87,11 +88,8 @@ class OffsetIndexCheck:
         """
         while self._entries.next is not None:
             if not self._live:
-                self._add(f"a position below {size}, the end of the batches")
+                self._entries.add(f"a position below {size}, the end of the batches")
             self._entries.advance()
-
-    def _add(self, expected: str) -> None:
-        self._entries.add(invariants.OFFSET_INDEX_ENTRY, expected)
 
 
 def _offset_order(entry: OffsetPosition, last: OffsetPosition) -> str | None:
@@ -125,7 +123,8 @@ class TimeIndexCheck:
             segment.time_entries(),
             none,
             report,
-            invariants.TIME_INDEX_ORDER,
+            order=invariants.TIME_INDEX_ORDER,
+            right=invariants.TIME_INDEX_ENTRY,
             expected=_time_order,
             text=_time_text,
         )
@@ -141,7 +140,7 @@ class TimeIndexCheck:
         while (entry := self._entries.next) is not None and entry.offset <= last_offset:
             expected = self._expected(entry, batch)
             if expected is not None:
-                self._add(expected)
+                self._entries.add(expected)
             self._entries.advance()
         self._unknown_from = None
         if batch.max_timestamp > self._largest.timestamp:
@@ -178,7 +177,7 @@ class TimeIndexCheck:
         """
         while self._entries.next is not None:
             if not self._live and self._unknown_from is None:
-                self._add(f"an offset below {next_offset}, the end of the batches")
+                self._entries.add(f"an offset below {next_offset}, the end of the batches")
             self._entries.advance()
         if not self._closed or self._with_unknown or not self._exists:
             return
@@ -187,9 +186,6 @@ class TimeIndexCheck:
         if self._largest.timestamp > max(last.timestamp, 0):
             found = _time_text(last) if self._entries.number >= 0 else "no entry"
             self._report.add(invariants.TIME_INDEX_LAST, found, _time_text(self._largest))
-
-    def _add(self, expected: str) -> None:
-        self._entries.add(invariants.TIME_INDEX_ENTRY, expected)
 
 
 def _time_order(entry: TimestampOffset, last: TimestampOffset) -> str | None:

@@ -9,6 +9,7 @@ violation in a segment that the next start recovers is a warning.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from barnabas.protocol.structs import NamedTuple
@@ -37,19 +38,14 @@ INVARIANTS: Final[dict[str, Invariant]] = {}
 """All invariants by name, in the order of the reference page."""
 
 
-def _invariant(name: str, severity: Severity, sentence: str) -> Invariant:
+def _invariant(severity: Severity, name: str, sentence: str) -> Invariant:
     assert name not in INVARIANTS, f"two invariants are named {name}"
     invariant = INVARIANTS[name] = Invariant(name, severity, sentence)
     return invariant
 
 
-def _error(name: str, sentence: str) -> Invariant:
-    return _invariant(name, Severity.ERROR, sentence)
-
-
-def _warning(name: str, sentence: str) -> Invariant:
-    return _invariant(name, Severity.WARNING, sentence)
-
+_error: Final = partial(_invariant, Severity.ERROR)
+_warning: Final = partial(_invariant, Severity.WARNING)
 
 # Batches.
 

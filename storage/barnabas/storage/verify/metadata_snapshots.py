@@ -41,16 +41,12 @@ def check_metadata_snapshot(files: Files, report: FileReport, epoch: int) -> Non
     frame: list[ControlRecordType] = []
     try:
         for batch in records.batches():
-            if not check_batch(batch, position, report):
+            add = report.at(position, batch)
+            if not check_batch(batch, add):
                 return
             if batch.base_offset != offset or batch.partition_leader_epoch != epoch:
-                report.add(
-                    invariants.METADATA_SNAPSHOT,
-                    f"offset {batch.base_offset} in epoch {batch.partition_leader_epoch}",
-                    f"offset {offset} in epoch {epoch}",
-                    position=position,
-                    offset=batch.base_offset,
-                )
+                found = f"offset {batch.base_offset} in epoch {batch.partition_leader_epoch}"
+                add(invariants.METADATA_SNAPSHOT, found, f"offset {offset} in epoch {epoch}")
                 return
             if batch.is_control:
                 frame += [each for each in _types(batch) if each in _FRAME]

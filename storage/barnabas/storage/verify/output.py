@@ -7,25 +7,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from barnabas.storage.verify.context import DirectoryState
 from barnabas.storage.verify.report import Report, Violation
-
-
-class Output(Protocol):
-    """
-    A form of output.
-    """
-
-    def violation(self, violation: Violation) -> None: ...
-
-    def change(self, sentence: str) -> None:
-        """
-        Print a change of a repair.
-        """
-
-    def summary(self, report: Report, states: Mapping[Path, DirectoryState]) -> None: ...
 
 
 class TextOutput:
@@ -44,6 +29,9 @@ class TextOutput:
         )
 
     def change(self, sentence: str) -> None:
+        """
+        Print a change of a repair.
+        """
         self._print(f"repair: {sentence}")
 
     def summary(self, report: Report, states: Mapping[Path, DirectoryState]) -> None:

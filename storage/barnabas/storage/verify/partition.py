@@ -32,12 +32,7 @@ from barnabas.storage.state_files.partition_metadata import (
 )
 from barnabas.storage.state_files.quorum_state import QUORUM_STATE, QuorumState
 from barnabas.storage.verify import invariants
-from barnabas.storage.verify.context import (
-    DirectoryState,
-    LogContext,
-    is_legal_leftover,
-    names_in_short,
-)
+from barnabas.storage.verify.context import DirectoryState, LogContext, check_leftovers
 from barnabas.storage.verify.epochs import EpochCheck
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
 from barnabas.storage.verify.producers import ProducerCheck
@@ -94,15 +89,11 @@ class PartitionCheck:
         self._check_names()
         self._check_partition_metadata()
         epochs = EpochCheck(self._partition, self._report)
+        first = self._progress.end_offset
         producers = ProducerCheck(
-            self._partition,
-            self._report,
-            self._clock,
-            log_start_offset=self._context.log_start_offset or 0,
-            live=self._context.live,
+            self._partition, self._report, self._clock, self._context, first_offset=first
         )
         segments = self._partition.segments
-        producers.begin(self._progress.end_offset)
         for number, segment in enumerate(segments, 1):
             following = segments[number] if number < len(segments) else None
             self._check_segment(segment, following, epochs, producers)
@@ -179,7 +170,7 @@ class PartitionCheck:
     def _forget(self, producers: ProducerCheck) -> None:
         producers.unknown()
         self._progress.next_offset = None
-        self._progress.damaged = self._progress.end_damaged = True
+        self._progress.end_damaged = True
 
     # Files.
 
@@ -189,8 +180,7 @@ class PartitionCheck:
         for name in self._partition.names:
             report = self._report.beside(self._partition.path / name)
             if name.endswith(_LEFTOVERS):
-                if not is_legal_leftover(name, self._context.state):
-                    leftovers.append(name)
+                leftovers.append(name)
             elif _SEGMENT_FILE.fullmatch(name):
                 log = name[: name.index(".")] + LOG_SUFFIX
                 if name.endswith(_INDEXES) and log not in names and not self._context.live:
@@ -202,8 +192,7 @@ class PartitionCheck:
                 self._check_quorum_state(report)
             elif name not in _OTHERS:
                 report.add(invariants.UNKNOWN_FILE, "a file", "none")
-        if leftovers:
-            self._report.add(invariants.LEFTOVER, names_in_short(leftovers), "none")
+        check_leftovers(leftovers, self._context.state, self._report)
 
     def _check_quorum_state(self, report: FileReport) -> None:
         try:

@@ -30,7 +30,8 @@ from barnabas.storage.producers.snapshots import ProducerSnapshots, SnapshotFile
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify import invariants
-from barnabas.storage.verify.report import FileReport
+from barnabas.storage.verify.context import LogContext
+from barnabas.storage.verify.report import Add, FileReport
 from barnabas.storage.verify.snapshots import KnownProducers, check_snapshot, check_strays
 from barnabas.storage.verify.transactions import AbortMarker, TxnIndexCheck
 
@@ -50,13 +51,16 @@ class ProducerCheck:
         partition: PartitionDirectory,
         report: FileReport,
         clock: Clock,
+        context: LogContext,
         *,
-        log_start_offset: int,
-        live: bool,
+        first_offset: int,
     ) -> None:
+        """
+        Begin the replay at *first_offset*, the base offset of the first segment.
+        """
         self._partition = partition
         self._report = report
-        self._live = live
+        self._live = context.live
         self._state = ProducerStateManager(
             partition.topic_partition,
             ProducerSnapshots(partition.files, partition.path),
@@ -65,22 +69,14 @@ class ProducerCheck:
         )
         self._snapshots = list(partition.snapshots)
         self._compared = 0
-        self._first_offset = 0
-        self._log_start_offset = log_start_offset
-        self._partial = False
+        self._first_offset = first_offset
         self._reliable = True
         self._gap_before: int | None = None
         self._doubtful: set[int] = set()
-
-    def begin(self, first_offset: int) -> None:
-        """
-        Begin the replay at the base offset of the first segment.
-        """
-        self._first_offset = first_offset
         entries = self._beginning(first_offset)
         for entry in entries or ():
             self._state.load_producer_entry(entry)
-        self._partial = entries is None or self._log_start_offset > first_offset
+        self._partial = entries is None or (context.log_start_offset or 0) > first_offset
 
     def gap(self, offset: int) -> None:
         """
@@ -95,38 +91,25 @@ class ProducerCheck:
         """
         self._reliable = False
 
-    def batch(
-        self, batch: RecordBatch, position: int, report: FileReport, txns: TxnIndexCheck
-    ) -> None:
+    def batch(self, batch: RecordBatch, add: Add, txns: TxnIndexCheck) -> None:
         """
-        Replay the next good batch, at *position* in the segment of *report*.
+        Replay the next good batch.
         """
-        snapshots = self._snapshots
-        if self._compared < len(snapshots) and (
-            snapshots[self._compared].offset <= batch.base_offset
-        ):
-            self._compare_up_to(batch.base_offset)
+        self._compare_up_to(batch.base_offset)
         if batch.producer_id < 0 or not self._reliable:
             return
         entry = self._state.last_entry(batch.producer_id)
         if entry is not None:
             if batch.producer_epoch < entry.producer_epoch:
                 self._doubtful.add(batch.producer_id)
-                report.add(
-                    invariants.PRODUCER_EPOCH,
-                    f"epoch {batch.producer_epoch} of producer {batch.producer_id}",
-                    f"{entry.producer_epoch} or more",
-                    position=position,
-                    offset=batch.base_offset,
-                )
+                found = f"epoch {batch.producer_epoch} of producer {batch.producer_id}"
+                add(invariants.PRODUCER_EPOCH, found, f"{entry.producer_epoch} or more")
                 return
             if not batch.is_control:
-                self._check_sequence(entry, batch, position, report)
-        self._replay(batch, position, report, txns)
+                self._check_sequence(entry, batch, add)
+        self._replay(batch, add, txns)
 
-    def _check_sequence(
-        self, entry: ProducerStateEntry, batch: RecordBatch, position: int, report: FileReport
-    ) -> None:
+    def _check_sequence(self, entry: ProducerStateEntry, batch: RecordBatch, add: Add) -> None:
         if batch.base_sequence < 0 or entry.producer_epoch == NO_PRODUCER_EPOCH:
             return
         gap = self._gap_before
@@ -136,37 +119,24 @@ class ProducerCheck:
         if entry.is_empty and self._partial:
             return
         expected = 0 if last == NO_SEQUENCE else increment_sequence(last, 1)
-        if batch.base_sequence != expected and not self._is_coordinators:
-            report.add(
-                invariants.PRODUCER_SEQUENCE,
-                f"sequence {batch.base_sequence} of producer {batch.producer_id} in epoch"
-                f" {batch.producer_epoch}",
-                str(expected),
-                position=position,
-                offset=batch.base_offset,
-            )
-
-    @property
-    def _is_coordinators(self) -> bool:
         # A coordinator writes every batch of a transaction with sequence 0.
-        return self._partition.topic_partition.topic == "__consumer_offsets"
+        is_coordinators = self._partition.topic_partition.topic == "__consumer_offsets"
+        if batch.base_sequence != expected and not is_coordinators:
+            found = f"sequence {batch.base_sequence} of producer {batch.producer_id} in epoch"
+            add(invariants.PRODUCER_SEQUENCE, f"{found} {batch.producer_epoch}", str(expected))
 
-    def _replay(
-        self, batch: RecordBatch, position: int, report: FileReport, txns: TxnIndexCheck
-    ) -> None:
+    def _replay(self, batch: RecordBatch, add: Add, txns: TxnIndexCheck) -> None:
         state = self._state
         info = state.prepare_update(batch.producer_id, AppendOrigin.REPLICATION)
         try:
             completed = info.append(batch, None)
         except InvalidTxnState:
             self._doubtful.add(batch.producer_id)
-            report.add(
+            first = info.updated_entry.current_txn_first_offset
+            add(
                 invariants.TXN_STATE,
                 f"a batch of producer {batch.producer_id} that is not transactional",
-                "one of its transaction, which is open since offset"
-                f" {info.updated_entry.current_txn_first_offset}",
-                position=position,
-                offset=batch.base_offset,
+                f"one of its transaction, which is open since offset {first}",
             )
             return
         state.update(info)

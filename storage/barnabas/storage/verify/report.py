@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from barnabas.protocol.records.batch import RecordBatch
 from barnabas.protocol.structs import struct
 from barnabas.storage.verify.invariants import Invariant, Severity
 
@@ -89,6 +91,10 @@ class Report:
             self._sink(violation)
 
 
+Add = Callable[[Invariant, str, str], None]
+"""Reports a violation in one batch: the invariant, what was found, and what was expected."""
+
+
 class FileReport:
     """
     The violations in one file.
@@ -109,6 +115,12 @@ class FileReport:
         A report for another file that the next start repairs together with this one.
         """
         return FileReport(self._add, path, mended=self.mended)
+
+    def at(self, position: int, batch: RecordBatch) -> Add:
+        """
+        Reports violations in *batch*, which begins at *position*.
+        """
+        return partial(self.add, position=position, offset=batch.base_offset)
 
     def add(
         self,

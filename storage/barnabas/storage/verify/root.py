@@ -5,7 +5,6 @@ A log directory: the files beside the logs in it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ from barnabas.storage.directories.directory import (
 from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
 from barnabas.storage.readonly.files import read_if_exists
-from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES, LogRoot
+from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES, LogRoot, Offsets
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.state_files.file_names import (
@@ -29,19 +28,13 @@ from barnabas.storage.state_files.file_names import (
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
 from barnabas.storage.verify import invariants
 from barnabas.storage.verify.cluster import Topics
-from barnabas.storage.verify.context import (
-    DirectoryState,
-    LogContext,
-    is_legal_leftover,
-    names_in_short,
-)
+from barnabas.storage.verify.context import DirectoryState, LogContext, check_leftovers
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
 from barnabas.storage.verify.report import FileReport, Sink
 
 BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
 
 _INTERNAL_PREFIX: Final = "__"
-_Offsets = Mapping[TopicPartition, int]
 
 
 class RootCheck:
@@ -55,7 +48,7 @@ class RootCheck:
         self._report = FileReport(add, root.path)
         self.state = self._state()
         self.meta_properties: MetaProperties | None = None
-        self._offsets: dict[str, _Offsets] = {}
+        self._offsets: dict[str, Offsets] = {}
 
     def _state(self) -> DirectoryState:
         root = self.root
@@ -137,10 +130,10 @@ class RootCheck:
                 invariants.CLEAN_SHUTDOWN, repr(data[:100]), "JSON with version 0 and a brokerEpoch"
             )
 
-    def _read_checkpoint(self, name: str) -> _Offsets:
+    def _read_checkpoint(self, name: str) -> Offsets:
         report = self._report.beside(self.root.path / name)
         try:
-            entries = self.root.checkpoints.entries(name)
+            entries = self.root.checkpoint_entries(name)
         except CorruptCheckpoint as error:
             report.add(
                 invariants.CHECKPOINT_FORMAT, str(error), "lines of a partition and an offset"
@@ -165,20 +158,21 @@ class RootCheck:
 
     def _check_names(self) -> None:
         leftovers = []
-        strange = [path for path in self.root.directories if not _is_of_partition(path)]
+        strange = [path for path in self.root.directories if not is_of_partition(path)]
         for name in self.root.names:
             path = self.root.path / name
             if name.endswith((DELETE_DIR_SUFFIX, TEMPORARY_SUFFIX)):
-                if not is_legal_leftover(name, self.state):
-                    leftovers.append(name)
+                leftovers.append(name)
             elif path in strange:
                 report = self._report.beside(path)
                 report.add(invariants.DIRECTORY_NAME, "a directory", "topic-partition")
-        if leftovers:
-            self._report.add(invariants.LEFTOVER, names_in_short(leftovers), "none")
+        check_leftovers(leftovers, self.state, self._report)
 
 
-def _is_of_partition(path: Path) -> bool:
+def is_of_partition(path: Path) -> bool:
+    """
+    Whether the name of a directory is one of a log.
+    """
     try:
         parse_topic_partition_name(path)
     except InvalidLogDirectory:

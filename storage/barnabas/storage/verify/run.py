@@ -12,7 +12,7 @@ from barnabas.storage.errors import KafkaError, LogDirectoryLocked
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.readonly.command_line import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
 from barnabas.storage.verify.cluster import ReadTopics
-from barnabas.storage.verify.output import JsonOutput, Output, TextOutput
+from barnabas.storage.verify.output import JsonOutput, TextOutput
 from barnabas.storage.verify.repair import repair
 from barnabas.storage.verify.report import Report
 from barnabas.storage.verify.verification import Verification
@@ -23,7 +23,7 @@ def verify(options: argparse.Namespace, read_topics: ReadTopics) -> int:
     Print the violations, after a repair if it is asked for, and return the exit status.
     """
     json = options.format == "json"
-    output: Output = JsonOutput(sys.stdout) if json else TextOutput(sys.stdout)
+    output = JsonOutput(sys.stdout) if json else TextOutput(sys.stdout)
     files, clock = DiskFiles(), SystemClock()
     report = Report(output.violation)
     verification = Verification(files, clock, report, read_topics=read_topics)

@@ -22,7 +22,7 @@ from barnabas.storage.verify.batch import check_batch
 from barnabas.storage.verify.epochs import EpochCheck
 from barnabas.storage.verify.indexes import OffsetIndexCheck, TimeIndexCheck, check_index_file
 from barnabas.storage.verify.producers import ProducerCheck
-from barnabas.storage.verify.report import FileReport, Report
+from barnabas.storage.verify.report import Add, FileReport, Report
 from barnabas.storage.verify.transactions import TxnIndexCheck
 
 _MOST_RESUMPTIONS: Final = 1000
@@ -41,8 +41,6 @@ class LogProgress:
     next_offset: int | None
     """The base offset of the next batch; None if damage hides it."""
     may_be_compacted: bool
-    damaged: bool = False
-    """Whether a batch is damaged."""
     end_damaged: bool = False
     """Whether the last batch of the segment is damaged."""
 
@@ -177,22 +175,23 @@ class SegmentCheck:
         Check a batch, and everything that belongs to it.
         """
         progress = self._progress
-        if not check_batch(batch, position, self._report) or not self._in_order(batch, position):
+        add = self._report.at(position, batch)
+        if not check_batch(batch, add) or not self._in_order(batch, add):
             self._unknown()
             self._index.skip(position + batch.size)
             return
         if progress.next_offset != batch.base_offset or (
             batch.record_count <= batch.last_offset_delta
         ):
-            self._gap(batch, position)
+            self._gap(batch, add)
         self._index.batch(position, batch.last_offset)
         self._times.batch(batch)
-        self._epochs.batch(batch, position, self._report)
-        self._producers.batch(batch, position, self._report, self._txns)
+        self._epochs.batch(batch, add)
+        self._producers.batch(batch, add, self._txns)
         progress.end_offset = progress.next_offset = batch.next_offset
         progress.end_damaged = False
 
-    def _in_order(self, batch: RecordBatch, position: int) -> bool:
+    def _in_order(self, batch: RecordBatch, add: Add) -> bool:
         """
         Whether the offsets of a batch are in the range of the segment and behind earlier ones.
         """
@@ -201,20 +200,16 @@ class SegmentCheck:
         highest = self._segment.base_offset + LARGEST_RELATIVE_OFFSET
         if first < lowest or last < first or last > highest:
             found, expected = f"offsets {first} to {last}", f"{lowest} to {highest}, ascending"
-            self._report.add(
-                invariants.BATCH_OFFSETS, found, expected, position=position, offset=first
-            )
+            add(invariants.BATCH_OFFSETS, found, expected)
             return False
         limit = self._end.next_base_offset
         if limit is not None and last >= limit and not self._overlaps:
             self._overlaps = True
             found, expected = f"offset {last}", f"below {limit}, where the next segment begins"
-            self._report.add(
-                invariants.SEGMENT_OVERLAP, found, expected, position=position, offset=first
-            )
+            add(invariants.SEGMENT_OVERLAP, found, expected)
         return True
 
-    def _gap(self, batch: RecordBatch, position: int) -> None:
+    def _gap(self, batch: RecordBatch, add: Add) -> None:
         """
         Offsets are missing in front of a batch or in it, because of compaction or damage.
         """
@@ -225,13 +220,7 @@ class SegmentCheck:
         expected = progress.next_offset
         is_gap = expected is not None and batch.base_offset > expected
         if is_gap and not progress.may_be_compacted:
-            self._report.add(
-                invariants.OFFSET_GAP,
-                f"offset {batch.base_offset}",
-                str(expected),
-                position=position,
-                offset=batch.base_offset,
-            )
+            add(invariants.OFFSET_GAP, f"offset {batch.base_offset}", str(expected))
         self._producers.gap(batch.base_offset)
 
     def _unknown(self) -> None:
@@ -239,7 +228,7 @@ class SegmentCheck:
         A batch is damaged: nothing is known up to the next good one.
         """
         progress = self._progress
-        progress.damaged = progress.end_damaged = True
+        progress.end_damaged = True
         progress.next_offset = None
         self._times.unknown(progress.end_offset)
         self._producers.unknown()

@@ -49,7 +49,8 @@ class TxnIndexCheck:
             self._read(segment),
             AbortedTxn(-1, -1, segment.base_offset - 1, -1),
             report,
-            invariants.TXN_INDEX_ORDER,
+            order=invariants.TXN_INDEX_ORDER,
+            right=invariants.TXN_INDEX_ENTRY,
             expected=_order,
             text=_text,
         )
@@ -90,7 +91,7 @@ class TxnIndexCheck:
             return
         expected = _expected(entry, marker, exact=exact)
         if entry != expected:
-            self._entries.add(invariants.TXN_INDEX_ENTRY, _text(expected), offset=marker.offset)
+            self._entries.add(_text(expected), offset=marker.offset)
         self._entries.advance()
 
     def unknown(self) -> None:
@@ -111,7 +112,7 @@ class TxnIndexCheck:
     def _no_marker(self, entry: AbortedTxn) -> None:
         if not self._is_unknown:
             expected = f"an ABORT marker at offset {entry.last_offset}"
-            self._entries.add(invariants.TXN_INDEX_ENTRY, expected, offset=entry.last_offset)
+            self._entries.add(expected, offset=entry.last_offset)
 
 
 def _expected(entry: AbortedTxn, marker: AbortMarker, *, exact: bool) -> AbortedTxn:

@@ -24,7 +24,6 @@ from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
     LOG_SUFFIX,
     TopicPartition,
-    parse_topic_partition_name,
 )
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
 from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
@@ -33,17 +32,10 @@ from barnabas.storage.verify.cluster import ReadTopics, Topics, check_topics
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck
 from barnabas.storage.verify.report import FileReport, Report, Sink, Violation
-from barnabas.storage.verify.root import RootCheck
+from barnabas.storage.verify.root import RootCheck, is_of_partition
 
 SECOND_LOOK_SECONDS: Final = 0.25
 """This is longer than a broker takes to replace one set of files by another."""
-
-
-def no_topics(_root: LogRoot) -> Topics | None:
-    """
-    No metadata of the cluster.
-    """
-    return None
 
 
 class Verification:
@@ -55,12 +47,7 @@ class Verification:
     """
 
     def __init__(
-        self,
-        files: Files,
-        clock: Clock,
-        report: Report,
-        *,
-        read_topics: ReadTopics = no_topics,
+        self, files: Files, clock: Clock, report: Report, *, read_topics: ReadTopics
     ) -> None:
         self._files = files
         self._clock = clock
@@ -118,12 +105,12 @@ class Verification:
             check.run()
             self.states[path] = check.state
             checked.append(check)
+        roots = [each.root for each in checked]
         node_id = _check_same(checked, report.add)
-        _check_duplicates([each.root for each in checked], report.add)
+        _check_duplicates(roots, report.add)
         topics = self._topics(paths)
         if topics is not None:
             clean = all(each.state is DirectoryState.CLEAN for each in checked)
-            roots = [each.root for each in checked]
             check_topics(topics, roots, node_id, report.add, clean=clean)
 
     def _check_log_of(self, known: RootCheck, path: Path, topics: Topics | None) -> None:
@@ -183,9 +170,7 @@ def is_log(path: Path, files: Files) -> bool:
     """
     Whether *path* is the directory of one log, and not a directory with logs in it.
     """
-    try:
-        parse_topic_partition_name(path.absolute())
-    except InvalidLogDirectory:
+    if not is_of_partition(path.absolute()):
         return False
     names = files.names(path)
     if META_PROPERTIES in names or RECOVERY_POINT_CHECKPOINT in names:

@@ -25,6 +25,7 @@ from barnabas.pipeline.option_parser import parse_options
 from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions
 from barnabas.pipeline.reading.plan import Work, open_logs, pack, ranges
 from barnabas.pipeline.reading.reader import read
+from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.state_files.file_names import TopicPartition, log_file
 
 BYTES_PER_FILE: Final = 128 * MiB
@@ -235,7 +236,8 @@ class _Planner:
 
     @property
     def _cleaned_up_to(self) -> int:
-        return self._log.log_directory.root.checkpoints.cleaner_offsets.get(self._partition, 0)
+        root = self._log.log_directory.root
+        return root.checkpoint(CLEANER_CHECKPOINT).get(self._partition, 0)
 
 
 def _last_row(file: pq.ParquetFile) -> dict[str, Any]:

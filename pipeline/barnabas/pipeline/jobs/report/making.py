@@ -125,7 +125,7 @@ def _segments(
         counted = counts.get(SegmentName(report.opened.partition, base_offset))
         yield SegmentFacts(
             base_offset,
-            each.end_offset,
+            each.lifetime.end_offset,
             each.segment.size,
             counted,
             each.lifetime,

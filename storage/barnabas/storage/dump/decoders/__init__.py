@@ -4,8 +4,10 @@ Decoders of the keys and values of a topic.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
+from barnabas.protocol.records.batch.legacy import LegacyRecord
+from barnabas.protocol.records.record import RecordReader
 from barnabas.protocol.structs import struct
 from barnabas.storage.dump.java_text import json_text, utf8_text
 
@@ -31,20 +33,8 @@ class Decoded:
     value: Any = None
 
 
-class DumpedRecord(Protocol):
-    """
-    A record of any version.
-    """
-
-    @property
-    def offset(self) -> int: ...
-
-    @property
-    def key_size(self) -> int: ...
-
-    def key(self) -> bytes | None: ...
-
-    def value(self) -> bytes | None: ...
+DumpedRecord: TypeAlias = RecordReader | LegacyRecord
+"""A record of any version."""
 
 
 class Decoder(Protocol):

@@ -5,28 +5,21 @@ The decoders that the user names by the Java classes of Apache Kafka.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from struct import Struct
 from typing import Any, Final
 
 from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
 from barnabas.storage.dump.failure import DumpFailure
+from barnabas.storage.dump.options import STRING_DECODER
 
 PACKAGE: Final = "org.apache.kafka.tools.api."
-STRING_DECODER: Final = PACKAGE + "StringDecoder"
 
 FromBytes = Callable[[bytes], Any]
 
 
 def _string(data: bytes) -> Any:
     return data
-
-
-def _integer(data: bytes) -> Any:
-    return _number(data, Struct(">i"))
-
-
-def _long(data: bytes) -> Any:
-    return _number(data, Struct(">q"))
 
 
 def _hexadecimal(data: bytes) -> Any:
@@ -36,7 +29,7 @@ def _hexadecimal(data: bytes) -> Any:
     return Raw(data.hex())
 
 
-def _number(data: bytes, format_: Struct) -> int:
+def _number(format_: Struct, data: bytes) -> int:
     """
     The number at the beginning of *data*.
     """
@@ -48,8 +41,8 @@ def _number(data: bytes, format_: Struct) -> int:
 
 _CLASSES: Final[Mapping[str, FromBytes]] = {
     STRING_DECODER: _string,
-    PACKAGE + "IntegerDecoder": _integer,
-    PACKAGE + "LongDecoder": _long,
+    PACKAGE + "IntegerDecoder": partial(_number, Struct(">i")),
+    PACKAGE + "LongDecoder": partial(_number, Struct(">q")),
     PACKAGE + "DefaultDecoder": _hexadecimal,
 }
 

@@ -5,14 +5,14 @@ The topics of coordinators. The key of a record begins with its type, the value 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from barnabas.protocol import consumer_protocol
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.internal_topics import (
-    group_records,
-    share_state_records,
-    transaction_records,
+from barnabas.protocol.internal_topics import group_records, share_state_records
+from barnabas.protocol.internal_topics.transaction_records import (
+    TransactionLogKey,
+    TransactionLogValue,
 )
 from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
 from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader, contents_of
@@ -26,13 +26,10 @@ DELETED = Raw("<DELETE>")
 class CoordinatorDecoder:
     """
     The records of one coordinator (Kafka's CoordinatorRecordMessageParser).
-
-    Args:
-        schemas: the classes of key and value by the type of the record.
     """
 
-    def __init__(self, schemas: Schemas) -> None:
-        self._schemas = schemas
+    schemas: ClassVar[Schemas]
+    """The classes of key and value by the type of the record."""
 
     def decode(self, record: DumpedRecord) -> Decoded:
         if record.key_size < 0:
@@ -50,7 +47,7 @@ class CoordinatorDecoder:
     def _decoded(self, key: bytes, value: bytes | None, offset: int) -> Decoded:
         keys = MessageReader(key)
         number = _version(keys, "key")
-        schemas = self._schemas.get(number)
+        schemas = self.schemas.get(number)
         if schemas is None:
             return Decoded(Raw(f"Unknown record type {number} at offset {offset}, skipping."))
         shown = {"type": str(number), "data": _read(keys, schemas[0], number, "key")}
@@ -75,8 +72,7 @@ class OffsetsDecoder(CoordinatorDecoder):
     ``__consumer_offsets``: also decodes the subscriptions and assignments of consumers.
     """
 
-    def __init__(self) -> None:
-        super().__init__(group_records.RECORDS)
+    schemas = group_records.RECORDS
 
     def shown(self, number: int, data: dict[str, Any]) -> dict[str, Any]:
         is_group = number == group_records.GroupMetadataKey.api.key
@@ -92,9 +88,9 @@ class TransactionLogDecoder(CoordinatorDecoder):
     ``__transaction_state``.
     """
 
-    def __init__(self) -> None:
-        key = transaction_records.TransactionLogKey
-        super().__init__({key.api.key: (key, transaction_records.TransactionLogValue)})
+    schemas: ClassVar[Schemas] = {
+        TransactionLogKey.api.key: (TransactionLogKey, TransactionLogValue)
+    }
 
 
 class ShareStateDecoder(CoordinatorDecoder):
@@ -102,8 +98,7 @@ class ShareStateDecoder(CoordinatorDecoder):
     ``__share_group_state``.
     """
 
-    def __init__(self) -> None:
-        super().__init__(share_state_records.RECORDS)
+    schemas = share_state_records.RECORDS
 
 
 def _replace(member: dict[str, Any], name: str, cls: type[Message]) -> None:

@@ -68,9 +68,9 @@ class MessageReader:
 
     __slots__ = ("data", "position")
 
-    def __init__(self, data: bytes, position: int = 0) -> None:
+    def __init__(self, data: bytes) -> None:
         self.data = data
-        self.position = position
+        self.position = 0
 
     @property
     def remaining(self) -> int:

@@ -7,7 +7,7 @@ refuse some values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from barnabas.protocol.codec.schema import Message
@@ -24,15 +24,13 @@ from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageRea
 from barnabas.storage.dump.java_text import bool_text
 from barnabas.storage.uuids import uuid_text
 
-Shown = tuple[str, Mapping[str, str]]
-
-_SEGMENT_STATES: Final = (
+_SEGMENT_STATES: Final[Sequence[str]] = (
     "COPY_SEGMENT_STARTED",
     "COPY_SEGMENT_FINISHED",
     "DELETE_SEGMENT_STARTED",
     "DELETE_SEGMENT_FINISHED",
 )
-_PARTITION_STATES: Final = (
+_PARTITION_STATES: Final[Sequence[str]] = (
     "DELETE_PARTITION_MARKED",
     "DELETE_PARTITION_STARTED",
     "DELETE_PARTITION_FINISHED",
@@ -54,17 +52,25 @@ class RemoteLogDecoder:
             if value is None:
                 raise BadMessage(_NO_VALUE)
             found = read_framed(MessageReader(value), RECORDS)
-            name, shown = _SHOWN[found.cls](found.data)
+            return Decoded(value=Raw(_text(found.cls, found.data)))
         except BadMessage as error:
             return Decoded(value=Raw(f"Error at offset {record.offset}, skipping. {error}"))
-        return Decoded(value=Raw(_object(name, shown)))
 
 
-def _object(name: str, values: Mapping[str, str]) -> str:
-    return f"{name}{{" + ", ".join(f"{key}={text}" for key, text in values.items()) + "}"
+def _text(cls: type[Message], data: dict[str, Any]) -> str:
+    if cls is RemoteLogSegmentMetadataRecord:
+        _check_offsets(data)
+    elif cls is RemoteLogSegmentMetadataSnapshotRecord:
+        _state(data)  # Kafka's constructor looks at it before all else.
+    name, fields = _CLASSES[cls]
+    texts = (
+        f"{field}={_TEXTS[field](data) if field in _TEXTS else data[field]}"
+        for field in fields.split()
+    )
+    return f"{name}{{{', '.join(texts)}}}"
 
 
-def _segment(data: dict[str, Any]) -> Shown:
+def _check_offsets(data: dict[str, Any]) -> None:
     if data["startOffset"] < 0:
         raise BadMessage(
             f"Unexpected start offset = {data['startOffset']}. StartOffset for a remote segment "
@@ -75,75 +81,17 @@ def _segment(data: dict[str, Any]) -> Shown:
             f"Unexpected end offset = {data['endOffset']}. EndOffset for a remote segment cannot "
             f"be less than startOffset = {data['startOffset']}"
         )
-    return "RemoteLogSegmentMetadata", {
-        "remoteLogSegmentId": _segment_id(data["remoteLogSegmentId"]),
-        "startOffset": str(data["startOffset"]),
-        "endOffset": str(data["endOffset"]),
-        "brokerId": str(data["brokerId"]),
-        "maxTimestampMs": str(data["maxTimestampMs"]),
-        "eventTimestampMs": str(data["eventTimestampMs"]),
-        "segmentLeaderEpochs": _leader_epochs(data),
-        "segmentSizeInBytes": str(data["segmentSizeInBytes"]),
-        "customMetadata": _custom_metadata(data),
-        "state": _state(_SEGMENT_STATES, data["remoteLogSegmentState"], "state can not be null"),
-        "txnIdxEmpty": bool_text(data.get("txnIndexEmpty", False)),
-    }
-
-
-def _update(data: dict[str, Any]) -> Shown:
-    return "RemoteLogSegmentMetadataUpdate", {
-        "remoteLogSegmentId": _segment_id(data["remoteLogSegmentId"]),
-        "customMetadata": _custom_metadata(data),
-        "state": _state(_SEGMENT_STATES, data["remoteLogSegmentState"], "state can not be null"),
-        "eventTimestampMs": str(data["eventTimestampMs"]),
-        "brokerId": str(data["brokerId"]),
-    }
-
-
-def _partition_delete(data: dict[str, Any]) -> Shown:
-    return "RemotePartitionDeleteMetadata", {
-        "topicPartition": _topic_id_partition(data["topicIdPartition"]),
-        "state": _state(_PARTITION_STATES, data["remotePartitionDeleteState"], None),
-        "eventTimestampMs": str(data["eventTimestampMs"]),
-        "brokerId": str(data["brokerId"]),
-    }
-
-
-def _snapshot(data: dict[str, Any]) -> Shown:
-    state = _state(_SEGMENT_STATES, data["remoteLogSegmentState"], "state can not be null")
-    return "RemoteLogSegmentMetadataSnapshot", {
-        "segmentId": uuid_text(data["segmentId"]),
-        "startOffset": str(data["startOffset"]),
-        "endOffset": str(data["endOffset"]),
-        "maxTimestampMs": str(data["maxTimestampMs"]),
-        "segmentLeaderEpochs": _leader_epochs(data),
-        "segmentSizeInBytes": str(data["segmentSizeInBytes"]),
-        "customMetadata": _custom_metadata(data),
-        "state": state,
-        "txnIdxEmpty": bool_text(data.get("txnIndexEmpty", False)),
-    }
-
-
-_SHOWN: Final[Mapping[type[Message], Callable[[dict[str, Any]], Shown]]] = {
-    RemoteLogSegmentMetadataRecord: _segment,
-    RemoteLogSegmentMetadataUpdateRecord: _update,
-    RemotePartitionDeleteMetadataRecord: _partition_delete,
-    RemoteLogSegmentMetadataSnapshotRecord: _snapshot,
-}
 
 
 def _segment_id(data: dict[str, Any]) -> str:
-    return _object(
-        "RemoteLogSegmentId",
-        {
-            "topicIdPartition": _topic_id_partition(data["topicIdPartition"]),
-            "id": uuid_text(data["id"]),
-        },
-    )
+    found = data["remoteLogSegmentId"]
+    topic = _topic_id_partition(found)
+    return f"RemoteLogSegmentId{{topicIdPartition={topic}, id={uuid_text(found['id'])}}}"
 
 
 def _topic_id_partition(data: dict[str, Any]) -> str:
-    return f"{uuid_text(data['id'])}:{data['name']}-{data['partition']}"
+    found = data["topicIdPartition"]
+    return f"{uuid_text(found['id'])}:{found['name']}-{found['partition']}"
 
 
 def _leader_epochs(data: dict[str, Any]) -> str:
@@ -160,7 +108,43 @@ def _custom_metadata(data: dict[str, Any]) -> str:
     return f"Optional[CustomMetadata{{{len(custom)} bytes}}]"
 
 
-def _state(names: tuple[str, ...], number: int, if_unknown: str | None) -> str:
+def _state(data: dict[str, Any]) -> str:
+    of_partition = "remotePartitionDeleteState" in data
+    names = _PARTITION_STATES if of_partition else _SEGMENT_STATES
+    number: int = data["remotePartitionDeleteState" if of_partition else "remoteLogSegmentState"]
     if not 0 <= number < len(names):
-        raise BadMessage(if_unknown)
+        raise BadMessage(None if of_partition else "state can not be null")
     return names[number]
+
+
+_CLASSES: Final[Mapping[type[Message], tuple[str, str]]] = {
+    RemoteLogSegmentMetadataRecord: (
+        "RemoteLogSegmentMetadata",
+        "remoteLogSegmentId startOffset endOffset brokerId maxTimestampMs eventTimestampMs"
+        " segmentLeaderEpochs segmentSizeInBytes customMetadata state txnIdxEmpty",
+    ),
+    RemoteLogSegmentMetadataUpdateRecord: (
+        "RemoteLogSegmentMetadataUpdate",
+        "remoteLogSegmentId customMetadata state eventTimestampMs brokerId",
+    ),
+    RemotePartitionDeleteMetadataRecord: (
+        "RemotePartitionDeleteMetadata",
+        "topicPartition state eventTimestampMs brokerId",
+    ),
+    RemoteLogSegmentMetadataSnapshotRecord: (
+        "RemoteLogSegmentMetadataSnapshot",
+        "segmentId startOffset endOffset maxTimestampMs segmentLeaderEpochs segmentSizeInBytes"
+        " customMetadata state txnIdxEmpty",
+    ),
+}
+"""The class of Kafka for each record, and its fields in the order of ``toString``."""
+_TEXTS: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
+    "remoteLogSegmentId": _segment_id,
+    "segmentId": lambda data: uuid_text(data["segmentId"]),
+    "topicPartition": _topic_id_partition,
+    "segmentLeaderEpochs": _leader_epochs,
+    "customMetadata": _custom_metadata,
+    "state": _state,
+    "txnIdxEmpty": lambda data: bool_text(data.get("txnIndexEmpty", False)),
+}
+"""The texts of the fields that are not numbers."""

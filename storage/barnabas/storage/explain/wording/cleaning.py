@@ -9,17 +9,22 @@ from collections.abc import Iterator
 from barnabas.storage.cleaner.plan import Bound, CleaningPlan, CleaningVerdict, DirtyOrigin, Limit
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, Part
+from barnabas.storage.explain.report import PartitionReport, SegmentReport
 from barnabas.storage.explain.units import counted, duration, moment
 from barnabas.storage.segment.segment import LogSegment
 
 
-def cleaning_sentences(cleaning: Cleaning, config: LogConfig, now_ms: int) -> list[str]:
+def cleaning_sentences(report: PartitionReport) -> list[str]:
     """
-    Whether a cleaning is due, its range, and the bound of the range.
+    Whether a cleaning is due, its range, and the bound of the range; nothing if the log is not
+    compacted.
     """
+    cleaning = report.cleaning
+    if cleaning is None:
+        return []
     plan = cleaning.plan
-    sentences = [_first_dirty(plan), *_range(plan, config), *_verdict(cleaning, config, now_ms)]
-    if not cleaning.times.cleaner_enabled:
+    sentences = [_first_dirty(plan), *_range(plan, report.config), *_verdict(report, cleaning)]
+    if not report.times.cleaner_enabled:
         sentences.append("The cleaner is switched off (log.cleaner.enable): it cleans nothing.")
     return sentences
 
@@ -66,16 +71,16 @@ def _bound(bound: Bound[LogSegment], config: LogConfig) -> str:
     )
 
 
-def _verdict(cleaning: Cleaning, config: LogConfig, now_ms: int) -> Iterator[str]:
+def _verdict(report: PartitionReport, cleaning: Cleaning) -> Iterator[str]:
     plan = cleaning.plan
     ratio = f"{plan.cleanable_bytes:,} of {plan.total_bytes:,} bytes, {plan.ratio:.1%}, are dirty"
     limit = f"min.cleanable.dirty.ratio, {plan.min_ratio:.1%}"
-    when = f"an idle cleaner looks every {duration(cleaning.times.cleaner_backoff_ms)}"
+    when = f"an idle cleaner looks every {duration(report.times.cleaner_backoff_ms)}"
     if plan.verdict is CleaningVerdict.DIRTY:
         yield f"It is due: {ratio}, more than {limit}; {when}."
     elif plan.verdict is CleaningVerdict.LAG_EXCEEDED:
         yield (
-            f"It is due: max.compaction.lag.ms, {duration(config.max_compaction_lag_ms)}, is"
+            f"It is due: max.compaction.lag.ms, {duration(report.config.max_compaction_lag_ms)}, is"
             f" exceeded by {duration(plan.delay.delay_ms)}, and the dirty ratio"
             f" ({plan.ratio:.1%}) does not count."
         )
@@ -84,8 +89,21 @@ def _verdict(cleaning: Cleaning, config: LogConfig, now_ms: int) -> Iterator[str
         if cleaning.due_ms is not None:
             yield (
                 f"max.compaction.lag.ms makes it due at {moment(cleaning.due_ms)} at the latest,"
-                f" {duration(cleaning.due_ms - now_ms)} from now."
+                f" {duration(cleaning.due_ms - report.now_ms)} from now."
             )
+
+
+def cleaner_sentences(report: PartitionReport, each: SegmentReport) -> list[str]:
+    """
+    The sentences about the cleaner and one segment; nothing if the log is not compacted.
+    """
+    if report.cleaning is None:
+        return []
+    part = report.cleaning.parts[each.segment.base_offset]
+    sentences = [part_sentence(part, report.cleaning)]
+    if each.horizons is not None:
+        sentences.append(horizon_sentence(each.horizons))
+    return sentences
 
 
 def part_sentence(part: Part, cleaning: Cleaning) -> str:

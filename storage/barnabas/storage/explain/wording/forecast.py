@@ -5,6 +5,7 @@ The forecast for a group, in words and as JSON.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from math import inf
 from typing import Any, Final
 
@@ -24,13 +25,6 @@ def forecast_parts(found: Forecast) -> tuple[list[str], list[str], list[str]]:
     Where the group is, how quickly it reads, and what will be deleted before that.
     """
     return [*_place(found)], [*_pace(found)], [*_outcome(found)]
-
-
-def forecast_sentences(found: Forecast) -> list[str]:
-    """
-    The same as one list.
-    """
-    return [sentence for part in forecast_parts(found) for sentence in part]
 
 
 def _place(found: Forecast) -> Iterator[str]:
@@ -164,7 +158,7 @@ def forecast_json(found: Forecast) -> Json:
             "ends_ms": _ms(loss.ends_ms),
             "rule": _rule(loss.deletion),
         },
-        "words": forecast_sentences(found),
+        "words": [*chain(*forecast_parts(found))],
     }
 
 

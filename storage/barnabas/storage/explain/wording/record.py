@@ -69,7 +69,7 @@ def _age(report: PartitionReport, record: Record) -> Iterator[str]:
     chosen = report.chosen
     if chosen is None or chosen.lifetime.goes_by is not None or record.timestamp < 0:
         return
-    own = expires_ms(report.opened.settings.config, record.timestamp)
+    own = expires_ms(report.config, record.timestamp)
     if own is not None and own <= report.now_ms:
         yield (
             "It is older than retention.ms, but a segment is deleted as a whole, after its latest"

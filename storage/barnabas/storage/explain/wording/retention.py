@@ -8,21 +8,25 @@ from collections.abc import Iterator
 from typing import Final
 
 from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.explain.report import PartitionReport, SegmentReport
 from barnabas.storage.explain.retention import SegmentLifetime, Stance
 from barnabas.storage.explain.units import duration, moment
 from barnabas.storage.log.retention import UNLIMITED, Reason, RetentionRule
 
-METADATA_STAYS: Final = ("It is metadata of the cluster, which retention.ms does not delete.",)
-METADATA_GOES: Final = (
+_METADATA_STAYS: Final = "It is metadata of the cluster, which retention.ms does not delete."
+_METADATA_GOES: Final = (
     "A later snapshot of the metadata deletes it together with the snapshot before"
-    " (metadata.max.retention.bytes, metadata.max.retention.ms).",
+    " (metadata.max.retention.bytes, metadata.max.retention.ms)."
 )
 
 
-def keeping_sentences(lifetime: SegmentLifetime, config: LogConfig, now_ms: int) -> list[str]:
+def keeping_sentences(report: PartitionReport, each: SegmentReport) -> list[str]:
     """
     Why a segment still exists.
     """
+    if report.is_metadata:
+        return [_METADATA_STAYS]
+    lifetime, config, now_ms = each.lifetime, report.config, report.now_ms
     if lifetime.goes_by is RetentionRule.LOG_START_OFFSET:
         return ["It is below the log start offset, and no check has come since."]
     if lifetime.goes_by is RetentionRule.RETENTION_BYTES:
@@ -103,18 +107,21 @@ def _by_size(lifetime: SegmentLifetime, stance: Stance, config: LogConfig) -> st
     )
 
 
-def leaving_sentences(lifetime: SegmentLifetime, config: LogConfig, now_ms: int) -> list[str]:
+def leaving_sentences(report: PartitionReport, each: SegmentReport) -> list[str]:
     """
     When a segment is deleted, at the earliest and at the latest.
     """
+    if report.is_metadata:
+        return [_METADATA_GOES]
+    lifetime, config = each.lifetime, report.config
     if lifetime.check_interval_ms is None and config.delete:
         return [
             "Never: the cleaner checks compacted logs, and it is switched off (log.cleaner.enable)."
         ]
-    return list(_leaving(lifetime, config, now_ms))
+    return list(_leaving(lifetime, config))
 
 
-def _leaving(lifetime: SegmentLifetime, config: LogConfig, now_ms: int) -> Iterator[str]:
+def _leaving(lifetime: SegmentLifetime, config: LogConfig) -> Iterator[str]:
     if lifetime.unreadable.earliest_ms is None:
         if lifetime.is_empty and lifetime.is_active:
             yield "Never while it is empty: retention keeps an empty last segment."

@@ -27,11 +27,6 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.records.batch import RecordBatch, batches
@@ -39,6 +34,7 @@ from barnabas.server.groups.records import GroupRecord, OffsetRecord, decode_rec
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
 from tests.support.coordination import subscription
+from tests.support.group_requests import offset_delete_request
 from tests.support.wire_client import WireClient
 
 
@@ -229,9 +225,7 @@ async def test_what_requests_about_offsets_write(session: Session) -> None:
     await session.commit("simple", 9, 0, topic="u")
     assert [[("offset", 4, "simple", "u", 0, 10, 0, "m", None, True)]] == await session.written()
 
-    partition = OffsetDeleteRequestPartition(partition_index=1)
-    topics = [OffsetDeleteRequestTopic(name="t", partitions=[partition])]
-    await session.client.ask(OffsetDeleteRequest(group_id="simple", topics=topics), 0)
+    await session.client.ask(offset_delete_request("simple", {"t": [1]}), 0)
     assert [[("offset", None, "simple", "t", 1)]] == await session.written()
 
     topic = DeleteTopicState(name="u", topic_id=ZERO_UUID)

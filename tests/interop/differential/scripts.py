@@ -33,11 +33,6 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from barnabas.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
 from tests.interop.differential.recipes import Batch, Producer
 from tests.interop.differential.steps import (
     LATEST,
@@ -51,6 +46,7 @@ from tests.interop.differential.steps import (
     list_offsets_request,
     produce,
 )
+from tests.support.transaction_requests import marker, markers_request
 
 ACTS: Final = 3
 """Both brokers are stopped cleanly after the first act, and killed after the second."""
@@ -228,16 +224,16 @@ class Script:
         """
         Write the marker that the coordinator of transactions would write.
         """
-        topic = WritableTxnMarkerTopic(name=self.topic, partition_indexes=[0])
-        marker = WritableTxnMarker(
-            producer_id=producer.id,
-            producer_epoch=producer.epoch,
-            transaction_result=commit,
-            topics=[topic],
-            coordinator_epoch=coordinator_epoch,
+        request = markers_request(
+            marker(
+                (producer.id, producer.epoch),
+                {self.topic: [0]},
+                commit=commit,
+                coordinator_epoch=coordinator_epoch,
+            )
         )
         text = f"{'commit' if commit else 'abort'} of {producer}, coordinator {coordinator_epoch}"
-        self.do(Ask(text, 1, lambda _: WriteTxnMarkersRequest(markers=[marker])))
+        self.do(Ask(text, 1, lambda _: request))
         self.ends[0] = self.end(0) + 1
 
     def alter(self, changes: Mapping[str, str | int | None]) -> None:

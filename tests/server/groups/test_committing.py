@@ -7,9 +7,6 @@ import pytest
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, NonEmptyGroup, UnknownMemberId
 from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
 from barnabas.protocol.messages.offset_fetch import (
@@ -21,6 +18,7 @@ from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, TOPIC_ID, Coordination, subscription
+from tests.support.group_requests import offset_delete_request
 
 OTHER_ID = UUID(int=5)
 
@@ -57,16 +55,7 @@ def offsets(response: OffsetFetchResponseGroup) -> dict[tuple[str, int], tuple[i
 
 
 def delete(c: Coordination, topics: dict[str, list[int]]) -> OffsetDeleteResponse:
-    request = OffsetDeleteRequest(
-        group_id=GROUP,
-        topics=[
-            OffsetDeleteRequestTopic(
-                name=name,
-                partitions=[OffsetDeleteRequestPartition(partition_index=i) for i in indexes],
-            )
-            for name, indexes in topics.items()
-        ],
-    )
+    request = offset_delete_request(GROUP, topics)
     changes, response = finished(c.state.deleting.delete(request))
     c.write(changes)
     return response

@@ -19,11 +19,6 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from tests.interop.differential.membership import (
     LONG_MS,
     Member,
@@ -33,6 +28,7 @@ from tests.interop.differential.membership import (
 )
 from tests.interop.differential.scripts import ACTS, Script
 from tests.interop.differential.steps import Ask
+from tests.support.group_requests import offset_delete_request
 
 GROUP_RESOURCE: Final = 32
 SET: Final = 0
@@ -202,9 +198,7 @@ class Party:
         self.script.do(Ask(f"delete {self.group}", 2, lambda _: request))
 
     def delete_offsets(self) -> None:
-        partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1)]
-        topic = OffsetDeleteRequestTopic(name=self.script.topic, partitions=partitions)
-        request = OffsetDeleteRequest(group_id=self.group, topics=[topic])
+        request = offset_delete_request(self.group, {self.script.topic: [0, 1]})
         self.script.do(Ask(f"delete offsets of {self.group}", 0, lambda _: request))
 
     def grow(self) -> None:

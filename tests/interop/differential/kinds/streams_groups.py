@@ -16,11 +16,6 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from barnabas.protocol.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.interop.differential.membership import LONG_MS, Member, Pause, describe_groups
 from tests.interop.differential.scripts import ACTS, Script
@@ -32,6 +27,7 @@ from tests.interop.differential.streams_membership import (
     internal_topic,
     subtopology,
 )
+from tests.support.group_requests import offset_delete_request
 
 GROUP_RESOURCE: Final = 32
 SET: Final = 0
@@ -374,9 +370,7 @@ class Application:
         self.script.do(Ask(f"delete {self.group}", 2, lambda _: request))
 
     def delete_offsets(self) -> None:
-        partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1)]
-        topic = OffsetDeleteRequestTopic(name=self.script.topic, partitions=partitions)
-        request = OffsetDeleteRequest(group_id=self.group, topics=[topic])
+        request = offset_delete_request(self.group, {self.script.topic: [0, 1]})
         self.script.do(Ask(f"delete offsets of {self.group}", 0, lambda _: request))
 
     def grow(self) -> None:

@@ -15,7 +15,6 @@ import pytest
 import pytest_asyncio
 
 from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -35,6 +34,7 @@ from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
 from tests.support.coordination import subscription
 from tests.support.group_requests import offset_delete_request
+from tests.support.topic_requests import create_request
 from tests.support.wire_client import WireClient
 
 
@@ -63,13 +63,7 @@ class Session:
         self.names: dict[str, str] = {}  # member id -> what we call it
 
     async def set_up(self) -> None:
-        topics = [
-            CreatableTopic(
-                name=name, num_partitions=2, replication_factor=1, assignments=[], configs=[]
-            )
-            for name in ("t", "u")
-        ]
-        await self.client.ask(CreateTopicsRequest(topics=topics, timeout_ms=10_000), 7)
+        await self.client.ask(create_request(t=2, u=2), 7)
         find = FindCoordinatorRequest(key_type=0, coordinator_keys=["any"])
         groups = [OffsetFetchRequestGroup(group_id="any", topics=None)]
         for _ in range(50):

@@ -62,7 +62,7 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_records import (
@@ -153,6 +153,8 @@ from barnabas.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from tests.support.group_requests import offset_delete_request
+from tests.support.streams_programs import first_heartbeat, internal, part, topology
+from tests.support.topic_requests import creatable
 from tests.support.transaction_requests import (
     add_as_broker_request,
     add_offsets_request,
@@ -370,14 +372,8 @@ def _offset_delete(_version: int, _ids: Ids) -> Iterator[Message]:
         yield offset_delete_request(group, {name: [3] for name in NAMES})
 
 
-def new_topic(name: str) -> CreatableTopic:
-    return CreatableTopic(
-        name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
-    )
-
-
 def _create_topics(_version: int, _ids: Ids) -> Iterator[Message]:
-    topics = [new_topic(name) for name in (OPEN, OTHER, "open-new", "new", INVALID)]
+    topics = [creatable(name) for name in (OPEN, OTHER, "open-new", "new", INVALID)]
     yield CreateTopicsRequest(topics=topics, validate_only=True)
 
 
@@ -784,35 +780,8 @@ def _streams_group_heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
             group_id=group, member_id="nobody", member_epoch=1, endpoint_information_epoch=0
         )
     for topic in NAMES:
-        changelog = messages.TopicInfo(
-            name=f"{topic}-changelog", partitions=0, replication_factor=0, topic_configs=[]
-        )
-        yield messages.StreamsGroupHeartbeatRequest(
-            group_id=f"program that reads {topic}",
-            member_id="nobody",
-            member_epoch=0,
-            endpoint_information_epoch=0,
-            rebalance_timeout_ms=60_000,
-            process_id="p",
-            client_tags=[],
-            active_tasks=[],
-            standby_tasks=[],
-            warmup_tasks=[],
-            topology=messages.Topology(
-                epoch=0,
-                subtopologies=[
-                    messages.Subtopology(
-                        subtopology_id="0",
-                        source_topics=[topic],
-                        source_topic_regex=[],
-                        state_changelog_topics=[changelog],
-                        repartition_sink_topics=[],
-                        repartition_source_topics=[],
-                        copartition_groups=[],
-                    )
-                ],
-            ),
-        )
+        program = topology(part("0", [topic], changelogs=[internal(f"{topic}-changelog")]))
+        yield first_heartbeat(f"program that reads {topic}", program, member_id="nobody")
 
 
 def _streams_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:

@@ -15,8 +15,6 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
 )
 from barnabas.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
     CreateTopicsRequest,
 )
 from barnabas.protocol.messages.delete_records import (
@@ -46,6 +44,7 @@ from tests.interop.differential.steps import (
     list_offsets_request,
     produce,
 )
+from tests.support.topic_requests import creatable
 from tests.support.transaction_requests import marker, markers_request
 
 ACTS: Final = 3
@@ -133,13 +132,7 @@ class Script:
     def create(self, partitions: int = 1, **configs: str | int) -> None:
         self.partitions = partitions
         named = {name.replace("_", "."): str(value) for name, value in configs.items()}
-        topic = CreatableTopic(
-            name=self.topic,
-            num_partitions=partitions,
-            replication_factor=1,
-            assignments=[],
-            configs=[CreatableTopicConfig(name=name, value=named[name]) for name in named],
-        )
+        topic = creatable(self.topic, partitions, configs=named)
         text = f"create {self.topic}, {partitions} partitions, {named}"
         self.do(Ask(text, 7, lambda _: CreateTopicsRequest(topics=[topic])))
         self.do(Ready(self.topic, partitions))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -24,6 +24,7 @@ from tests.server.requests.test_absurd_requests import TRIES, Broker, turn_of
 from tests.support.group_requests import commit_request, offset_delete_request
 from tests.support.limits import stated
 from tests.support.server import batch, fetch_request, fetch_topic, produce_topic
+from tests.support.topic_requests import creatable
 from tests.support.transaction_requests import add_partitions_request, end_request
 from tests.support.wire_client import WireClient, request_frame
 
@@ -42,9 +43,7 @@ def broker() -> Iterator[Broker]:
 
 
 def topic_request(name: str) -> CreateTopicsRequest:
-    topic = CreatableTopic(
-        name=name, num_partitions=PARTITIONS, replication_factor=1, assignments=[], configs=[]
-    )
+    topic = creatable(name, PARTITIONS)
     return CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
 
 

@@ -20,7 +20,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -39,6 +39,7 @@ from tests.support.broker_process import Barnabas, wait_for
 from tests.support.certificates import Certificates
 from tests.support.limits import stated
 from tests.support.sasl_client import CLOSED, SaslClient
+from tests.support.topic_requests import creatable
 from tests.support.wire_client import request_frame
 
 SECRET: Final = b"the treasure is under the old oak"
@@ -193,9 +194,7 @@ def test_nothing_leaves_unencrypted(broker: Barnabas, certificates: Certificates
     socket without the transport.
     """
     with SaslClient(broker.port) as client:
-        topic = CreatableTopic(
-            name="secrets", num_partitions=1, replication_factor=1, assignments=[], configs=[]
-        )
+        topic = creatable("secrets")
         client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=9000), 2)
     tap = Tap(broker.ports["SSL"])
     settings = {

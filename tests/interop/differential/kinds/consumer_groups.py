@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.incremental_alter_configs import (
@@ -29,6 +29,7 @@ from tests.interop.differential.membership import (
 from tests.interop.differential.scripts import ACTS, Script
 from tests.interop.differential.steps import Ask
 from tests.support.group_requests import offset_delete_request
+from tests.support.topic_requests import creatable
 
 GROUP_RESOURCE: Final = 32
 SET: Final = 0
@@ -211,13 +212,7 @@ class Party:
         """
         name, chance = self.other_topic, self.script.chance
         if chance.random() < 0.5:
-            topic = CreatableTopic(
-                name=name,
-                num_partitions=chance.choice((1, 2, 3)),
-                replication_factor=1,
-                assignments=[],
-                configs=[],
-            )
+            topic = creatable(name, chance.choice((1, 2, 3)))
             create = CreateTopicsRequest(topics=[topic])
             self.script.do(Ask(f"create {name}", 7, lambda _: create))
         else:

@@ -4,7 +4,6 @@ Offsets of consumer groups: who may commit, read and delete them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -26,18 +25,14 @@ from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.scheduling.turns import finished
 from barnabas.storage.producers.entry import SENTINEL
-from tests.support.consumer_groups import ConsumerCoordination, classic, number_of
+from tests.support.consumer_groups import ConsumerCoordination, classic
 from tests.support.coordination import GROUP
 from tests.support.group_requests import commit_request, offset_delete_request
+from tests.support.modern_groups import number_of
+from tests.support.refusals import refusal
 from tests.support.transaction_requests import commit_in_transaction_request
 
 MINUTE_MS = 60_000
-
-
-def refusal(call: Callable[[], object]) -> tuple[type[KafkaError], str]:
-    with pytest.raises(KafkaError) as error:
-        call()
-    return type(error.value), str(error.value)
 
 
 def moved() -> ConsumerCoordination:

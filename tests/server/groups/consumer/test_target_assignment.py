@@ -18,8 +18,9 @@ from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.records import member_record, target_epoch_record
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.modern.target import Assignor
-from tests.support.consumer_groups import ConsumerCoordination, number_of
+from tests.support.consumer_groups import ConsumerCoordination
 from tests.support.coordination import GROUP
+from tests.support.modern_groups import number_of
 
 
 class Recorder:

@@ -43,13 +43,10 @@ def small_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     A broker with one partition for all groups.
     """
-    running = new_broker(
+    with new_broker(
         tmp_path, offsets__topic__num__partitions="1", group__initial__rebalance__delay__ms="0"
-    )
-    running.start()
-    yield running
-    print(running.log_text()[-8000:])
-    running.close()
+    ) as broker:
+        yield broker
 
 
 class Session:

@@ -77,15 +77,12 @@ def patient_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     A broker whose first rounds last long enough for two members on a busy machine.
     """
-    running = new_broker(
+    with new_broker(
         tmp_path,
         group__initial__rebalance__delay__ms=str(int(DELAY * 1000)),
         offsets__topic__num__partitions="5",
-    )
-    running.start()
-    yield running
-    print(running.log_text()[-8000:])
-    running.close()
+    ) as broker:
+        yield broker
 
 
 async def test_what_groups_answer(patient_broker: BrokerProcess) -> None:

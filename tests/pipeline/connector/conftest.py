@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.interop.conftest import running_broker
+from tests.interop.conftest import new_broker
 from tests.pipeline.topics import Topic
 from tests.support.broker_process import BrokerProcess
 
@@ -73,7 +73,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """
     One broker for all tests; it keeps records however old they say they are.
     """
-    with running_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
+    with new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
         yield broker
 
 

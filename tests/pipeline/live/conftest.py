@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline import register
-from tests.interop.conftest import running_broker
+from tests.interop.conftest import new_broker
 from tests.pipeline.connector.conftest import Connector
 from tests.support.broker_process import BrokerProcess
 
@@ -35,7 +35,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """
     One broker for all tests; it keeps records however old they say they are.
     """
-    with running_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
+    with new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
         yield broker
 
 

@@ -33,7 +33,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cli import main
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import PATIENCE
-from tests.interop.conftest import running_broker
+from tests.interop.conftest import new_broker
 from tests.pipeline.archive.archived import SEGMENT_BYTES, archived_rows, closed_rows, fill
 from tests.pipeline.compact.compacted import compacted_rows, latest_of
 from tests.pipeline.killed_at import TABLE, catalog_properties, run_module
@@ -53,7 +53,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """
     It keeps records however old they say they are.
     """
-    with running_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
+    with new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
         yield broker
 
 

@@ -276,7 +276,7 @@ def test_a_broker_starts_with_values_from_elsewhere(secrets: Path, tmp_path: Pat
     """
     Neither its log nor its answers have the secret.
     """
-    broker = Barnabas(
+    with Barnabas(
         tmp_path / "broker",
         settings={
             **dict(part.split("=", 1) for part in ALL),
@@ -284,12 +284,8 @@ def test_a_broker_starts_with_values_from_elsewhere(secrets: Path, tmp_path: Pat
             "num.partitions": "${env:PARTITIONS_HERE}",
         },
         environment={"PARTITIONS_HERE": "7"},
-    )
-    try:
-        broker.start()
+    ) as broker:
         assert 0 == broker.stop()
-    finally:
-        broker.close()
     assert SECRET not in broker.log_text()
 
 

@@ -58,7 +58,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def broker(
     certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Barnabas]:
-    broker = Barnabas(
+    with Barnabas(
         tmp_path_factory.mktemp("broker"),
         settings={
             **certificates.settings(),
@@ -69,13 +69,8 @@ def broker(
             "RULE:^CN=alice,.*$/alice/",
         },
         secured=["SSL", "SASL_SSL"],
-    )
-    try:
-        broker.start()
+    ) as broker:
         yield broker
-    finally:
-        broker.close()
-        print(broker.log_text()[-8000:])
 
 
 class Tls(SaslClient):

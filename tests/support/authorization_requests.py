@@ -152,6 +152,7 @@ from barnabas.protocol.messages.update_features import FeatureUpdateKey, UpdateF
 from barnabas.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
+from tests.support.config_requests import SET, change_all
 from tests.support.group_requests import offset_delete_request
 from tests.support.streams_programs import first_heartbeat, internal, part, topology
 from tests.support.topic_requests import creatable
@@ -546,21 +547,10 @@ def _alter_configs(_version: int, _ids: Ids) -> Iterator[Message]:
 
 
 def _incremental_alter_configs(_version: int, _ids: Ids) -> Iterator[Message]:
-    resources = [
-        incremental_alter_configs.AlterConfigsResource(
-            resource_type=kind,
-            resource_name=name,
-            configs=[
-                incremental_alter_configs.AlterableConfig(
-                    name=OPTIONS[kind][0], config_operation=0, value=OPTIONS[kind][1]
-                )
-            ],
-        )
-        for kind, name in RESOURCES
-    ]
-    yield incremental_alter_configs.IncrementalAlterConfigsRequest(
-        resources=resources, validate_only=True
+    changes = (
+        (kind, name, [(OPTIONS[kind][0], SET, OPTIONS[kind][1])]) for kind, name in RESOURCES
     )
+    yield change_all(*changes, validate=True)
 
 
 def _alter_replica_log_dirs(_version: int, _ids: Ids) -> Iterator[Message]:

@@ -34,7 +34,6 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
 from tests.interop.differential.recipes import Batch, Producer
 from tests.interop.differential.steps import (
     LATEST,
-    TOPIC,
     Ask,
     Configured,
     FetchFrom,
@@ -44,6 +43,7 @@ from tests.interop.differential.steps import (
     list_offsets_request,
     produce,
 )
+from tests.support.config_requests import TOPIC
 from tests.support.topic_requests import creatable
 from tests.support.transaction_requests import marker, markers_request
 

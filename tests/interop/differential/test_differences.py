@@ -35,11 +35,6 @@ from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -71,17 +66,16 @@ from tests.interop.differential.recipes import Batch, Producer, Splice
 from tests.interop.differential.sides import CLOSED, SILENT, UNCOORDINATED, Pair, Session, Side
 from tests.interop.differential.steps import (
     LATEST,
-    TOPIC,
     Ready,
     alter_configs_request,
     list_offsets_request,
     produce_request,
 )
+from tests.support.config_requests import BROKER, SET, TOPIC, change
 from tests.support.streams_programs import internal, part
 from tests.support.topic_requests import creatable
 from tests.support.wire_client import WireClient
 
-BROKER: Final = 4
 SOON: Final = 4.0
 """Seconds without an answer that count as none."""
 NO_OPERATION: Final = 9
@@ -256,9 +250,7 @@ def test_long_poll_behind(pair: Pair) -> None:
     ],
 )
 def test_broker_options(pair: Pair, option: str, value: str) -> None:
-    config = AlterableConfig(name=option, config_operation=0, value=value)
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=[config])
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
+    request = change(BROKER, "1", (option, SET, value), validate=True)
 
     async def alter(session: Session) -> Any:
         answer = await session.ask(request, 1)
@@ -603,11 +595,7 @@ def test_broken_twice(pair: Pair) -> None:
 def test_config_operation(pair: Pair) -> None:
     async def alter(session: Session) -> Any:
         await create(session, "config-operation")
-        config = AlterableConfig(name="retention.ms", config_operation=NO_OPERATION, value="1")
-        resource = AlterConfigsResource(
-            resource_type=TOPIC, resource_name="config-operation", configs=[config]
-        )
-        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+        request = change(TOPIC, "config-operation", ("retention.ms", NO_OPERATION, "1"))
         answer = await session.ask(request, 1)
         return answer.responses[0].error_code
 

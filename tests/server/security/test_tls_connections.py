@@ -22,11 +22,6 @@ from confluent_kafka import Consumer, Producer
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.metrics import Metrics
@@ -37,6 +32,7 @@ from barnabas.server.tools.healthcheck import check
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.broker_process import Barnabas, wait_for
 from tests.support.certificates import Certificates
+from tests.support.config_requests import BROKER, SET, change
 from tests.support.limits import stated
 from tests.support.sasl_client import CLOSED, SaslClient
 from tests.support.topic_requests import creatable
@@ -402,12 +398,7 @@ def alter(broker: Barnabas, **options: str) -> tuple[int, str | None]:
     """
     Set options of the running broker; the code and the message.
     """
-    changes = [
-        AlterableConfig(name=name, config_operation=0, value=value)
-        for name, value in options.items()
-    ]
-    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=changes)
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    request = change(BROKER, "1", *((name, SET, value) for name, value in options.items()))
     with SaslClient(broker.port) as client:
         (answered,) = client.ask(request, 1).responses
     return answered.error_code, answered.error_message

@@ -14,11 +14,6 @@ from typing import Final
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from tests.interop.differential.membership import (
     LONG_MS,
     Member,
@@ -28,11 +23,10 @@ from tests.interop.differential.membership import (
 )
 from tests.interop.differential.scripts import ACTS, Script
 from tests.interop.differential.steps import Ask
+from tests.support.config_requests import GROUP, SET, change
 from tests.support.group_requests import offset_delete_request
 from tests.support.topic_requests import creatable
 
-GROUP_RESOURCE: Final = 32
-SET: Final = 0
 OWNINGS: Final = ("what it has", "nothing", "something else", "nothing said")
 
 
@@ -40,11 +34,7 @@ def set_group_config(script: Script, group: str, name: str, value: str) -> None:
     """
     Set an option of a group, and wait until it is in force.
     """
-    config = AlterableConfig(name=name, config_operation=SET, value=value)
-    resource = AlterConfigsResource(
-        resource_type=GROUP_RESOURCE, resource_name=group, configs=[config]
-    )
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    request = change(GROUP, group, (name, SET, value))
     script.do(Ask(f"{group}: {name}={value}", 1, lambda _: request))
     script.do(Pause())
 

@@ -11,11 +11,6 @@ from typing import Final
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.interop.differential.membership import LONG_MS, Member, Pause, describe_groups
 from tests.interop.differential.scripts import ACTS, Script
@@ -25,12 +20,11 @@ from tests.interop.differential.streams_membership import (
     describe_streams_groups,
     internal_names,
 )
+from tests.support.config_requests import GROUP, SET, change
 from tests.support.group_requests import offset_delete_request
 from tests.support.streams_programs import internal, part
 from tests.support.topic_requests import creatable
 
-GROUP_RESOURCE: Final = 32
-SET: Final = 0
 SECONDS_OF_CONFIGS: Final = 1.0
 """Longer than it takes a broker to learn of a group's configuration."""
 OWNINGS: Final = ("what it has", "nothing", "something else", "one kind", "nothing said")
@@ -353,11 +347,7 @@ class Application:
         self.set(name, value)
 
     def set(self, name: str, value: str) -> None:
-        config = AlterableConfig(name=name, config_operation=SET, value=value)
-        resource = AlterConfigsResource(
-            resource_type=GROUP_RESOURCE, resource_name=self.group, configs=[config]
-        )
-        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+        request = change(GROUP, self.group, (name, SET, value))
         self.script.do(Ask(f"{self.group}: {name}={value}", 1, lambda _: request))
         self.script.do(Pause(SECONDS_OF_CONFIGS))
 

@@ -30,7 +30,6 @@ from tests.support.clock import StillClock
 from tests.support.some import some
 
 FILES = DiskFiles()
-NEVER = 2**63 - 1
 
 
 @dataclass(frozen=True)

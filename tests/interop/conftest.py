@@ -11,7 +11,6 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,25 +62,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def new_broker(directory: Path, *, secured: Sequence[str] = (), **settings: str) -> BrokerProcess:
     """
-    A broker that is not started yet, with further *settings*: dots as double underscores.
+    A broker with further *settings*, dots as double underscores; ``with`` starts and closes it.
     """
     given = {name.replace("__", "."): value for name, value in settings.items()}
     kind = ApacheKafka if os.environ.get("BARNABAS_INTEROP_BROKER") == "apache" else Barnabas
     return kind(directory, settings=_LITTLE_WAITING | given, secured=secured)
-
-
-@contextmanager
-def running_broker(directory: Path, **settings: str) -> Iterator[BrokerProcess]:
-    """
-    A broker with further *settings* that runs meanwhile; what it said last is printed at the end.
-    """
-    broker = new_broker(directory, **settings)
-    broker.start()
-    try:
-        yield broker
-    finally:
-        broker.close()
-        print(broker.log_text()[-8000:])
 
 
 @pytest.fixture(scope="session")
@@ -89,10 +74,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """
     One broker for all tests; a test may restart it.
     """
-    running = new_broker(tmp_path_factory.mktemp("broker"))
-    running.start()
-    yield running
-    running.close()
+    with new_broker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -100,7 +83,7 @@ def quick_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerPro
     """
     A broker whose groups begin at once and whose limits of time are short enough to wait for.
     """
-    with running_broker(
+    with new_broker(
         tmp_path_factory.mktemp("broker"),
         num__partitions="2",
         # Some records are of 1970: retention has to leave them alone for as long as a test takes.
@@ -118,7 +101,7 @@ def impatient_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     A broker for one test alone, which gives up dead members and their transactions quickly.
     """
     settings = {name.replace(".", "__"): value for name, value in IMPATIENT.items()}
-    with running_broker(tmp_path / "broker", **settings) as broker:
+    with new_broker(tmp_path / "broker", **settings) as broker:
         yield broker
 
 

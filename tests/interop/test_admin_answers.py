@@ -16,7 +16,6 @@ import pytest
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from tests.support.both_brokers import BothBrokers, assert_answered_alike
-from tests.support.cluster_node import creatable
 from tests.support.config_requests import (
     APPEND,
     BROKER,
@@ -37,6 +36,7 @@ from tests.support.config_requests import (
     trim,
 )
 from tests.support.server import batch, produce_request
+from tests.support.topic_requests import creatable
 
 TOPICS: Final = {
     "t": creatable("t"),

@@ -40,10 +40,11 @@ from barnabas.server.security.acl.bindings import (
 from barnabas.server.security.acl.permissions import SUPPORTED
 from tests.interop.differential.answers import Reader, differences
 from tests.interop.differential.sides import Side
-from tests.support.authorization_requests import DOOMED, MAKERS, OPEN, OTHER, Ids, new_topic
+from tests.support.authorization_requests import DOOMED, MAKERS, OPEN, OTHER, Ids
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.sasl_client import SILENT, SaslClient
+from tests.support.topic_requests import creatable
 
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 LISTENER: Final = "SASL_PLAINTEXT"
@@ -224,7 +225,7 @@ def entries_of(client: SaslClient) -> int:
 
 
 def create(client: SaslClient, *names: str) -> None:
-    client.ask(CreateTopicsRequest(topics=[new_topic(name) for name in names]), 6)
+    client.ask(CreateTopicsRequest(topics=[creatable(name) for name in names]), 6)
     wait_for(lambda: ids_of(client, names) is not None, "the topics", 60)
 
 
@@ -238,8 +239,7 @@ def ids_of(client: SaslClient, names: tuple[str, ...]) -> Ids | None:
 
 def logged_in(broker: BrokerProcess, name: str) -> SaslClient:
     client = SaslClient(broker.ports[LISTENER])
-    client.handshake("PLAIN")
-    assert 0 == client.authenticate(f"\0{name}\0{name}".encode())[0]
+    client.log_in(name, name)
     return client
 
 

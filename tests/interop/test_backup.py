@@ -192,11 +192,8 @@ def committed(bootstrap: str) -> int:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Barnabas]:
-    broker = Barnabas(tmp_path / "serving", settings=SETTINGS)
-    broker.start()
-    yield broker
-    broker.close()
-    print(broker.log_text()[-4000:])
+    with Barnabas(tmp_path / "serving", settings=SETTINGS) as broker:
+        yield broker
 
 
 def check(broker: Barnabas, before: dict[str, int]) -> None:

@@ -15,7 +15,6 @@ from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from tests.support.both_brokers import BothBrokers, assert_answered_alike
-from tests.support.cluster_node import creatable
 from tests.support.cluster_requests import (
     acls,
     election,
@@ -35,6 +34,7 @@ from tests.support.cluster_requests import (
     users,
 )
 from tests.support.likeness import plain, without_common_sentences
+from tests.support.topic_requests import creatable
 
 OWN: Final = frozenset(
     {
@@ -51,7 +51,6 @@ OWN: Final = frozenset(
         "listeners",
     }
 )
-U: Final = {"user": "u"}
 TOPICS: Final = [creatable("t", 3), creatable("u"), creatable("v", 2)]
 
 ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {

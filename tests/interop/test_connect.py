@@ -32,11 +32,8 @@ def worker(impatient_broker: BrokerProcess, tmp_path: Path) -> Iterator[Worker]:
     """
     class_path()
     jars = library("connect-file")
-    running = Worker(tmp_path / "worker", impatient_broker, jars)
-    running.start()
-    yield running
-    running.close()
-    print(running.log_text()[-8000:])
+    with Worker(tmp_path / "worker", impatient_broker, jars) as worker:
+        yield worker
 
 
 class Lines:

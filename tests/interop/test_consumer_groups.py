@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from tests.interop.clients.base import NewRecord
-from tests.interop.conftest import running_broker
+from tests.interop.conftest import new_broker
 from tests.interop.live_group import PATIENCE, LiveGroup, MemberProcess, java_member
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
@@ -175,7 +175,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     A broker with short timeouts.
     """
     settings = {name.replace(".", "__"): value for name, value in QUICK.items()}
-    with running_broker(tmp_path_factory.mktemp("quick"), **settings) as broker:
+    with new_broker(tmp_path_factory.mktemp("quick"), **settings) as broker:
         yield broker
 
 
@@ -242,7 +242,7 @@ def test_a_static_member_that_is_started_again_has_its_partitions(
 def test_a_group_outlives_its_broker(tmp_path: Path, way: str) -> None:
     settings = {name.replace(".", "__"): value for name, value in QUICK.items()}
     with (
-        running_broker(tmp_path, **settings) as broker,
+        new_broker(tmp_path, **settings) as broker,
         Group(broker, f"outlives-{way}") as group,
     ):
         members = [group.join(), group.join(library="Java"), group.join("static")]

@@ -96,8 +96,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
 
 def logged_in(broker: BrokerProcess, name: str) -> SaslClient:
     client = SaslClient(broker.ports[LISTENER])
-    client.handshake("PLAIN")
-    assert 0 == client.authenticate(f"\0{name}\0{name}".encode())[0]
+    client.log_in(name, name)
     return client
 
 

@@ -102,9 +102,8 @@ def test_the_directory_of_a_broker(compare: Compare, tmp_path: Path) -> None:
         "offsets.topic.num.partitions": "1",
         "metadata.log.max.record.bytes.between.snapshots": "1",
     }
-    broker, client = Barnabas(tmp_path, settings=settings), Confluent()
-    broker.start()
-    try:
+    client = Confluent()
+    with Barnabas(tmp_path, settings=settings) as broker:
         configs = {"segment.bytes": "1048576", "index.interval.bytes": "10"}
         client.create_topic(broker.bootstrap, "t", 2, configs)
         for codec in CODECS:
@@ -116,8 +115,6 @@ def test_the_directory_of_a_broker(compare: Compare, tmp_path: Path) -> None:
             client.produce(broker.bootstrap, "t", records, codec)
         client.consume_in_group(broker.bootstrap, "t", "g", 50 * len(CODECS))
         broker.stop()
-    finally:
-        broker.close()
     directories = [path for path in sorted(broker.data.iterdir()) if path.is_dir()]
 
     assert {"t-0", "__consumer_offsets-0", "__cluster_metadata-0"} <= {

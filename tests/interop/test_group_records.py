@@ -15,7 +15,6 @@ import pytest
 import pytest_asyncio
 
 from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -27,11 +26,6 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.records.batch import RecordBatch, batches
@@ -39,6 +33,8 @@ from barnabas.server.groups.records import GroupRecord, OffsetRecord, decode_rec
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
 from tests.support.coordination import subscription
+from tests.support.group_requests import offset_delete_request
+from tests.support.topic_requests import create_request
 from tests.support.wire_client import WireClient
 
 
@@ -47,13 +43,10 @@ def small_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     A broker with one partition for all groups.
     """
-    running = new_broker(
+    with new_broker(
         tmp_path, offsets__topic__num__partitions="1", group__initial__rebalance__delay__ms="0"
-    )
-    running.start()
-    yield running
-    print(running.log_text()[-8000:])
-    running.close()
+    ) as broker:
+        yield broker
 
 
 class Session:
@@ -67,13 +60,7 @@ class Session:
         self.names: dict[str, str] = {}  # member id -> what we call it
 
     async def set_up(self) -> None:
-        topics = [
-            CreatableTopic(
-                name=name, num_partitions=2, replication_factor=1, assignments=[], configs=[]
-            )
-            for name in ("t", "u")
-        ]
-        await self.client.ask(CreateTopicsRequest(topics=topics, timeout_ms=10_000), 7)
+        await self.client.ask(create_request(t=2, u=2), 7)
         find = FindCoordinatorRequest(key_type=0, coordinator_keys=["any"])
         groups = [OffsetFetchRequestGroup(group_id="any", topics=None)]
         for _ in range(50):
@@ -229,9 +216,7 @@ async def test_what_requests_about_offsets_write(session: Session) -> None:
     await session.commit("simple", 9, 0, topic="u")
     assert [[("offset", 4, "simple", "u", 0, 10, 0, "m", None, True)]] == await session.written()
 
-    partition = OffsetDeleteRequestPartition(partition_index=1)
-    topics = [OffsetDeleteRequestTopic(name="t", partitions=[partition])]
-    await session.client.ask(OffsetDeleteRequest(group_id="simple", topics=topics), 0)
+    await session.client.ask(offset_delete_request("simple", {"t": [1]}), 0)
     assert [[("offset", None, "simple", "t", 1)]] == await session.written()
 
     topic = DeleteTopicState(name="u", topic_id=ZERO_UUID)

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
 from tests.support.group_table import CELLS, TABLE, UNUSED, USED, code_of, set_up
+from tests.support.topic_requests import create_request
 from tests.support.wire_client import WireClient
 
 DELAY = 6.0
@@ -77,15 +77,12 @@ def patient_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     A broker whose first rounds last long enough for two members on a busy machine.
     """
-    running = new_broker(
+    with new_broker(
         tmp_path,
         group__initial__rebalance__delay__ms=str(int(DELAY * 1000)),
         offsets__topic__num__partitions="5",
-    )
-    running.start()
-    yield running
-    print(running.log_text()[-8000:])
-    running.close()
+    ) as broker:
+        yield broker
 
 
 async def test_what_groups_answer(patient_broker: BrokerProcess) -> None:
@@ -93,13 +90,7 @@ async def test_what_groups_answer(patient_broker: BrokerProcess) -> None:
     Every request in every state, each in a group of its own, all at once.
     """
     peer = Wire(patient_broker.port)
-    topics = [
-        CreatableTopic(
-            name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
-        )
-        for name in (USED, UNUSED)
-    ]
-    creation = await peer.send(CreateTopicsRequest(topics=topics, timeout_ms=10_000), 7)
+    creation = await peer.send(create_request(**{USED: 1, UNUSED: 1}), 7)
     assert [0, 0] == [topic.error_code for topic in (await creation).topics]
     find = FindCoordinatorRequest(key_type=0, coordinator_keys=["any"])
     for _ in range(50):

@@ -142,9 +142,7 @@ def test_one_broker_becomes_three_nodes(tmp_path: Path, nodes: list[GrownNode]) 
     Every command is run as it is printed. Then the first node is lost for good: nothing is lost,
     and nothing is there twice.
     """
-    barnabas = Barnabas(tmp_path / "one", settings=SETTINGS)
-    try:
-        barnabas.start()
+    with Barnabas(tmp_path / "one", settings=SETTINGS) as barnabas:
         committed = begin_as_one(barnabas)
         read = read_in_group(barnabas.bootstrap, TOPIC, RECORDS // 2, GROUP)
         barnabas.stop()
@@ -153,8 +151,6 @@ def test_one_broker_becomes_three_nodes(tmp_path: Path, nodes: list[GrownNode]) 
         # It is still a directory of Barnabas.
         barnabas.start()
         barnabas.stop()
-    finally:
-        barnabas.close()
     for node in nodes[1:]:  # all on one machine
         with node.properties.open("a") as file:
             file.write(f"log.dirs={tmp_path / node.properties.stem}\n")

@@ -17,7 +17,6 @@ import pytest
 
 from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.messages.create_topics import (
-    CreatableTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
@@ -27,6 +26,7 @@ from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from tests.support.broker_process import Barnabas, resident_bytes, wait_for
 from tests.support.limits import stated
 from tests.support.server import batch, fetch_request, fetch_topic, produce_request
+from tests.support.topic_requests import creatable
 from tests.support.wire_client import request_frame
 
 PEERS: Final = 1_000
@@ -95,12 +95,7 @@ def broker(tmp_path: Path) -> Iterator[Barnabas]:
         },
     )
     broker.start()
-    topics = [
-        CreatableTopic(
-            name=name, num_partitions=count, replication_factor=1, assignments=[], configs=[]
-        )
-        for name, count in (("records", 4), ("wide", 1000))
-    ]
+    topics = [creatable(name, count) for name, count in (("records", 4), ("wide", 1000))]
     data = batch(*[b"x" * 10_000] * 50)
     with Peer(broker.port) as peer:
         peer.ask(request_frame(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7))
@@ -227,9 +222,7 @@ def test_connections_do_not_take_the_descriptors_of_files(tmp_path: Path) -> Non
                 stack.enter_context(Peer(broker.port))
             for number in range(5):
                 name = f"topic-{number}"
-                topic = CreatableTopic(
-                    name=name, num_partitions=3, replication_factor=1, assignments=[], configs=[]
-                )
+                topic = creatable(name, 3)
                 created = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
                 healthy.ask(request_frame(created, 7))
                 answer = healthy.ask(request_frame(produce_request(name, batch(b"x")), 9))
@@ -252,13 +245,7 @@ def test_partitions_may_be_more_than_descriptors(tmp_path: Path) -> None:
         broker.start()
         with Peer(broker.port) as peer:
             for number in range(100):
-                topic = CreatableTopic(
-                    name=f"topic-{number}",
-                    num_partitions=5,
-                    replication_factor=1,
-                    assignments=[],
-                    configs=[],
-                )
+                topic = creatable(f"topic-{number}", 5)
                 created = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
                 answer = peer.ask(request_frame(created, 7))
                 assert 0 == decode(CreateTopicsResponse, 7, answer[5:]).topics[0].error_code

@@ -145,10 +145,8 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
         "org.apache.kafka.common.security.plain.PlainLoginModule required"
         f' user_{USER}="{PASSWORD}";'
     )
-    broker.start()
-    yield broker
-    broker.close()
-    print(broker.log_text()[-8000:])
+    with broker:
+        yield broker
 
 
 def test_what_fails_is_what_is_missing(suite: Path, own_broker: BrokerProcess) -> None:

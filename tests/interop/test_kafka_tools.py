@@ -119,10 +119,8 @@ def stopped(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     A broker of its own that the test stops before it looks at the files.
     """
-    broker = new_broker(tmp_path)
-    broker.start()
-    yield broker
-    broker.close()
+    with new_broker(tmp_path) as broker:
+        yield broker
 
 
 def test_the_dump_tool_reads_the_files(

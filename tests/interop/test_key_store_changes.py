@@ -14,14 +14,10 @@ from typing import Any, Final
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.certificates import HOST, Certificates
+from tests.support.config_requests import BROKER, SET, change
 from tests.support.sasl_client import SaslClient
 
 LOCATION: Final = "listener.name.ssl.ssl.keystore.location"
@@ -75,9 +71,7 @@ def both(
 
 
 def alter(broker: BrokerProcess, path: Path) -> int:
-    changes = [AlterableConfig(name=LOCATION, config_operation=0, value=str(path))]
-    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=changes)
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    request = change(BROKER, "1", (LOCATION, SET, str(path)))
     with SaslClient(broker.port) as client:
         code: int = client.ask(request, 1).responses[0].error_code
     return code

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.interop.clients.base import PATIENCE
-from tests.interop.conftest import running_broker
+from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.some import some
 
@@ -44,7 +44,7 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     A broker for one test alone, with small segments so that kills hit rolls as well.
     """
-    with running_broker(tmp_path, log__segment__bytes=str(1 << 20)) as broker:
+    with new_broker(tmp_path, log__segment__bytes=str(1 << 20)) as broker:
         yield broker
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
@@ -27,6 +27,7 @@ from tests.support.server import (
     list_offsets_request,
     produce_request,
 )
+from tests.support.topic_requests import creatable
 from tests.support.wire_client import WireClient
 
 PATIENCE: Final = 60.0
@@ -136,10 +137,8 @@ class Broker:
     # What clients see
 
     def create(self, topic: str, partitions: int = 1) -> int:
-        creatable = CreatableTopic(
-            name=topic, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
-        )
-        answer = self.ask(CreateTopicsRequest(topics=[creatable], timeout_ms=30_000), 7)
+        wanted = creatable(topic, partitions)
+        answer = self.ask(CreateTopicsRequest(topics=[wanted], timeout_ms=30_000), 7)
         return int(answer.topics[0].error_code)
 
     def place(self) -> dict[str, list[str]]:

@@ -30,11 +30,8 @@ def barnabas(tmp_path: Path) -> Iterator[Barnabas]:
     """
     A broker for one test alone.
     """
-    broker = Barnabas(tmp_path)
-    broker.start()
-    yield broker
-    broker.close()
-    print(broker.log_text()[-8000:])
+    with Barnabas(tmp_path) as broker:
+        yield broker
 
 
 class Load:
@@ -165,16 +162,13 @@ def test_data_of_an_ephemeral_broker_is_gone_after_the_stop(tmp_path: Path) -> N
     """
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    broker = Barnabas(tmp_path, ephemeral=True, environment={"TMPDIR": str(temporary)})
     client = Confluent()
 
-    broker.start()
-    try:
+    environment = {"TMPDIR": str(temporary)}
+    with Barnabas(tmp_path, ephemeral=True, environment=environment) as broker:
         client.produce(broker.bootstrap, "topic", [NewRecord(b"value")], "none")
         [seen] = client.read(broker.bootstrap, "topic", 1, 1)
         status = broker.stop()
-    finally:
-        broker.close()
 
     assert b"value" == seen.value
     assert 0 == status

@@ -12,19 +12,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import pytest
 
-from barnabas.protocol.codec.schema import ZERO_UUID, Message
-from barnabas.protocol.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
 from tests.support.cluster_requests import new_quotas
 from tests.support.server import batch, fetch_request, fetch_topic, produce_request
+from tests.support.topic_requests import create_request, delete_request, grow_request
 from tests.support.wire_client import Disconnected, WireClient
 
 T = TypeVar("T")
@@ -85,17 +81,7 @@ async def prepare(broker: BrokerProcess) -> None:
 
 
 async def created(client: WireClient, version: int, **partitions: int) -> list[int]:
-    return codes(await client.ask(new_topics(**partitions), version))
-
-
-def new_topics(**partitions: int) -> CreateTopicsRequest:
-    topics = [
-        CreatableTopic(
-            name=name, num_partitions=count, replication_factor=1, assignments=[], configs=[]
-        )
-        for name, count in partitions.items()
-    ]
-    return CreateTopicsRequest(topics=topics, timeout_ms=10_000)
+    return codes(await client.ask(create_request(**partitions), version))
 
 
 def codes(answer: Any) -> list[int]:
@@ -192,30 +178,17 @@ async def asked_apart(
     return told
 
 
-def more_partitions(**counts: int) -> CreatePartitionsRequest:
-    topics = [
-        CreatePartitionsTopic(name=name, count=count, assignments=None)
-        for name, count in counts.items()
-    ]
-    return CreatePartitionsRequest(topics=topics, timeout_ms=10_000, validate_only=False)
-
-
-def no_topic(name: str) -> DeleteTopicsRequest:
-    topics = [DeleteTopicState(name=name, topic_id=ZERO_UUID)]
-    return DeleteTopicsRequest(topics=topics, timeout_ms=10_000)
-
-
 STRICT: Final = (
-    (new_topics(a=4, b=1), 6),
-    (new_topics(c=1), 7),
-    (more_partitions(t=2), 3),
+    (create_request(a=4, b=1), 6),
+    (create_request(c=1), 7),
+    (grow_request(t=2), 3),
     (DeleteTopicsRequest(topic_names=["a", "x"], timeout_ms=10_000), 5),
-    (no_topic("a"), 6),
-    (new_topics(t=1), 7),
+    (delete_request(6, "a"), 6),
+    (create_request(t=1), 7),
 )
 OLD: Final = (
-    (new_topics(d=4, e=1), 5),
-    (more_partitions(t=2), 2),
+    (create_request(d=4, e=1), 5),
+    (grow_request(t=2), 2),
     (DeleteTopicsRequest(topic_names=["d", "x"], timeout_ms=10_000), 4),
 )
 

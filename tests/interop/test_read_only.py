@@ -64,14 +64,10 @@ def shown(directory: Path, data: Path, **settings: str) -> Iterator[BrokerProces
     after it.
     """
     before = fingerprint(data)
-    broker = Shown(directory, data, **settings)
-    try:
-        broker.start()
+    with Shown(directory, data, **settings) as broker:
         yield broker
         assert before == fingerprint(data)
         assert 0 == broker.stop()
-    finally:
-        broker.close()
     assert before == fingerprint(data)
 
 
@@ -105,9 +101,7 @@ def kafka_directory(
     group has committed.
     """
     settings = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
-    kafka = ApacheKafka(tmp_path_factory.mktemp(request.param), settings=settings)
-    try:
-        kafka.start()
+    with ApacheKafka(tmp_path_factory.mktemp(request.param), settings=settings) as kafka:
         configs = {"retention.ms": "-1", "segment.bytes": "1048576"}
         create(
             kafka.bootstrap,
@@ -122,8 +116,6 @@ def kafka_directory(
             kafka.stop()
         else:
             kafka.kill()
-    finally:
-        kafka.close()
     return kafka.data, numbers, read
 
 

@@ -76,7 +76,7 @@ def secured(
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
 ) -> Iterator[Barnabas]:
-    broker = Barnabas(
+    with Barnabas(
         tmp_path_factory.mktemp("broker"),
         settings={
             **certificates.settings(),
@@ -87,9 +87,7 @@ def secured(
             "connections.max.reauth.ms": "60000",
         },
         secured=["SSL", "SASL_SSL"],
-    )
-    try:
-        broker.start()
+    ) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
             user = UserScramCredentialUpsertion(
@@ -97,9 +95,6 @@ def secured(
             )
             admin.alter_user_scram_credentials([user])["alice"].result(PATIENCE)
         yield broker
-    finally:
-        broker.close()
-        print(broker.log_text()[-6000:])
 
 
 @pytest.fixture

@@ -16,20 +16,14 @@ from barnabas.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsRequestTopic,
 )
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from tests.interop.test_share_coordinator import SETTINGS, until_ready
 from tests.interop.test_share_fetch import plain
 from tests.support.both_brokers import BothBrokers
+from tests.support.config_requests import GROUP, SET, change
 from tests.support.share_client import Member, ShareClient
 
 pytestmark = pytest.mark.interop
 
-GROUP_RESOURCE = 32
-SET = 0
 WAIT_MS = 3000
 SHORT_WAIT_MS = 500
 UNKNOWN = UUID(int=99)
@@ -122,20 +116,8 @@ async def members(client: ShareClient) -> Any:
 
 
 async def by_duration(client: ShareClient, group: str, duration: str) -> Any:
-    resource = AlterConfigsResource(
-        resource_type=GROUP_RESOURCE,
-        resource_name=group,
-        configs=[
-            AlterableConfig(
-                name="share.auto.offset.reset",
-                config_operation=SET,
-                value=f"by_duration:{duration}",
-            )
-        ],
-    )
-    await client.client.ask(
-        IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1
-    )
+    reset = ("share.auto.offset.reset", SET, f"by_duration:{duration}")
+    await client.client.ask(change(GROUP, group, reset), 1)
     await client.initialize(group)
     # Kafka takes a moment until a config counts.
     await asyncio.sleep(1)

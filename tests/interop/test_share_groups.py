@@ -24,7 +24,7 @@ from barnabas.protocol.messages.describe_share_group_offsets import (
 )
 from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from tests.interop.clients.base import NewRecord
-from tests.interop.conftest import running_broker
+from tests.interop.conftest import new_broker
 from tests.interop.live_group import PATIENCE, LiveGroup, MemberProcess, java_member
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
@@ -360,7 +360,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """
     A broker with short timeouts.
     """
-    with running_broker(tmp_path_factory.mktemp("quick"), **_as_keywords(QUICK)) as broker:
+    with new_broker(tmp_path_factory.mktemp("quick"), **_as_keywords(QUICK)) as broker:
         yield broker
 
 
@@ -463,7 +463,7 @@ def test_deliveries_are_counted_on_after_the_broker_has_ended(tmp_path: Path) ->
     ends does not count. What the member says of it afterwards is refused.
     """
     with (
-        running_broker(tmp_path, **_as_keywords(QUICK)) as broker,
+        new_broker(tmp_path, **_as_keywords(QUICK)) as broker,
         ShareGroup(broker, "counted") as group,
     ):
         group.create("counted", 1)
@@ -487,7 +487,7 @@ def test_every_record_is_accepted_whatever_ends_meanwhile(tmp_path: Path) -> Non
     killed. What was confirmed is never delivered again.
     """
     with (
-        running_broker(tmp_path, **_as_keywords(QUICK)) as broker,
+        new_broker(tmp_path, **_as_keywords(QUICK)) as broker,
         ShareGroup(broker, "all", share__delivery__count__limit=str(DELIVERIES)) as group,
     ):
         group.create("all", 4)

@@ -40,15 +40,12 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     A broker for all runs, which are many restarts to it.
     """
     # As many partitions of the coordinators as there are producers are enough, and soon recovered.
-    broker = new_broker(
+    with new_broker(
         tmp_path_factory.mktemp("soaked"),
         offsets__topic__num__partitions="5",
         transaction__state__log__num__partitions="5",
-    )
-    broker.start()
-    yield broker
-    broker.close()
-    print(broker.log_text()[-8000:])
+    ) as broker:
+        yield broker
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """
-One Spark session for all tests of the pipeline.
+One Spark session for all tests of the pipeline, and S3.
 
-It takes ten seconds to start and more than a gigabyte of memory, so there is one in a test run: the
-files with ``pytest.mark.spark`` all run in the same process (see ``tests/conftest.py``).
+The session takes ten seconds to start and more than a gigabyte of memory, so there is one in a test
+run: the files with ``pytest.mark.spark`` all run in the same process (see ``tests/conftest.py``).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import SPARK_MARK
+from tests.support.s3_server import S3Server, s3_server
 from tests.support.spark import start_session
 
 
@@ -35,3 +36,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = start_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> SparkSession:
+    """
+    A session in which nothing was registered.
+    """
+    return spark.newSession()
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    """
+    A server for all tests of a file.
+    """
+    with s3_server() as server:
+        yield server

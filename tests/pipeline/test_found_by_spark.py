@@ -34,14 +34,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory.path
 
 
-@pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    """
-    A session in which nothing was registered.
-    """
-    return spark.newSession()
-
-
 def test_a_session_knows_the_source(session: SparkSession, path: Path) -> None:
     """
     In batches and in streams.

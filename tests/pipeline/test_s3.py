@@ -4,7 +4,6 @@ Log directories on S3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,16 +16,10 @@ from barnabas.pipeline.rows import parse_options
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.pipeline.storage import StorageOptions
 from tests.support.log_directory import WrittenDirectory, append, some_records
-from tests.support.s3_server import S3Server, s3_server
+from tests.support.s3_server import S3Server
 from tests.support.scanned import plain_rows, scanned_rows
 
 pytest.importorskip("moto", reason="moto is not installed")
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as server:
-        yield server
 
 
 @pytest.fixture

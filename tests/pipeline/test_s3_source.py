@@ -40,14 +40,6 @@ def written(path: Path, records: int) -> Path:
     return directory.path
 
 
-@pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    """
-    A session in which nothing was registered.
-    """
-    return spark.newSession()
-
-
 def options_of(s3: S3Server, prefix: str = "") -> dict[str, str]:
     return {
         f"{prefix}fs.s3a.access.key": s3.storage["AWS_ACCESS_KEY_ID"],

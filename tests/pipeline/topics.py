@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -173,6 +173,14 @@ def seen_in(frame: DataFrame) -> list[Seen]:
             *columns
         ).collect()
     )
+
+
+def seen_row(row: tuple[Any, ...]) -> Seen:
+    """
+    The same of a row that ``tests.support.scanned`` has read.
+    """
+    key, value, _, partition, offset, timestamp, _, headers = row
+    return Seen(partition, offset, timestamp, key, value, tuple(headers or ()))
 
 
 def _seen(record: NewRecord, place: Place) -> Seen:

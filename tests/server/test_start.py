@@ -36,12 +36,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """
     The modules that a broker has loaded which was asked for its versions, and nothing else.
     """
-    broker = Watched(tmp_path_factory.mktemp("broker"))
-    try:
-        broker.start()
+    with Watched(tmp_path_factory.mktemp("broker")) as broker:
         assert 0 == broker.stop()
-    finally:
-        broker.close()
     return set(broker.log_text().splitlines()[-1].split())
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from jsonschema import Draft202012Validator
 
@@ -92,13 +92,6 @@ async def refused(broker: TestBroker, path: str, **query: object) -> tuple[int, 
     assert answer.status >= 400, answer.text
     assert ["error"] == list(answer.json)
     return answer.status, answer.json["error"]
-
-
-def escaped(name: str) -> str:
-    """
-    A name as a part of a path.
-    """
-    return quote(name, safe="")
 
 
 def _text(value: object) -> str:

@@ -5,8 +5,7 @@ Groups for tests of the assignors.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from barnabas.server.groups.assignors.spec import (
@@ -18,8 +17,6 @@ from barnabas.server.groups.assignors.spec import (
 )
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
-
-Assign: TypeAlias = Callable[[GroupSpec, Mapping[UUID, int]], dict[str, Assignment]]
 
 
 def member(

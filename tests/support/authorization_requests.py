@@ -30,11 +30,7 @@ from barnabas.protocol.messages import (
     write_share_group_state,
 )
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -66,7 +62,7 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_records import (
@@ -132,11 +128,7 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
+from barnabas.protocol.messages.offset_delete import OffsetDeleteRequest
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -154,20 +146,25 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest
-from barnabas.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from barnabas.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
+from barnabas.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
+from tests.support.config_requests import SET, change_all
+from tests.support.group_requests import offset_delete_request
+from tests.support.streams_programs import first_heartbeat, internal, part, topology
+from tests.support.topic_requests import creatable
+from tests.support.transaction_requests import (
+    add_as_broker_request,
+    add_offsets_request,
+    add_partitions_request,
+    commit_in_transaction_request,
+    end_request,
+    marker,
+    markers_request,
+)
 
 OPEN: Final = "open"
 """
@@ -185,7 +182,10 @@ A topic that is like ``OPEN``, to be deleted.
 """
 NAMES: Final = (OPEN, OTHER, MISSING, INVALID)
 UNKNOWN_ID: Final = UUID(int=77)
-UNKNOWN_PRODUCER: Final = 123_456
+STRANGER: Final = (123_456, 0)
+"""
+A producer that the broker does not know.
+"""
 
 Ids = Mapping[str, UUID]
 """
@@ -219,8 +219,8 @@ def _produce(version: int, ids: Ids) -> Iterator[Message]:
 def _transactional(version: int, ids: Ids) -> list[TopicProduceData]:
     batch = build_batch(
         [SimpleRecord(0, b"k", b"v")],
-        producer_id=UNKNOWN_PRODUCER,
-        producer_epoch=0,
+        producer_id=STRANGER[0],
+        producer_epoch=STRANGER[1],
         base_sequence=0,
         is_transactional=True,
     )
@@ -370,23 +370,11 @@ def _delete_groups(_version: int, _ids: Ids) -> Iterator[Message]:
 
 def _offset_delete(_version: int, _ids: Ids) -> Iterator[Message]:
     for group in (OPEN, OTHER, MISSING):
-        topics = [
-            OffsetDeleteRequestTopic(
-                name=name, partitions=[OffsetDeleteRequestPartition(partition_index=3)]
-            )
-            for name in NAMES
-        ]
-        yield OffsetDeleteRequest(group_id=group, topics=topics)
-
-
-def new_topic(name: str) -> CreatableTopic:
-    return CreatableTopic(
-        name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
-    )
+        yield offset_delete_request(group, {name: [3] for name in NAMES})
 
 
 def _create_topics(_version: int, _ids: Ids) -> Iterator[Message]:
-    topics = [new_topic(name) for name in (OPEN, OTHER, "open-new", "new", INVALID)]
+    topics = [creatable(name) for name in (OPEN, OTHER, "open-new", "new", INVALID)]
     yield CreateTopicsRequest(topics=topics, validate_only=True)
 
 
@@ -428,76 +416,33 @@ def _offset_for_leader_epoch(_version: int, _ids: Ids) -> Iterator[Message]:
 
 def _add_partitions_to_txn(version: int, _ids: Ids) -> Iterator[Message]:
     for names in ((OPEN,), NAMES):
-        topics = [AddPartitionsToTxnTopic(name=name, partitions=[0]) for name in names]
+        partitions = {name: [0] for name in names}
         if version < 4:
             for transactional_id in (OPEN, OTHER):
-                yield AddPartitionsToTxnRequest(
-                    v3_and_below_transactional_id=transactional_id,
-                    v3_and_below_producer_id=UNKNOWN_PRODUCER,
-                    v3_and_below_producer_epoch=0,
-                    v3_and_below_topics=topics,
-                )
+                yield add_partitions_request(transactional_id, STRANGER, partitions)
             continue
-        yield AddPartitionsToTxnRequest(
-            transactions=[
-                AddPartitionsToTxnTransaction(
-                    transactional_id=transactional_id,
-                    producer_id=UNKNOWN_PRODUCER,
-                    producer_epoch=0,
-                    verify_only=True,
-                    topics=topics,
-                )
-                for transactional_id in (OPEN, OTHER)
-            ]
-        )
+        strangers = [(transactional_id, STRANGER) for transactional_id in (OPEN, OTHER)]
+        yield add_as_broker_request(strangers, partitions, verify=True)
 
 
 def _add_offsets_to_txn(_version: int, _ids: Ids) -> Iterator[Message]:
     for name, group in ((OPEN, OPEN), (OPEN, OTHER), (OTHER, OPEN)):
-        yield AddOffsetsToTxnRequest(
-            transactional_id=name, producer_id=UNKNOWN_PRODUCER, producer_epoch=0, group_id=group
-        )
+        yield add_offsets_request(name, STRANGER, group)
 
 
 def _end_txn(_version: int, _ids: Ids) -> Iterator[Message]:
     for name in (OPEN, OTHER):
-        yield EndTxnRequest(
-            transactional_id=name, producer_id=UNKNOWN_PRODUCER, producer_epoch=0, committed=False
-        )
+        yield end_request(name, STRANGER, commit=False)
 
 
 def _write_txn_markers(_version: int, _ids: Ids) -> Iterator[Message]:
-    topics = [WritableTxnMarkerTopic(name=MISSING, partition_indexes=[0])]
-    marker = WritableTxnMarker(
-        producer_id=UNKNOWN_PRODUCER,
-        producer_epoch=0,
-        transaction_result=False,
-        topics=topics,
-        coordinator_epoch=0,
-    )
-    yield WriteTxnMarkersRequest(markers=[marker])
+    yield markers_request(marker(STRANGER, {MISSING: [0]}, commit=False))
 
 
 def _txn_offset_commit(_version: int, _ids: Ids) -> Iterator[Message]:
     for name, group in ((OPEN, OPEN), (OPEN, OTHER), (OTHER, OPEN)):
-        topics = [
-            TxnOffsetCommitRequestTopic(
-                name=topic,
-                partitions=[
-                    TxnOffsetCommitRequestPartition(
-                        partition_index=0, committed_offset=5, committed_metadata=None
-                    )
-                ],
-            )
-            for topic in NAMES
-        ]
-        yield TxnOffsetCommitRequest(
-            transactional_id=name,
-            group_id=group,
-            producer_id=UNKNOWN_PRODUCER,
-            producer_epoch=0,
-            topics=topics,
-        )
+        offsets = {topic: {0: 5} for topic in NAMES}
+        yield commit_in_transaction_request(name, STRANGER, group, offsets)
 
 
 def _describe_transactions(_version: int, _ids: Ids) -> Iterator[Message]:
@@ -602,21 +547,10 @@ def _alter_configs(_version: int, _ids: Ids) -> Iterator[Message]:
 
 
 def _incremental_alter_configs(_version: int, _ids: Ids) -> Iterator[Message]:
-    resources = [
-        incremental_alter_configs.AlterConfigsResource(
-            resource_type=kind,
-            resource_name=name,
-            configs=[
-                incremental_alter_configs.AlterableConfig(
-                    name=OPTIONS[kind][0], config_operation=0, value=OPTIONS[kind][1]
-                )
-            ],
-        )
-        for kind, name in RESOURCES
-    ]
-    yield incremental_alter_configs.IncrementalAlterConfigsRequest(
-        resources=resources, validate_only=True
+    changes = (
+        (kind, name, [(OPTIONS[kind][0], SET, OPTIONS[kind][1])]) for kind, name in RESOURCES
     )
+    yield change_all(*changes, validate=True)
 
 
 def _alter_replica_log_dirs(_version: int, _ids: Ids) -> Iterator[Message]:
@@ -836,35 +770,8 @@ def _streams_group_heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
             group_id=group, member_id="nobody", member_epoch=1, endpoint_information_epoch=0
         )
     for topic in NAMES:
-        changelog = messages.TopicInfo(
-            name=f"{topic}-changelog", partitions=0, replication_factor=0, topic_configs=[]
-        )
-        yield messages.StreamsGroupHeartbeatRequest(
-            group_id=f"program that reads {topic}",
-            member_id="nobody",
-            member_epoch=0,
-            endpoint_information_epoch=0,
-            rebalance_timeout_ms=60_000,
-            process_id="p",
-            client_tags=[],
-            active_tasks=[],
-            standby_tasks=[],
-            warmup_tasks=[],
-            topology=messages.Topology(
-                epoch=0,
-                subtopologies=[
-                    messages.Subtopology(
-                        subtopology_id="0",
-                        source_topics=[topic],
-                        source_topic_regex=[],
-                        state_changelog_topics=[changelog],
-                        repartition_sink_topics=[],
-                        repartition_source_topics=[],
-                        copartition_groups=[],
-                    )
-                ],
-            ),
-        )
+        program = topology(part("0", [topic], changelogs=[internal(f"{topic}-changelog")]))
+        yield first_heartbeat(f"program that reads {topic}", program, member_id="nobody")
 
 
 def _streams_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:

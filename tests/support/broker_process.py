@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from tests.support.undisturbed import undisturbed
 
@@ -209,6 +209,22 @@ class BrokerProcess:
 
     def close(self) -> None:
         self.kill()
+
+    def __enter__(self) -> Self:
+        """
+        Start it. At the end of the block, or when it does not start, it is closed, and what it said
+        last is printed to stderr.
+        """
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        print(self.log_text()[-8000:], file=sys.stderr)
 
     @property
     def log_path(self) -> Path:

@@ -18,11 +18,6 @@ from typing import Any, TypeVar, cast
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreatableTopicConfig,
-)
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
@@ -49,6 +44,7 @@ from barnabas.testing.manual_clock import ManualClock
 from tests.support.clock import StillClock
 from tests.support.log_manager import open_manager
 from tests.support.requests import request_context
+from tests.support.topic_requests import creatable
 
 T = TypeVar("T")
 
@@ -237,25 +233,3 @@ async def ask(node: ClusterNode, request: Message, version: int) -> Any:
         answer = finished(error_response(registration, received, version, error.code, str(error)))
     assert answer is not None
     return decode(registration.response, version, encode(answer, version))
-
-
-def creatable(
-    name: str,
-    partitions: int = 1,
-    factor: int = 1,
-    assignments: Sequence[tuple[int, list[int]]] = (),
-    configs: Mapping[str, str | None] | None = None,
-) -> CreatableTopic:
-    """
-    A topic as a client asks for it.
-    """
-    return CreatableTopic(
-        name=name,
-        num_partitions=partitions,
-        replication_factor=factor,
-        assignments=[
-            CreatableReplicaAssignment(partition_index=index, broker_ids=brokers)
-            for index, brokers in assignments
-        ],
-        configs=[CreatableTopicConfig(name=n, value=v) for n, v in (configs or {}).items()],
-    )

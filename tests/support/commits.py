@@ -7,14 +7,10 @@ from __future__ import annotations
 from typing import Unpack
 
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from barnabas.protocol.records.batch import BatchOptions, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.groups.records import OffsetRecord, encode_record
+from tests.support.group_requests import commit_request
 from tests.support.server import TestBroker
 
 
@@ -22,21 +18,7 @@ async def commit(broker: TestBroker, group_id: str, topic: str, *offsets: int) -
     """
     Commit an offset for each of the first partitions of a topic, as a consumer without a group.
     """
-    request = OffsetCommitRequest(
-        group_id=group_id,
-        member_id="",
-        topics=[
-            OffsetCommitRequestTopic(
-                name=topic,
-                partitions=[
-                    OffsetCommitRequestPartition(
-                        partition_index=index, committed_offset=offset, committed_metadata=None
-                    )
-                    for index, offset in enumerate(offsets)
-                ],
-            )
-        ],
-    )
+    request = commit_request(group_id, topic, dict(enumerate(offsets)), metadata=None)
     async with await broker.client() as client:
         answer = await client.ask(request, 7)
     assert {0} == {each.error_code for each in answer.topics[0].partitions}

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
-from barnabas.protocol.internal_topics import group_records as schemas
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -23,9 +22,9 @@ from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.heartbeats import check_heartbeat
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.records import GroupRecord, Record
 from barnabas.server.groups.shard_state import ShardState
-from tests.support.coordination import GROUP, Coordination, Offer
+from tests.support.coordination import GROUP, Offer
+from tests.support.modern_groups import ModernCoordination
 
 Owned: TypeAlias = Mapping[UUID, Iterable[int]]
 
@@ -37,7 +36,7 @@ The longest round of joins of a new group.
 CALLER = Caller(1, "client", "/127.0.0.1")
 
 
-class ConsumerCoordination(Coordination):
+class ConsumerCoordination(ModernCoordination):
     """
     A coordinator that targets are computed by at once, unless ``interval_ms`` says otherwise.
     """
@@ -110,19 +109,6 @@ class ConsumerCoordination(Coordination):
         """
         return self.beat(member_id, epoch, **facts)
 
-    def settle(self, *member_ids: str, rounds: int = 20) -> None:
-        """
-        Let members send heartbeats, each with what it was given, until no heartbeat changes
-        anything.
-        """
-        for _ in range(rounds):
-            before = len(self.log)
-            for member_id in member_ids:
-                self.report(member_id)
-            if len(self.log) == before:
-                return
-        raise AssertionError(f"{self.consumers!r} does not settle")
-
     def report(self, member_id: str) -> ConsumerGroupHeartbeatResponse:
         """
         A heartbeat of a member that has done as it was told.
@@ -171,13 +157,6 @@ class ConsumerCoordination(Coordination):
     def target(self, member_id: str) -> dict[UUID, list[int]]:
         return sorted_partitions(self.consumers.target_of(member_id))
 
-    @property
-    def last(self) -> list[str]:
-        """
-        The records of the last batch by their numbers, see ``number_of``.
-        """
-        return [number_of(record) for record in self.batches[-1]]
-
     def last_value(self, number: int, member_id: str | None = None) -> Any:
         """
         The value of the only record of that number in the last batch, or of that and a member.
@@ -191,17 +170,6 @@ class ConsumerCoordination(Coordination):
             and member_id in {None, record.member_id}
         ]
         return value
-
-
-def number_of(record: Record) -> str:
-    """
-    The number of the record's type, with its member id; ``-`` before that of a tombstone.
-    """
-    if isinstance(record, GroupRecord):
-        return f"{'-' if record.value is None else ''}{schemas.GroupMetadataKey.api.key}"
-    assert isinstance(record, ModernRecord), record
-    member = f" {record.member_id}" if record.member_id else ""
-    return f"{'-' if record.value is None else ''}{record.key.api.key}{member}"
 
 
 def sorted_partitions(assigned: Mapping[UUID, Iterable[int]]) -> dict[UUID, list[int]]:

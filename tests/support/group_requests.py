@@ -4,15 +4,22 @@ Requests of groups and their offsets, in few words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
 )
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -55,19 +62,42 @@ def sync_request(group_id: str, member_id: str, generation_id: int = 1) -> SyncG
 
 
 def commit_request(
-    group_id: str, topic: str, offsets: Mapping[int, int], *, metadata: str = "", **facts: Any
+    group_id: str,
+    topic: str,
+    offsets: Mapping[int, int] | Sequence[tuple[int, int]],
+    *,
+    metadata: str | None = "",
+    topic_id: UUID = ZERO_UUID,
+    **facts: Any,
 ) -> OffsetCommitRequest:
     """
     Commit offsets of a topic by partition, as one that is no member unless *facts* say otherwise.
     """
+    pairs = offsets.items() if isinstance(offsets, Mapping) else offsets
     partitions = [
         OffsetCommitRequestPartition(
             partition_index=index, committed_offset=offset, committed_metadata=metadata
         )
-        for index, offset in offsets.items()
+        for index, offset in pairs
     ]
-    topics = [OffsetCommitRequestTopic(name=topic, partitions=partitions)]
+    topics = [OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=partitions)]
     return OffsetCommitRequest(**{"group_id": group_id, "member_id": "", "topics": topics} | facts)
+
+
+def offset_delete_request(
+    group_id: str, partitions: Mapping[str, Sequence[int]]
+) -> OffsetDeleteRequest:
+    """
+    Delete the offsets of partitions, by the names of their topics.
+    """
+    topics = [
+        OffsetDeleteRequestTopic(
+            name=name,
+            partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes],
+        )
+        for name, indexes in partitions.items()
+    ]
+    return OffsetDeleteRequest(group_id=group_id, topics=topics)
 
 
 def committed_request(

@@ -23,13 +23,9 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.support.coordination import subscription
+from tests.support.group_requests import offset_delete_request
 
 PARKED: Final = "parked"
 USED, UNUSED = "group-table-used", "group-table-unused"
@@ -140,9 +136,7 @@ class Scene:
         return DeleteGroupsRequest(groups_names=[self.group_id]), 2
 
     def delete_offset(self, topic: str) -> Request:
-        partition = OffsetDeleteRequestPartition(partition_index=0)
-        topics = [OffsetDeleteRequestTopic(name=topic, partitions=[partition])]
-        return OffsetDeleteRequest(group_id=self.group_id, topics=topics), 0
+        return offset_delete_request(self.group_id, {topic: [0]}), 0
 
 
 def offer(**protocols: bytes) -> list[JoinGroupRequestProtocol]:

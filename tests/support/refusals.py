@@ -1,5 +1,5 @@
 """
-What a response says was refused.
+What was refused, in a response or by an error.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from types import NoneType
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from barnabas.protocol.codec.schema import fields
+from barnabas.protocol.errors import KafkaError
 
 
 def codes(answer: Any, version: int) -> list[int]:
@@ -26,3 +29,12 @@ def codes(answer: Any, version: int) -> list[int]:
             is_code = field.name.endswith("error_code")
             found += [value] if is_code else codes(value, version)
     return found
+
+
+def refusal(call: Any) -> tuple[type[KafkaError], str]:
+    """
+    The error that a call has to raise, and its message.
+    """
+    with pytest.raises(KafkaError) as refused:
+        call()
+    return type(refused.value), str(refused.value)

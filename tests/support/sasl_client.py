@@ -106,6 +106,13 @@ class SaslClient:
         self.session_lifetime_ms = answer.session_lifetime_ms
         return answer.error_code, answer.error_message, bytes(answer.auth_bytes)
 
+    def log_in(self, name: str, password: str) -> None:
+        """
+        Authenticate with PLAIN, which has to succeed.
+        """
+        self.handshake("PLAIN")
+        assert 0 == self.authenticate(f"\0{name}\0{password}".encode())[0]
+
     def raw(self, token: bytes) -> Any:
         """
         The broker's token to one that is sent without a header.

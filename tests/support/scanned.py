@@ -20,6 +20,20 @@ def scanned_rows(path: Path | str, **options: Any) -> list[tuple[Any, ...]]:
     return plain_rows(scan(str(path), {"includeHeaders": "true", **options}))
 
 
+def sorted_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[Any, ...]]:
+    """
+    Those of batches, by topic, partition and offset.
+    """
+    return sorted(plain_rows(batches), key=place_of)
+
+
+def place_of(row: tuple[Any, ...]) -> tuple[str, int, int]:
+    """
+    Topic, partition and offset of a row of records.
+    """
+    return row[2], row[3], row[4]
+
+
 def plain_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for batch in batches:

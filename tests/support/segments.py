@@ -20,6 +20,9 @@ from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 
 DIRECTORY = Path("/data/t-0")
+LOG = DIRECTORY / "00000000000000000000.log"
+INDEX = DIRECTORY / "00000000000000000000.index"
+TIME_INDEX = DIRECTORY / "00000000000000000000.timeindex"
 FIRST_TIMESTAMP = 1_700_000_000_000
 
 

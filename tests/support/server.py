@@ -13,8 +13,6 @@ from typing import Any
 from uuid import UUID
 
 from barnabas.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
     CreateTopicsRequest,
 )
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -38,6 +36,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.storage.fs.interface import Files
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.topic_requests import creatable
 from tests.support.wire_client import WireClient
 
 DATA = Path("/data")
@@ -92,21 +91,9 @@ class TestBroker(Broker):
         return await WireClient.open(self.port, client_id=client_id)
 
     async def create(self, topic: str, partitions: int = 1, **configs: str) -> None:
-        request = CreateTopicsRequest(
-            topics=[
-                CreatableTopic(
-                    name=topic,
-                    num_partitions=partitions,
-                    replication_factor=1,
-                    assignments=[],
-                    configs=[
-                        CreatableTopicConfig(name=name.replace("_", "."), value=value)
-                        for name, value in configs.items()
-                    ],
-                )
-            ],
-            timeout_ms=10_000,
-        )
+        options = {name.replace("_", "."): value for name, value in configs.items()}
+        wanted = creatable(topic, partitions, configs=options)
+        request = CreateTopicsRequest(topics=[wanted], timeout_ms=10_000)
         async with await self.client() as client:
             answer = await client.ask(request, 7)
             assert 0 == answer.topics[0].error_code, answer

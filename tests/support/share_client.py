@@ -19,7 +19,7 @@ from barnabas.protocol.messages import (
     share_fetch,
     write_share_group_state,
 )
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.produce import (
@@ -31,6 +31,7 @@ from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.uuids import uuid_text
 from tests.support.server import START_MS
+from tests.support.topic_requests import creatable
 from tests.support.wire_client import WireClient
 
 Acknowledged = tuple[int, int, Sequence[int]]
@@ -75,9 +76,7 @@ class ShareClient:
         Connect, and create the topic if it is not there.
         """
         client = await WireClient.open(port)
-        created = CreatableTopic(
-            name=topic, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
-        )
+        created = creatable(topic, partitions)
         await client.ask(CreateTopicsRequest(topics=[created], timeout_ms=30_000), 7)
         return cls(client, topic, await topic_id_of(client, topic))
 

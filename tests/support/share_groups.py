@@ -19,13 +19,13 @@ from barnabas.server.groups.share.heartbeats import Initialization, check_heartb
 from barnabas.server.groups.share.member import ShareGroupMember
 from barnabas.server.groups.share.records import state_partitions_record
 from barnabas.server.groups.share.state_partitions import StatePartitions
-from tests.support.consumer_groups import number_of
-from tests.support.coordination import GROUP, Coordination
+from tests.support.coordination import GROUP
+from tests.support.modern_groups import ModernCoordination
 
 CALLER = Caller(1, "client", "/127.0.0.1")
 
 
-class ShareCoordination(Coordination):
+class ShareCoordination(ModernCoordination):
     """
     A coordinator whose share groups have their states at once, unless ``is_slow_to_initialize``.
 
@@ -87,23 +87,11 @@ class ShareCoordination(Coordination):
         """
         return self.beat(member_id, 0, topics=topics, **facts)
 
-    def again(self, member_id: str) -> ShareGroupHeartbeatResponse:
+    def report(self, member_id: str) -> ShareGroupHeartbeatResponse:
         """
         A heartbeat that says nothing new.
         """
         return self.beat(member_id, self.member(member_id).member_epoch)
-
-    def settle(self, *member_ids: str, rounds: int = 20) -> None:
-        """
-        Let members send heartbeats until no heartbeat changes anything.
-        """
-        for _ in range(rounds):
-            before = len(self.log)
-            for member_id in member_ids:
-                self.again(member_id)
-            if len(self.log) == before:
-                return
-        raise AssertionError(f"{self.shares!r} does not settle")
 
     # What came of it
 
@@ -118,13 +106,6 @@ class ShareCoordination(Coordination):
 
     def assigned(self, member_id: str) -> dict[UUID, list[int]]:
         return {each: sorted(found) for each, found in self.member(member_id).assigned.items()}
-
-    @property
-    def last(self) -> list[str]:
-        """
-        The records of the last batch by their numbers, see ``number_of``.
-        """
-        return [number_of(record) for record in self.batches[-1]]
 
 
 def share_facts(state: ShardState) -> Mapping[str, Mapping[str, Any]]:

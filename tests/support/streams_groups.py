@@ -4,27 +4,24 @@ A partition of the group coordinator whose groups use the streams protocol (KIP-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.messages.streams_group_heartbeat import (
-    CopartitionGroup,
-    KeyValue,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
-    Subtopology,
     TaskIds,
-    TopicInfo,
     Topology,
 )
 from barnabas.server.groups.caller import Caller
-from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.groups.streams.heartbeats import check_heartbeat
 from barnabas.server.groups.streams.member import StreamsGroupMember
-from tests.support.coordination import GROUP, Coordination
+from tests.support.coordination import GROUP
+from tests.support.modern_groups import ModernCoordination
+from tests.support.streams_programs import READER
 
 Owned: TypeAlias = Mapping[str, Iterable[int]]
 
@@ -32,68 +29,7 @@ REBALANCE_TIMEOUT_MS = 60_000
 CALLER = Caller(0, "client", "/127.0.0.1")
 
 
-def part(
-    number: str,
-    sources: Sequence[str] = (),
-    *,
-    changelogs: Sequence[TopicInfo] = (),
-    sinks: Sequence[str] = (),
-    repartition: Sequence[TopicInfo] = (),
-    copartition: Sequence[tuple[Sequence[int], Sequence[int]]] = (),
-) -> Subtopology:
-    """
-    A subtopology.
-
-    Args:
-        copartition: numbers of sources and of repartition topics, for each group.
-    """
-    return Subtopology(
-        subtopology_id=number,
-        source_topics=[*sources],
-        source_topic_regex=[],
-        state_changelog_topics=[*changelogs],
-        repartition_sink_topics=[*sinks],
-        repartition_source_topics=[*repartition],
-        copartition_groups=[
-            CopartitionGroup(
-                source_topics=[*of_sources],
-                source_topic_regex=[],
-                repartition_source_topics=[*of_repartition],
-            )
-            for of_sources, of_repartition in copartition
-        ],
-    )
-
-
-def internal(
-    name: str, partitions: int = 0, replication_factor: int = 0, **configs: str
-) -> TopicInfo:
-    """
-    A topic that the broker creates.
-    """
-    return TopicInfo(
-        name=name,
-        partitions=partitions,
-        replication_factor=replication_factor,
-        topic_configs=[KeyValue(key=key, value=value) for key, value in configs.items()],
-    )
-
-
-def topology(*parts: Subtopology, epoch: int = 0) -> Topology:
-    return Topology(epoch=epoch, subtopologies=[*parts])
-
-
-READER = topology(part("0", ["t"]))
-"""
-A program that only reads.
-"""
-COUNTER = topology(part("0", ["t"], changelogs=[internal("t-changelog")]))
-"""
-A program with state.
-"""
-
-
-class StreamsCoordination(Coordination):
+class StreamsCoordination(ModernCoordination):
     """
     A coordinator that computes targets at once, unless the group's options say otherwise.
     """
@@ -192,19 +128,6 @@ class StreamsCoordination(Coordination):
             standby=member.assigned.standby,
         )
 
-    def settle(self, *member_ids: str, rounds: int = 20) -> None:
-        """
-        Let members send heartbeats, each with what it was given, until no heartbeat changes
-        anything.
-        """
-        for _ in range(rounds):
-            before = len(self.log)
-            for member_id in member_ids:
-                self.report(member_id)
-            if len(self.log) == before:
-                return
-        raise AssertionError(f"{self.streams!r} does not settle")
-
     # What came of it
 
     @property
@@ -221,21 +144,6 @@ class StreamsCoordination(Coordination):
 
     def standby(self, member_id: str) -> dict[str, list[int]]:
         return as_lists(self.member(member_id).assigned.standby)
-
-    @property
-    def last(self) -> list[str]:
-        """
-        The records of the last batch by their numbers; tombstones have a minus.
-        """
-        return [number_of(record) for record in self.batches[-1]]
-
-
-def number_of(record: Any) -> str:
-    if not isinstance(record, ModernRecord):
-        return type(record).__name__
-    sign = "-" if record.value is None else ""
-    member = f" {record.member_id}" if record.member_id else ""
-    return f"{sign}{record.key.api.key}{member}"
 
 
 def task_ids(tasks: Owned) -> list[TaskIds]:

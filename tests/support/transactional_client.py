@@ -8,19 +8,8 @@ import asyncio
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.protocol.messages.end_txn import EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
 from barnabas.protocol.records.batch import batches
 from barnabas.server.coordinator_runtime.producer import Producer
 from tests.support.group_requests import committed_request, coordinator_request
@@ -31,6 +20,12 @@ from tests.support.server import (
     fetch_request,
     fetch_topic,
     produce_request,
+)
+from tests.support.transaction_requests import (
+    add_offsets_request,
+    add_partitions_request,
+    commit_in_transaction_request,
+    end_request,
 )
 from tests.support.wire_client import WireClient
 
@@ -78,12 +73,7 @@ class Client:
         return ErrorCode(answer.error_code)
 
     async def add(self, *partitions: int, topic: str = TOPIC, version: int = 3) -> list[ErrorCode]:
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=ID,
-            v3_and_below_producer_id=self.producer.producer_id,
-            v3_and_below_producer_epoch=self.producer.producer_epoch,
-            v3_and_below_topics=[AddPartitionsToTxnTopic(name=topic, partitions=list(partitions))],
-        )
+        request = add_partitions_request(ID, self.producer, {topic: partitions})
         answer = await self.wire.ask(request, version)
         [found] = answer.results_by_topic_v3_and_below
         return [ErrorCode(result.partition_error_code) for result in found.results_by_partition]
@@ -111,12 +101,7 @@ class Client:
         return code
 
     async def end(self, *, commit: bool, version: int | None = None) -> ErrorCode:
-        request = EndTxnRequest(
-            transactional_id=ID,
-            producer_id=self.producer.producer_id,
-            producer_epoch=self.producer.producer_epoch,
-            committed=commit,
-        )
+        request = end_request(ID, self.producer, commit=commit)
         answer = await self.wire.ask(request, version or self._version["end"])
         if answer.error_code == 0 and self.protocol == SECOND:
             self.producer = Producer(answer.producer_id, answer.producer_epoch)
@@ -125,26 +110,9 @@ class Client:
 
     async def commit_offset(self, offset: int, *, add: bool = True) -> ErrorCode:
         if self.protocol == FIRST and add:
-            answer = await self.wire.ask(
-                AddOffsetsToTxnRequest(
-                    transactional_id=ID,
-                    producer_id=self.producer.producer_id,
-                    producer_epoch=self.producer.producer_epoch,
-                    group_id=GROUP,
-                ),
-                4,
-            )
+            answer = await self.wire.ask(add_offsets_request(ID, self.producer, GROUP), 4)
             assert 0 == answer.error_code
-        partition = TxnOffsetCommitRequestPartition(
-            partition_index=0, committed_offset=offset, committed_metadata=None
-        )
-        request = TxnOffsetCommitRequest(
-            transactional_id=ID,
-            group_id=GROUP,
-            producer_id=self.producer.producer_id,
-            producer_epoch=self.producer.producer_epoch,
-            topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
-        )
+        request = commit_in_transaction_request(ID, self.producer, GROUP, {TOPIC: {0: offset}})
         answer = await self.wire.ask(request, self._version["commit"])
         return ErrorCode(answer.topics[0].partitions[0].error_code)
 

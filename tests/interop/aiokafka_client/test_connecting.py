@@ -17,7 +17,7 @@ from aiokafka.protocol.fetch import FetchRequest  # type: ignore[import-untyped]
 from aiokafka.protocol.metadata import MetadataRequest  # type: ignore[import-untyped]  # the same
 
 from tests.interop.aiokafka_client.clients import Clients, numbered, values
-from tests.interop.conftest import running_broker
+from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess, free_port
 
 ENOUGH = 1 << 20
@@ -37,7 +37,7 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     A broker that a test may stop.
     """
     settings = {"num__partitions": "2", "group__initial__rebalance__delay__ms": "0"}
-    with running_broker(tmp_path, **settings) as broker:
+    with new_broker(tmp_path, **settings) as broker:
         yield broker
 
 

@@ -15,8 +15,6 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
 )
 from barnabas.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
     CreateTopicsRequest,
 )
 from barnabas.protocol.messages.delete_records import (
@@ -33,15 +31,9 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from barnabas.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
 from tests.interop.differential.recipes import Batch, Producer
 from tests.interop.differential.steps import (
     LATEST,
-    TOPIC,
     Ask,
     Configured,
     FetchFrom,
@@ -51,6 +43,9 @@ from tests.interop.differential.steps import (
     list_offsets_request,
     produce,
 )
+from tests.support.config_requests import TOPIC
+from tests.support.topic_requests import creatable
+from tests.support.transaction_requests import marker, markers_request
 
 ACTS: Final = 3
 """Both brokers are stopped cleanly after the first act, and killed after the second."""
@@ -137,13 +132,7 @@ class Script:
     def create(self, partitions: int = 1, **configs: str | int) -> None:
         self.partitions = partitions
         named = {name.replace("_", "."): str(value) for name, value in configs.items()}
-        topic = CreatableTopic(
-            name=self.topic,
-            num_partitions=partitions,
-            replication_factor=1,
-            assignments=[],
-            configs=[CreatableTopicConfig(name=name, value=named[name]) for name in named],
-        )
+        topic = creatable(self.topic, partitions, configs=named)
         text = f"create {self.topic}, {partitions} partitions, {named}"
         self.do(Ask(text, 7, lambda _: CreateTopicsRequest(topics=[topic])))
         self.do(Ready(self.topic, partitions))
@@ -228,16 +217,16 @@ class Script:
         """
         Write the marker that the coordinator of transactions would write.
         """
-        topic = WritableTxnMarkerTopic(name=self.topic, partition_indexes=[0])
-        marker = WritableTxnMarker(
-            producer_id=producer.id,
-            producer_epoch=producer.epoch,
-            transaction_result=commit,
-            topics=[topic],
-            coordinator_epoch=coordinator_epoch,
+        request = markers_request(
+            marker(
+                (producer.id, producer.epoch),
+                {self.topic: [0]},
+                commit=commit,
+                coordinator_epoch=coordinator_epoch,
+            )
         )
         text = f"{'commit' if commit else 'abort'} of {producer}, coordinator {coordinator_epoch}"
-        self.do(Ask(text, 1, lambda _: WriteTxnMarkersRequest(markers=[marker])))
+        self.do(Ask(text, 1, lambda _: request))
         self.ends[0] = self.end(0) + 1
 
     def alter(self, changes: Mapping[str, str | int | None]) -> None:

@@ -18,11 +18,7 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsResource,
 )
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
+from barnabas.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -35,12 +31,10 @@ from barnabas.protocol.messages.produce import (
 )
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.sides import CLOSED, PAUSE, SILENT, Session
+from tests.support.config_requests import DELETE, SET, TOPIC, change
 
 EARLIEST: Final = -2
 LATEST: Final = -1
-TOPIC: Final = 2
-SET: Final = 0
-DELETE: Final = 1
 PATIENCE: Final = 90.0
 """Seconds within which a change that was accepted has to be seen."""
 NOT_YET: Final = frozenset({3, 5, 6})
@@ -218,12 +212,11 @@ def alter_configs_request(
     """
     Set options of a topic, or delete those whose new value is None.
     """
-    configs = [
-        AlterableConfig(name=name, config_operation=DELETE if value is None else SET, value=value)
-        for name, value in changes.items()
-    ]
-    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs)
-    return IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    return change(
+        TOPIC,
+        topic,
+        *((name, DELETE if value is None else SET, value) for name, value in changes.items()),
+    )
 
 
 def produce_request(

@@ -15,13 +15,10 @@ from typing import Any, Final
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.protocol.messages.streams_group_heartbeat import (
-    CopartitionGroup,
     Endpoint,
     KeyValue,
     StreamsGroupHeartbeatRequest,
-    Subtopology,
     TaskIds,
-    TopicInfo,
     Topology,
 )
 from tests.interop.differential.membership import SECONDS_TO_SETTLE, Member
@@ -32,56 +29,6 @@ MISSING_INTERNAL_TOPICS: Final = 3
 MOST_LOOKS: Final = 20
 """How often missing topics are looked for; those that cannot be created never come."""
 ROLES: Final = ("active", "standby", "warmup")
-
-
-def subtopology(
-    number: str,
-    sources: Sequence[str] = (),
-    *,
-    changelogs: Sequence[TopicInfo] = (),
-    sinks: Sequence[str] = (),
-    repartition: Sequence[TopicInfo] = (),
-    copartition: Sequence[tuple[Sequence[int], Sequence[int]]] = (),
-    patterns: Sequence[str] = (),
-) -> Subtopology:
-    """
-    A part of a program.
-
-    Args:
-        copartition: numbers of sources and of repartition topics, for each group.
-    """
-    return Subtopology(
-        subtopology_id=number,
-        source_topics=[*sources],
-        source_topic_regex=[*patterns],
-        state_changelog_topics=[*changelogs],
-        repartition_sink_topics=[*sinks],
-        repartition_source_topics=[*repartition],
-        copartition_groups=[
-            CopartitionGroup(
-                source_topics=[*of_sources],
-                source_topic_regex=[],
-                repartition_source_topics=[*of_repartition],
-            )
-            for of_sources, of_repartition in copartition
-        ],
-    )
-
-
-def internal_topic(
-    name: str, partitions: int = 0, *, replication_factor: int = 0, **configs: str
-) -> TopicInfo:
-    """
-    A topic that the broker creates.
-    """
-    return TopicInfo(
-        name=name,
-        partitions=partitions,
-        replication_factor=replication_factor,
-        topic_configs=[
-            KeyValue(key=key.replace("_", "."), value=value) for key, value in configs.items()
-        ],
-    )
 
 
 def internal_names(topology: Topology) -> list[str]:

@@ -29,19 +29,12 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
 )
 from barnabas.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
     CreateTopicsRequest,
 )
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -73,16 +66,16 @@ from tests.interop.differential.recipes import Batch, Producer, Splice
 from tests.interop.differential.sides import CLOSED, SILENT, UNCOORDINATED, Pair, Session, Side
 from tests.interop.differential.steps import (
     LATEST,
-    TOPIC,
     Ready,
     alter_configs_request,
     list_offsets_request,
     produce_request,
 )
-from tests.interop.differential.streams_membership import internal_topic, subtopology
+from tests.support.config_requests import BROKER, SET, TOPIC, change
+from tests.support.streams_programs import internal, part
+from tests.support.topic_requests import creatable
 from tests.support.wire_client import WireClient
 
-BROKER: Final = 4
 SOON: Final = 4.0
 """Seconds without an answer that count as none."""
 NO_OPERATION: Final = 9
@@ -129,13 +122,7 @@ def both(pair: Pair, does: Callable[[Session], Coroutine[Any, Any, T]]) -> tuple
 async def create(session: Session, topic: str, **configs: str | int) -> None:
     configs = {"retention_ms": -1, **configs}
     named = {name.replace("_", "."): str(value) for name, value in configs.items()}
-    made = CreatableTopic(
-        name=topic,
-        num_partitions=1,
-        replication_factor=1,
-        assignments=[],
-        configs=[CreatableTopicConfig(name=name, value=named[name]) for name in named],
-    )
+    made = creatable(topic, configs=named)
     await session.ask(CreateTopicsRequest(topics=[made]), 7)
     await Ready(topic, 1).run(session)
 
@@ -192,9 +179,7 @@ def test_unanswered(pair: Pair) -> None:
 
 def test_timed_out(pair: Pair) -> None:
     async def create_at_once(session: Session) -> Any:
-        topic = CreatableTopic(
-            name="timed-out", num_partitions=1, replication_factor=1, assignments=[], configs=[]
-        )
+        topic = creatable("timed-out")
         answer = await session.ask(CreateTopicsRequest(topics=[topic], timeout_ms=0), 7)
         return answer.topics[0].error_code
 
@@ -265,9 +250,7 @@ def test_long_poll_behind(pair: Pair) -> None:
     ],
 )
 def test_broker_options(pair: Pair, option: str, value: str) -> None:
-    config = AlterableConfig(name=option, config_operation=0, value=value)
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=[config])
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
+    request = change(BROKER, "1", (option, SET, value), validate=True)
 
     async def alter(session: Session) -> Any:
         answer = await session.ask(request, 1)
@@ -423,7 +406,7 @@ def test_endpoint_without_tasks(pair: Pair) -> None:
     async def join(session: Session) -> tuple[int, list[int]]:
         request = streams_heartbeat(
             "endpoint-without-tasks",
-            topology=Topology(epoch=0, subtopologies=[subtopology("0", ["no-such-topic"])]),
+            topology=Topology(epoch=0, subtopologies=[part("0", ["no-such-topic"])]),
             user_endpoint=Endpoint(host="h", port=1),
         )
         answer = await session.ask(request, 0)
@@ -437,12 +420,10 @@ def test_lost_answer(pair: Pair) -> None:
     group = "lost-answer"
 
     async def come_back(session: Session) -> list[TaskIds] | None:
-        topic = CreatableTopic(
-            name=group, num_partitions=1, replication_factor=1, assignments=[], configs=[]
-        )
+        topic = creatable(group)
         await session.ask(CreateTopicsRequest(topics=[topic]), 7)
         await Pause(1.0).run(session)
-        program = Topology(epoch=0, subtopologies=[subtopology("0", [group])])
+        program = Topology(epoch=0, subtopologies=[part("0", [group])])
         joined = await session.ask(streams_heartbeat(group, topology=program), 0)
         other = streams_heartbeat(group, topology=program, member_id="n", process_id="q")
         await session.ask(other, 0)
@@ -614,11 +595,7 @@ def test_broken_twice(pair: Pair) -> None:
 def test_config_operation(pair: Pair) -> None:
     async def alter(session: Session) -> Any:
         await create(session, "config-operation")
-        config = AlterableConfig(name="retention.ms", config_operation=NO_OPERATION, value="1")
-        resource = AlterConfigsResource(
-            resource_type=TOPIC, resource_name="config-operation", configs=[config]
-        )
-        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+        request = change(TOPIC, "config-operation", ("retention.ms", NO_OPERATION, "1"))
         answer = await session.ask(request, 1)
         return answer.responses[0].error_code
 
@@ -692,7 +669,7 @@ def test_after_stops(pair: Pair) -> None:
 
 async def join_with_changelog(session: Session) -> None:
     await create(session, "uncounted")
-    program = subtopology("0", ["uncounted"], changelogs=[internal_topic("uncounted-changelog")])
+    program = part("0", ["uncounted"], changelogs=[internal("uncounted-changelog")])
     topology = Topology(epoch=0, subtopologies=[program])
     await session.ask(streams_heartbeat("uncounted", topology=topology), 0)
 

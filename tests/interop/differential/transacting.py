@@ -15,27 +15,23 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
-from barnabas.protocol.messages.end_txn import EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from barnabas.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
 from tests.interop.differential.recipes import Batch, Producer
 from tests.interop.differential.sides import Identity, Session
 from tests.interop.differential.steps import Answer, Ask, Step, produce_request
+from tests.support.transaction_requests import (
+    add_as_broker_request,
+    add_offsets_request,
+    add_partitions_request,
+    end_request,
+    marker,
+    markers_request,
+)
 
 MEMBERS_VERSION: Final = 3
 """The version of TxnOffsetCommit from which on it names the member."""
@@ -59,6 +55,13 @@ class Guise(NamedTuple):
         return Producer(
             identity.producer_id + self.id, identity.epoch + self.epoch, sequence + self.sequence
         )
+
+    def ids(self, identity: Identity) -> tuple[int, int]:
+        """
+        The id and the epoch that it says it has.
+        """
+        producer = self.on(identity)
+        return producer.id, producer.epoch
 
     def __str__(self) -> str:
         shifts = zip(self._fields, self, strict=True)
@@ -128,13 +131,7 @@ class Transacting:
         """
 
         def make(_: Session, identity: Identity) -> Message:
-            producer = guise.on(identity)
-            return AddPartitionsToTxnRequest(
-                v3_and_below_transactional_id=self.name,
-                v3_and_below_producer_id=producer.id,
-                v3_and_below_producer_epoch=producer.epoch,
-                v3_and_below_topics=_topics(partitions),
-            )
+            return add_partitions_request(self.name, guise.ids(identity), partitions)
 
         return self._ask(f"AddPartitionsToTxn {dict(partitions)}", version, make, guise)
 
@@ -152,19 +149,11 @@ class Transacting:
         """
 
         def make(session: Session, _: Identity) -> Message:
-            everybody = [(each, session.side.identities[each.who]) for each in (self, *others)]
-            return AddPartitionsToTxnRequest(
-                transactions=[
-                    AddPartitionsToTxnTransaction(
-                        transactional_id=each.name,
-                        producer_id=guise.on(identity).id,
-                        producer_epoch=guise.on(identity).epoch,
-                        verify_only=verify,
-                        topics=_topics(partitions),
-                    )
-                    for each, identity in everybody
-                ]
-            )
+            everybody = [
+                (each.name, guise.ids(session.side.identities[each.who]))
+                for each in (self, *others)
+            ]
+            return add_as_broker_request(everybody, partitions, verify=verify)
 
         names = [each.who for each in others]
         text = f"AddPartitionsToTxn {dict(partitions)}, also for {names}, verify {verify}"
@@ -176,13 +165,7 @@ class Transacting:
         """
 
         def make(_: Session, identity: Identity) -> Message:
-            producer = guise.on(identity)
-            return AddOffsetsToTxnRequest(
-                transactional_id=self.name,
-                producer_id=producer.id,
-                producer_epoch=producer.epoch,
-                group_id=group,
-            )
+            return add_offsets_request(self.name, guise.ids(identity), group)
 
         return self._ask(f"AddOffsetsToTxn {group}", version, make, guise)
 
@@ -269,13 +252,7 @@ class Transacting:
         """
 
         def make(_: Session, identity: Identity) -> Message:
-            producer = guise.on(identity)
-            return EndTxnRequest(
-                transactional_id=self.name,
-                producer_id=producer.id,
-                producer_epoch=producer.epoch,
-                committed=commit,
-            )
+            return end_request(self.name, guise.ids(identity), commit=commit)
 
         def learn(identity: Identity, answer: Any) -> None:
             if version >= RAISING_VERSION and answer.error_code == ErrorCode.NONE:
@@ -299,16 +276,15 @@ class Transacting:
         """
 
         def make(_: Session, identity: Identity) -> Message:
-            producer = guise.on(identity)
-            marker = WritableTxnMarker(
-                producer_id=producer.id,
-                producer_epoch=producer.epoch,
-                transaction_result=commit,
-                topics=[WritableTxnMarkerTopic(name=self.topic, partition_indexes=[*partitions])],
-                coordinator_epoch=coordinator_epoch,
-                transaction_version=transaction_version if version >= 2 else 0,
+            return markers_request(
+                marker(
+                    guise.ids(identity),
+                    {self.topic: partitions},
+                    commit=commit,
+                    coordinator_epoch=coordinator_epoch,
+                    transaction_version=transaction_version if version >= 2 else 0,
+                )
             )
-            return WriteTxnMarkersRequest(markers=[marker])
 
         text = (
             f"WriteTxnMarkers {'commit' if commit else 'abort'} to {partitions}, coordinator "
@@ -337,10 +313,3 @@ class Transacting:
         if guise != HONEST:
             told += f" [{guise}]"
         return Ask(told, version, with_identity, remember, alone)
-
-
-def _topics(partitions: Mapping[str, Sequence[int]]) -> list[AddPartitionsToTxnTopic]:
-    return [
-        AddPartitionsToTxnTopic(name=topic, partitions=[*indexes])
-        for topic, indexes in partitions.items()
-    ]

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from barnabas.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
     CreateTopicsRequest,
 )
 from barnabas.protocol.records.batch import build_batch
@@ -25,6 +23,7 @@ from tests.interop.differential.steps import (
     list_offsets_request,
     produce_request,
 )
+from tests.support.topic_requests import creatable
 
 LONG_AGO_MS: Final = 1_000_000_000_000
 PATIENCE: Final = 120.0
@@ -95,13 +94,7 @@ class Visits:
             "retention.ms": "1",
             "min.cleanable.dirty.ratio": "1",
         }
-        topic = CreatableTopic(
-            name=self._topic,
-            num_partitions=1,
-            replication_factor=1,
-            assignments=[],
-            configs=[CreatableTopicConfig(name=name, value=configs[name]) for name in configs],
-        )
+        topic = creatable(self._topic, configs=configs)
         await self._session.ask(CreateTopicsRequest(topics=[topic]), 7)
         await Ready(self._topic, 1).run(self._session)
         self._records = await self._offset(LATEST)  # It may be there from an earlier wait.

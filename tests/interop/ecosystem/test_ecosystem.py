@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.interop.conftest import IMPATIENT, running_broker
+from tests.interop.conftest import IMPATIENT, new_broker
 from tests.interop.ecosystem.copying import PATIENCE_S, SOURCE, TARGET, Copier, Copies
 from tests.interop.ecosystem.installing import command
 from tests.interop.ecosystem.tools import TOOLS, Guarantee, Tool
@@ -43,7 +43,7 @@ def own_broker(tool: Tool, program: list[str], tmp_path: Path) -> Iterator[Broke
     A broker with both topics and what the tool needs of it.
     """
     settings = {name.replace(".", "__"): value for name, value in IMPATIENT.items()}
-    with running_broker(tmp_path / "broker", **settings) as broker:
+    with new_broker(tmp_path / "broker", **settings) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         for future in admin.create_topics(
             [NewTopic(name, PARTITIONS) for name in (SOURCE, TARGET)]
@@ -56,11 +56,9 @@ def own_broker(tool: Tool, program: list[str], tmp_path: Path) -> Iterator[Broke
 def copier(
     tool: Tool, own_broker: BrokerProcess, program: list[str], tmp_path: Path
 ) -> Iterator[Copier]:
-    running = Copier(tmp_path / "copier", own_broker, program, may_end=tool.ends_without_broker)
-    running.start()
-    yield running
-    running.close()
-    print(running.log_text()[-8000:])
+    may_end = tool.ends_without_broker
+    with Copier(tmp_path / "copier", own_broker, program, may_end=may_end) as copier:
+        yield copier
 
 
 def test_every_record_is_copied(tool: Tool, own_broker: BrokerProcess, copier: Copier) -> None:

@@ -20,13 +20,9 @@ from tests.support.broker_process import Barnabas
 def main() -> None:
     path = ARCHIVES / f"barnabas-{version('barnabas')}.tar.xz"
     with tempfile.TemporaryDirectory() as name:
-        broker = Barnabas(Path(name), settings=SETTINGS)
-        try:
-            broker.start()
+        with Barnabas(Path(name), settings=SETTINGS) as broker:
             fill(broker.bootstrap)
             broker.stop()
-        finally:
-            broker.close()
         with tarfile.open(path, "w:xz") as archive:
             archive.add(broker.data, "data")
     print(f"{path}: {path.stat().st_size} bytes")

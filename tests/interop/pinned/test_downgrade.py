@@ -48,16 +48,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Barnabas]:
     """
     A broker of this version, stopped.
     """
-    broker = Barnabas(tmp_path_factory.mktemp("served"), settings=SETTINGS)
-    try:
-        broker.start()
+    with Barnabas(tmp_path_factory.mktemp("served"), settings=SETTINGS) as broker:
         fill(broker.bootstrap)
         read_in_a_modern_group(broker.bootstrap)
         asyncio.run(share(broker.port))
         assert 0 == broker.stop()
         yield broker
-    finally:
-        broker.close()
 
 
 def read_in_a_modern_group(bootstrap: str) -> None:
@@ -135,9 +131,7 @@ def test_an_earlier_version_opens_what_this_one_has_served(
     assert " ERROR " not in earlier.log_text()
 
     assert 0 == main(["verify", str(earlier.data)])
-    upgraded = Barnabas(earlier.directory, settings=SETTINGS)
-    try:
-        upgraded.start()
+    with Barnabas(earlier.directory, settings=SETTINGS) as upgraded:
         for topic in CODECS:
             assert values(topic) == read(upgraded.bootstrap, topic)
         assert [*values(TRANSACTIONS), b"more"] == read(upgraded.bootstrap, TRANSACTIONS)
@@ -148,8 +142,6 @@ def test_an_earlier_version_opens_what_this_one_has_served(
         assert STATE == state
         assert RETENTION_MS == retention(upgraded.bootstrap)
         assert 0 == upgraded.stop()
-    finally:
-        upgraded.close()
     assert 0 == main(["verify", str(upgraded.data)])
 
 

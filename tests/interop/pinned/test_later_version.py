@@ -177,9 +177,7 @@ def test_one_of_several_directories_is_offline(tmp_path: Path, name: str) -> Non
     As in Apache Kafka; the others are served, and the log says why once.
     """
     one, other = tmp_path / "one", tmp_path / "other"
-    broker = Barnabas(tmp_path, settings={**SETTINGS, "log.dirs": f"{one},{other}"})
-    try:
-        broker.start()
+    with Barnabas(tmp_path, settings={**SETTINGS, "log.dirs": f"{one},{other}"}) as broker:
         fill(broker.bootstrap)
         broker.stop()
         (other / "cleaner-offset-checkpoint").write_text("0\n0\n")
@@ -192,8 +190,6 @@ def test_one_of_several_directories_is_offline(tmp_path: Path, name: str) -> Non
         for topic in here:
             assert values(topic) == read(broker.bootstrap, topic)
         broker.stop()
-    finally:
-        broker.close()
     said = [line for line in broker.log_since_start().splitlines() if ADVICE in line]
     assert 1 == len(said), said
     assert str(other / name) in said[0]

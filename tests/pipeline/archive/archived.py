@@ -22,7 +22,7 @@ from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.record import Header, SimpleRecord
 from barnabas.storage.log.log import Log
 from tests.support.log_directory import WrittenDirectory, append, some_records
-from tests.support.scanned import plain_rows, scanned_rows
+from tests.support.scanned import place_of, scanned_rows, sorted_rows
 
 SEGMENT_BYTES = 800
 
@@ -74,7 +74,7 @@ def closed_rows(path: Path, **options: Any) -> list[tuple[Any, ...]]:
     for row in scanned_rows(path, level="segments", **options):
         last[row[:2]] = max(row[2], last.get(row[:2], 0))
     return sorted(
-        (row for row in scanned_rows(path, **options) if row[4] < last[row[2:4]]), key=_place
+        (row for row in scanned_rows(path, **options) if row[4] < last[row[2:4]]), key=place_of
     )
 
 
@@ -83,7 +83,7 @@ def archived_rows(path: Path | Archive) -> list[tuple[Any, ...]]:
     The rows of an archive in Parquet, through its commits and without Spark.
     """
     archive = path if isinstance(path, Archive) else Archive(path)
-    return sorted(plain_rows(_batches(archive)), key=_place)
+    return sorted_rows(_batches(archive))
 
 
 def _batches(archive: Archive) -> Iterator[pa.RecordBatch]:
@@ -98,7 +98,3 @@ def _batches(archive: Archive) -> Iterator[pa.RecordBatch]:
             table = table.append_column("partition", numbers).select(RECORDS.names)
             assert RECORDS == table.schema
             yield from table.to_batches()
-
-
-def _place(row: tuple[Any, ...]) -> tuple[str, int, int]:
-    return row[2], row[3], row[4]

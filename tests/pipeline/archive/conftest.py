@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.pipeline.archive.archived import SEGMENT_BYTES, fill
+from tests.pipeline.archive.archived import SEGMENT_BYTES, fill, written_logs
 from tests.support.log_directory import WrittenDirectory
 
 EXTENSIONS: Final = ("avro", "delta", "iceberg")
@@ -42,3 +42,11 @@ def directory(tmp_path: Path) -> WrittenDirectory:
     fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
     directory.checkpoint()
     return directory
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    Three partitions of two topics, the same for all tests of a file.
+    """
+    return written_logs(tmp_path_factory.mktemp("logs")).path

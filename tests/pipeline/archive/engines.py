@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from barnabas.pipeline.schemas import RECORDS
-from tests.support.scanned import plain_rows
+from tests.support.scanned import sorted_rows
 
 
 def delta_rows(url: str | Path, storage: Mapping[str, str] | None = None) -> list[tuple[Any, ...]]:
@@ -44,4 +44,4 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     By topic, partition and offset.
     """
     table = table.select(RECORDS.names).cast(RECORDS)
-    return sorted(plain_rows(table.to_batches()), key=lambda row: (row[2], row[3], row[4]))
+    return sorted_rows(table.to_batches())

@@ -24,24 +24,15 @@ from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.server.cli import main
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.state_files.file_names import TopicPartition
-from tests.interop.clients.base import Seen
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
 from tests.pipeline.compact.compacted import compacted_rows, latest_of
 from tests.pipeline.killed_at import catalog_properties
-from tests.pipeline.topics import seen_in
+from tests.pipeline.topics import seen_in, seen_row
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.spark_cluster import conf
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    Three partitions of two topics.
-    """
-    return written_logs(tmp_path_factory.mktemp("logs")).path
 
 
 def command(*arguments: object) -> int:
@@ -90,7 +81,7 @@ def test_archiving_and_reading(
         for row in rows.select("topic", "partition").distinct().sort("topic", "partition").collect()
     ]
     events = rows.where("topic = 'events'")
-    assert [_seen(row) for row in expected if row[2] == "events"] == seen_in(events)
+    assert [seen_row(row) for row in expected if row[2] == "events"] == seen_in(events)
 
     assert 0 == command(*arguments, "--dry-run")
     said = capsys.readouterr().err
@@ -99,11 +90,6 @@ def test_archiving_and_reading(
     assert 0 == command(*arguments)
     assert "Archived 0 records: 0 bytes as 0 files" in capsys.readouterr().out
     assert not left.exists()
-
-
-def _seen(row: tuple[object, ...]) -> Seen:
-    key, value, _, partition, offset, timestamp, _, headers = row
-    return Seen(partition, offset, timestamp, key, value, tuple(headers or ()))  # type: ignore[arg-type]  # it is of a log
 
 
 def test_archiving_into_open_tables(

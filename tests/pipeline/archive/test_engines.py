@@ -7,18 +7,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from barnabas.pipeline.jobs.archive.job import archive
 from barnabas.pipeline.jobs.archive.opening import open_table
-from tests.pipeline.archive.archived import closed_rows, written_logs
+from tests.pipeline.archive.archived import closed_rows
 from tests.pipeline.archive.engines import rows_of
 from tests.pipeline.killed_at import TABLE, catalog_properties
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_logs(tmp_path_factory.mktemp("logs")).path
 
 
 def test_duckdb_reads_a_delta_archive(connection: Any, logs: Path, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.spark.session import JobFailed
 from barnabas.storage.fs.disk import DiskFiles
-from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
+from tests.pipeline.archive.archived import archived_rows, closed_rows
 from tests.pipeline.killed_at import run_module
 
 pytestmark = pytest.mark.spark
@@ -35,14 +35,6 @@ pytestmark = pytest.mark.spark
 KILLS = 10
 SECOND_COMMIT = 22
 """The step about which it is made, if workers write the files."""
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    What is archived again and again.
-    """
-    return written_logs(tmp_path_factory.mktemp("logs")).path
 
 
 def run_until(

@@ -12,7 +12,6 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,11 @@ import pytest
 
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.storage import StorageOptions
-from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
+from tests.pipeline.archive.archived import archived_rows, closed_rows
 from tests.pipeline.archive.engines import delta_rows, iceberg_rows
 from tests.pipeline.killed_at import CATALOG, PATIENCE, TABLE, catalog_properties, run_module
 from tests.support.compiled import ROOT
-from tests.support.s3_server import S3Server, s3_server
+from tests.support.s3_server import S3Server
 
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
@@ -35,20 +34,6 @@ Rows = list[tuple[Any, ...]]
 
 FORMATS = ("delta", "iceberg")
 KILLS = 6
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    What is archived again and again.
-    """
-    return written_logs(tmp_path_factory.mktemp("logs")).path
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as server:
-        yield server
 
 
 class Target:

@@ -41,7 +41,7 @@ from tests.pipeline.archive.archived import (
 from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
 from tests.pipeline.killed_at import TABLE, catalog_properties
 from tests.support.log_directory import WrittenDirectory
-from tests.support.s3_server import S3Server, s3_server
+from tests.support.s3_server import S3Server
 
 pytestmark = pytest.mark.spark
 
@@ -52,12 +52,6 @@ pytest.importorskip("moto", reason="moto is not installed")
 
 AlreadyExistsError = obstore.exceptions.AlreadyExistsError
 EVENTS = TopicPartition("events", 0)
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as server:
-        yield server
 
 
 def some_batches(batches: int) -> Iterator[pa.RecordBatch]:

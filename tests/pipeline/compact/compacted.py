@@ -15,7 +15,7 @@ from barnabas.pipeline.jobs.compact.snapshots import Snapshots
 from barnabas.pipeline.schemas import RECORDS
 from tests.support.log_directory import WrittenDirectory
 from tests.support.random_logs import RandomLog
-from tests.support.scanned import plain_rows, scanned_rows
+from tests.support.scanned import place_of, scanned_rows, sorted_rows
 
 PARTITIONS = (("events", 0), ("events", 1), ("123", 0))
 
@@ -47,14 +47,14 @@ def latest_of(
     """
     latest = {(row[2], row[3], row[0]): row for row in rows if row[0] is not None}
     stay = [row for row in latest.values() if keep_tombstones or row[1] is not None]
-    return sorted(stay, key=_place)
+    return sorted(stay, key=place_of)
 
 
 def compacted_rows(path: Path) -> list[tuple[Any, ...]]:
     """
     The rows of all snapshots, without Spark.
     """
-    return sorted(plain_rows(_batches(Snapshots(path))), key=_place)
+    return sorted_rows(_batches(Snapshots(path)))
 
 
 def _batches(snapshots: Snapshots) -> Iterator[pa.RecordBatch]:
@@ -66,7 +66,3 @@ def _batches(snapshots: Snapshots) -> Iterator[pa.RecordBatch]:
         table = table.append_column("topic", pa.array([partition.topic] * len(table)))
         numbers = pa.array([partition.partition] * len(table), pa.int32())
         yield from table.append_column("partition", numbers).select(RECORDS.names).to_batches()
-
-
-def _place(row: tuple[Any, ...]) -> tuple[str, int, int]:
-    return row[2], row[3], row[4]

@@ -12,9 +12,8 @@ from pyspark.sql import SparkSession
 from barnabas.pipeline.jobs.compact.reading import read_compacted
 from barnabas.pipeline.jobs.compact.snapshots import CompactError
 from barnabas.server.cli import main
-from tests.interop.clients.base import Seen
 from tests.pipeline.compact.compacted import compacted_rows, latest_rows, random_logs
-from tests.pipeline.topics import seen_in
+from tests.pipeline.topics import seen_in, seen_row
 
 pytestmark = pytest.mark.spark
 
@@ -95,7 +94,7 @@ def test_compacting_and_reading(
         tuple(row) for row in rows.select("topic", "partition").distinct().collect()
     }
     events = rows.where("topic = 'events'")
-    assert [_seen(row) for row in expected if row[2] == "events"] == seen_in(events)
+    assert [seen_row(row) for row in expected if row[2] == "events"] == seen_in(events)
 
     assert 0 == command(*arguments, "--dry-run")
     said = capsys.readouterr().err
@@ -103,11 +102,6 @@ def test_compacting_and_reading(
     assert "left.parquet is of no use any more, and goes." in said
     assert 0 == command(*arguments)
     assert "Compacted 0 records to 0, 0 bytes, in " in capsys.readouterr().out
-
-
-def _seen(row: tuple[object, ...]) -> Seen:
-    key, value, _, partition, offset, timestamp, _, headers = row
-    return Seen(partition, offset, timestamp, key, value, tuple(headers or ()))  # type: ignore[arg-type]  # it is of a log
 
 
 @pytest.mark.usefixtures("spark")

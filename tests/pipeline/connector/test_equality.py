@@ -129,13 +129,9 @@ def filled(
     """
     Each broker in turn, with 200,000 records.
     """
-    broker = request.param(tmp_path_factory.mktemp("broker"), settings=SETTINGS)
     java = Java()
-    broker.start()
-    try:
+    with request.param(tmp_path_factory.mktemp("broker"), settings=SETTINGS) as broker:
         yield _fill(Filled(broker), java)
-    finally:
-        broker.close()
 
 
 def _fill(filled: Filled, java: Java) -> Filled:

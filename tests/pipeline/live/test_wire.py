@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 from barnabas.pipeline.errors import BrokerError, Disconnected, RowError
 from barnabas.pipeline.schemas import HEADERS
 from tests.interop.clients.base import PATIENCE
-from tests.interop.conftest import running_broker
+from tests.interop.conftest import new_broker
 from tests.pipeline.live.wire import read, values, write
 from tests.pipeline.topics import Topic
 from tests.support.broker_process import Barnabas, BrokerProcess
@@ -79,7 +79,7 @@ def test_a_topic_that_is_not_there(tmp_path: Path) -> None:
     """
     And is not created by the broker.
     """
-    with running_broker(tmp_path, auto__create__topics__enable="false") as broker:
+    with new_broker(tmp_path, auto__create__topics__enable="false") as broker:
         options = {"kafka.request.timeout.ms": "300"}
         rows = batch(value=["a"], topic=["none"], key=["k"])
 
@@ -125,7 +125,7 @@ def test_a_restart_in_the_middle_of_a_write(tmp_path: Path, idempotent: str) -> 
     """
     Is waited for, and each row is there once, in its order.
     """
-    with running_broker(tmp_path) as broker:
+    with new_broker(tmp_path) as broker:
         topic = Topic(broker, "restarted", 1)
         sent = [b"%07d" % number + b"x" * 1000 for number in range(40_000)]
 
@@ -144,7 +144,7 @@ def test_a_restart_in_the_middle_of_a_write(tmp_path: Path, idempotent: str) -> 
 
 
 def test_a_restart_in_the_middle_of_a_read(tmp_path: Path) -> None:
-    with running_broker(tmp_path) as broker:
+    with new_broker(tmp_path) as broker:
         topic = Topic(broker, "restarted", 1)
         sent = [b"%07d" % number + b"x" * 1000 for number in range(20_000)]
         write(broker.bootstrap, [batch(value=sent)], {"topic": topic.name})
@@ -180,7 +180,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def secured(
     certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Barnabas]:
-    broker = Barnabas(
+    with Barnabas(
         tmp_path_factory.mktemp("broker"),
         settings={
             **certificates.settings(),
@@ -190,9 +190,7 @@ def secured(
             "listener.name.ssl.ssl.client.auth": "required",
         },
         secured=["SSL", "SASL_SSL", "SASL_PLAINTEXT"],
-    )
-    try:
-        broker.start()
+    ) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
             user = UserScramCredentialUpsertion(
@@ -200,9 +198,6 @@ def secured(
             )
             admin.alter_user_scram_credentials([user])["alice"].result(PATIENCE)
         yield broker
-    finally:
-        broker.close()
-        print(broker.log_text()[-6000:])
 
 
 def login(

@@ -53,10 +53,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """
     It keeps records however old they say they are.
     """
-    running = new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1")
-    running.start()
-    yield running
-    running.close()
+    with new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
+        yield broker
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,6 @@ from barnabas.pipeline.values.registry import (
 )
 from tests.support.schema_registry import SchemaRegistry, guid_of
 
-INTS = [0, -1, 1, -2, 2, -3]
-"""What the bytes 0, 1, ... are as ints of Avro."""
-
 
 @pytest.fixture(scope="module")
 def opened(registry: SchemaRegistry) -> Iterator[Registry]:

@@ -22,7 +22,7 @@ from tests.support.group_requests import coordinator_request
 from tests.support.server import TestBroker, running
 from tests.support.wire_client import WireClient
 
-NO_TOPIC, NO_GROUP, UNKNOWN_MEMBER, UNSUPPORTED = 29, 30, 25, 35
+NO_TOPIC, NO_GROUP, UNSUPPORTED = 29, 30, 35
 NOT_FOUND: Final = 69
 READ_G: Final = (READ_GROUP, "g")
 DESCRIBE_G: Final = (DESCRIBE_GROUP, "g")

@@ -24,11 +24,6 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -51,7 +46,12 @@ from barnabas.server.security.acl.permissions import (
     READ_TOPIC,
 )
 from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only
-from tests.support.group_requests import commit_request, coordinator_request, join_request
+from tests.support.group_requests import (
+    commit_request,
+    coordinator_request,
+    join_request,
+    offset_delete_request,
+)
 from tests.support.refusals import codes
 from tests.support.server import TestBroker, running
 from tests.support.wire_client import WireClient
@@ -399,7 +399,7 @@ async def test_offsets_are_deleted_of_topics_that_may_be_read(
 ) -> None:
     await allow_only(broker, rights)
 
-    answer = await client.ask(offset_delete("g", {"t": [0, 1], "u": [], "x": [0]}), 0)
+    answer = await client.ask(offset_delete_request("g", {"t": [0, 1], "u": [], "x": [0]}), 0)
 
     code, topics = expected
     assert code == answer.error_code
@@ -410,25 +410,12 @@ async def test_offsets_are_deleted_of_topics_that_may_be_read(
     assert [("t", -1 if was_deleted else 7, 0)] == fetched(left.topics)
 
 
-def offset_delete(group_id: str, partitions: dict[str, list[int]]) -> OffsetDeleteRequest:
-    return OffsetDeleteRequest(
-        group_id=group_id,
-        topics=[
-            OffsetDeleteRequestTopic(
-                name=name,
-                partitions=[OffsetDeleteRequestPartition(partition_index=i) for i in indexes],
-            )
-            for name, indexes in partitions.items()
-        ],
-    )
-
-
 async def test_an_unknown_group_is_told_even_if_no_topic_may_be_read(
     broker: TestBroker, client: WireClient
 ) -> None:
     await allow_only(broker, [(DELETE_GROUP, "*")])
 
-    answer = await client.ask(offset_delete("nobody", {"t": [0]}), 0)
+    answer = await client.ask(offset_delete_request("nobody", {"t": [0]}), 0)
 
     assert (NO_SUCH_GROUP, []) == (answer.error_code, answer.topics)
 

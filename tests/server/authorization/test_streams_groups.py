@@ -24,7 +24,7 @@ from barnabas.server.security.acl.permissions import (
 from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only, create_topics
 from tests.support.group_requests import coordinator_request
 from tests.support.server import TestBroker
-from tests.support.streams_groups import internal, part, topology
+from tests.support.streams_programs import internal, part, topology
 from tests.support.wire_client import WireClient
 
 E = ErrorCode

@@ -12,7 +12,7 @@ import pytest
 
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -38,6 +38,7 @@ from tests.support.acls import AUTHORIZER, Rights, allow, allow_only, create_top
 from tests.support.cluster_requests import topic_pages
 from tests.support.config_requests import grow
 from tests.support.server import TestBroker
+from tests.support.topic_requests import creatable
 from tests.support.wire_client import WireClient
 
 E = ErrorCode
@@ -235,15 +236,7 @@ async def test_hidden_topics_take_no_room_of_a_page(
 
 
 def creations(*names: str) -> CreateTopicsRequest:
-    return CreateTopicsRequest(
-        topics=[
-            CreatableTopic(
-                name=name, num_partitions=2, replication_factor=1, assignments=[], configs=[]
-            )
-            for name in names
-        ],
-        timeout_ms=10_000,
-    )
+    return CreateTopicsRequest(topics=[creatable(name, 2) for name in names], timeout_ms=10_000)
 
 
 @pytest.mark.parametrize(

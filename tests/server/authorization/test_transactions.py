@@ -10,26 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.protocol.messages.end_txn import EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
-from barnabas.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
@@ -49,6 +32,15 @@ from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only
 from tests.support.group_requests import coordinator_request
 from tests.support.refusals import codes
 from tests.support.server import TestBroker, running
+from tests.support.transaction_requests import (
+    add_as_broker_request,
+    add_offsets_request,
+    add_partitions_request,
+    commit_in_transaction_request,
+    end_request,
+    marker,
+    markers_request,
+)
 from tests.support.wire_client import WireClient
 
 UNKNOWN_TOPIC, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_TRANSACTION = 3, 29, 30, 31, 53
@@ -90,7 +82,7 @@ async def begin(
     )
     answer = await client.ask(request, 4)
     producer = Producer(answer.producer_id, answer.producer_epoch)
-    added = await client.ask(add_partitions(partitions, producer, transactional_id), 3)
+    added = await client.ask(add_partitions_request(transactional_id, producer, partitions), 3)
     assert {0} == set(codes(added, 3)) or not partitions
     return producer
 
@@ -104,24 +96,6 @@ async def producer(broker: TestBroker, client: WireClient) -> Producer:
     producer = await begin(client, "a", {"t": [0], "u": [0]})
     await allow_only(broker, ())
     return producer
-
-
-def topics_of(partitions: Mapping[str, Sequence[int]]) -> list[AddPartitionsToTxnTopic]:
-    return [
-        AddPartitionsToTxnTopic(name=name, partitions=[*indexes])
-        for name, indexes in partitions.items()
-    ]
-
-
-def add_partitions(
-    partitions: Mapping[str, Sequence[int]], producer: Producer, transactional_id: str = "a"
-) -> AddPartitionsToTxnRequest:
-    return AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id=transactional_id,
-        v3_and_below_producer_id=producer.producer_id,
-        v3_and_below_producer_epoch=producer.producer_epoch,
-        v3_and_below_topics=topics_of(partitions),
-    )
 
 
 @pytest.mark.parametrize("version", [0, 3])
@@ -154,7 +128,7 @@ async def test_partitions_are_added_of_topics_that_may_be_written(
 ) -> None:
     await allow_only(broker, rights)
 
-    answer = await client.ask(add_partitions(PARTITIONS, Producer(1, 0)), version)
+    answer = await client.ask(add_partitions_request("a", (1, 0), PARTITIONS), version)
 
     topics = answer.results_by_topic_v3_and_below
     assert expected == {topic.name: codes(topic.results_by_partition, 0) for topic in topics}
@@ -164,10 +138,12 @@ async def test_no_client_adds_partitions_of_internal_topics(
     broker: TestBroker, client: WireClient, producer: Producer
 ) -> None:
     await allow_only(broker, [WRITE_ID, WRITE_T])
-    assert [0] == codes(await client.ask(add_partitions({"t": [0]}, producer), 3), 3)
+    known = await client.ask(add_partitions_request("a", producer, {"t": [0]}), 3)
+    assert [0] == codes(known, 3)
 
     await allow_only(broker, EVERYTHING)
-    internal = await client.ask(add_partitions({GROUP_METADATA_TOPIC: [0]}, producer), 3)
+    request = add_partitions_request("a", producer, {GROUP_METADATA_TOPIC: [0]})
+    internal = await client.ask(request, 3)
     assert [NO_TOPIC] == codes(internal, 3)
 
 
@@ -175,14 +151,7 @@ async def test_no_client_adds_partitions_of_internal_topics(
 async def test_brokers_add_partitions_with_the_right_of_the_cluster(
     broker: TestBroker, client: WireClient, producer: Producer, version: int
 ) -> None:
-    transaction = AddPartitionsToTxnTransaction(
-        transactional_id="a",
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
-        verify_only=True,
-        topics=topics_of({"t": [0]}),
-    )
-    request = AddPartitionsToTxnRequest(transactions=[transaction])
+    request = add_as_broker_request([("a", producer)], {"t": [0]}, verify=True)
 
     await allow_only(broker, [WRITE_ID, WRITE_T, (ALTER_CLUSTER, CLUSTER_NAME)])
     answer = await client.ask(request, version)
@@ -196,12 +165,7 @@ async def test_brokers_add_partitions_with_the_right_of_the_cluster(
 async def test_offsets_are_added_by_those_who_may_write_the_transaction_and_read_the_group(
     broker: TestBroker, client: WireClient, producer: Producer, version: int
 ) -> None:
-    request = AddOffsetsToTxnRequest(
-        transactional_id="a",
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
-        group_id="g",
-    )
+    request = add_offsets_request("a", producer, "g")
     for rights, expected in (
         ((), NO_TRANSACTION),
         ((DESCRIBE_ID, READ_G), NO_TRANSACTION),
@@ -210,25 +174,6 @@ async def test_offsets_are_added_by_those_who_may_write_the_transaction_and_read
     ):
         await allow_only(broker, rights)
         assert expected == (await client.ask(request, version)).error_code
-
-
-def offsets(producer: Producer, *topics: str) -> TxnOffsetCommitRequest:
-    """
-    Commit the offsets of the partitions 0 and 1, of which the second does not exist.
-    """
-    partitions = [
-        TxnOffsetCommitRequestPartition(
-            partition_index=index, committed_offset=5, committed_metadata=None
-        )
-        for index in (0, 1)
-    ]
-    return TxnOffsetCommitRequest(
-        transactional_id="a",
-        group_id="g",
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
-        topics=[TxnOffsetCommitRequestTopic(name=name, partitions=partitions) for name in topics],
-    )
 
 
 @pytest.mark.parametrize("version", [0, 5])
@@ -251,18 +196,17 @@ def offsets(producer: Producer, *topics: str) -> TxnOffsetCommitRequest:
 async def test_offsets_are_committed_of_topics_that_may_be_read(
     broker: TestBroker, client: WireClient, version: int, rights: Any, expected: Any
 ) -> None:
+    """
+    Of each topic the partition 0 may exist, and 1 does not.
+    """
     await allow_only(broker, EVERYTHING)
     producer = await begin(client, "a", {"t": [0]})
-    add = AddOffsetsToTxnRequest(
-        transactional_id="a",
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
-        group_id="g",
-    )
-    assert [0] == codes(await client.ask(add, 3), 3)
+    assert [0] == codes(await client.ask(add_offsets_request("a", producer, "g"), 3), 3)
     await allow_only(broker, rights)
 
-    answer = await client.ask(offsets(producer, "t", "u", "x"), version)
+    offsets = {topic: {0: 5, 1: 5} for topic in ("t", "u", "x")}
+    request = commit_in_transaction_request("a", producer, "g", offsets)
+    answer = await client.ask(request, version)
 
     assert expected == {
         topic.name: sorted(codes(topic.partitions, version)) for topic in answer.topics
@@ -273,12 +217,7 @@ async def test_offsets_are_committed_of_topics_that_may_be_read(
 async def test_transactions_are_ended_by_those_who_may_write_them(
     broker: TestBroker, client: WireClient, producer: Producer, version: int
 ) -> None:
-    request = EndTxnRequest(
-        transactional_id="a",
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
-        committed=True,
-    )
+    request = end_request("a", producer, commit=True)
     await allow_only(broker, [DESCRIBE_ID])
     answer = await client.ask(request, version)
     assert (NO_TRANSACTION, -1, -1) == (
@@ -303,17 +242,11 @@ async def test_transactions_are_ended_by_those_who_may_write_them(
 async def test_markers_are_written_by_those_who_may_alter_the_cluster_or_act_for_it(
     broker: TestBroker, client: WireClient, rights: Sequence[Right], expected: Sequence[int]
 ) -> None:
-    marker = WritableTxnMarker(
-        producer_id=5,
-        producer_epoch=0,
-        transaction_result=True,
-        topics=[WritableTxnMarkerTopic(name="t", partition_indexes=[0, 1])],
-        coordinator_epoch=0,
-    )
+    request = markers_request(marker((5, 0), {"t": [0, 1]}, commit=True))
     await allow_only(broker, rights)
 
     for version in (1, 2):
-        answer = await client.ask(WriteTxnMarkersRequest(markers=[marker]), version)
+        answer = await client.ask(request, version)
         assert expected == codes(answer, version)
         assert [5] == [each.producer_id for each in answer.markers]
 

@@ -9,16 +9,12 @@ from typing import Final
 
 import pytest
 
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.server.cluster.image import ResourceType
 from barnabas.server.config import Settings, load_settings
 from barnabas.server.config.providers import resolver
 from barnabas.storage.config.option_values import ConfigError
 from tests.support.broker_process import Barnabas
+from tests.support.config_requests import SET, change
 from tests.support.server import running
 
 PACKAGE: Final = "org.apache.kafka.common.config.provider"
@@ -276,7 +272,7 @@ def test_a_broker_starts_with_values_from_elsewhere(secrets: Path, tmp_path: Pat
     """
     Neither its log nor its answers have the secret.
     """
-    broker = Barnabas(
+    with Barnabas(
         tmp_path / "broker",
         settings={
             **dict(part.split("=", 1) for part in ALL),
@@ -284,12 +280,8 @@ def test_a_broker_starts_with_values_from_elsewhere(secrets: Path, tmp_path: Pat
             "num.partitions": "${env:PARTITIONS_HERE}",
         },
         environment={"PARTITIONS_HERE": "7"},
-    )
-    try:
-        broker.start()
+    ) as broker:
         assert 0 == broker.stop()
-    finally:
-        broker.close()
     assert SECRET not in broker.log_text()
 
 
@@ -298,15 +290,9 @@ async def test_variables_are_text_in_what_is_set_while_it_runs() -> None:
     Otherwise a client that may set an option could read what the broker can.
     """
     option, text = "listener.name.plaintext.sasl.jaas.config", "${env:HOME}"
-    change = AlterableConfig(name=option, config_operation=0, value=text)
     async with running(None) as broker, await broker.client() as client:
         assert broker.parts is not None
-        resource = AlterConfigsResource(
-            resource_type=ResourceType.BROKER,
-            resource_name=str(broker.node_id),
-            configs=[change],
-        )
-        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+        request = change(ResourceType.BROKER, str(broker.node_id), (option, SET, text))
         answer = await client.ask(request, 1)
         stored = broker.parts.image.config(ResourceType.BROKER, str(broker.node_id))
 

@@ -7,9 +7,6 @@ import pytest
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, NonEmptyGroup, UnknownMemberId
 from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
 from barnabas.protocol.messages.offset_fetch import (
@@ -19,8 +16,10 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.groups.offsets.fetching import fetch_offsets
+from barnabas.server.groups.offsets.offsets import CommittedOffset
 from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, TOPIC_ID, Coordination, subscription
+from tests.support.group_requests import offset_delete_request
 
 OTHER_ID = UUID(int=5)
 
@@ -57,19 +56,19 @@ def offsets(response: OffsetFetchResponseGroup) -> dict[tuple[str, int], tuple[i
 
 
 def delete(c: Coordination, topics: dict[str, list[int]]) -> OffsetDeleteResponse:
-    request = OffsetDeleteRequest(
-        group_id=GROUP,
-        topics=[
-            OffsetDeleteRequestTopic(
-                name=name,
-                partitions=[OffsetDeleteRequestPartition(partition_index=i) for i in indexes],
-            )
-            for name, indexes in topics.items()
-        ],
-    )
+    request = offset_delete_request(GROUP, topics)
     changes, response = finished(c.state.deleting.delete(request))
     c.write(changes)
     return response
+
+
+def kept(c: Coordination, partition: int) -> CommittedOffset:
+    """
+    The committed offset of a partition of *t*.
+    """
+    found = c.state.offsets.committed.get(GROUP, "t", partition)
+    assert found is not None
+    return found
 
 
 class TestCommit:
@@ -93,9 +92,7 @@ class TestCommit:
 
         c.commit_offsets({("t", 3): 5}, leader_epoch=7, metadata="where I am")
 
-        kept = c.state.offsets.committed.get(GROUP, "t", 3)
-        assert kept is not None
-        assert (5, 7, "where I am", c.now_ms, -1, TOPIC_ID, 0) == kept
+        assert (5, 7, "where I am", c.now_ms, -1, TOPIC_ID, 0) == kept(c, 3)
 
     def test_no_metadata_are_empty_metadata(self) -> None:
         """
@@ -105,9 +102,7 @@ class TestCommit:
 
         c.commit_offsets({("t", 0): 5}, metadata=None)
 
-        kept = c.state.offsets.committed.get(GROUP, "t", 0)
-        assert kept is not None
-        assert "" == kept.metadata
+        assert "" == kept(c, 0).metadata
 
     @pytest.mark.parametrize(
         ("metadata", "error"),
@@ -140,29 +135,22 @@ class TestCommit:
 
         assert [3] == [len(batch) for batch in c.batches]
 
-    def test_an_old_client_may_say_how_long(self) -> None:
+    @pytest.mark.parametrize(
+        ("retention_ms", "difference_ms"),
+        [
+            pytest.param(1000, 1000, id="a second"),
+            pytest.param(2**63 - 1, -(2**63) - 1, id="so long that it has been long ago"),
+        ],
+    )
+    def test_an_old_client_may_say_how_long(self, retention_ms: int, difference_ms: int) -> None:
         """
-        OffsetCommit v2-4 (retention time in ms).
-        """
-        c = Coordination()
-
-        c.commit_offsets({("t", 0): 5}, retention_ms=1000, version=2)
-
-        kept = c.state.offsets.committed.get(GROUP, "t", 0)
-        assert kept is not None
-        assert c.now_ms + 1000 == kept.expire_timestamp_ms
-
-    def test_what_is_too_long_has_been_long_ago(self) -> None:
-        """
-        As a sum of Java's longs.
+        OffsetCommit v2-4 (retention time in ms); the sum is one of Java's longs.
         """
         c = Coordination()
 
-        c.commit_offsets({("t", 0): 5}, retention_ms=2**63 - 1, version=2)
+        c.commit_offsets({("t", 0): 5}, retention_ms=retention_ms, version=2)
 
-        kept = c.state.offsets.committed.get(GROUP, "t", 0)
-        assert kept is not None
-        assert c.now_ms - 2**63 - 1 == kept.expire_timestamp_ms
+        assert c.now_ms + difference_ms == kept(c, 0).expire_timestamp_ms
 
     def test_a_commit_of_which_all_is_refused_makes_a_group_too(self) -> None:
         c = Coordination(offset_metadata_max_bytes=10)

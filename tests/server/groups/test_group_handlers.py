@@ -35,11 +35,6 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -52,6 +47,7 @@ from barnabas.protocol.messages.sync_group import (
 )
 from barnabas.server.scheduling.turns import finished
 from tests.support.group_handlers import HandlerBroker
+from tests.support.group_requests import offset_delete_request
 
 GROUP = "group"
 TOPIC_ID = UUID(int=7)
@@ -483,18 +479,8 @@ async def test_delete_offsets(broker: Broker) -> None:
     What does not exist is answered for itself.
     """
     await broker.commit(9)
-    request = OffsetDeleteRequest(
-        group_id=GROUP,
-        topics=[
-            OffsetDeleteRequestTopic(
-                name=name,
-                partitions=[OffsetDeleteRequestPartition(partition_index=i) for i in indexes],
-            )
-            for name, indexes in {"t": [0, 1, 2], "u": [0]}.items()
-        ],
-    )
 
-    answer = await broker.ask(request, 0)
+    answer = await broker.ask(offset_delete_request(GROUP, {"t": [0, 1, 2], "u": [0]}), 0)
 
     codes = {
         (topic.name, partition.partition_index): partition.error_code
@@ -511,15 +497,6 @@ async def test_delete_offsets_of_an_unknown_group(broker: Broker) -> None:
     """
     One error for all of it.
     """
-    request = OffsetDeleteRequest(
-        group_id="nobody's",
-        topics=[
-            OffsetDeleteRequestTopic(
-                name="u", partitions=[OffsetDeleteRequestPartition(partition_index=0)]
-            )
-        ],
-    )
-
-    answer = await broker.ask(request, 0)
+    answer = await broker.ask(offset_delete_request("nobody's", {"u": [0]}), 0)
 
     assert (69, []) == (answer.error_code, answer.topics)

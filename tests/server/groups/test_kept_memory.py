@@ -20,11 +20,6 @@ from barnabas.protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequestPartition,
     AlterShareGroupOffsetsRequestTopic,
 )
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
@@ -32,7 +27,7 @@ from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import OffsetRecord, encode_record
 from tests.support.consumer_groups import ConsumerCoordination
 from tests.support.coordination import Coordination
-from tests.support.group_requests import coordinator_request
+from tests.support.group_requests import commit_request, coordinator_request
 from tests.support.limits import stated
 from tests.support.server import running
 
@@ -249,17 +244,7 @@ async def test_clients_are_told_to_try_later() -> None:
         await client.ask(coordinator_request("g"), 4)
 
         async def commit(group_id: str) -> ErrorCode:
-            partition = OffsetCommitRequestPartition(
-                partition_index=0, committed_offset=1, committed_metadata=""
-            )
-            topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
-            request = OffsetCommitRequest(
-                group_id=group_id,
-                generation_id_or_member_epoch=-1,
-                member_id="",
-                topics=[topic],
-            )
-            answer = await client.ask(request, 9)
+            answer = await client.ask(commit_request(group_id, "t", {0: 1}), 9)
             return ErrorCode(answer.topics[0].partitions[0].error_code)
 
         codes = [await commit(f"g{number}") for number in range(100)]

@@ -28,6 +28,15 @@ def left(c: Coordination, group_id: str = GROUP) -> set[tuple[str, int]]:
     return {(topic, index) for topic, offsets in committed.items() for index in offsets}
 
 
+def left_after(c: Coordination, ms: int) -> set[tuple[str, int]]:
+    """
+    What is left when that much time has gone by.
+    """
+    c.advance(ms)
+    expire(c)
+    return left(c)
+
+
 def test_offsets_of_a_simple_group_are_kept_from_their_commit_on() -> None:
     """
     Each for itself; with the last one the group goes.
@@ -37,18 +46,12 @@ def test_offsets_of_a_simple_group_are_kept_from_their_commit_on() -> None:
     c.advance(MINUTE)
     c.commit_offsets({("t", 1): 1})
 
-    c.advance(RETENTION - MINUTE - 1)
-    expire(c)
-    assert {("t", 0), ("t", 1)} == left(c)
+    assert {("t", 0), ("t", 1)} == left_after(c, RETENTION - MINUTE - 1)
 
-    c.advance(1)
-    expire(c)
-    assert {("t", 1)} == left(c)
+    assert {("t", 1)} == left_after(c, 1)
     assert c.state.groups.get(GROUP) is not None
 
-    c.advance(MINUTE)
-    expire(c)
-    assert set() == left(c)
+    assert set() == left_after(c, MINUTE)
     assert c.state.groups.get(GROUP) is None
     assert [] == list(c.replayed().groups)
 
@@ -63,13 +66,9 @@ def test_offsets_of_a_group_that_lost_its_members_are_kept_from_then_on() -> Non
     c.advance(20 * MINUTE)
     c.leave(a)
 
-    c.advance(RETENTION - 1)
-    expire(c)
-    assert {("t", 0)} == left(c)
+    assert {("t", 0)} == left_after(c, RETENTION - 1)
 
-    c.advance(1)
-    expire(c)
-    assert set() == left(c)
+    assert set() == left_after(c, 1)
     assert c.state.groups.get(GROUP) is None
 
 
@@ -87,9 +86,7 @@ def test_that_time_survives_a_restart() -> None:
 
     expire(c)
     assert {("t", 0)} == left(c)
-    c.advance(1)
-    expire(c)
-    assert set() == left(c)
+    assert set() == left_after(c, 1)
 
 
 def test_topics_that_no_consumer_subscribes_to_any_more_expire() -> None:
@@ -100,10 +97,7 @@ def test_topics_that_no_consumer_subscribes_to_any_more_expire() -> None:
     (a,) = c.stable(1, offers=[consumer("t")], session_timeout_ms=1_800_000)
     c.commit_offsets({("t", 0): 1, ("u", 0): 1}, member_id=a, generation_id=1)
 
-    c.advance(RETENTION)
-    expire(c)
-
-    assert {("t", 0)} == left(c)
+    assert {("t", 0)} == left_after(c, RETENTION)
     assert c.is_in(GroupState.STABLE)
 
 
@@ -141,10 +135,7 @@ def test_nothing_expires_of_members_that_cannot_be_understood(
     )
     c.commit_offsets({("u", 0): 1}, member_id=a, generation_id=1)
 
-    c.advance(RETENTION)
-    expire(c)
-
-    assert {("u", 0)} == left(c)
+    assert {("u", 0)} == left_after(c, RETENTION)
 
 
 def test_an_expiry_of_its_own_counts_for_an_offset() -> None:
@@ -155,20 +146,12 @@ def test_an_expiry_of_its_own_counts_for_an_offset() -> None:
     c.commit_offsets({("t", 0): 1}, retention_ms=1000, version=4)
     c.commit_offsets({("t", 1): 1}, retention_ms=2 * RETENTION, version=4)
 
-    c.advance(999)
-    expire(c)
-    assert {("t", 0), ("t", 1)} == left(c)
-    c.advance(1)
-    expire(c)
-    assert {("t", 1)} == left(c)
+    assert {("t", 0), ("t", 1)} == left_after(c, 999)
+    assert {("t", 1)} == left_after(c, 1)
 
     c.restart()
-    c.advance(2 * RETENTION - 1001)
-    expire(c)
-    assert {("t", 1)} == left(c)
-    c.advance(1)
-    expire(c)
-    assert set() == left(c)
+    assert {("t", 1)} == left_after(c, 2 * RETENTION - 1001)
+    assert set() == left_after(c, 1)
 
 
 def test_an_empty_group_without_offsets_goes_at_once() -> None:
@@ -208,9 +191,7 @@ def test_what_an_open_transaction_touches_stays() -> None:
     c.commit_offsets({("t", 0): 1, ("t", 1): 1})
     c.state.apply(c.batches[0][0], 2, 77)
 
-    c.advance(RETENTION)
-    expire(c)
-    assert {("t", 0)} == left(c)
+    assert {("t", 0)} == left_after(c, RETENTION)
     assert c.state.groups.get(GROUP) is not None
 
     c.state.offsets.end_transaction(77, committed=False)
@@ -244,9 +225,5 @@ def test_groups_of_before_kafka_2_1_do_not_tell_when_they_were_left() -> None:
     c.leave(a)
     c.group.state_timestamp_ms = None
 
-    c.advance(RETENTION - 1)
-    expire(c)
-    assert {("t", 0)} == left(c)
-    c.advance(1)
-    expire(c)
-    assert set() == left(c)
+    assert {("t", 0)} == left_after(c, RETENTION - 1)
+    assert set() == left_after(c, 1)

@@ -12,7 +12,6 @@ from tests.support.coordination import Coordination
 from tests.support.some import some
 
 S = GroupState
-STICKY = (("sticky", b"s"),)
 
 
 class TestTheFirstRound:

@@ -51,8 +51,9 @@ from barnabas.server.cluster.lifecycle import controlled_shutdown
 from barnabas.server.dynamic_config.brokers import ConfigSource
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import OptionType
-from tests.support.cluster_node import ClusterNode, ask, creatable, started
+from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.some import some
+from tests.support.topic_requests import creatable
 
 E = ErrorCode
 UNKNOWN_ID = UUID(int=12345)

@@ -188,13 +188,9 @@ async def send_all(port: int) -> Counter[int]:
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[tuple[Barnabas, int]]:
     port = free_port()
-    broker = Barnabas(tmp_path / "broker", settings={"barnabas.http.listener": str(port)})
-    try:
-        broker.start()
+    with Barnabas(tmp_path / "broker", settings={"barnabas.http.listener": str(port)}) as broker:
         yield broker, port
         assert 0 == broker.stop()
-    finally:
-        broker.close()
 
 
 async def test_hostile_requests_leave_the_broker_undisturbed(

@@ -16,11 +16,6 @@ import pytest
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import batches as batches_of
 from barnabas.protocol.records.batch import build_batch
@@ -29,6 +24,7 @@ from barnabas.storage.log.log import Log
 from barnabas.storage.log.validator import EXAMINED_AT_ONCE_BYTES, REBUILT_AT_ONCE_BYTES, Examined
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.bombs import bomb
+from tests.support.config_requests import SET, TOPIC, change
 from tests.support.limits import stated
 from tests.support.server import (
     PATIENCE,
@@ -207,9 +203,7 @@ async def test_the_configuration_at_the_end_counts(
     monkeypatch.setattr(Log, "examine", examine_and_wait)
     client.send(produce_request("orders", LONG), version=BY_NAME)
     assert await asyncio.to_thread(is_examined.wait, PATIENCE)
-    config = AlterableConfig(name="compression.type", config_operation=0, value="lz4")
-    resource = AlterConfigsResource(resource_type=2, resource_name="orders", configs=[config])
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    request = change(TOPIC, "orders", ("compression.type", SET, "lz4"))
     async with await broker.client() as other:
         assert 0 == (await other.ask(request, 1)).responses[0].error_code
     may_go_on.set()

@@ -8,18 +8,13 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.protocol.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.quotas import ANYBODY, set_quotas, waits
 from tests.support.server import TestBroker
+from tests.support.topic_requests import create_request, delete_request, grow_request
 from tests.support.wire_client import WireClient
 
 BURST: Final = 11
@@ -27,31 +22,6 @@ BURST: Final = 11
 What a quota of 1 lets a client do after it was quiet.
 """
 OVER: Final = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-
-
-def new_topics(**partitions: int) -> CreateTopicsRequest:
-    topics = [
-        CreatableTopic(
-            name=name, num_partitions=count, replication_factor=1, assignments=[], configs=[]
-        )
-        for name, count in partitions.items()
-    ]
-    return CreateTopicsRequest(topics=topics, timeout_ms=10_000)
-
-
-def more_partitions(**counts: int) -> CreatePartitionsRequest:
-    topics = [
-        CreatePartitionsTopic(name=name, count=count, assignments=None)
-        for name, count in counts.items()
-    ]
-    return CreatePartitionsRequest(topics=topics, timeout_ms=10_000, validate_only=False)
-
-
-def no_topics(version: int, *names: str) -> DeleteTopicsRequest:
-    if version < 6:
-        return DeleteTopicsRequest(topic_names=list(names), timeout_ms=10_000)
-    states = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in names]
-    return DeleteTopicsRequest(topics=states, timeout_ms=10_000)
 
 
 def codes(answer: Any) -> dict[str, int]:
@@ -65,7 +35,7 @@ async def spent(broker: TestBroker, client: WireClient, partitions: int) -> None
     Give the client a quota of 1, of which it has used so much.
     """
     await set_quotas(broker, ANYBODY, controller_mutation_rate=1)
-    answer = await client.ask(new_topics(used=partitions), 7)
+    answer = await client.ask(create_request(used=partitions), 7)
     assert {"used": 0} == codes(answer)
     assert 0 == answer.throttle_time_ms
 
@@ -74,13 +44,13 @@ async def test_topics_are_created_while_there_are_tokens(broker: TestBroker) -> 
     async with await broker.client() as client:
         await set_quotas(broker, ANYBODY, controller_mutation_rate=1)
 
-        answer = await client.ask(new_topics(a=BURST - 1, b=3, c=1), 7)
+        answer = await client.ask(create_request(a=BURST - 1, b=3, c=1), 7)
 
         assert {"a": 0, "b": 0, "c": OVER} == codes(answer)
         assert 2000 == answer.throttle_time_ms
         assert broker.partitions.knows("b", 2)
         assert not broker.partitions.knows("c", 0)
-        answer = await waits(broker, client.ask(new_topics(c=1), 7), 2.0)
+        answer = await waits(broker, client.ask(create_request(c=1), 7), 2.0)
         assert {"c": 0} == codes(answer)
 
 
@@ -89,7 +59,7 @@ async def test_an_old_client_creates_all_topics_and_waits(broker: TestBroker, ve
     async with await broker.client() as client:
         await spent(broker, client, BURST + 3)
 
-        answer = await client.ask(new_topics(a=1, b=1), version)
+        answer = await client.ask(create_request(a=1, b=1), version)
 
         assert {"a": 0, "b": 0} == codes(answer)
         assert 5000 == answer.throttle_time_ms
@@ -102,7 +72,7 @@ async def test_partitions_are_added_while_there_are_tokens(broker: TestBroker) -
     async with await broker.client() as client:
         await spent(broker, client, BURST)
 
-        answer = await client.ask(more_partitions(t=4, u=2), 3)
+        answer = await client.ask(grow_request(t=4, u=2), 3)
 
         assert {"t": 0, "u": OVER} == codes(answer)
         assert 3000 == answer.throttle_time_ms
@@ -117,7 +87,7 @@ async def test_an_old_client_adds_all_partitions_and_waits(
     async with await broker.client() as client:
         await spent(broker, client, BURST)
 
-        answer = await client.ask(more_partitions(t=4, u=2), version)
+        answer = await client.ask(grow_request(t=4, u=2), version)
 
         assert {"t": 0, "u": 0} == codes(answer)
         assert 4000 == answer.throttle_time_ms
@@ -133,7 +103,7 @@ async def test_topics_are_deleted_while_there_are_tokens(broker: TestBroker, ver
     async with await broker.client() as client:
         await spent(broker, client, BURST)
 
-        answer = await client.ask(no_topics(version, "t", "u"), version)
+        answer = await client.ask(delete_request(version, "t", "u"), version)
 
         assert {"t": 0, "u": OVER} == codes(answer)
         assert 4000 == answer.throttle_time_ms
@@ -147,7 +117,7 @@ async def test_an_old_client_deletes_all_topics_and_waits(broker: TestBroker, ve
     async with await broker.client() as client:
         await spent(broker, client, BURST)
 
-        answer = await client.ask(no_topics(version, "t", "u"), version)
+        answer = await client.ask(delete_request(version, "t", "u"), version)
 
         assert {"t": 0, "u": 0} == codes(answer)
         assert 5000 == answer.throttle_time_ms
@@ -158,14 +128,14 @@ async def test_what_is_refused_for_another_reason_costs_nothing(broker: TestBrok
     async with await broker.client() as client:
         await spent(broker, client, BURST)
 
-        answer = await client.ask(new_topics(t=5), 7)
+        answer = await client.ask(create_request(t=5), 7)
         assert {"t": ErrorCode.TOPIC_ALREADY_EXISTS} == codes(answer)
-        answer = await client.ask(more_partitions(t=1), 3)
+        answer = await client.ask(grow_request(t=1), 3)
         assert {"t": ErrorCode.INVALID_PARTITIONS} == codes(answer)
-        answer = await client.ask(no_topics(6, "x"), 6)
+        answer = await client.ask(delete_request(6, "x"), 6)
         assert {"x": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} == codes(answer)
 
-        assert {"a": 0} == codes(await client.ask(new_topics(a=1), 7))
+        assert {"a": 0} == codes(await client.ask(create_request(a=1), 7))
 
 
 async def test_what_is_only_tried_costs_the_same(broker: TestBroker) -> None:
@@ -174,11 +144,11 @@ async def test_what_is_only_tried_costs_the_same(broker: TestBroker) -> None:
     """
     async with await broker.client() as client:
         await set_quotas(broker, ANYBODY, controller_mutation_rate=1)
-        request = new_topics(a=BURST + 1)
+        request = create_request(a=BURST + 1)
         tried = CreateTopicsRequest(topics=request.topics, timeout_ms=1000, validate_only=True)
         assert {"a": 0} == codes(await client.ask(tried, 7))
 
-        assert {"b": OVER} == codes(await client.ask(new_topics(b=1), 7))
+        assert {"b": OVER} == codes(await client.ask(create_request(b=1), 7))
 
 
 async def test_topics_that_metadata_creates_count(broker: TestBroker) -> None:
@@ -200,14 +170,14 @@ async def test_others_may_change_topics(broker: TestBroker) -> None:
     async with await broker.client() as client:
         await spent(broker, client, BURST + 100)
     async with await broker.client("other") as other:
-        assert {"a": 0} == codes(await other.ask(new_topics(a=1), 7))
+        assert {"a": 0} == codes(await other.ask(create_request(a=1), 7))
 
 
 @pytest.mark.broker(controller_quota_window_num="2", controller_quota_window_size_seconds="3")
 async def test_the_options_say_how_many_tokens_there_are(broker: TestBroker) -> None:
     async with await broker.client() as client:
         await spent(broker, client, 2 * 3 + 1)
-        answer = await client.ask(new_topics(a=1), 7)
+        answer = await client.ask(create_request(a=1), 7)
 
         assert {"a": OVER} == codes(answer)
         assert 1000 == answer.throttle_time_ms

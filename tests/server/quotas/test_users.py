@@ -36,8 +36,7 @@ def waits_of(port: int, user: str) -> list[int]:
     """
     with SaslClient(port) as client:
         told = [client.ask(ApiVersionsRequest(), 2).throttle_time_ms]
-        client.handshake("PLAIN")
-        assert 0 == client.authenticate(f"\0{user}\0{user[0]}".encode())[0]
+        client.log_in(user, user[0])
         told.append(client.ask(HEARTBEAT, 3).throttle_time_ms)
         return told
 

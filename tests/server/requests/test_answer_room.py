@@ -17,16 +17,12 @@ from barnabas.protocol.messages.describe_configs import (
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from barnabas.server.requests import answer_room
 from barnabas.server.requests.answer_room import ENTRY_BYTES, MOST_BYTES, AnswerRoom
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.group_requests import commit_request
 from tests.support.limits import stated
 from tests.support.server import TestBroker, running
 from tests.support.wire_client import Disconnected
@@ -59,17 +55,7 @@ async def broker() -> AsyncIterator[TestBroker]:
         await broker.create("orders")
         await broker.create("__consumer_offsets", cleanup_policy="compact")
         async with await broker.client() as client:
-            partition = OffsetCommitRequestPartition(
-                partition_index=0,
-                committed_offset=1,
-                committed_leader_epoch=-1,
-                committed_metadata="",
-            )
-            topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
-            request = OffsetCommitRequest(
-                group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=[topic]
-            )
-            answer = await client.ask(request, 8)
+            answer = await client.ask(commit_request("g", "orders", {0: 1}), 8)
             assert 0 == answer.topics[0].partitions[0].error_code
         yield broker
 

@@ -12,30 +12,20 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from barnabas.protocol.messages.end_txn import EndTxnRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OffsetCommitRequest
+from barnabas.protocol.messages.offset_delete import OffsetDeleteRequest
 from barnabas.protocol.messages.produce import ProduceRequest
 from tests.server.requests.test_absurd_requests import TRIES, Broker, turn_of
+from tests.support.group_requests import commit_request, offset_delete_request
 from tests.support.limits import stated
 from tests.support.server import batch, fetch_request, fetch_topic, produce_topic
+from tests.support.topic_requests import creatable
+from tests.support.transaction_requests import add_partitions_request, end_request
 from tests.support.wire_client import WireClient, request_frame
 
 PARTITIONS: Final = 2100
@@ -53,9 +43,7 @@ def broker() -> Iterator[Broker]:
 
 
 def topic_request(name: str) -> CreateTopicsRequest:
-    topic = CreatableTopic(
-        name=name, num_partitions=PARTITIONS, replication_factor=1, assignments=[], configs=[]
-    )
+    topic = creatable(name, PARTITIONS)
     return CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
 
 
@@ -102,28 +90,11 @@ def produce_to_all() -> ProduceRequest:
 
 
 def commit(indexes: list[int]) -> OffsetCommitRequest:
-    partitions = [
-        OffsetCommitRequestPartition(
-            partition_index=index,
-            committed_offset=1,
-            committed_leader_epoch=-1,
-            committed_metadata="",
-        )
-        for index in indexes
-    ]
-    return OffsetCommitRequest(
-        group_id="g",
-        generation_id_or_member_epoch=-1,
-        member_id="",
-        topics=[OffsetCommitRequestTopic(name="wide", partitions=partitions)],
-    )
+    return commit_request("g", "wide", [(index, 1) for index in indexes])
 
 
 def offset_deletion(indexes: list[int]) -> OffsetDeleteRequest:
-    partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
-    return OffsetDeleteRequest(
-        group_id="g", topics=[OffsetDeleteRequestTopic(name="wide", partitions=partitions)]
-    )
+    return offset_delete_request("g", {"wide": indexes})
 
 
 async def test_records_are_appended_and_read(broker: Broker) -> None:
@@ -185,23 +156,11 @@ async def test_a_transaction_of_all_partitions_ends(broker: Broker) -> None:
             told = await client.ask(
                 InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=60_000), 4
             )
-            topic = AddPartitionsToTxnTopic(name="wide", partitions=list(range(PARTITIONS)))
-            await client.ask(
-                AddPartitionsToTxnRequest(
-                    v3_and_below_transactional_id="t",
-                    v3_and_below_producer_id=told.producer_id,
-                    v3_and_below_producer_epoch=told.producer_epoch,
-                    v3_and_below_topics=[topic],
-                ),
-                3,
-            )
+            producer = (told.producer_id, told.producer_epoch)
+            add = add_partitions_request("t", producer, {"wide": range(PARTITIONS)})
+            await client.ask(add, 3)
             broker.longest_s = 0.0
-            end = EndTxnRequest(
-                transactional_id="t",
-                producer_id=told.producer_id,
-                producer_epoch=told.producer_epoch,
-                committed=True,
-            )
+            end = end_request("t", producer, commit=True)
             assert 0 == (await client.ask(end, 3)).error_code
             while 51 == (await client.ask(end, 3)).error_code:
                 pass

@@ -63,8 +63,7 @@ pytestmark = pytest.mark.broker(**OPTIONS)
 
 def logged_in(broker: TestBroker, name: str) -> SaslClient:
     client = SaslClient(broker.listeners[1].port)
-    client.handshake("PLAIN")
-    assert 0 == client.authenticate(f"\0{name}\0{name}".encode())[0]
+    client.log_in(name, name)
     return client
 
 

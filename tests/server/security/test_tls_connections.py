@@ -20,13 +20,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.metrics import Metrics
@@ -37,8 +32,10 @@ from barnabas.server.tools.healthcheck import check
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.broker_process import Barnabas, wait_for
 from tests.support.certificates import Certificates
+from tests.support.config_requests import BROKER, SET, change
 from tests.support.limits import stated
 from tests.support.sasl_client import CLOSED, SaslClient
+from tests.support.topic_requests import creatable
 from tests.support.wire_client import request_frame
 
 SECRET: Final = b"the treasure is under the old oak"
@@ -57,7 +54,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def broker(
     certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Barnabas]:
-    broker = Barnabas(
+    with Barnabas(
         tmp_path_factory.mktemp("broker"),
         settings={
             **certificates.settings(),
@@ -68,13 +65,8 @@ def broker(
             "RULE:^CN=alice,.*$/alice/",
         },
         secured=["SSL", "SASL_SSL"],
-    )
-    try:
-        broker.start()
+    ) as broker:
         yield broker
-    finally:
-        broker.close()
-        print(broker.log_text()[-8000:])
 
 
 class Tls(SaslClient):
@@ -193,9 +185,7 @@ def test_nothing_leaves_unencrypted(broker: Barnabas, certificates: Certificates
     socket without the transport.
     """
     with SaslClient(broker.port) as client:
-        topic = CreatableTopic(
-            name="secrets", num_partitions=1, replication_factor=1, assignments=[], configs=[]
-        )
+        topic = creatable("secrets")
         client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=9000), 2)
     tap = Tap(broker.ports["SSL"])
     settings = {
@@ -408,12 +398,7 @@ def alter(broker: Barnabas, **options: str) -> tuple[int, str | None]:
     """
     Set options of the running broker; the code and the message.
     """
-    changes = [
-        AlterableConfig(name=name, config_operation=0, value=value)
-        for name, value in options.items()
-    ]
-    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=changes)
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    request = change(BROKER, "1", *((name, SET, value) for name, value in options.items()))
     with SaslClient(broker.port) as client:
         (answered,) = client.ask(request, 1).responses
     return answered.error_code, answered.error_message

@@ -195,17 +195,13 @@ def test_a_running_broker_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFi
     """
     Its port is taken, and that is no fault.
     """
-    broker = Barnabas(tmp_path)
-    broker.start()
-    try:
+    with Barnabas(tmp_path) as broker:
         listeners = f"listeners={broker.listeners}"
         before = sorted(os.listdir(broker.data))
         status = main(
             ["doctor", "--data-dir", str(broker.data), "--set", listeners, "--format", "json"]
         )
         assert before == sorted(os.listdir(broker.data))
-    finally:
-        broker.close()
 
     found = json.loads(capsys.readouterr().out)
     assert 0 == status

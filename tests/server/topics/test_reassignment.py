@@ -21,8 +21,9 @@ from barnabas.server.cluster.partition_registration import (
 )
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
-from tests.support.cluster_node import NODE_ID, ClusterNode, ask, creatable, started
+from tests.support.cluster_node import NODE_ID, ClusterNode, ask, started
 from tests.support.cluster_requests import election, moves, moving
+from tests.support.topic_requests import creatable
 
 E = ErrorCode
 GONE = 2

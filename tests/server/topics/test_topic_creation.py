@@ -13,7 +13,7 @@ from barnabas.protocol.structs import replace
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.scheduling.turns import finished
 from barnabas.server.topics.creation import CreationPlan, CreationRules, plan_creation
-from tests.support.cluster_node import creatable
+from tests.support.topic_requests import creatable
 
 DIRECTORY = UUID(int=4711)
 

@@ -24,9 +24,10 @@ from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.cluster_node import DATA, ClusterNode, creatable, started
+from tests.support.cluster_node import DATA, started
 from tests.support.crash.points import crash_images
 from tests.support.some import some
+from tests.support.topic_requests import creatable
 
 
 def batch(text: str) -> memoryview:
@@ -35,10 +36,6 @@ def batch(text: str) -> memoryview:
 
 def directories(files: MemoryFiles, log_dir: Path = DATA) -> list[str]:
     return [n for n in files.names(log_dir) if files.is_directory(log_dir / n) and n[:2] != "__"]
-
-
-def content(node: ClusterNode) -> list[str]:
-    return [repr(record) for record in node.log.image.as_records()]
 
 
 NEVER = 10**9

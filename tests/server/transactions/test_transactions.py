@@ -11,24 +11,9 @@ import pytest
 import pytest_asyncio
 
 from barnabas.protocol.errors import ErrorCode, KafkaStorageError
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
 from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
@@ -41,6 +26,12 @@ from tests.support.server import (
     running,
 )
 from tests.support.some import some
+from tests.support.transaction_requests import (
+    add_as_broker_request,
+    commit_in_transaction_request,
+    marker,
+    markers_request,
+)
 from tests.support.transactional_client import FIRST, ID, SECOND, TOPIC, VERSIONS, Client, prepare
 
 SMALL = {"transaction_state_log_num_partitions": "3", "offsets_topic_num_partitions": "2"}
@@ -493,15 +484,9 @@ async def test_producers_of_a_partition_are_described(client: Client) -> None:
 async def test_an_administrator_can_abort_what_hangs(first: Client) -> None:
     await first.init()
     await first.produce("x")
-    marker = WritableTxnMarker(
-        producer_id=first.producer.producer_id,
-        producer_epoch=first.producer.producer_epoch,
-        transaction_result=False,
-        topics=[WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0, 9])],
-        coordinator_epoch=0,
-    )
+    abort = marker(first.producer, {TOPIC: [0, 9]}, commit=False)
 
-    answer = await first.wire.ask(WriteTxnMarkersRequest(markers=[marker]), 1)
+    answer = await first.wire.ask(markers_request(abort), 1)
 
     results = answer.markers[0].topics[0].partitions
     assert [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] == [r.error_code for r in results]
@@ -514,14 +499,8 @@ async def test_an_id_is_stuck_whose_coordinator_is_fenced(first: Client) -> None
     """
     await first.init()
     await first.produce("x")
-    marker = WritableTxnMarker(
-        producer_id=first.producer.producer_id,
-        producer_epoch=first.producer.producer_epoch,
-        transaction_result=False,
-        topics=[WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0])],
-        coordinator_epoch=7,
-    )
-    await first.wire.ask(WriteTxnMarkersRequest(markers=[marker]), 1)
+    abort = marker(first.producer, {TOPIC: [0]}, commit=False, coordinator_epoch=7)
+    await first.wire.ask(markers_request(abort), 1)
 
     assert ErrorCode.NONE is await first.end(commit=True)
 
@@ -537,16 +516,7 @@ async def test_clients_cannot_add_internal_topics(first: Client) -> None:
 
 async def test_offsets_of_a_group_without_name_are_refused(client: Client) -> None:
     await client.init()
-    partition = TxnOffsetCommitRequestPartition(
-        partition_index=0, committed_offset=5, committed_metadata=""
-    )
-    request = TxnOffsetCommitRequest(
-        transactional_id=ID,
-        group_id="",
-        producer_id=client.producer.producer_id,
-        producer_epoch=client.producer.producer_epoch,
-        topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
-    )
+    request = commit_in_transaction_request(ID, client.producer, "", {TOPIC: {0: 5}})
 
     answer = await client.wire.ask(request, VERSIONS[client.protocol]["commit"])
 
@@ -555,23 +525,12 @@ async def test_offsets_of_a_group_without_name_are_refused(client: Client) -> No
 
 async def test_brokers_add_and_verify_many_transactions_at_once(second: Client) -> None:
     await second.init()
-
-    def transaction(partition: int, *, verify: bool) -> AddPartitionsToTxnTransaction:
-        return AddPartitionsToTxnTransaction(
-            transactional_id=ID,
-            producer_id=second.producer.producer_id,
-            producer_epoch=second.producer.producer_epoch,
-            verify_only=verify,
-            topics=[AddPartitionsToTxnTopic(name=TOPIC, partitions=[partition])],
-        )
+    mine = [(ID, second.producer)]
 
     codes = []
-    for made in (
-        transaction(0, verify=False),
-        transaction(0, verify=True),
-        transaction(1, verify=True),
-    ):
-        answer = await second.wire.ask(AddPartitionsToTxnRequest(transactions=[made]), 5)
+    for partition, verify in ((0, False), (0, True), (1, True)):
+        request = add_as_broker_request(mine, {TOPIC: [partition]}, verify=verify)
+        answer = await second.wire.ask(request, 5)
         [result] = answer.results_by_transaction[0].topic_results[0].results_by_partition
         codes.append(result.partition_error_code)
 
@@ -581,16 +540,8 @@ async def test_brokers_add_and_verify_many_transactions_at_once(second: Client) 
 async def test_what_a_broker_says_last_of_an_id_is_done_and_answered_like_the_first(
     second: Client,
 ) -> None:
-    def transaction(partition: int) -> AddPartitionsToTxnTransaction:
-        return AddPartitionsToTxnTransaction(
-            transactional_id=ID,
-            producer_id=12345,
-            producer_epoch=0,
-            verify_only=False,
-            topics=[AddPartitionsToTxnTopic(name=TOPIC, partitions=[partition])],
-        )
-
-    request = AddPartitionsToTxnRequest(transactions=[transaction(-2), transaction(0)])
+    nobody = (ID, (12345, 0))
+    request = add_as_broker_request([nobody, nobody], {TOPIC: [-2]}, {TOPIC: [0]})
     answer = await second.wire.ask(request, 5)
 
     expected = (-2, ErrorCode.INVALID_PRODUCER_ID_MAPPING)

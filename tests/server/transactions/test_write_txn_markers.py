@@ -9,13 +9,11 @@ from collections.abc import AsyncIterator, Sequence
 import pytest_asyncio
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
+from barnabas.protocol.messages.write_txn_markers import WritableTxnMarker
 from barnabas.server.clock import SystemClock
+from tests.support import transaction_requests
 from tests.support.server import running
+from tests.support.transaction_requests import markers_request
 from tests.support.wire_client import WireClient
 
 NOBODY = -1
@@ -33,13 +31,7 @@ async def wire() -> AsyncIterator[WireClient]:
 
 
 def marker(producer_id: int, *partitions: int, topic: str = "t") -> WritableTxnMarker:
-    return WritableTxnMarker(
-        producer_id=producer_id,
-        producer_epoch=0,
-        transaction_result=True,
-        topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[*partitions])],
-        coordinator_epoch=0,
-    )
+    return transaction_requests.marker((producer_id, 0), {topic: partitions}, commit=True)
 
 
 async def answered(
@@ -48,7 +40,7 @@ async def answered(
     """
     Producer id, topic, partition and error of each partition in the answer.
     """
-    answer = await wire.ask(WriteTxnMarkersRequest(markers=[*markers]), 1)
+    answer = await wire.ask(markers_request(*markers), 1)
     return [
         (result.producer_id, topic.name, partition.partition_index, partition.error_code)
         for result in answer.markers
@@ -60,7 +52,7 @@ async def answered(
 async def test_markers_of_one_producer_are_answered_as_one(wire: WireClient) -> None:
     markers = [marker(7, 0), marker(8, 0), marker(7, 1, 5)]
 
-    answer = await wire.ask(WriteTxnMarkersRequest(markers=markers), 1)
+    answer = await wire.ask(markers_request(*markers), 1)
 
     assert [7, 8] == [result.producer_id for result in answer.markers]
     assert [(7, "t", 0, NONE), (7, "t", 1, NONE), (7, "t", 5, UNKNOWN), (8, "t", 0, NONE)] == (
@@ -69,7 +61,7 @@ async def test_markers_of_one_producer_are_answered_as_one(wire: WireClient) -> 
 
 
 async def test_a_marker_for_no_partition_is_not_answered(wire: WireClient) -> None:
-    assert [] == (await wire.ask(WriteTxnMarkersRequest(markers=[marker(7)]), 1)).markers
+    assert [] == (await wire.ask(markers_request(marker(7)), 1)).markers
 
 
 async def test_a_marker_of_nobody_fails_where_it_would_be_written(wire: WireClient) -> None:

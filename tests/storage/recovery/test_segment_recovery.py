@@ -26,6 +26,9 @@ from tests.support.clock import StillClock
 from tests.support.segments import (
     DIRECTORY,
     FIRST_TIMESTAMP,
+    INDEX,
+    LOG,
+    TIME_INDEX,
     aborted_txns,
     append_padded,
     batch_of,
@@ -35,9 +38,6 @@ from tests.support.segments import (
     time_entries,
 )
 
-LOG = DIRECTORY / "00000000000000000000.log"
-INDEX = DIRECTORY / "00000000000000000000.index"
-TIME_INDEX = DIRECTORY / "00000000000000000000.timeindex"
 ABORT = 0
 
 

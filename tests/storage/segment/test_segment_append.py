@@ -14,16 +14,15 @@ from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.segments import (
     DIRECTORY,
+    INDEX,
+    LOG,
+    TIME_INDEX,
     append_padded,
     offset_entries,
     open_segment,
     padded_batch,
     time_entries,
 )
-
-LOG = DIRECTORY / "00000000000000000000.log"
-INDEX = DIRECTORY / "00000000000000000000.index"
-TIME_INDEX = DIRECTORY / "00000000000000000000.timeindex"
 
 
 @pytest.mark.scenario(15)

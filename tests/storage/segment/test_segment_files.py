@@ -20,6 +20,9 @@ from tests.support.clock import StillClock
 from tests.support.segments import (
     DIRECTORY,
     FIRST_TIMESTAMP,
+    INDEX,
+    LOG,
+    TIME_INDEX,
     append_padded,
     offset_entries,
     open_segment,
@@ -27,10 +30,6 @@ from tests.support.segments import (
     time_entries,
 )
 from tests.support.some import some
-
-LOG = DIRECTORY / "00000000000000000000.log"
-INDEX = DIRECTORY / "00000000000000000000.index"
-TIME_INDEX = DIRECTORY / "00000000000000000000.timeindex"
 
 
 def test_a_segment_that_was_only_read_is_closed_as_it_is() -> None:

@@ -20,16 +20,12 @@ from barnabas.storage.segment.segment import LogSegment
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.segments import (
-    DIRECTORY,
     FIRST_TIMESTAMP,
     append_padded,
     batch_of,
     open_segment,
 )
 
-LOG = DIRECTORY / "00000000000000000000.log"
-INDEX = DIRECTORY / "00000000000000000000.index"
-TIME_INDEX = DIRECTORY / "00000000000000000000.timeindex"
 OFFSETS, TIMES = RollReason.OFFSET_INDEX_FULL, RollReason.TIME_INDEX_FULL
 
 

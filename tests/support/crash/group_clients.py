@@ -33,7 +33,8 @@ from barnabas.server.groups.classic.subscriptions import assignment_bytes
 from tests.support.consumer_groups import offer
 from tests.support.coordination import GROUP
 from tests.support.group_requests import commit_request, join_request
-from tests.support.streams_groups import COUNTER, task_ids
+from tests.support.streams_groups import task_ids
+from tests.support.streams_programs import COUNTER
 from tests.support.wire_client import WireClient
 
 LEAVING: Final = -1

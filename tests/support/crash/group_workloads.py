@@ -20,11 +20,6 @@ from barnabas.protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
 )
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from tests.support.config_requests import grow
 from tests.support.coordination import GROUP
 from tests.support.crash.group_checks import SESSION_S, acquired_in
@@ -38,7 +33,7 @@ from tests.support.crash.group_clients import (
     code_of_commit,
 )
 from tests.support.crash.groups import GroupLife
-from tests.support.group_requests import commit_request
+from tests.support.group_requests import commit_request, offset_delete_request
 from tests.support.share_client import Acknowledged, Member, ShareClient
 
 ACCEPT, RELEASE, REJECT = 1, 2, 3
@@ -250,12 +245,7 @@ async def leave_nothing(life: GroupLife, *, rounds: int) -> None:
 
 async def delete_offsets(life: GroupLife, topic: str, partition: int) -> None:
     async def delete() -> None:
-        topics = [
-            OffsetDeleteRequestTopic(
-                name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=partition)]
-            )
-        ]
-        answer = await life.wire.ask(OffsetDeleteRequest(group_id=GROUP, topics=topics), 0)
+        answer = await life.wire.ask(offset_delete_request(GROUP, {topic: [partition]}), 0)
         assert 0 == answer.topics[0].partitions[0].error_code, answer
 
     await life.see(delete())

@@ -11,19 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from tests.interop.differential.membership import (
     LONG_MS,
     Member,
@@ -33,9 +23,10 @@ from tests.interop.differential.membership import (
 )
 from tests.interop.differential.scripts import ACTS, Script
 from tests.interop.differential.steps import Ask
+from tests.support.config_requests import GROUP, SET, change
+from tests.support.group_requests import offset_delete_request
+from tests.support.topic_requests import creatable
 
-GROUP_RESOURCE: Final = 32
-SET: Final = 0
 OWNINGS: Final = ("what it has", "nothing", "something else", "nothing said")
 
 
@@ -43,11 +34,7 @@ def set_group_config(script: Script, group: str, name: str, value: str) -> None:
     """
     Set an option of a group, and wait until it is in force.
     """
-    config = AlterableConfig(name=name, config_operation=SET, value=value)
-    resource = AlterConfigsResource(
-        resource_type=GROUP_RESOURCE, resource_name=group, configs=[config]
-    )
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    request = change(GROUP, group, (name, SET, value))
     script.do(Ask(f"{group}: {name}={value}", 1, lambda _: request))
     script.do(Pause())
 
@@ -202,9 +189,7 @@ class Party:
         self.script.do(Ask(f"delete {self.group}", 2, lambda _: request))
 
     def delete_offsets(self) -> None:
-        partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1)]
-        topic = OffsetDeleteRequestTopic(name=self.script.topic, partitions=partitions)
-        request = OffsetDeleteRequest(group_id=self.group, topics=[topic])
+        request = offset_delete_request(self.group, {self.script.topic: [0, 1]})
         self.script.do(Ask(f"delete offsets of {self.group}", 0, lambda _: request))
 
     def grow(self) -> None:
@@ -217,13 +202,7 @@ class Party:
         """
         name, chance = self.other_topic, self.script.chance
         if chance.random() < 0.5:
-            topic = CreatableTopic(
-                name=name,
-                num_partitions=chance.choice((1, 2, 3)),
-                replication_factor=1,
-                assignments=[],
-                configs=[],
-            )
+            topic = creatable(name, chance.choice((1, 2, 3)))
             create = CreateTopicsRequest(topics=[topic])
             self.script.do(Ask(f"create {name}", 7, lambda _: create))
         else:

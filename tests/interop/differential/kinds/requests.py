@@ -18,12 +18,13 @@ from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages import REQUESTS, RESPONSES
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.server.requests.registry import HANDLERS
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.scripts import Script
 from tests.interop.differential.sides import Session, error_codes
 from tests.interop.differential.steps import Answer, Ask, Configured, Ready
+from tests.support.topic_requests import creatable
 
 APIVERSIONS: Final = 18
 INCREMENTAL_ALTER_CONFIGS: Final = 44
@@ -230,9 +231,7 @@ def _create_marked(script: Script) -> str:
     Another topic, whose configs show that everything before is in force.
     """
     name = f"marked-{script.seed}"
-    topic = CreatableTopic(
-        name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
-    )
+    topic = creatable(name)
     script.do(Ask(f"create {name}", 7, lambda _: CreateTopicsRequest(topics=[topic])))
     script.do(Ready(name, 1))
     return name

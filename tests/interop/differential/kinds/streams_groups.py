@@ -8,19 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from barnabas.protocol.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.interop.differential.membership import LONG_MS, Member, Pause, describe_groups
 from tests.interop.differential.scripts import ACTS, Script
@@ -29,12 +19,12 @@ from tests.interop.differential.streams_membership import (
     StreamsMember,
     describe_streams_groups,
     internal_names,
-    internal_topic,
-    subtopology,
 )
+from tests.support.config_requests import GROUP, SET, change
+from tests.support.group_requests import offset_delete_request
+from tests.support.streams_programs import internal, part
+from tests.support.topic_requests import creatable
 
-GROUP_RESOURCE: Final = 32
-SET: Final = 0
 SECONDS_OF_CONFIGS: Final = 1.0
 """Longer than it takes a broker to learn of a group's configuration."""
 OWNINGS: Final = ("what it has", "nothing", "something else", "one kind", "nothing said")
@@ -95,65 +85,63 @@ class Program:
         return self.script.chance.choice((0, 0, 0, 1, 2, 3, 5))
 
     def _stateless(self) -> list[Subtopology]:
-        return [subtopology("0", [self.source])]
+        return [part("0", [self.source])]
 
     def _counting(self) -> list[Subtopology]:
         chance = self.script.chance
         odd = chance.choice((None, None, None, None, "value", "factor"))
-        changelog = internal_topic(
+        changelog = internal(
             self._named("count-changelog"),
             replication_factor=3 if odd == "factor" else chance.choice((0, 0, 1)),
             cleanup_policy="nonsense" if odd == "value" else "compact",
             segment_bytes="1048576",
         )
-        return [subtopology("0", [self.source], changelogs=[changelog])]
+        return [part("0", [self.source], changelogs=[changelog])]
 
     def _repartitioned(self) -> list[Subtopology]:
-        topic = internal_topic(
-            self._named("agg-repartition"), self._some_count(), retention_ms="-1"
-        )
-        changelog = internal_topic(self._named("agg-changelog"), cleanup_policy="compact")
+        topic = internal(self._named("agg-repartition"), self._some_count(), retention_ms="-1")
+        changelog = internal(self._named("agg-changelog"), cleanup_policy="compact")
         parts = [
-            subtopology("0", [self.source], sinks=[topic.name]),
-            subtopology("1", repartition=[topic], changelogs=[changelog], copartition=[((), (0,))]),
+            part("0", [self.source], sinks=[topic.name]),
+            part("1", repartition=[topic], changelogs=[changelog], copartition=[((), (0,))]),
         ]
         self.script.chance.shuffle(parts)
         return parts
 
     def _joined(self) -> list[Subtopology]:
         changelogs = [
-            internal_topic(self._named(f"{side}-changelog"), cleanup_policy="compact")
+            internal(self._named(f"{side}-changelog"), cleanup_policy="compact")
             for side in ("left", "right")
         ]
         sources = [self.source, self.other]
         return [
-            subtopology("0", sources, changelogs=changelogs, copartition=[((0, 1), ())]),
+            part("0", sources, changelogs=changelogs, copartition=[((0, 1), ())]),
         ]
 
     def _joined_with_repartitioned(self) -> list[Subtopology]:
-        topic = internal_topic(self._named("map-repartition"), self._some_count())
+        topic = internal(self._named("map-repartition"), self._some_count())
         return [
-            subtopology("0", [self.source], sinks=[topic.name]),
-            subtopology("1", [self.other], repartition=[topic], copartition=[((0,), (0,))]),
+            part("0", [self.source], sinks=[topic.name]),
+            part("1", [self.other], repartition=[topic], copartition=[((0,), (0,))]),
         ]
 
     def _of_two_parts(self) -> list[Subtopology]:
-        changelog = internal_topic(self._named("b-changelog"), cleanup_policy="compact")
+        changelog = internal(self._named("b-changelog"), cleanup_policy="compact")
         return [
-            subtopology("0", [self.source]),
-            subtopology("1", [self.other], changelogs=[changelog]),
+            part("0", [self.source]),
+            part("1", [self.other], changelogs=[changelog]),
         ]
 
     def _in_a_chain(self) -> list[Subtopology]:
         first, second, third = (
-            internal_topic(self._named(f"{number}-repartition"), self._some_count())
+            internal(self._named(f"{number}-repartition"), self._some_count())
             for number in range(3)
         )
-        changelog = internal_topic(self._named("last-changelog"))
+        changelog = internal(self._named("last-changelog"))
         return [
-            subtopology("0", [self.source], sinks=[first.name, third.name]),
-            subtopology("1", repartition=[first], sinks=[second.name]),
-            subtopology(
+            part("0", [self.source], sinks=[first.name, third.name]),
+            part("1", repartition=[first], sinks=[second.name]),
+            part(
                 "2",
                 repartition=[second, third],
                 changelogs=[changelog],
@@ -162,18 +150,18 @@ class Program:
         ]
 
     def _looping(self) -> list[Subtopology]:
-        one, other = (internal_topic(self._named(f"{name}-repartition")) for name in ("a", "b"))
+        one, other = (internal(self._named(f"{name}-repartition")) for name in ("a", "b"))
         return [
-            subtopology("0", repartition=[one], sinks=[other.name]),
-            subtopology("1", repartition=[other], sinks=[one.name]),
+            part("0", repartition=[one], sinks=[other.name]),
+            part("1", repartition=[other], sinks=[one.name]),
         ]
 
     def _never_sent(self) -> list[Subtopology]:
-        topic = internal_topic(self._named("lost-repartition"))
-        return [subtopology("0", [self.source], repartition=[topic])]
+        topic = internal(self._named("lost-repartition"))
+        return [part("0", [self.source], repartition=[topic])]
 
     def _without_sources(self) -> list[Subtopology]:
-        return [subtopology("0", [self.source]), subtopology("1")]
+        return [part("0", [self.source]), part("1")]
 
 
 @dataclass(slots=True)
@@ -256,9 +244,7 @@ class Application:
         topology, internal = self.program.topology, self.program.internal
         stale = Topology(epoch=max(topology.epoch - 1, 0), subtopologies=topology.subtopologies)
         newer = Topology(epoch=topology.epoch + 1, subtopologies=topology.subtopologies)
-        others = Topology(
-            epoch=topology.epoch, subtopologies=[subtopology("0", [self.program.source])]
-        )
+        others = Topology(epoch=topology.epoch, subtopologies=[part("0", [self.program.source])])
         odd: tuple[Callable[[], None], ...] = (
             lambda: do(
                 member.pulse(ahead=chance.choice((-2, -1, 1, 5)), owns=chance.choice(OWNINGS))
@@ -300,19 +286,19 @@ class Application:
         """
         chance, epoch = self.script.chance, self.program.epoch
         source = self.program.source
-        changelog = internal_topic(f"{self.group}-x-changelog", 3)
-        repartition = internal_topic(f"{self.group}-x-repartition")
+        changelog = internal(f"{self.group}-x-changelog", 3)
+        repartition = internal(f"{self.group}-x-repartition")
         parts: list[Subtopology] = chance.choice(
             (
-                [subtopology("0", [source], changelogs=[changelog])],
-                [subtopology("0", ["__consumer_offsets"])],
-                [subtopology("0", ["a b", "c/d"])],
-                [subtopology("0", patterns=["a.*"])],
-                [subtopology("0", [source]), subtopology("0", [source])],
-                [subtopology("0", [source], copartition=[((3,), ())])],
-                [subtopology("0", [source], copartition=[((-1,), ())])],
-                [subtopology("0", repartition=[repartition])],
-                [subtopology("0", [f"{source}.none", f"{source}.x", f"{source}.y", "z"])],
+                [part("0", [source], changelogs=[changelog])],
+                [part("0", ["__consumer_offsets"])],
+                [part("0", ["a b", "c/d"])],
+                [part("0", patterns=["a.*"])],
+                [part("0", [source]), part("0", [source])],
+                [part("0", [source], copartition=[((3,), ())])],
+                [part("0", [source], copartition=[((-1,), ())])],
+                [part("0", repartition=[repartition])],
+                [part("0", [f"{source}.none", f"{source}.x", f"{source}.y", "z"])],
                 [],
             )
         )
@@ -361,11 +347,7 @@ class Application:
         self.set(name, value)
 
     def set(self, name: str, value: str) -> None:
-        config = AlterableConfig(name=name, config_operation=SET, value=value)
-        resource = AlterConfigsResource(
-            resource_type=GROUP_RESOURCE, resource_name=self.group, configs=[config]
-        )
-        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+        request = change(GROUP, self.group, (name, SET, value))
         self.script.do(Ask(f"{self.group}: {name}={value}", 1, lambda _: request))
         self.script.do(Pause(SECONDS_OF_CONFIGS))
 
@@ -374,9 +356,7 @@ class Application:
         self.script.do(Ask(f"delete {self.group}", 2, lambda _: request))
 
     def delete_offsets(self) -> None:
-        partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1)]
-        topic = OffsetDeleteRequestTopic(name=self.script.topic, partitions=partitions)
-        request = OffsetDeleteRequest(group_id=self.group, topics=[topic])
+        request = offset_delete_request(self.group, {self.script.topic: [0, 1]})
         self.script.do(Ask(f"delete offsets of {self.group}", 0, lambda _: request))
 
     def grow(self) -> None:
@@ -390,13 +370,7 @@ class Application:
             if self.has_endpoints
             else chance.choice((self.script.partitions, 1, 2, 3))
         )
-        topic = CreatableTopic(
-            name=name,
-            num_partitions=count,
-            replication_factor=1,
-            assignments=[],
-            configs=[],
-        )
+        topic = creatable(name, count)
         create = CreateTopicsRequest(topics=[topic])
         self.script.do(Ask(f"create {name}", 7, lambda _: create))
         self.script.do(Ready(name, 1))

@@ -15,7 +15,6 @@ from barnabas.protocol.errors import (
     GroupMaxSizeReached,
     InvalidRegularExpression,
     InvalidRequest,
-    KafkaError,
     UnknownMemberId,
     UnreleasedInstanceId,
     UnsupportedAssignor,
@@ -27,6 +26,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
 from barnabas.server.groups.consumer.heartbeats import check_heartbeat
 from tests.support.consumer_groups import CALLER, ConsumerCoordination
 from tests.support.coordination import GROUP, TOPIC_ID
+from tests.support.refusals import refusal
 
 NOTHING_TOLD: dict[str, Any] = {
     "rebalance_timeout_ms": -1,
@@ -50,16 +50,10 @@ def request(**facts: Any) -> ConsumerGroupHeartbeatRequest:
     return ConsumerGroupHeartbeatRequest(**given | facts)
 
 
-def refusal(version: int = 1, **facts: Any) -> str:
+def refused_request(version: int = 1, **facts: Any) -> str:
     with pytest.raises(InvalidRequest) as refused:
         check_heartbeat(request(**facts), version, ["uniform", "range"])
     return str(refused.value)
-
-
-def epoch_error(call: Any) -> tuple[type[KafkaError], str]:
-    with pytest.raises(KafkaError) as refused:
-        call()
-    return type(refused.value), str(refused.value)
 
 
 @pytest.mark.parametrize("empty", ["", " ", "\t\n", "\x00\x1f "])
@@ -73,7 +67,7 @@ def epoch_error(call: Any) -> tuple[type[KafkaError], str]:
     ],
 )
 def test_texts_cannot_be_empty(field: str, name: str, empty: str) -> None:
-    assert f"{name} can't be empty." == refusal(1, **{field: empty})
+    assert f"{name} can't be empty." == refused_request(1, **{field: empty})
 
 
 @pytest.mark.parametrize("blank", ["\u2003", "\xa0", "\x85"])
@@ -94,7 +88,7 @@ def test_a_member_of_v0_gets_its_id_with_the_first_answer(
     facts: dict[str, Any] = {"member_id": "", "member_epoch": epoch, "instance_id": "i"}
 
     if is_refused:
-        assert "MemberId can't be empty." == refusal(version, **facts)
+        assert "MemberId can't be empty." == refused_request(version, **facts)
     else:
         check_heartbeat(request(**facts), version, ["uniform"])
 
@@ -118,7 +112,7 @@ def test_a_member_of_v0_gets_its_id_with_the_first_answer(
     ],
 )
 def test_a_first_request_is_full(facts: dict[str, Any], sentence: str) -> None:
-    assert sentence == refusal(**facts)
+    assert sentence == refused_request(**facts)
 
 
 def test_checks_have_an_order() -> None:
@@ -137,7 +131,7 @@ def test_checks_have_an_order() -> None:
     for first, (name, _, _) in enumerate(mistakes):
         facts = {field: value for _, field, value in mistakes[first:]}
 
-        assert refusal(**facts, server_assignor="none").startswith(name)
+        assert refused_request(**facts, server_assignor="none").startswith(name)
 
 
 @pytest.mark.parametrize("regex", ["", "a.*"])
@@ -165,7 +159,7 @@ def test_only_configured_assignors_can_be_asked_for(epoch: int, assignor: str) -
 def test_only_epoch_0_makes_a_group(epoch: int) -> None:
     c = ConsumerCoordination()
 
-    kind, sentence = epoch_error(lambda: c.beat("m", epoch, instance_id="i"))
+    kind, sentence = refusal(lambda: c.beat("m", epoch, instance_id="i"))
 
     assert GroupIdNotFound is kind
     assert sentence == (
@@ -179,7 +173,7 @@ def test_a_classic_group_is_no_consumer_group_to_members(epoch: int) -> None:
     c = ConsumerCoordination()
     c.stable()
 
-    kind, sentence = epoch_error(lambda: c.beat("m", epoch, instance_id="i"))
+    kind, sentence = refusal(lambda: c.beat("m", epoch, instance_id="i"))
 
     assert (GroupIdNotFound, f"Group {GROUP} is not a consumer group.") == (kind, sentence)
 
@@ -188,7 +182,7 @@ def test_the_size_of_a_group_is_limited() -> None:
     c = ConsumerCoordination(group_consumer_max_size=1)
     c.enter("a")
 
-    kind, sentence = epoch_error(lambda: c.enter("b"))
+    kind, sentence = refusal(lambda: c.enter("b"))
 
     assert GroupMaxSizeReached is kind
     assert "The consumer group has reached its maximum capacity of 1 members." == sentence
@@ -199,7 +193,7 @@ def test_a_full_group_names_its_size_before_the_member_is_looked_for() -> None:
     c = ConsumerCoordination(group_consumer_max_size=1)
     c.enter("a")
 
-    kind, _ = epoch_error(lambda: c.beat("b", 5))
+    kind, _ = refusal(lambda: c.beat("b", 5))
 
     assert GroupMaxSizeReached is kind
 
@@ -217,7 +211,7 @@ def test_a_full_group_takes_no_other_id_for_a_static_member() -> None:
     c.enter("a", instance_id="i")
     c.go("a", -2, instance_id="i")
 
-    kind, _ = epoch_error(lambda: c.enter("b", instance_id="i"))
+    kind, _ = refusal(lambda: c.enter("b", instance_id="i"))
 
     assert GroupMaxSizeReached is kind
 
@@ -227,7 +221,7 @@ def test_an_unknown_member_has_to_join() -> None:
     c.enter("a")
 
     for epoch in (1, -1):
-        kind, sentence = epoch_error(lambda e=epoch: c.beat("b", e))
+        kind, sentence = refusal(lambda e=epoch: c.beat("b", e))
         assert (UnknownMemberId, f"Member b is not a member of group {GROUP}.") == (kind, sentence)
 
 
@@ -235,7 +229,7 @@ def test_an_epoch_that_the_member_has_not_reached_is_fenced() -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a").member_epoch
 
-    kind, sentence = epoch_error(lambda: c.beat("a", epoch + 1))
+    kind, sentence = refusal(lambda: c.beat("a", epoch + 1))
 
     assert FencedMemberEpoch is kind
     assert sentence == (
@@ -252,7 +246,7 @@ def test_the_previous_epoch_is_fenced_without_partitions() -> None:
     c.settle("a", "b")
     epoch = c.member("a").member_epoch
 
-    kind, sentence = epoch_error(lambda: c.beat("a", epoch - 1))
+    kind, sentence = refusal(lambda: c.beat("a", epoch - 1))
 
     assert FencedMemberEpoch is kind
     assert sentence == (
@@ -288,7 +282,7 @@ def test_the_previous_epoch_is_fenced_with_partitions_of_others() -> None:
     c.beat("a", before, owned={topic_id: [0, 1]})
 
     for owned in ({topic_id: [0, 3]}, {other_id: [0]}):
-        kind, _ = epoch_error(lambda o=owned: c.beat("a", before, owned=o))
+        kind, _ = refusal(lambda o=owned: c.beat("a", before, owned=o))
         assert FencedMemberEpoch is kind
 
 
@@ -301,7 +295,7 @@ def test_an_epoch_before_the_previous_one_is_fenced() -> None:
     c.enter("a", ["t"])
     assert c.member("a").previous_member_epoch > 1
 
-    kind, _ = epoch_error(lambda: c.beat("a", 1, owned={}))
+    kind, _ = refusal(lambda: c.beat("a", 1, owned={}))
 
     assert FencedMemberEpoch is kind
 
@@ -335,7 +329,7 @@ def test_an_unknown_instance_has_to_join() -> None:
     c.enter("a", instance_id="i")
 
     for epoch in (2, -1, -2):
-        kind, sentence = epoch_error(lambda e=epoch: c.beat("a", e, instance_id="j"))
+        kind, sentence = refusal(lambda e=epoch: c.beat("a", e, instance_id="j"))
         assert (UnknownMemberId, "Instance id j is unknown.") == (kind, sentence)
 
 
@@ -344,7 +338,7 @@ def test_another_member_of_an_instance_is_fenced() -> None:
     c.enter("a", instance_id="i")
 
     for epoch in (2, -1, -2):
-        kind, sentence = epoch_error(lambda e=epoch: c.beat("b", e, instance_id="i"))
+        kind, sentence = refusal(lambda e=epoch: c.beat("b", e, instance_id="i"))
         assert FencedInstanceId is kind
         assert "Static member b with instance id i was fenced by member a." == sentence
 
@@ -354,7 +348,7 @@ def test_an_instance_is_taken_until_its_member_leaves() -> None:
     c.enter("a", instance_id="i")
 
     for member_id in ("a", "b"):
-        kind, sentence = epoch_error(lambda m=member_id: c.enter(m, instance_id="i"))
+        kind, sentence = refusal(lambda m=member_id: c.enter(m, instance_id="i"))
         assert UnreleasedInstanceId is kind
         assert sentence == (
             f"Static member {member_id} with instance id i cannot join the group because the"
@@ -367,14 +361,14 @@ def test_epochs_of_static_members_are_checked() -> None:
     epoch = c.enter("a", ["t"], instance_id="i").member_epoch
 
     for wrong in (epoch + 1, epoch - 1):
-        kind, _ = epoch_error(lambda e=wrong: c.beat("a", e, instance_id="i"))
+        kind, _ = refusal(lambda e=wrong: c.beat("a", e, instance_id="i"))
         assert FencedMemberEpoch is kind
 
 
 def test_a_new_pattern_has_to_be_one() -> None:
     c = ConsumerCoordination()
 
-    kind, sentence = epoch_error(lambda: c.enter("a", None, regex="a[["))
+    kind, sentence = refusal(lambda: c.enter("a", None, regex="a[["))
 
     assert InvalidRegularExpression is kind
     assert sentence.startswith("SubscribedTopicRegex `a[[` is not a valid regular expression: ")

@@ -4,7 +4,6 @@ Offsets of consumer groups: who may commit, read and delete them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -19,37 +18,21 @@ from barnabas.protocol.errors import (
     UnknownMemberId,
     UnsupportedVersion,
 )
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OffsetCommitRequest
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
-from barnabas.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-    TxnOffsetCommitResponse,
-)
+from barnabas.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.scheduling.turns import finished
 from barnabas.storage.producers.entry import SENTINEL
-from tests.support.consumer_groups import ConsumerCoordination, classic, number_of
+from tests.support.consumer_groups import ConsumerCoordination, classic
 from tests.support.coordination import GROUP
+from tests.support.group_requests import commit_request, offset_delete_request
+from tests.support.modern_groups import number_of
+from tests.support.refusals import refusal
+from tests.support.transaction_requests import commit_in_transaction_request
 
 MINUTE_MS = 60_000
-
-
-def refusal(call: Callable[[], object]) -> tuple[type[KafkaError], str]:
-    with pytest.raises(KafkaError) as error:
-        call()
-    return type(error.value), str(error.value)
 
 
 def moved() -> ConsumerCoordination:
@@ -244,14 +227,8 @@ def test_the_members_may_change_while_a_commit_is_examined() -> None:
 def offset_request(c: ConsumerCoordination) -> OffsetCommitRequest:
     topic = c.topics.get("t")
     assert topic is not None
-    partition = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=7, committed_metadata=""
-    )
-    return OffsetCommitRequest(
-        group_id=GROUP,
-        generation_id_or_member_epoch=3,
-        member_id="a",
-        topics=[OffsetCommitRequestTopic(name="t", topic_id=topic.id, partitions=[partition])],
+    return commit_request(
+        GROUP, "t", {0: 7}, topic_id=topic.id, generation_id_or_member_epoch=3, member_id="a"
     )
 
 
@@ -265,23 +242,9 @@ def commit_in_transaction(
     topic: str = "t",
     partition: int = 0,
 ) -> TxnOffsetCommitResponse:
-    request = TxnOffsetCommitRequest(
-        transactional_id="x",
-        group_id=GROUP,
-        producer_id=5,
-        producer_epoch=0,
-        generation_id=epoch,
-        member_id=member_id,
-        topics=[
-            TxnOffsetCommitRequestTopic(
-                name=topic,
-                partitions=[
-                    TxnOffsetCommitRequestPartition(
-                        partition_index=partition, committed_offset=7, committed_metadata=""
-                    )
-                ],
-            )
-        ],
+    offsets = {topic: {partition: 7}}
+    request = commit_in_transaction_request(
+        "x", (5, 0), GROUP, offsets, generation_id=epoch, member_id=member_id
     )
     _, response = finished(c.state.committing.commit_in_transaction(request, SENTINEL, 5, c.now_ms))
     return response
@@ -386,14 +349,7 @@ def test_a_classic_member_reads_with_its_generation() -> None:
 
 
 def delete(c: ConsumerCoordination, topic: str) -> int:
-    request = OffsetDeleteRequest(
-        group_id=GROUP,
-        topics=[
-            OffsetDeleteRequestTopic(
-                name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=0)]
-            )
-        ],
-    )
+    request = offset_delete_request(GROUP, {topic: [0]})
     result, answer = finished(c.state.deleting.delete(request))
     c.write(result)
     return answer.topics[0].partitions[0].error_code

@@ -9,7 +9,8 @@ import pytest
 from barnabas.protocol.errors import UnknownMemberId
 from barnabas.server.groups.consumer.member import LEAVING_FOR_A_WHILE
 from barnabas.server.groups.modern.records import ModernRecord
-from tests.support.consumer_groups import ConsumerCoordination, check_owners, number_of, told
+from tests.support.consumer_groups import ConsumerCoordination, check_owners, told
+from tests.support.modern_groups import number_of
 
 
 def test_a_member_that_leaves_for_a_while_keeps_its_partitions() -> None:

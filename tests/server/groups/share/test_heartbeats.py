@@ -46,7 +46,7 @@ def test_partitions_are_assigned_when_their_states_are_initialized() -> None:
     topic_id = c.create("t", 2)
     c.enter("a", ["t"])
 
-    answer = c.again("a")
+    answer = c.report("a")
 
     assert 3 == answer.member_epoch
     assert {topic_id: [0, 1]} == c.assigned("a")
@@ -94,7 +94,7 @@ def test_a_heartbeat_that_says_nothing_new_writes_nothing() -> None:
     c.settle("a")
     before = len(c.log)
 
-    answer = c.again("a")
+    answer = c.report("a")
 
     assert (before, None) == (len(c.log), answer.assignment)
 
@@ -145,11 +145,11 @@ def test_the_next_assignment_waits_for_the_interval() -> None:
     c = ShareCoordination(interval_ms=1000)
     c.create("t", 2)
     c.enter("a", ["t"])
-    c.again("a")
+    c.report("a")
     assert c.shares.assignment_epoch < c.shares.group_epoch
 
     c.advance(1000)
-    c.again("a")
+    c.report("a")
 
     assert c.shares.assignment_epoch == c.shares.group_epoch
 
@@ -188,13 +188,13 @@ def test_states_that_do_not_come_are_asked_for_again_after_the_interval() -> Non
     c.create("t", 1)
     c.is_slow_to_initialize = True
     c.enter("a", ["t"])
-    c.again("a")
+    c.report("a")
     c.advance(29_999)
-    c.again("a")
+    c.report("a")
     assert 1 == len(c.asked)
 
     c.advance(1)
-    c.again("a")
+    c.report("a")
 
     assert 2 == len(c.asked)
 
@@ -206,7 +206,7 @@ def test_states_that_failed_are_asked_for_with_the_next_heartbeat() -> None:
     c.enter("a", ["t"])
     c.change_states(c.shares.known_states.failed(c.asked[0].topics))
 
-    c.again("a")
+    c.report("a")
 
     assert 2 == len(c.asked)
 
@@ -225,8 +225,8 @@ def test_states_of_a_further_topic_that_failed_are_asked_for_again() -> None:
     c.change_states(c.shares.known_states.failed(c.asked[-1].topics))
     asked = len(c.asked)
 
-    c.again("a")
-    c.again("a")
+    c.report("a")
+    c.report("a")
 
     assert asked < len(c.asked)
     assert {other} == set(c.asked[-1].topics)
@@ -270,7 +270,7 @@ def test_a_member_without_heartbeats_is_fenced() -> None:
     c.enter("a", ["t"])
     c.enter("b", ["t"])
     c.advance(44_000)
-    c.again("a")
+    c.report("a")
 
     c.advance(1_000)
 

@@ -11,7 +11,7 @@ from barnabas.protocol.messages.streams_group_heartbeat import Subtopology
 from barnabas.server.groups.streams.configured_topology import ConfiguredTopology, configured
 from barnabas.server.groups.streams.statuses import StatusCode
 from barnabas.server.groups.streams.topology import topology_of
-from tests.support.streams_groups import internal, part, topology
+from tests.support.streams_programs import internal, part, topology
 from tests.support.topic_table import TopicTable
 
 

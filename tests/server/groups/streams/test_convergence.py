@@ -13,14 +13,8 @@ import pytest
 from barnabas.protocol.errors import FencedMemberEpoch, InvalidRequest, UnknownMemberId
 from barnabas.server.groups.streams.group import StreamsGroup
 from tests.support.coordination import GROUP
-from tests.support.streams_groups import (
-    REBALANCE_TIMEOUT_MS,
-    StreamsCoordination,
-    internal,
-    part,
-    streams_facts,
-    topology,
-)
+from tests.support.streams_groups import REBALANCE_TIMEOUT_MS, StreamsCoordination, streams_facts
+from tests.support.streams_programs import internal, part, topology
 
 PROGRAM = topology(
     part("0", ["t"], sinks=["r"], changelogs=[internal("c0")]),

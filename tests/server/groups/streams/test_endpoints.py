@@ -8,7 +8,8 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
     Endpoint,
     StreamsGroupHeartbeatResponse,
 )
-from tests.support.streams_groups import StreamsCoordination, part, topology
+from tests.support.streams_groups import StreamsCoordination
+from tests.support.streams_programs import part, topology
 
 PROGRAM = topology(part("0", ["t", "u"]))
 

@@ -13,7 +13,6 @@ from barnabas.protocol.errors import (
     GroupIdNotFound,
     GroupMaxSizeReached,
     InvalidRequest,
-    KafkaError,
     StreamsInvalidTopology,
     UnknownMemberId,
     UnknownServerError,
@@ -26,11 +25,13 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
 )
 from barnabas.server.groups.streams.heartbeats import check_heartbeat
 from tests.support.coordination import GROUP
+from tests.support.refusals import refusal
 from tests.support.some import some
-from tests.support.streams_groups import (
+from tests.support.streams_groups import StreamsCoordination
+from tests.support.streams_programs import (
     COUNTER,
     READER,
-    StreamsCoordination,
+    first_heartbeat,
     internal,
     part,
     topology,
@@ -51,18 +52,7 @@ def request(**facts: Any) -> StreamsGroupHeartbeatRequest:
     """
     A full first request, but for *facts*.
     """
-    given: dict[str, Any] = {
-        "group_id": GROUP,
-        "member_id": "m",
-        "member_epoch": 0,
-        "endpoint_information_epoch": 0,
-        "rebalance_timeout_ms": 1000,
-        "topology": READER,
-        "active_tasks": [],
-        "standby_tasks": [],
-        "warmup_tasks": [],
-    }
-    return StreamsGroupHeartbeatRequest(**given | facts)
+    return first_heartbeat(GROUP, READER, **{"process_id": None, "client_tags": None} | facts)
 
 
 @pytest.mark.parametrize(
@@ -111,12 +101,6 @@ def test_a_changelog_must_not_say_how_many_partitions_it_has() -> None:
 def test_requests_of_members_that_stay_and_leave_pass() -> None:
     for epoch in (1, -1):
         check_heartbeat(request(**NOTHING_TOLD | {"member_epoch": epoch}))
-
-
-def refusal(call: Any) -> tuple[type[KafkaError], str]:
-    with pytest.raises(KafkaError) as refused:
-        call()
-    return type(refused.value), str(refused.value)
 
 
 def test_a_group_that_does_not_exist_is_not_found() -> None:

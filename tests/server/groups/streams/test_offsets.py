@@ -11,7 +11,8 @@ from barnabas.server.groups.describing import is_listed, listed
 from barnabas.server.groups.streams.describing import describe
 from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, TOPIC_ID
-from tests.support.streams_groups import StreamsCoordination, internal, part, topology
+from tests.support.streams_groups import StreamsCoordination
+from tests.support.streams_programs import internal, part, topology
 
 PROGRAM = topology(part("0", ["t"], sinks=["r"]), part("1", repartition=[internal("r", 2)]))
 

@@ -17,16 +17,13 @@ from barnabas.server.groups.streams.task_owners import TaskOwners
 from tests.support.coordination import GROUP
 from tests.support.some import some
 from tests.support.streams_groups import (
-    COUNTER,
     REBALANCE_TIMEOUT_MS,
     StreamsCoordination,
     as_lists,
-    internal,
-    part,
     statuses,
     streams_facts,
-    topology,
 )
+from tests.support.streams_programs import COUNTER, internal, part, topology
 
 SESSION_MS = 45_000
 
@@ -392,11 +389,11 @@ def test_an_empty_classic_group_becomes_a_streams_group_and_back() -> None:
     c.commit_offsets({("t", 0): 5})
 
     c.enter("a")
-    assert "GroupRecord" == c.last[0]
+    assert "-2" == c.last[0]
     assert "streams" == c.streams.type.value
     c.go("a")
     c.join(version=3)
-    assert ["-20", "-17", "-23", "GroupRecord"] == c.last
+    assert ["-20", "-17", "-23", "2"] == c.last
     assert c.state.offsets.is_known(GROUP, "t", 0)
 
 

@@ -14,6 +14,7 @@ from barnabas.server.groups.streams.topic_creation import MOST_FAILURES, Interna
 from barnabas.server.scheduling.background import Background
 from barnabas.server.topics.creation import CreationPlan
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.topic_requests import creatable
 
 TOLD_MS = 10_000
 
@@ -50,12 +51,7 @@ class World:
         )
 
     async def begin(self, *names: str) -> None:
-        wanted = {
-            name: CreatableTopic(
-                name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
-            )
-            for name in names
-        }
+        wanted = {name: creatable(name) for name in names}
         self.creation.begin(wanted, None, TOLD_MS)
         for _ in range(5):
             await asyncio.sleep(0)

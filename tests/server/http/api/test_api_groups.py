@@ -14,13 +14,13 @@ from barnabas.protocol.consumer_protocol import ConsumerProtocolAssignment, Topi
 from barnabas.protocol.messages import (
     consumer_group_heartbeat,
     share_group_heartbeat,
-    streams_group_heartbeat,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.support.api_client import HTTP, ask
 from tests.support.group_requests import commit_request, coordinator_request, join_request
 from tests.support.server import TestBroker, batch, produce_request, running, until
 from tests.support.share_client import ShareClient
+from tests.support.streams_programs import first_heartbeat, part, topology
 from tests.support.wire_client import WireClient
 
 TOPIC = "orders"
@@ -189,33 +189,7 @@ async def test_a_share_group_has_the_offsets_of_its_coordinator(broker: TestBrok
 
 
 async def test_a_streams_group_has_tasks(broker: TestBroker) -> None:
-    messages = streams_group_heartbeat
-    request = messages.StreamsGroupHeartbeatRequest(
-        group_id="program",
-        member_id="m",
-        member_epoch=0,
-        endpoint_information_epoch=0,
-        rebalance_timeout_ms=60_000,
-        process_id="p",
-        client_tags=[],
-        active_tasks=[],
-        standby_tasks=[],
-        warmup_tasks=[],
-        topology=messages.Topology(
-            epoch=0,
-            subtopologies=[
-                messages.Subtopology(
-                    subtopology_id="0",
-                    source_topics=[TOPIC],
-                    source_topic_regex=[],
-                    state_changelog_topics=[],
-                    repartition_sink_topics=[],
-                    repartition_source_topics=[],
-                    copartition_groups=[],
-                )
-            ],
-        ),
-    )
+    request = first_heartbeat("program", topology(part("0", [TOPIC])))
     async with await broker.client("app") as client:
         assert 0 == (await client.ask(request, 0)).error_code
         said = await ask(broker, "/group", id="program")

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 
 import pytest
 from prometheus_client.metrics_core import Metric
@@ -14,11 +13,6 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.http.metrics import endpoint, lag_times
@@ -27,6 +21,7 @@ from barnabas.server.http.metrics.groups import MOST_OF_A_NAME
 from barnabas.storage.log.log import Log
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.group_requests import commit_request
 from tests.support.http_client import Answer, get
 from tests.support.limits import stated
 from tests.support.server import (
@@ -81,25 +76,11 @@ async def scrape(broker: TestBroker, accept: str = "text/plain") -> Shown:
     return Shown(answer, parse_open_metrics if "openmetrics" in accept else parse_text)
 
 
-def commit(group_id: str, topic: str, offsets: Iterable[tuple[int, int]]) -> OffsetCommitRequest:
-    partitions = [
-        OffsetCommitRequestPartition(
-            partition_index=index, committed_offset=offset, committed_metadata=None
-        )
-        for index, offset in offsets
-    ]
-    return OffsetCommitRequest(
-        group_id=group_id,
-        member_id="",
-        topics=[OffsetCommitRequestTopic(name=topic, partitions=partitions)],
-    )
-
-
 async def commit_offsets(
     broker: TestBroker, group_id: str, topic: str, *offsets: tuple[int, int]
 ) -> None:
     async with await broker.client() as client:
-        answer = await client.ask(commit(group_id, topic, offsets), 7)
+        answer = await client.ask(commit_request(group_id, topic, offsets, metadata=None), 7)
     codes = {each.error_code for topic_ in answer.topics for each in topic_.partitions}
     assert codes == {0}, answer
 

@@ -1,0 +1,77 @@
+"""
+Requests that create, enlarge and delete topics, in few words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from barnabas.protocol.codec.schema import ZERO_UUID
+from barnabas.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+TIMEOUT_MS = 10_000
+FIRST_WITH_IDS = 6
+"""
+The version of DeleteTopics from which on it can name topics by their ids.
+"""
+
+
+def creatable(
+    name: str,
+    partitions: int = 1,
+    factor: int = 1,
+    assignments: Sequence[tuple[int, list[int]]] = (),
+    configs: Mapping[str, str | None] | None = None,
+) -> CreatableTopic:
+    """
+    A topic as a client asks for it.
+    """
+    return CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=factor,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=brokers)
+            for index, brokers in assignments
+        ],
+        configs=[CreatableTopicConfig(name=n, value=v) for n, v in (configs or {}).items()],
+    )
+
+
+def create_request(**partitions: int) -> CreateTopicsRequest:
+    """
+    Create topics with so many partitions.
+    """
+    topics = [creatable(name, count) for name, count in partitions.items()]
+    return CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS)
+
+
+def grow_request(**counts: int) -> CreatePartitionsRequest:
+    """
+    Give topics so many partitions.
+    """
+    topics = [
+        CreatePartitionsTopic(name=name, count=count, assignments=None)
+        for name, count in counts.items()
+    ]
+    return CreatePartitionsRequest(topics=topics, timeout_ms=TIMEOUT_MS, validate_only=False)
+
+
+def delete_request(version: int, *names: str) -> DeleteTopicsRequest:
+    """
+    Delete topics by their names, as a request of that *version* has them.
+    """
+    if version < FIRST_WITH_IDS:
+        return DeleteTopicsRequest(topic_names=list(names), timeout_ms=TIMEOUT_MS)
+    states = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in names]
+    return DeleteTopicsRequest(topics=states, timeout_ms=TIMEOUT_MS)

@@ -18,7 +18,6 @@ from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import string_hash
-from barnabas.server.groups.consumer import records as consumer_records
 from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.group import ConsumerGroup, most_voted
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
@@ -143,7 +142,6 @@ class Rebalancing:
             epoch=epoch,
             assignor=self._assignor_of(group, change),
             topics=self._topics,
-            records_of=consumer_records,
             now_ms=now_ms,
         )
         records += made.records

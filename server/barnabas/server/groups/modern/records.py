@@ -8,10 +8,10 @@ A key or value is its message, after its type or its version. All values are of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from barnabas.protocol.codec.codec import decode_from, encode
 from barnabas.protocol.errors import DecodeError
@@ -26,6 +26,10 @@ VERSION: Final = Struct(">h")
 The start of every key and value: the version, and in a key the type of the record.
 """
 WRITTEN_VERSION: Final = 0
+
+
+M = TypeVar("M")
+T = TypeVar("T")
 
 
 class Role(StrEnum):
@@ -112,6 +116,116 @@ class ModernRecord(NamedTuple):
         if self.value is None:
             return key, None
         return key, VERSION.pack(WRITTEN_VERSION) + encode(self.value, WRITTEN_VERSION)
+
+
+class GroupRecords(Protocol[M, T]):
+    """
+    Makes the records of the groups of one protocol, and reads them: the module of this name in the
+    package of each. Members are of type *M*, their targets of type *T*.
+    """
+
+    def new_member(self, *, member_id: str) -> M:
+        """
+        A member without records.
+        """
+
+    def with_subscription(self, member: M, value: Any, /) -> M:
+        """
+        The member, with what a record says of it and its subscription.
+        """
+
+    def with_assignment(self, member: M, value: Any, /) -> M:
+        """
+        The member, with the epoch and the assignment of a record.
+        """
+
+    def without_assignment(self, member: M, /) -> M:
+        """
+        The member, after the tombstone of what it has.
+        """
+
+    def target_of(self, value: Any, /) -> T:
+        """
+        The target assignment of a record.
+        """
+
+    def target_record(self, group_id: str, member_id: str, target: T, /) -> ModernRecord:
+        """
+        The record of a member's target assignment.
+        """
+
+    def target_epoch_record(self, group_id: str, epoch: int, timestamp_ms: int, /) -> ModernRecord:
+        """
+        The record that the target assignment is complete.
+        """
+
+
+class RecordTypes(NamedTuple):
+    """
+    The classes of the records that all of these protocols have, for one of them.
+    """
+
+    epoch: Callable[..., Any]
+    epoch_key: Callable[..., Any]
+    member_key: Callable[..., Any]
+    target_epoch: Callable[..., Any]
+    target_epoch_key: Callable[..., Any]
+    target_key: Callable[..., Any]
+    current_key: Callable[..., Any]
+
+    def epoch_record(
+        self, group_id: str, epoch: int, metadata_hash: int, **more: Any
+    ) -> ModernRecord:
+        """
+        The record of the group itself.
+        """
+        value = self.epoch(epoch=epoch, metadata_hash=metadata_hash, **more)
+        return ModernRecord(self.epoch_key(group_id=group_id), value)
+
+    def target_epoch_record(self, group_id: str, epoch: int, timestamp_ms: int) -> ModernRecord:
+        """
+        The record that the target assignment is complete.
+        """
+        value = self.target_epoch(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
+        return ModernRecord(self.target_epoch_key(group_id=group_id), value)
+
+    def member_tombstones(self, group_id: str, member_id: str) -> list[ModernRecord]:
+        """
+        The records that remove a member, in Kafka's order.
+        """
+        return [
+            ModernRecord(key(group_id=group_id, member_id=member_id), None)
+            for key in (self.current_key, self.target_key, self.member_key)
+        ]
+
+    def group_tombstones(
+        self, group_id: str, member_ids: Sequence[str], others: Iterable[Any]
+    ) -> list[ModernRecord]:
+        """
+        The records that delete a group with its members, in Kafka's order.
+
+        Args:
+            others: the last keys, which differ between the protocols.
+        """
+        current, target, member = (
+            [key(group_id=group_id, member_id=each) for each in member_ids]
+            for key in (self.current_key, self.target_key, self.member_key)
+        )
+        target_epoch = self.target_epoch_key(group_id=group_id)
+        keys = (*current, *target, target_epoch, *member, *others)
+        return [ModernRecord(key, None) for key in keys]
+
+
+def epochs_of(
+    partitions: Sequence[int], epochs: Sequence[int] | None, default: int
+) -> dict[int, int]:
+    """
+    Partitions or tasks of a record, each with the epoch at which the member got it; records before
+    Kafka 4.3 have no such epochs.
+    """
+    if epochs is None or len(epochs) != len(partitions):
+        return dict.fromkeys(partitions, default)
+    return dict(zip(partitions, epochs, strict=True))
 
 
 def encode_key(key: Any) -> bytes:

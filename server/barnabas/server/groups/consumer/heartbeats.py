@@ -132,7 +132,7 @@ class Heartbeats:
             GroupIdNotFound: there is none, or it is of another type.
         """
         if request.member_epoch != JOINING:
-            return self._groups.expect_consumer(request.group_id)
+            return self._groups.find_of_member(request.group_id, ConsumerGroup)
         group = self._groups.get(request.group_id)
         match group:
             case None:
@@ -281,7 +281,7 @@ class Heartbeats:
         return CoordinatorResult(records=records), answer
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> Answered:
-        group = self._groups.find_consumer(request.group_id)
+        group = self._groups.find(request.group_id, ConsumerGroup)
         answer = ConsumerGroupHeartbeatResponse(
             error_code=ErrorCode.NONE,
             member_id=request.member_id,

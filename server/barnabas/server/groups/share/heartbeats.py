@@ -138,7 +138,7 @@ class ShareHeartbeats:
         if request.member_epoch == JOINING and self._groups.get(request.group_id) is None:
             group = ShareGroup(request.group_id)
         else:
-            group = self._groups.expect_share(request.group_id)
+            group = self._groups.find_of_member(request.group_id, ShareGroup)
         group.check_size(self._options.group_share_max_size, request.member_id)
         return group
 
@@ -295,7 +295,7 @@ class ShareHeartbeats:
     # Leaving
 
     def _leave(self, request: ShareGroupHeartbeatRequest, now_ms: int) -> Answered:
-        group = self._groups.find_share(request.group_id)
+        group = self._groups.find(request.group_id, ShareGroup)
         member = group.expect_member(request.member_id)
         log.info("Group %s: %s leaves", group.group_id, member.member_id)
         answer = ShareGroupHeartbeatResponse(

@@ -130,7 +130,7 @@ class ShareGroupStates:
             NonEmptyGroup: it has members.
             KafkaError: as above.
         """
-        group = self._shards.of(group_id).state.groups.find_share(group_id)
+        group = self._shards.of(group_id).state.groups.find(group_id, ShareGroup)
         group.validate_delete()
         if group.states is None:
             return {}

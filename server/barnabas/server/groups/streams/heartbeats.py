@@ -130,7 +130,7 @@ class Heartbeats:
             GroupMaxSizeReached: nobody can join, not even a member that rejoins.
         """
         if request.member_epoch != JOINING:
-            return self._groups.expect_streams(request.group_id)
+            return self._groups.find_of_member(request.group_id, StreamsGroup)
         group = self._groups.get(request.group_id)
         match group:
             case None:
@@ -242,7 +242,7 @@ class Heartbeats:
     # Leaving
 
     def _leave(self, request: StreamsGroupHeartbeatRequest, now_ms: int) -> Answered:
-        group = self._groups.find_streams(request.group_id)
+        group = self._groups.find(request.group_id, StreamsGroup)
         if request.shutdown_application:
             group.request_shutdown(request.member_id)
         member = group.expect_member(request.member_id)

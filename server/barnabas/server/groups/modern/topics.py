@@ -64,6 +64,16 @@ class TopicsView(Protocol):
         """
 
 
+def with_topics(
+    assigned: Mapping[UUID, Iterable[int]], topics: TopicsView
+) -> list[tuple[TopicView, list[int]]]:
+    """
+    Partitions by their topics, without those of topics that do not exist any more.
+    """
+    found = ((topics.get_by_id(each), partitions) for each, partitions in assigned.items())
+    return [(topic, list(partitions)) for topic, partitions in found if topic is not None]
+
+
 class Subscriber(Protocol):
     """
     A group that subscribes to topics.

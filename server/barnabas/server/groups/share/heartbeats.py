@@ -30,6 +30,7 @@ from barnabas.server.groups.assignors import simple_assignor
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.epochs import next_epoch
 from barnabas.server.groups.modern.member import JOINING, LEAVING
 from barnabas.server.groups.modern.requests import check_text, fenced
 from barnabas.server.groups.modern.sessions import ConfigOf, MemberSessions
@@ -103,20 +104,26 @@ class ShareHeartbeats:
         records: list[Record] = []
         if member != before:
             records.append(share_records.member_record(group.group_id, member))
-        change = _change_of(group, before, member, request)
+        subscriptions = group.subscriptions.changed(before, member)
+        change = Change(member, before, None, subscriptions, request.subscribed_topic_names)
         has_changed = member.topic_names != before.topic_names
         if group.assignment_epoch >= group.group_epoch:
             has_changed |= group.has_unassigned_partitions
-        epoch = self._next_epoch(group, change.subscriptions, records, must_bump=has_changed)
+        epoch = next_epoch(
+            group,
+            subscriptions,
+            self._topics,
+            records,
+            epoch_record=share_records.epoch_record,
+            must_bump=has_changed,
+        )
         target_epoch, target = self._target_of(group, change, epoch, records, now_ms=now_ms)
         is_bumped = epoch != group.group_epoch
         after = self._reconciled(member, target_epoch, target, has_changed=has_changed or is_bumped)
         if after != member:
             records.append(share_records.current_record(group.group_id, after))
         self.sessions.prolong(group.group_id, member.member_id)
-        initialization = self._initialization(
-            group, epoch, change.subscriptions, records, now_ms=now_ms
-        )
+        initialization = self._initialization(group, epoch, subscriptions, records, now_ms=now_ms)
         tells = (
             request.member_epoch == JOINING
             or request.subscribed_topic_names is not None
@@ -158,25 +165,6 @@ class ShareHeartbeats:
         return member
 
     # Epochs and targets
-
-    def _next_epoch(
-        self,
-        group: ShareGroup,
-        subscriptions: Subscriptions,
-        records: list[Record],
-        *,
-        must_bump: bool,
-    ) -> int:
-        epoch = group.group_epoch
-        if not (must_bump or group.is_metadata_stale):
-            return epoch
-        metadata_hash = self._topics.hash(subscriptions.topics)
-        if must_bump or metadata_hash != group.metadata_hash:
-            epoch += 1
-            records.append(share_records.epoch_record(group.group_id, epoch, metadata_hash))
-            log.debug("Group %s: epoch %d begins", group.group_id, epoch)
-        group.refreshed_epoch = epoch
-        return epoch
 
     def _target_of(
         self,
@@ -390,20 +378,6 @@ def _updated(
         client_id=caller.client_id,
         client_host=caller.client_host,
     )
-
-
-def _change_of(
-    group: ShareGroup,
-    before: ShareGroupMember,
-    after: ShareGroupMember,
-    request: ShareGroupHeartbeatRequest,
-) -> Change[ShareGroupMember]:
-    subscriptions = group.subscriptions
-    if before.topic_names != after.topic_names:
-        subscriptions = subscriptions.copy()
-        subscriptions.remove(before)
-        subscriptions.add(after)
-    return Change(after, before, None, subscriptions, request.subscribed_topic_names)
 
 
 def _partitions(topics: Topics, topic_id: UUID) -> frozenset[int]:

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from barnabas.protocol.codec.codec import decode_from, encode
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.internal_topics import group_records as schemas
+from barnabas.protocol.internal_topics.group_records import RECORDS, consumer, share, streams
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.result import EncodedRecord
@@ -50,25 +50,25 @@ class Role(StrEnum):
 
 _CONSUMER, _SHARE, _STREAMS = GroupType.CONSUMER, GroupType.SHARE, GroupType.STREAMS
 _KEYS: Final[Mapping[Any, tuple[GroupType, Role]]] = {
-    schemas.ConsumerGroupMetadataKey: (_CONSUMER, Role.EPOCH),
-    schemas.ConsumerGroupPartitionMetadataKey: (_CONSUMER, Role.OTHER),
-    schemas.ConsumerGroupMemberMetadataKey: (_CONSUMER, Role.MEMBER),
-    schemas.ConsumerGroupTargetAssignmentMetadataKey: (_CONSUMER, Role.TARGET_EPOCH),
-    schemas.ConsumerGroupTargetAssignmentMemberKey: (_CONSUMER, Role.TARGET),
-    schemas.ConsumerGroupCurrentMemberAssignmentKey: (_CONSUMER, Role.CURRENT),
-    schemas.ConsumerGroupRegularExpressionKey: (_CONSUMER, Role.REGEX),
-    schemas.ShareGroupMetadataKey: (_SHARE, Role.EPOCH),
-    schemas.ShareGroupMemberMetadataKey: (_SHARE, Role.MEMBER),
-    schemas.ShareGroupTargetAssignmentMetadataKey: (_SHARE, Role.TARGET_EPOCH),
-    schemas.ShareGroupTargetAssignmentMemberKey: (_SHARE, Role.TARGET),
-    schemas.ShareGroupCurrentMemberAssignmentKey: (_SHARE, Role.CURRENT),
-    schemas.ShareGroupStatePartitionMetadataKey: (_SHARE, Role.OTHER),
-    schemas.StreamsGroupMetadataKey: (_STREAMS, Role.EPOCH),
-    schemas.StreamsGroupMemberMetadataKey: (_STREAMS, Role.MEMBER),
-    schemas.StreamsGroupTargetAssignmentMetadataKey: (_STREAMS, Role.TARGET_EPOCH),
-    schemas.StreamsGroupTargetAssignmentMemberKey: (_STREAMS, Role.TARGET),
-    schemas.StreamsGroupCurrentMemberAssignmentKey: (_STREAMS, Role.CURRENT),
-    schemas.StreamsGroupTopologyKey: (_STREAMS, Role.TOPOLOGY),
+    consumer.ConsumerGroupMetadataKey: (_CONSUMER, Role.EPOCH),
+    consumer.ConsumerGroupPartitionMetadataKey: (_CONSUMER, Role.OTHER),
+    consumer.ConsumerGroupMemberMetadataKey: (_CONSUMER, Role.MEMBER),
+    consumer.ConsumerGroupTargetAssignmentMetadataKey: (_CONSUMER, Role.TARGET_EPOCH),
+    consumer.ConsumerGroupTargetAssignmentMemberKey: (_CONSUMER, Role.TARGET),
+    consumer.ConsumerGroupCurrentMemberAssignmentKey: (_CONSUMER, Role.CURRENT),
+    consumer.ConsumerGroupRegularExpressionKey: (_CONSUMER, Role.REGEX),
+    share.ShareGroupMetadataKey: (_SHARE, Role.EPOCH),
+    share.ShareGroupMemberMetadataKey: (_SHARE, Role.MEMBER),
+    share.ShareGroupTargetAssignmentMetadataKey: (_SHARE, Role.TARGET_EPOCH),
+    share.ShareGroupTargetAssignmentMemberKey: (_SHARE, Role.TARGET),
+    share.ShareGroupCurrentMemberAssignmentKey: (_SHARE, Role.CURRENT),
+    share.ShareGroupStatePartitionMetadataKey: (_SHARE, Role.OTHER),
+    streams.StreamsGroupMetadataKey: (_STREAMS, Role.EPOCH),
+    streams.StreamsGroupMemberMetadataKey: (_STREAMS, Role.MEMBER),
+    streams.StreamsGroupTargetAssignmentMetadataKey: (_STREAMS, Role.TARGET_EPOCH),
+    streams.StreamsGroupTargetAssignmentMemberKey: (_STREAMS, Role.TARGET),
+    streams.StreamsGroupCurrentMemberAssignmentKey: (_STREAMS, Role.CURRENT),
+    streams.StreamsGroupTopologyKey: (_STREAMS, Role.TOPOLOGY),
 }
 _TYPES: Final = {key.api.key for key in _KEYS}
 
@@ -246,7 +246,7 @@ def modern_record(record_type: int, key: bytes, value: bytes | None) -> ModernRe
         return None
     of_key: Any
     of_value: Any
-    of_key, of_value = schemas.RECORDS[record_type]
+    of_key, of_value = RECORDS[record_type]
     decoded_key = decode_from(of_key, 0, key, VERSION.size)[0]
     if value is None:
         return ModernRecord(decoded_key, None)

@@ -102,12 +102,6 @@ class ModernRecord(NamedTuple):
     def role(self) -> Role:
         return _KEYS[type(self.key)][1]
 
-    def tombstone(self) -> ModernRecord:
-        """
-        The record that deletes this one.
-        """
-        return ModernRecord(self.key, None)
-
     def encode(self) -> EncodedRecord:
         """
         The key and the value as bytes.

@@ -60,6 +60,7 @@ from barnabas.server.groups.modern.member import (
 )
 from barnabas.server.groups.modern.requests import check_text, fenced
 from barnabas.server.groups.modern.sessions import ConfigOf
+from barnabas.server.groups.modern.topics import topic_partitions
 from barnabas.server.groups.records import GroupRecord, GroupResult, Record
 from barnabas.storage.uuids import random_uuid, uuid_text
 
@@ -313,12 +314,7 @@ class Heartbeats:
             heartbeat_interval_ms=self._config_of(group_id).consumer_heartbeat_interval_ms,
             assignment=None
             if assigned is None
-            else Assignment(
-                topic_partitions=[
-                    TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-                    for topic_id, partitions in assigned.items()
-                ]
-            ),
+            else Assignment(topic_partitions=topic_partitions(TopicPartitions, assigned)),
         )
 
 

@@ -40,6 +40,7 @@ from barnabas.server.groups.consumer.member import (
 from barnabas.server.groups.modern.member import LEAVING
 from barnabas.server.groups.modern.records import ModernRecord, RecordTypes, epochs_of
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex
+from barnabas.server.groups.modern.topics import topic_partitions
 
 Target: TypeAlias = Mapping[UUID, Sequence[int]]
 """
@@ -97,12 +98,8 @@ def target_record(group_id: str, member_id: str, target: Target) -> ModernRecord
     """
     The record of a member's target assignment.
     """
-    value = ConsumerGroupTargetAssignmentMemberValue(
-        topic_partitions=[
-            TopicPartition(topic_id=topic_id, partitions=list(partitions))
-            for topic_id, partitions in target.items()
-        ]
-    )
+    partitions = topic_partitions(TopicPartition, target)
+    value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=partitions)
     key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
     return ModernRecord(key, value)
 

@@ -36,7 +36,7 @@ from barnabas.server.groups.modern.requests import check_text, fenced
 from barnabas.server.groups.modern.sessions import ConfigOf, MemberSessions
 from barnabas.server.groups.modern.subscriptions import Subscriptions
 from barnabas.server.groups.modern.target import Assignor, Change, new_target
-from barnabas.server.groups.modern.topics import SubscribedTopics
+from barnabas.server.groups.modern.topics import SubscribedTopics, topic_partitions
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.groups.share import records as share_records
 from barnabas.server.groups.share.group import ShareGroup
@@ -316,19 +316,13 @@ class ShareHeartbeats:
         Args:
             tells: whether the member is told what it has.
         """
+        partitions = topic_partitions(TopicPartitions, member.assigned) if tells else []
         return ShareGroupHeartbeatResponse(
             error_code=ErrorCode.NONE,
             member_id=member.member_id,
             member_epoch=member.member_epoch,
             heartbeat_interval_ms=self._config_of(group_id).share_heartbeat_interval_ms,
-            assignment=Assignment(
-                topic_partitions=[
-                    TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-                    for topic_id, partitions in member.assigned.items()
-                ]
-            )
-            if tells
-            else None,
+            assignment=Assignment(topic_partitions=partitions) if tells else None,
         )
 
 

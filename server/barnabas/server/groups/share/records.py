@@ -28,6 +28,7 @@ from barnabas.protocol.internal_topics.group_records.share import (
 from barnabas.protocol.structs import replace
 from barnabas.server.groups.modern.member import LEAVING
 from barnabas.server.groups.modern.records import ModernRecord, RecordTypes
+from barnabas.server.groups.modern.topics import topic_partitions
 from barnabas.server.groups.share.member import NOTHING_ASSIGNED, Partitions, ShareGroupMember
 from barnabas.server.groups.share.state_partitions import StatePartitions, Topics, TopicStates
 
@@ -72,12 +73,8 @@ def target_record(group_id: str, member_id: str, target: Partitions) -> ModernRe
     """
     The record of a member's target assignment.
     """
-    value = ShareGroupTargetAssignmentMemberValue(
-        topic_partitions=[
-            TopicPartition(topic_id=topic_id, partitions=list(partitions))
-            for topic_id, partitions in target.items()
-        ]
-    )
+    partitions = topic_partitions(TopicPartition, target)
+    value = ShareGroupTargetAssignmentMemberValue(topic_partitions=partitions)
     key = ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
     return ModernRecord(key, value)
 
@@ -90,10 +87,7 @@ def current_record(group_id: str, member: ShareGroupMember) -> ModernRecord:
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_member_epoch,
         state=STABLE,
-        assigned_partitions=[
-            TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-            for topic_id, partitions in member.assigned.items()
-        ],
+        assigned_partitions=topic_partitions(TopicPartitions, member.assigned),
     )
     key = ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
     return ModernRecord(key, value)

@@ -17,9 +17,9 @@ A member that runs into one is fenced: it is removed, and joins again if it is a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.structs import replace
@@ -27,6 +27,7 @@ from barnabas.server.config.groups import GroupConfig
 from barnabas.server.coordinator_runtime.result import NOTHING
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.group import ModernGroup
 from barnabas.server.groups.modern.member import ModernMember
 from barnabas.server.groups.records import GroupResult
 from barnabas.server.groups.timeouts import Timeout
@@ -59,19 +60,8 @@ class RevokingMember(ModernMember, Protocol):
         """
 
 
-class GroupOfRevoking(Protocol):
-    """
-    A group of such members.
-    """
-
-    @property
-    def group_id(self) -> str: ...
-    @property
-    def members(self) -> Mapping[str, RevokingMember]: ...
-
-
 M = TypeVar("M", bound=RevokingMember)
-G = TypeVar("G", bound=GroupOfRevoking)
+G = TypeVar("G", bound=ModernGroup[Any, Any])
 
 Fence: TypeAlias = Callable[[G, Sequence[M], int], GroupResult]
 """
@@ -127,7 +117,7 @@ class MemberSessions(Generic[G, M]):
         """
         Start the timeouts of the members of a group that was loaded, at their full lengths.
         """
-        for member in self._members(group).values():
+        for member in group.members.values():
             self.prolong(group.group_id, member.member_id)
             if member.is_revoking:
                 self.expect_revocation(group.group_id, member)
@@ -190,10 +180,5 @@ class MemberSessions(Generic[G, M]):
         group = self._groups.get(group_id)
         if not isinstance(group, self._group_class):
             return None
-        member = self._members(group).get(member_id)
+        member: Any = group.members.get(member_id)  # of the type M
         return None if member is None else (group, member)
-
-    @staticmethod
-    def _members(group: G) -> Mapping[str, M]:
-        members: Mapping[str, M] = group.members  # type: ignore[assignment]  # those of its type
-        return members

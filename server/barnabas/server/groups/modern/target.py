@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.errors import UnknownServerError
@@ -24,7 +24,8 @@ from barnabas.server.groups.assignors.spec import (
     TopicIds,
     is_same,
 )
-from barnabas.server.groups.modern.records import GroupRecords, ModernRecord
+from barnabas.server.groups.modern.group import ModernGroup
+from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.modern.subscriptions import SubscribingMember, Subscriptions
 from barnabas.server.groups.modern.topics import SubscribedTopics
 
@@ -43,22 +44,6 @@ class Assignor(NamedTuple):
 
     name: str
     assign: Assign
-
-
-class Group(Protocol):
-    """
-    A group whose members have targets.
-    """
-
-    group_id: str
-    largest_size: int
-
-    @property
-    def records(self) -> GroupRecords[Any, Assignment]: ...
-    @property
-    def members(self) -> Mapping[str, SubscribingMember]: ...
-    @property
-    def targets(self) -> Mapping[str, Assignment]: ...
 
 
 M = TypeVar("M", bound=SubscribingMember)
@@ -93,7 +78,7 @@ class NewTarget(NamedTuple):
 
 
 def new_target(
-    group: Group,
+    group: ModernGroup[M, Assignment],
     change: Change[M],
     *,
     epoch: int,
@@ -149,7 +134,9 @@ def new_target(
     return NewTarget(records, targets.get(member.member_id, {}))
 
 
-def _specs(group: Group, change: Change[M], topic_ids: Mapping[str, UUID]) -> dict[str, MemberSpec]:
+def _specs(
+    group: ModernGroup[M, Assignment], change: Change[M], topic_ids: Mapping[str, UUID]
+) -> dict[str, MemberSpec]:
     """
     The members as the assignor sees them, in Kafka's order.
     """

@@ -18,6 +18,15 @@ Partitions of topics. No topic is empty.
 
 NOTHING_ASSIGNED: Final[Partitions] = {}
 
+LONGEST_MEMBER_ID: Final = 36
+
+
+def is_member_id(text: str | None) -> bool:
+    """
+    Whether a member may have that id.
+    """
+    return text is not None and 0 < len(text) <= LONGEST_MEMBER_ID
+
 
 @struct(kw_only=True)
 class ShareGroupMember:

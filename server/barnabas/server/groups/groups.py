@@ -100,7 +100,10 @@ class Groups:
         Raises:
             GroupIdNotFound: it does not exist, or is of another type.
         """
-        if group_id not in self._groups:
+        group = self._groups.get(group_id)
+        if isinstance(group, group_class):
+            return group
+        if group is None:
             kind = group_class.type.value.capitalize()
             raise GroupIdNotFound(f"{kind} group {group_id} not found.")
         return self.find(group_id, group_class)

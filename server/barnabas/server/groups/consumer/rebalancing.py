@@ -97,7 +97,8 @@ class Rebalancing:
         """
         The group epoch with the change: a new one if topics have changed, too.
         """
-        has_to_look = must_bump or group.is_metadata_stale
+        if not (must_bump or group.is_metadata_stale):
+            return group.group_epoch
         epoch = next_epoch(
             group,
             change.subscriptions,
@@ -106,7 +107,7 @@ class Rebalancing:
             epoch_record=epoch_record,
             must_bump=must_bump,
         )
-        if has_to_look and group.has_partition_metadata:
+        if group.has_partition_metadata:
             records.append(partition_metadata_tombstone(group.group_id))
         return epoch
 

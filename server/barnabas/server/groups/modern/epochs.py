@@ -34,14 +34,13 @@ def next_epoch(
     must_bump: bool,
 ) -> int:
     """
-    The epoch of a group with these subscriptions: a new one if topics have changed, too.
+    The epoch of a group with these subscriptions, whose topics may have changed: a new one if they
+    have, too.
 
     Args:
         records: gets that of the new epoch.
     """
     epoch = group.group_epoch
-    if not (must_bump or group.is_metadata_stale):
-        return epoch
     metadata_hash = topics.hash(subscriptions.topics)
     if must_bump or metadata_hash != group.metadata_hash:
         epoch += 1

@@ -131,9 +131,10 @@ class ModernGroup(ABC, Generic[M, T]):
         Raises:
             UnknownMemberId: it is no member, and does not join.
         """
-        if epoch == JOINING and member_id not in self.members:
+        member = self.members.get(member_id)
+        if member is None and epoch == JOINING:
             return self.records.new_member(member_id=member_id)
-        return self.expect_member(member_id)
+        return self.expect_member(member_id) if member is None else member
 
     def check_size(self, most: int, member_id: str | None = None) -> None:
         """

@@ -80,7 +80,7 @@ class Subscriptions:
         """
         The subscriptions after the change of a member; the same object if it changes none.
         """
-        if (before.topic_names, before.topic_regex) == (after.topic_names, after.topic_regex):
+        if before.topic_names == after.topic_names and before.topic_regex == after.topic_regex:
             return self
         changed = self.copy()
         changed.remove(before)

@@ -109,14 +109,16 @@ class ShareHeartbeats:
         has_changed = member.topic_names != before.topic_names
         if group.assignment_epoch >= group.group_epoch:
             has_changed |= group.has_unassigned_partitions
-        epoch = next_epoch(
-            group,
-            subscriptions,
-            self._topics,
-            records,
-            epoch_record=share_records.epoch_record,
-            must_bump=has_changed,
-        )
+        epoch = group.group_epoch
+        if has_changed or group.is_metadata_stale:
+            epoch = next_epoch(
+                group,
+                subscriptions,
+                self._topics,
+                records,
+                epoch_record=share_records.epoch_record,
+                must_bump=has_changed,
+            )
         target_epoch, target = self._target_of(group, change, epoch, records, now_ms=now_ms)
         is_bumped = epoch != group.group_epoch
         after = self._reconciled(member, target_epoch, target, has_changed=has_changed or is_bumped)

@@ -23,6 +23,7 @@ from barnabas.protocol.messages.alter_share_group_offsets import (
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
+from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import OffsetRecord, encode_record
 from tests.support.consumer_groups import ConsumerCoordination
@@ -127,7 +128,7 @@ def test_a_group_of_a_later_protocol_is_not_made_without_room() -> None:
     c.enter("m", ["t"], group_id=taken[0])
 
     assert c.state.groups.get("other") is None
-    assert ["m"] == [*c.state.groups.expect_consumer(taken[0]).members]
+    assert ["m"] == [*c.state.groups.find(taken[0], ConsumerGroup).members]
 
 
 def test_the_memory_is_there_again_when_offsets_expire() -> None:

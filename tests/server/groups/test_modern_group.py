@@ -14,7 +14,7 @@ from barnabas.protocol.errors import (
     UnknownMemberId,
     UnsupportedVersion,
 )
-from barnabas.protocol.internal_topics import group_records as schemas
+from barnabas.protocol.internal_topics.group_records import consumer, share, streams
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.describing import describe, listed
@@ -58,19 +58,19 @@ def records(
         case GroupType.CONSUMER:
             return [
                 (
-                    key(schemas.ConsumerGroupMetadataKey, GROUP),
-                    value(schemas.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=99)),
+                    key(consumer.ConsumerGroupMetadataKey, GROUP),
+                    value(consumer.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=99)),
                 ),
                 (
-                    key(schemas.ConsumerGroupTargetAssignmentMetadataKey, GROUP),
+                    key(consumer.ConsumerGroupTargetAssignmentMetadataKey, GROUP),
                     value(
-                        schemas.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=target)
+                        consumer.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=target)
                     ),
                 ),
                 (
-                    key(schemas.ConsumerGroupRegularExpressionKey, GROUP, "r.*"),
+                    key(consumer.ConsumerGroupRegularExpressionKey, GROUP, "r.*"),
                     value(
-                        schemas.ConsumerGroupRegularExpressionValue(
+                        consumer.ConsumerGroupRegularExpressionValue(
                             topics=["r1"], version=1, timestamp=1
                         )
                     ),
@@ -80,9 +80,9 @@ def records(
                     for m in members
                     for pair in (
                         (
-                            key(schemas.ConsumerGroupMemberMetadataKey, GROUP, m),
+                            key(consumer.ConsumerGroupMemberMetadataKey, GROUP, m),
                             value(
-                                schemas.ConsumerGroupMemberMetadataValue(
+                                consumer.ConsumerGroupMemberMetadataValue(
                                     instance_id=None,
                                     rack_id=None,
                                     client_id="c",
@@ -95,17 +95,17 @@ def records(
                             ),
                         ),
                         (
-                            key(schemas.ConsumerGroupTargetAssignmentMemberKey, GROUP, m),
+                            key(consumer.ConsumerGroupTargetAssignmentMemberKey, GROUP, m),
                             value(
-                                schemas.ConsumerGroupTargetAssignmentMemberValue(
+                                consumer.ConsumerGroupTargetAssignmentMemberValue(
                                     topic_partitions=[]
                                 )
                             ),
                         ),
                         (
-                            key(schemas.ConsumerGroupCurrentMemberAssignmentKey, GROUP, m),
+                            key(consumer.ConsumerGroupCurrentMemberAssignmentKey, GROUP, m),
                             value(
-                                schemas.ConsumerGroupCurrentMemberAssignmentValue(
+                                consumer.ConsumerGroupCurrentMemberAssignmentValue(
                                     member_epoch=member_epoch,
                                     previous_member_epoch=0,
                                     state=member_state,
@@ -120,14 +120,14 @@ def records(
         case GroupType.SHARE:
             return [
                 (
-                    key(schemas.ShareGroupMetadataKey, GROUP),
-                    value(schemas.ShareGroupMetadataValue(epoch=epoch, metadata_hash=99)),
+                    key(share.ShareGroupMetadataKey, GROUP),
+                    value(share.ShareGroupMetadataValue(epoch=epoch, metadata_hash=99)),
                 ),
                 *(
                     (
-                        key(schemas.ShareGroupMemberMetadataKey, GROUP, m),
+                        key(share.ShareGroupMemberMetadataKey, GROUP, m),
                         value(
-                            schemas.ShareGroupMemberMetadataValue(
+                            share.ShareGroupMemberMetadataValue(
                                 rack_id=None,
                                 client_id="c",
                                 client_host="/h",
@@ -141,18 +141,18 @@ def records(
         case _:
             return [
                 (
-                    key(schemas.StreamsGroupMetadataKey, GROUP),
+                    key(streams.StreamsGroupMetadataKey, GROUP),
                     value(
-                        schemas.StreamsGroupMetadataValue(
+                        streams.StreamsGroupMetadataValue(
                             epoch=epoch, metadata_hash=99, validated_topology_epoch=1
                         )
                     ),
                 ),
                 *(
                     (
-                        key(schemas.StreamsGroupCurrentMemberAssignmentKey, GROUP, m),
+                        key(streams.StreamsGroupCurrentMemberAssignmentKey, GROUP, m),
                         value(
-                            schemas.StreamsGroupCurrentMemberAssignmentValue(
+                            streams.StreamsGroupCurrentMemberAssignmentValue(
                                 member_epoch=member_epoch,
                                 previous_member_epoch=0,
                                 state=member_state,

@@ -369,7 +369,7 @@ def test_tagged_fields_are_shown_unless_they_have_their_default(tmp_path: Path) 
     """
     Null is a value, where the default is an empty struct.
     """
-    member = groups.ConsumerGroupMemberMetadataValue(
+    member = groups.consumer.ConsumerGroupMemberMetadataValue(
         instance_id=None,
         rack_id=None,
         client_id="c",

@@ -75,9 +75,11 @@ from barnabas.server.groups.answers import NO_MEMBER_ID, join_error, sync_error
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.joining import Offer
 from barnabas.server.groups.consumer import describing
+from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.heartbeats import check_heartbeat
 from barnabas.server.groups.deletion import GroupDeletion
 from barnabas.server.groups.describing import describe, is_listed, listed
+from barnabas.server.groups.groups import G
 from barnabas.server.groups.memory import GroupMemory
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics, TopicsView
@@ -91,9 +93,11 @@ from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.groups.records import GroupResult
 from barnabas.server.groups.shard_state import GroupShard, ShardState
 from barnabas.server.groups.share import describing as share_describing
+from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.heartbeats import check_heartbeat as check_share_heartbeat
 from barnabas.server.groups.share.states import ShareGroupStates
 from barnabas.server.groups.streams import describing as streams_describing
+from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.groups.streams.heartbeats import check_heartbeat as check_streams_heartbeat
 from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import Steps, Turns, at_once, finished, map_in_steps
@@ -571,9 +575,9 @@ class GroupCoordinator:
         """
         return describe(self.state_of(group_id).groups, group_id, version)
 
-    def describe_consumer_group(self, group_id: str) -> Steps[DescribedConsumerGroup]:
+    def _find(self, group_id: str, group_class: type[G]) -> G:
         """
-        A consumer group with its members.
+        The group, of that class.
 
         Raises:
             InvalidGroupId: the group id is empty.
@@ -581,7 +585,16 @@ class GroupCoordinator:
             KafkaError: the group is not coordinated here, or not loaded yet.
         """
         self._check_name(group_id)
-        group = self.state_of(group_id).groups.find_consumer(group_id)
+        return self.state_of(group_id).groups.find(group_id, group_class)
+
+    def describe_consumer_group(self, group_id: str) -> Steps[DescribedConsumerGroup]:
+        """
+        A consumer group with its members.
+
+        Raises:
+            KafkaError: see ``_find``.
+        """
+        group = self._find(group_id, ConsumerGroup)
         assignor = self._options.group_consumer_assignors[0]
         return (yield from describing.describe(group, self._subscribed.topics, assignor))
 
@@ -590,12 +603,9 @@ class GroupCoordinator:
         A share group with its members.
 
         Raises:
-            InvalidGroupId: the group id is empty.
-            GroupIdNotFound: the group does not exist, or is of another type.
-            KafkaError: the group is not coordinated here, or not loaded yet.
+            KafkaError: see ``_find``.
         """
-        self._check_name(group_id)
-        group = self.state_of(group_id).groups.find_share(group_id)
+        group = self._find(group_id, ShareGroup)
         return (yield from share_describing.describe(group, self._subscribed.topics))
 
     def describe_streams_group(self, group_id: str) -> Steps[DescribedStreamsGroup]:
@@ -603,12 +613,9 @@ class GroupCoordinator:
         A streams group with its members.
 
         Raises:
-            InvalidGroupId: the group id is empty.
-            GroupIdNotFound: the group does not exist, or is of another type.
-            KafkaError: the group is not coordinated here, or not loaded yet.
+            KafkaError: see ``_find``.
         """
-        self._check_name(group_id)
-        group = self.state_of(group_id).groups.find_streams(group_id)
+        group = self._find(group_id, StreamsGroup)
         return (yield from streams_describing.describe(group))
 
     def delete_groups(self, group_ids: Sequence[str]) -> Steps[Delayed]:

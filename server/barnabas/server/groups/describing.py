@@ -10,6 +10,7 @@ from typing import Final
 from barnabas.protocol.errors import ErrorCode, GroupIdNotFound
 from barnabas.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from barnabas.protocol.messages.list_groups import ListedGroup
+from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Group, Groups
 
@@ -52,7 +53,7 @@ def describe(groups: Groups, group_id: str, version: int) -> DescribedGroup:
     and the metadata of the members are shown in a stable group only.
     """
     try:
-        group = groups.expect_classic(group_id)
+        group = groups.find(group_id, ClassicGroup)
     except GroupIdNotFound as error:
         tells = version >= GROUP_ID_NOT_FOUND_SINCE
         return described_error(

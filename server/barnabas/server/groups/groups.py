@@ -7,7 +7,7 @@ The groups of one partition of ``__consumer_offsets``, of all types.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from barnabas.protocol.errors import GroupIdNotFound
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
@@ -26,6 +26,8 @@ The memory of a group without members, offsets and id.
 """
 
 Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
+
+G = TypeVar("G", bound=Group)
 
 
 class Groups:
@@ -79,89 +81,32 @@ class Groups:
             raise GroupIdNotFound(f"Group {group_id} not found.")
         return group
 
-    def expect_classic(self, group_id: str) -> ClassicGroup:
+    def find(self, group_id: str, group_class: type[G]) -> G:
         """
-        The group, which must be of the classic type.
+        The group, of that class, for those that look at it, or leave it.
 
         Raises:
             GroupIdNotFound: it does not exist, or is of another type.
         """
         group = self.expect(group_id)
-        if not isinstance(group, ClassicGroup):
-            raise GroupIdNotFound(f"Group {group_id} is not a classic group.")
+        if not isinstance(group, group_class):
+            raise GroupIdNotFound(f"Group {group_id} is not a {group_class.type.value} group.")
         return group
 
-    def expect_consumer(self, group_id: str) -> ConsumerGroup:
+    def find_of_member(self, group_id: str, group_class: type[G]) -> G:
         """
-        The group, which must be of the consumer protocol.
+        The group, of that class, for its members.
 
         Raises:
             GroupIdNotFound: it does not exist, or is of another type.
         """
         group = self._groups.get(group_id)
+        if isinstance(group, group_class):
+            return group
         if group is None:
-            raise GroupIdNotFound(f"Consumer group {group_id} not found.")
-        if not isinstance(group, ConsumerGroup):
-            raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
-        return group
-
-    def find_consumer(self, group_id: str) -> ConsumerGroup:
-        """
-        The group, of the consumer protocol, for those that look at it.
-
-        Raises:
-            GroupIdNotFound: it does not exist, or is of another type.
-        """
-        group = self.expect(group_id)
-        if not isinstance(group, ConsumerGroup):
-            raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
-        return group
-
-    def expect_share(self, group_id: str) -> ShareGroup:
-        """
-        The group, which must be a share group.
-
-        Raises:
-            GroupIdNotFound: it does not exist, or is of another type.
-        """
-        if group_id not in self._groups:
-            raise GroupIdNotFound(f"Share group {group_id} not found.")
-        return self.find_share(group_id)
-
-    def find_share(self, group_id: str) -> ShareGroup:
-        """
-        The share group, for those that look at it.
-
-        Raises:
-            GroupIdNotFound: it does not exist, or is of another type.
-        """
-        group = self.expect(group_id)
-        if not isinstance(group, ShareGroup):
-            raise GroupIdNotFound(f"Group {group_id} is not a share group.")
-        return group
-
-    def expect_streams(self, group_id: str) -> StreamsGroup:
-        """
-        The group, which must be of the streams protocol.
-
-        Raises:
-            GroupIdNotFound: it does not exist, or is of another type.
-        """
-        if group_id not in self._groups:
-            raise GroupIdNotFound(f"Streams group {group_id} not found.")
-        return self.find_streams(group_id)
-
-    def find_streams(self, group_id: str) -> StreamsGroup:
-        """
-        The group, of the streams protocol, for those that look at it, or leave it.
-
-        Raises:
-            GroupIdNotFound: it does not exist, or is of another type.
-        """
-        group = self.expect(group_id)
-        if not isinstance(group, StreamsGroup):
-            raise GroupIdNotFound(f"Group {group_id} is not a streams group.")
-        return group
+            kind = group_class.type.value.capitalize()
+            raise GroupIdNotFound(f"{kind} group {group_id} not found.")
+        return self.find(group_id, group_class)
 
     def create_classic(self, group_id: str, now_ms: int) -> ClassicGroup:
         """

@@ -215,23 +215,24 @@ class ShardState:
         """
         self._is_loaded = True
         for group in self.groups:
-            if isinstance(group, ConsumerGroup):
-                self._topics.follow(group)
-                self.consumers.sessions.loaded(group)
-                continue
-            if isinstance(group, ShareGroup):
-                self._topics.follow(group)
-                self.shares.loaded(group)
-                continue
-            if isinstance(group, StreamsGroup):
-                self._topics.follow(group)
-                self.streams.sessions.loaded(group)
-                continue
-            self.rebalance.watch_all(group)
-            if len(group.members) > self._options.group_max_size:
-                # The limit was lowered: the last members to rejoin are refused.
-                changes = self.rebalance.begin(group, "group.max.size was lowered", now_ms)
-                assert changes is NOTHING, "no member has joined yet"
+            match group:
+                case ConsumerGroup():
+                    self.consumers.sessions.loaded(group)
+                case ShareGroup():
+                    self.shares.sessions.loaded(group)
+                case StreamsGroup():
+                    self.streams.sessions.loaded(group)
+                case _:
+                    self._loaded_classic(group, now_ms)
+                    continue
+            self._topics.follow(group)
+
+    def _loaded_classic(self, group: ClassicGroup, now_ms: int) -> None:
+        self.rebalance.watch_all(group)
+        if len(group.members) > self._options.group_max_size:
+            # The limit was lowered: the last members to rejoin are refused.
+            changes = self.rebalance.begin(group, "group.max.size was lowered", now_ms)
+            assert changes is NOTHING, "no member has joined yet"
 
     def unloaded(self, now_ms: int) -> None:
         """

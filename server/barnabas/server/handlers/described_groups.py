@@ -10,6 +10,8 @@ from typing import Any, Final, Generic, TypeVar
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.structs import struct
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
@@ -24,34 +26,44 @@ HIDDEN_TOPICS: Final = (
 G = TypeVar("G", bound=Any)
 
 
+def names_size(member: Any) -> int:
+    """
+    The characters of the topics that a member subscribes to.
+    """
+    return sum(map(len, member.subscribed_topic_names))
+
+
 @struct(kw_only=True)
 class Describing(Generic[G]):
     """
     How groups of one type are described.
     """
 
+    type: GroupType
     describe: Callable[[str], Steps[G]]
     refuse: Callable[[str, ErrorCode, str | None], G]
     topics_of: Callable[[G], Iterable[tuple[str, Sequence[int]]]]
     """Returns the topics and partitions that the description names."""
+    size_of: Callable[[Any], int] = names_size
+    """Returns about the bytes of a member in the answer, without those topics and partitions."""
+    hidden: str = HIDDEN_TOPICS
+    """What a client is told of a group with topics that it may not describe."""
 
 
-def described(
-    group_ids: Iterable[str],
-    context: RequestContext,
-    kind: Describing[G],
-    *,
-    include_operations: bool,
-) -> Steps[list[G]]:
+def described(request: Any, context: RequestContext, kind: Describing[G]) -> Steps[list[G]]:
     """
-    Each group that is named. Those that the client may not describe come first, then those without
-    a name; a group with topics that the client may not describe is refused.
+    Each group that the request names. Those that the client may not describe come first, then those
+    without a name; a group with topics that the client may not describe is refused.
+
+    Raises:
+        UnsupportedVersion: see ``check_protocol``.
     """
+    check_protocol(context, kind.type)
     room = AnswerRoom()
     refused: list[G] = []
     nameless: list[G] = []
     groups: list[G] = []
-    for group_id in group_ids:
+    for group_id in request.group_ids:
         yield
         if not context.allows(DESCRIBE_GROUP, group_id):
             room.take(1)
@@ -60,7 +72,7 @@ def described(
             continue
         group = yield from _described(group_id, context, kind)
         room.take(1 + len(group.members), _size(group, kind))
-        if include_operations and group.error_code == ErrorCode.NONE:
+        if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
             operations = authorized_operations(context, ResourceType.GROUP, group_id)
             group = replace(group, authorized_operations=operations)
         (nameless if group.error_code == ErrorCode.INVALID_GROUP_ID else groups).append(group)
@@ -76,7 +88,7 @@ def _described(group_id: str, context: RequestContext, kind: Describing[G]) -> S
     for topic in dict.fromkeys(name for name, _ in kind.topics_of(group)):
         yield
         if not context.allows(DESCRIBE_TOPIC, topic):
-            return kind.refuse(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+            return kind.refuse(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, kind.hidden)
     return group
 
 
@@ -85,5 +97,4 @@ def _size(group: Any, kind: Describing[Any]) -> int:
     About the bytes of a group in the answer.
     """
     partitions = sum(len(name) + 4 * len(indexes) for name, indexes in kind.topics_of(group))
-    names = (sum(map(len, each.subscribed_topic_names)) for each in group.members)
-    return partitions + sum(names)
+    return partitions + sum(map(kind.size_of, group.members))

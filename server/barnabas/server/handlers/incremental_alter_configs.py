@@ -4,73 +4,39 @@ IncrementalAlterConfigs: changes some options of resources (KIP-339).
 
 from __future__ import annotations
 
-from functools import partial
-
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 from barnabas.server.cluster.image import ResourceType
-from barnabas.server.dynamic_config.admin import AlterResource, Change
-from barnabas.server.requests.authorization import asks
-from barnabas.server.requests.config_authorization import require_alter
+from barnabas.server.dynamic_config.admin import Change
+from barnabas.server.handlers.altered_configs import NEEDS, altered
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
-from barnabas.server.security.acl.permissions import (
-    ALTER_CONFIGS_CLUSTER,
-    ALTER_CONFIGS_GROUP,
-    ALTER_CONFIGS_TOPIC,
-)
 
 
-@handles(
-    IncrementalAlterConfigsRequest,
-    needs=asks(ALTER_CONFIGS_TOPIC, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_CLUSTER),
-)
+@handles(IncrementalAlterConfigsRequest, needs=NEEDS)
 async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
     """
     Change the options that are named; each resource succeeds or fails by itself.
     """
-    wanted = await context.broker.turns.finish(each_in_steps(_wanted, request.resources))
-    errors = await context.broker.config_admin().alter(
-        wanted, partial(require_alter, context), validate_only=request.validate_only
+    responses = await altered(
+        request, context, AlterConfigsResourceResponse, _change, sentence_of=_sentence
     )
-    outcomes = zip(request.resources, errors, strict=True)
-    return IncrementalAlterConfigsResponse(
-        responses=await context.broker.turns.finish(map_in_steps(_outcome, outcomes))
-    )
+    return IncrementalAlterConfigsResponse(responses=responses)
 
 
-def _wanted(resource: AlterConfigsResource) -> Steps[AlterResource]:
-    changes = yield from map_in_steps(
-        lambda config: Change(config.name, config.config_operation, config.value), resource.configs
-    )
-    return AlterResource(type=resource.resource_type, name=resource.resource_name, changes=changes)
+def _change(config: AlterableConfig) -> Change:
+    return Change(config.name, config.config_operation, config.value)
 
 
-def _outcome(
-    outcome: tuple[AlterConfigsResource, KafkaError | None],
-) -> AlterConfigsResourceResponse:
-    resource, error = outcome
-    if error is None:
-        return _answer(resource, ErrorCode.NONE, None)
+def _sentence(resource: AlterConfigsResource, error: KafkaError) -> str | None:
     # Kafka answers for loggers itself, and for all others as its controller does.
     is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
-    return _answer(resource, error.code, error.own_sentence if is_logger else str(error))
-
-
-def _answer(
-    resource: AlterConfigsResource, code: ErrorCode, message: str | None
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
+    return error.own_sentence if is_logger else str(error)

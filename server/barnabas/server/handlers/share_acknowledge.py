@@ -4,10 +4,10 @@ ShareAcknowledge: what a member did with records that it has acquired.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
-from barnabas.protocol.errors import ErrorCode, InvalidRequest, InvalidShareSessionEpoch
+from barnabas.protocol.errors import ErrorCode, InvalidShareSessionEpoch
 from barnabas.protocol.messages.share_acknowledge import (
     NO_LEADER,
     LeaderIdAndEpoch,
@@ -17,13 +17,11 @@ from barnabas.protocol.messages.share_acknowledge import (
     ShareAcknowledgeResponse,
     ShareAcknowledgeTopicResponse,
 )
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.handlers.share_acknowledging import (
     PendingAcknowledgements,
     acknowledge,
     by_topic,
-    is_member_id,
+    session_key,
 )
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.purgatory import Delayed
@@ -35,7 +33,6 @@ from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
 from barnabas.server.share.sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
-    ShareSessionKey,
     TopicIdPartition,
 )
 
@@ -44,22 +41,12 @@ NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_E
 
 @handles(ShareAcknowledgeRequest, needs=asks(READ_GROUP, READ_TOPIC))
 def share_acknowledge(request: ShareAcknowledgeRequest, context: RequestContext) -> Steps[Delayed]:
-    check_protocol(context, GroupType.SHARE)
-    if request.group_id is None:
-        raise InvalidRequest("Invalid group id in the request.")
-    context.require(READ_GROUP, request.group_id)
-    if request.member_id is None or not is_member_id(request.member_id):
-        raise InvalidRequest("Invalid member id in the request.")
-    broker = context.broker
-    key = ShareSessionKey(request.group_id, request.member_id)
+    broker, key = context.broker, session_key(request, context)
     if request.share_session_epoch == INITIAL_EPOCH:
         raise InvalidShareSessionEpoch
     broker.share_partitions.sessions.use(key, request.share_session_epoch)
 
-    @cache
-    def may_read(topic: str) -> bool:
-        return context.allows(READ_TOPIC, topic)
-
+    may_read = cache(partial(context.allows, READ_TOPIC))
     pending = PendingAcknowledgements()
     yield from acknowledge(request, context, may_read, pending)
     delayed = Delayed()

@@ -10,15 +10,20 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError
+from barnabas.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
+from barnabas.protocol.messages.share_fetch import ShareFetchRequest
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.share.member import is_member_id
+from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.acl.permissions import READ_GROUP
 from barnabas.server.share.acknowledging import Acknowledgement
 from barnabas.server.share.record_state import AcknowledgeType
-from barnabas.server.share.sessions import TopicIdPartition
+from barnabas.server.share.sessions import ShareSessionKey, TopicIdPartition
 
-LONGEST_MEMBER_ID: Final = 36
 FIRST_RENEW_VERSION: Final = 2
 
 
@@ -78,11 +83,24 @@ class PendingAcknowledgements:
             self._listener()
 
 
-def is_member_id(text: str | None) -> bool:
+def session_key(
+    request: ShareFetchRequest | ShareAcknowledgeRequest, context: RequestContext
+) -> ShareSessionKey:
     """
-    Whether a member may have that id.
+    The key of the session of a request, whose sender may be a member of its group.
+
+    Raises:
+        UnsupportedVersion: see ``check_protocol``.
+        GroupAuthorizationFailed: the client may not read the group.
+        InvalidRequest: there is no group id, or no member can have that id.
     """
-    return text is not None and 0 < len(text) <= LONGEST_MEMBER_ID
+    check_protocol(context, GroupType.SHARE)
+    if request.group_id is None:
+        raise InvalidRequest("Invalid group id in the request.")
+    context.require(READ_GROUP, request.group_id)
+    if request.member_id is None or not is_member_id(request.member_id):
+        raise InvalidRequest("Invalid member id in the request.")
+    return ShareSessionKey(request.group_id, request.member_id)
 
 
 def acknowledge(

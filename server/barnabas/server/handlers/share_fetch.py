@@ -9,7 +9,7 @@ which partitions it is about, and which of them the answer has.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, cast
 
 from barnabas.protocol.codec.schema import Message, Records
@@ -30,13 +30,11 @@ from barnabas.protocol.messages.share_fetch import (
     ShareFetchResponse,
 )
 from barnabas.server.fetch.stored_records import StoredRecords
-from barnabas.server.groups.group_type import GroupType
-from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.handlers.share_acknowledging import (
     PendingAcknowledgements,
     acknowledge,
     by_topic,
-    is_member_id,
+    session_key,
 )
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.purgatory import Delayed
@@ -66,24 +64,16 @@ MayRead = Callable[[str], bool]
 
 @handles(ShareFetchRequest, needs=asks(READ_GROUP, READ_TOPIC))
 def share_fetch(request: ShareFetchRequest, context: RequestContext) -> Steps[Delayed]:
-    check_protocol(context, GroupType.SHARE)
-    if request.group_id is None:
-        raise InvalidRequest("Invalid group id in the request.")
-    context.require(READ_GROUP, request.group_id)
-    if not is_member_id(request.member_id):
-        raise InvalidRequest("Invalid member id in the request.")
+    key = session_key(request, context)
     if request.is_renew_ack:
         _check_renewal(request)
     manager = context.broker.share_partitions
     try:
-        session = yield from _session(request, context)
+        session = yield from _session(key, request, context)
     except ShareSessionLimitReached as error:
         return _LateRefusal(error.with_traceback(None), request.max_wait_ms, context)
 
-    @cache
-    def may_read(topic: str) -> bool:
-        return context.allows(READ_TOPIC, topic)
-
+    may_read = cache(partial(context.allows, READ_TOPIC))
     pending = PendingAcknowledgements()
     if request.share_session_epoch != INITIAL_EPOCH and _acknowledges(request):
         yield from acknowledge(request, context, may_read, pending)
@@ -118,7 +108,9 @@ def _acknowledges(request: ShareFetchRequest) -> bool:
     )
 
 
-def _session(request: ShareFetchRequest, context: RequestContext) -> Steps[ShareSession]:
+def _session(
+    key: ShareSessionKey, request: ShareFetchRequest, context: RequestContext
+) -> Steps[ShareSession]:
     """
     The session of a request, begun or updated by it.
 
@@ -126,10 +118,7 @@ def _session(request: ShareFetchRequest, context: RequestContext) -> Steps[Share
         InvalidRequest, ShareSessionLimitReached: no session can be begun so.
         ShareSessionNotFound, InvalidShareSessionEpoch: it is not what the client thinks.
     """
-    assert request.group_id is not None
-    assert request.member_id is not None
     sessions = context.broker.share_partitions.sessions
-    key = ShareSessionKey(request.group_id, request.member_id)
     epoch = request.share_session_epoch
     if epoch == FINAL_EPOCH:
         return sessions.use(key, epoch)

@@ -14,7 +14,6 @@ from barnabas.protocol.messages.share_group_describe import (
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.share.describing import described_error
 from barnabas.server.handlers.described_groups import Describing, described
-from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -29,18 +28,13 @@ def share_group_describe(
     """
     Describe each group that is named, see ``described``.
     """
-    check_protocol(context, GroupType.SHARE)
     kind = Describing(
+        type=GroupType.SHARE,
         describe=context.broker.groups.describe_share_group,
         refuse=described_error,
         topics_of=_topics,
     )
-    groups = yield from described(
-        request.group_ids,
-        context,
-        kind,
-        include_operations=request.include_authorized_operations,
-    )
+    groups = yield from described(request, context, kind)
     return ShareGroupDescribeResponse(groups=groups)
 
 

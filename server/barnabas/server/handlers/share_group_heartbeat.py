@@ -4,22 +4,19 @@ ShareGroupHeartbeat: a member of a share group joins, stays or leaves.
 
 from __future__ import annotations
 
-from typing import Final
-
 from barnabas.protocol.errors import ErrorCode, InvalidRequest
 from barnabas.protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
 from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.share.member import is_member_id
 from barnabas.server.handlers.group_protocols import caller_of, check_protocol
 from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
-
-LONGEST_MEMBER_ID: Final = 36
 
 
 @handles(ShareGroupHeartbeatRequest, needs=asks(READ_GROUP, DESCRIBE_TOPIC))
@@ -32,7 +29,7 @@ def share_group_heartbeat(
     """
     check_protocol(context, GroupType.SHARE)
     context.require(READ_GROUP, request.group_id)
-    if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
+    if not is_member_id(request.member_id):
         raise InvalidRequest
     for topic in dict.fromkeys(request.subscribed_topic_names or ()):
         if not context.allows(DESCRIBE_TOPIC, topic):

@@ -4,10 +4,9 @@ StreamsGroupDescribe: streams groups, their topologies, assignments and members.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from barnabas.protocol.codec.schema import replace
-from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.streams_group_describe import (
     DescribedGroup,
     Member,
@@ -16,14 +15,11 @@ from barnabas.protocol.messages.streams_group_describe import (
 )
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.streams.describing import described_error, topics_of
-from barnabas.server.handlers.group_protocols import check_protocol
-from barnabas.server.requests.answer_room import AnswerRoom
+from barnabas.server.handlers.described_groups import Describing, described
 from barnabas.server.requests.authorization import asks
-from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
-from barnabas.server.security.acl.bindings import ResourceType
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 HIDDEN_TOPICS: Final = (
@@ -36,43 +32,23 @@ def streams_group_describe(
     request: StreamsGroupDescribeRequest, context: RequestContext
 ) -> Steps[StreamsGroupDescribeResponse]:
     """
-    Describe each group that is named. Those that the client may not describe come first in the
-    answer, then those without a name; a group with topics that it may not describe is refused.
+    Describe each group that is named, see ``described``.
     """
-    check_protocol(context, GroupType.STREAMS)
-    room = AnswerRoom()
-    refused: list[DescribedGroup] = []
-    nameless: list[DescribedGroup] = []
-    groups: list[DescribedGroup] = []
-    for group_id in request.group_ids:
-        yield
-        if not context.allows(DESCRIBE_GROUP, group_id):
-            room.take(1)
-            refused.append(described_error(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED))
-            continue
-        group = yield from _described(group_id, request, context)
-        topics = () if group.topology is None else topics_of(group.topology)
-        room.take(1 + len(group.members), sum(map(_size, group.members)) + sum(map(len, topics)))
-        (nameless if group.error_code == ErrorCode.INVALID_GROUP_ID else groups).append(group)
-    return StreamsGroupDescribeResponse(groups=refused + nameless + groups)
+    kind = Describing(
+        type=GroupType.STREAMS,
+        describe=context.broker.groups.describe_streams_group,
+        refuse=described_error,
+        topics_of=_topics,
+        size_of=_size,
+        hidden=HIDDEN_TOPICS,
+    )
+    groups = yield from described(request, context, kind)
+    return StreamsGroupDescribeResponse(groups=groups)
 
 
-def _described(
-    group_id: str, request: StreamsGroupDescribeRequest, context: RequestContext
-) -> Steps[DescribedGroup]:
-    try:
-        group = yield from context.broker.groups.describe_streams_group(group_id)
-    except KafkaError as error:
-        told = str(error) if error.code == ErrorCode.GROUP_ID_NOT_FOUND else None
-        return described_error(group_id, error.code, told)
-    for topic in () if group.topology is None else topics_of(group.topology):
-        yield
-        if not context.allows(DESCRIBE_TOPIC, topic):
-            return described_error(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
-    if request.include_authorized_operations:
-        operations = authorized_operations(context, ResourceType.GROUP, group_id)
-        return replace(group, authorized_operations=operations)
-    return group
+def _topics(group: DescribedGroup) -> Iterator[tuple[str, list[int]]]:
+    if group.topology is not None:
+        yield from ((topic, []) for topic in topics_of(group.topology))
 
 
 def _size(member: Member) -> int:

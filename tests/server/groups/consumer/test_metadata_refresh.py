@@ -5,7 +5,7 @@ Topics that are created, enlarged and deleted while groups subscribe to them.
 from __future__ import annotations
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.internal_topics import group_records as schemas
+from barnabas.protocol.internal_topics.group_records import consumer
 from barnabas.server.groups.modern.records import ModernRecord
 from tests.support.consumer_groups import ConsumerCoordination, told
 from tests.support.coordination import GROUP
@@ -169,8 +169,8 @@ def test_the_record_of_older_brokers_goes_with_the_first_look_at_the_topics() ->
     c = ConsumerCoordination()
     c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
-    key = schemas.ConsumerGroupPartitionMetadataKey(group_id=GROUP)
-    c.write_records([ModernRecord(key, schemas.ConsumerGroupPartitionMetadataValue(topics=[]))])
+    key = consumer.ConsumerGroupPartitionMetadataKey(group_id=GROUP)
+    c.write_records([ModernRecord(key, consumer.ConsumerGroupPartitionMetadataValue(topics=[]))])
     c.grow("t", 2)
 
     c.beat("a", epoch)

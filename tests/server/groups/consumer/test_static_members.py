@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.errors import UnknownMemberId
-from barnabas.server.groups.consumer.member import LEAVING_FOR_A_WHILE
+from barnabas.server.groups.modern.member import LEAVING_FOR_A_WHILE
 from barnabas.server.groups.modern.records import ModernRecord
 from tests.support.consumer_groups import ConsumerCoordination, check_owners, told
 from tests.support.modern_groups import number_of

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from barnabas.protocol.errors import (
+    ErrorCode,
     FencedMemberEpoch,
     GroupIdNotFound,
     GroupMaxSizeReached,
@@ -276,6 +277,24 @@ def test_a_member_without_heartbeats_is_fenced() -> None:
 
     assert ["a"] == list(c.shares.members)
     assert ["-14 b", "-13 b", "-10 b", "11"] == c.last
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_a_member_whose_removal_was_refused_is_removed_later(leave: bool) -> None:
+    c = ShareCoordination()
+    c.create("t", 1)
+    c.enter("a", ["t"])
+    c.append_error = ErrorCode.MESSAGE_TOO_LARGE
+    if leave:
+        c.beat("a", -1)
+    else:
+        c.advance(45_000)
+    assert ["a"] == list(c.shares.members)
+    c.append_error = None
+
+    c.advance(45_000)
+
+    assert c.shares.is_empty
 
 
 def test_members_have_their_sessions_after_a_restart() -> None:

@@ -23,7 +23,6 @@ from barnabas.protocol.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.protocol.errors import (
     DecodeError,
     ErrorCode,
-    GroupMaxSizeReached,
     IllegalGeneration,
     InconsistentGroupProtocol,
     KafkaError,
@@ -59,17 +58,13 @@ from barnabas.server.groups.classic.subscriptions import (
 from barnabas.server.groups.consumer.fencing import Fencing
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.heartbeats import expect_static, replace_static_member
-from barnabas.server.groups.consumer.member import (
-    NOT_SENT,
-    ClassicMember,
-    ConsumerGroupMember,
-    MemberState,
-)
+from barnabas.server.groups.consumer.member import ClassicMember, ConsumerGroupMember, MemberState
 from barnabas.server.groups.consumer.migration import Migration
 from barnabas.server.groups.consumer.rebalancing import Rebalancing
 from barnabas.server.groups.consumer.records import member_record
 from barnabas.server.groups.consumer.regexes import Regexes, RegexUpdate
 from barnabas.server.groups.consumer.sessions import Sessions
+from barnabas.server.groups.modern.member import JOINING, NOT_SENT
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.storage.uuids import random_uuid, uuid_text
@@ -194,11 +189,7 @@ class ClassicMembers:
                 f"Cannot join the consumer group {group.group_id} with the classic protocol because"
                 " the group migration is disabled."
             )
-        most = self._options.group_consumer_max_size
-        if len(group.members) >= most and member_id not in group.members:
-            raise GroupMaxSizeReached(
-                f"The consumer group has reached its maximum capacity of {most} members."
-            )
+        group.check_size(self._options.group_consumer_max_size, member_id)
         if not group.supports_classic(request.protocol_type, [name for name, _ in protocols]):
             raise InconsistentGroupProtocol(f"Member {member_id}'s protocols are not supported.")
 
@@ -211,15 +202,14 @@ class ClassicMembers:
         Raises:
             UnknownMemberId, FencedInstanceId: the sender is no member any more.
         """
-        new = ConsumerGroupMember(member_id=member_id)
         instance_id = request.group_instance_id
         if instance_id is None:
-            return group.members.get(member_id, new)
+            return group.sender(member_id, JOINING)
         current = group.static_member(instance_id)
         if request.member_id != NO_MEMBER_ID:
             return expect_static(current, member_id, instance_id)
         if current is None:
-            return new
+            return ConsumerGroupMember(member_id=member_id)
         log.info("Group %s: %s replaces %s", group.group_id, member_id, current.member_id)
         return replace_static_member(group, current, member_id, records)
 

@@ -19,7 +19,7 @@ from barnabas.protocol.messages.consumer_group_describe import (
 )
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
-from barnabas.server.groups.modern.topics import TopicsView
+from barnabas.server.groups.modern.topics import TopicsView, with_topics
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 CLASSIC_MEMBER: Final = 0
@@ -87,11 +87,9 @@ def _described(group: ConsumerGroup, member: ConsumerGroupMember, topics: Topics
 
 
 def _named(assigned: Mapping[UUID, Iterable[int]], topics: TopicsView) -> Assignment:
-    found = ((topics.get_by_id(topic_id), parts) for topic_id, parts in assigned.items())
     return Assignment(
         topic_partitions=[
-            TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=list(partitions))
-            for topic, partitions in found
-            if topic is not None
+            TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=partitions)
+            for topic, partitions in with_topics(assigned, topics)
         ]
     )

@@ -10,8 +10,6 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.structs import replace
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
@@ -53,17 +51,7 @@ class Fencing:
         else:
             ended = members
             result = self._without(group, members)
-        # All members stay if this cannot be written.
-        self._sessions.end(group.group_id, [member.member_id for member in ended])
-        before = result.on_append
-
-        def written(error: ErrorCode | None, now_ms: int) -> None:
-            if before is not None:
-                before(error, now_ms)
-            if error is not None:
-                self._sessions.stay(group.group_id, ended)
-
-        return replace(result, on_append=written)
+        return self._sessions.removing(group, ended, result)
 
     def _without(self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> GroupResult:
         records: list[Record] = []

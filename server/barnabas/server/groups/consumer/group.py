@@ -6,35 +6,18 @@ A consumer group: the sum of its records (KIP-848).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.protocol.errors import (
-    IllegalGeneration,
-    KafkaError,
-    StaleMemberEpoch,
-    UnsupportedVersion,
-)
-from barnabas.protocol.internal_topics.group_records import consumer as schemas
-from barnabas.protocol.structs import replace
 from barnabas.server.groups.assignors.java_order.timeline import timeline_order
 from barnabas.server.groups.classic.subscriptions import CONSUMER
-from barnabas.server.groups.consumer.member import (
-    LEAVING,
-    NOTHING_ASSIGNED,
-    Assigned,
-    ConsumerGroupMember,
-)
-from barnabas.server.groups.consumer.records import (
-    Target,
-    group_tombstones,
-    target_of,
-    with_assignment,
-    with_subscription,
-)
+from barnabas.server.groups.consumer import records
+from barnabas.server.groups.consumer.member import Assigned, ConsumerGroupMember
+from barnabas.server.groups.consumer.records import Target
 from barnabas.server.groups.group_type import GroupType
-from barnabas.server.groups.modern.group import OFFSETS_OF_MEMBERS_SINCE, ModernGroup
+from barnabas.server.groups.modern.group import ModernGroup
+from barnabas.server.groups.modern.offsets import check_since, late_member, validate_fetch
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex, Subscriptions
 from barnabas.server.groups.modern.tally import Tally, count, discount
@@ -46,15 +29,14 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
 
     Invariants:
 
-    1. Only ``apply`` changes what its records say.
-    2. ``owners`` has the member that has a partition, or has to give it up, of every such
+    1. ``owners`` has the member that has a partition, or has to give it up, of every such
        partition.
-    3. ``static_members`` maps the instance id of every static member to its member id.
+    2. ``static_members`` maps the instance id of every static member to its member id.
 
     Used on the event loop's thread only.
     """
 
-    type: Final = GroupType.CONSUMER
+    type = GroupType.CONSUMER
     listed_protocol_type: Final = CONSUMER
 
     __slots__ = (
@@ -67,7 +49,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
     )
 
     def __init__(self, group_id: str) -> None:
-        super().__init__(group_id)
+        super().__init__(group_id, records)
         self.static_members: dict[str, str] = {}
         self.subscriptions = Subscriptions()
         self.owners: dict[UUID, dict[int, str]] = {}
@@ -190,52 +172,23 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
             What each partition has to pass; None if that is nothing.
 
         Raises:
-            UnknownMemberId: the group has members, and the sender is not one of them.
-            UnsupportedVersion: a member sends a version that is older than its protocol.
-            StaleMemberEpoch, IllegalGeneration: the member has not reached that epoch.
+            KafkaError: see ``late_member``.
         """
-        if epoch < 0 and self.is_empty:
-            return None
-        if is_transactional and epoch == -1 and not member_id and instance_id is None:
-            return None
-        member = self.expect_member(member_id)
-        if not (is_transactional or member.is_classic) and version < OFFSETS_OF_MEMBERS_SINCE:
-            raise UnsupportedVersion(
-                "OffsetCommit version 9 or above must be used by members using the consumer group"
-                " protocol"
-            )
-        if epoch == member.member_epoch:
-            return None
-        if epoch > member.member_epoch:
-            raise _stale(
-                member,
-                f"Received {_epoch_name(member)} {epoch} is newer than current member epoch"
-                f" {member.member_epoch}.",
-            )
-        return PartitionCheck(member, epoch)
+        member = late_member(
+            self,
+            member_id,
+            instance_id,
+            epoch,
+            version=version,
+            is_transactional=is_transactional,
+        )
+        return None if member is None else PartitionCheck(member, epoch)
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """
-        See whether the sender may read committed offsets.
-
-        Raises:
-            UnknownMemberId: the sender names a member that the group does not have.
-            StaleMemberEpoch, IllegalGeneration: the member's epoch is another one.
+        See whether the sender may read committed offsets, see ``modern.offsets``.
         """
-        if member_id is None and member_epoch < 0:
-            return
-        member = self.expect_member(member_id or "")
-        if member_epoch != member.member_epoch:
-            raise _stale(
-                member,
-                f"The received {_epoch_name(member)} {member_epoch} does not match the expected"
-                f" member epoch {member.member_epoch}.",
-            )
-
-    def validate_offset_delete(self) -> None:
-        """
-        Do nothing: single offsets may always be deleted.
-        """
+        validate_fetch(self, member_id, member_epoch)
 
     # Records
 
@@ -243,86 +196,20 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         """
         The records that delete the group, in Kafka's order.
         """
-        return group_tombstones(self.group_id, self.members_in_order(), self.subscriptions.resolved)
+        ids, regexes = self.members_in_order(), self.subscriptions.resolved
+        return records.group_tombstones(self.group_id, ids, regexes)
 
-    def apply(self, record: ModernRecord) -> None:
-        """
-        Apply a record, or a tombstone. A tombstone of what does not exist has no effect.
-        """
-        _APPLY[record.role](self, record.key, record.value)
-
-    def _apply_epoch(self, _key: Any, value: schemas.ConsumerGroupMetadataValue | None) -> None:
-        if value is None:
-            self.is_deleted = True
+    def _apply_other(self, role: Role, key: Any, value: Any) -> None:
+        if role is not Role.REGEX:
+            self.has_partition_metadata = value is not None
+        elif value is None:
+            self.subscriptions.resolved.pop(key.regular_expression, None)
         else:
-            self.group_epoch = value.epoch
-            self.metadata_hash = value.metadata_hash
-
-    def _apply_target(
-        self,
-        key: schemas.ConsumerGroupTargetAssignmentMemberKey,
-        value: schemas.ConsumerGroupTargetAssignmentMemberValue | None,
-    ) -> None:
-        if value is None:
-            self.targets.pop(key.member_id, None)
-        else:
-            self.targets[key.member_id] = target_of(value)
-
-    def _apply_regex(
-        self,
-        key: schemas.ConsumerGroupRegularExpressionKey,
-        value: schemas.ConsumerGroupRegularExpressionValue | None,
-    ) -> None:
-        resolved = self.subscriptions.resolved
-        if value is None:
-            resolved.pop(key.regular_expression, None)
-        else:
-            resolved[key.regular_expression] = ResolvedRegex(
+            self.subscriptions.resolved[key.regular_expression] = ResolvedRegex(
                 frozenset(value.topics), value.version, value.timestamp
             )
 
-    def _apply_partition_metadata(self, _key: Any, value: Any) -> None:
-        self.has_partition_metadata = value is not None
-
-    def _apply_member(
-        self,
-        key: schemas.ConsumerGroupMemberMetadataKey,
-        value: schemas.ConsumerGroupMemberMetadataValue | None,
-    ) -> None:
-        member_id = key.member_id
-        before = self.members.get(member_id)
-        if value is not None:
-            self._put(with_subscription(before or ConsumerGroupMember(member_id=member_id), value))
-        elif before is not None:
-            self._remove(before)
-
-    def _apply_current(
-        self,
-        key: schemas.ConsumerGroupCurrentMemberAssignmentKey,
-        value: schemas.ConsumerGroupCurrentMemberAssignmentValue | None,
-    ) -> None:
-        member_id = key.member_id
-        before = self.members.get(member_id)
-        if value is not None:
-            self._put(with_assignment(before or ConsumerGroupMember(member_id=member_id), value))
-        elif before is not None:
-            self._put(
-                replace(
-                    before,
-                    member_epoch=LEAVING,
-                    previous_member_epoch=LEAVING,
-                    assigned=NOTHING_ASSIGNED,
-                    pending_revocation=NOTHING_ASSIGNED,
-                )
-            )
-
-    def _put(self, member: ConsumerGroupMember) -> None:
-        before = self.members.get(member.member_id)
-        if before is not None:
-            self._uncount(before)
-            if before.instance_id != member.instance_id:
-                self._release_instance(before)
-        self._keep(member.member_id, member)
+    def _count(self, member: ConsumerGroupMember) -> None:
         self.subscriptions.add(member)
         if member.server_assignor is not None:
             count(self.assignor_votes, member.server_assignor)
@@ -336,16 +223,6 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
                 owners = self.owners.setdefault(topic_id, {})
                 owners.update(dict.fromkeys(partitions, member.member_id))
 
-    def _remove(self, member: ConsumerGroupMember) -> None:
-        self._uncount(member)
-        del self.members[member.member_id]
-        self._release_instance(member)
-
-    def _release_instance(self, member: ConsumerGroupMember) -> None:
-        instance_id = member.instance_id
-        if instance_id is not None and self.static_members.get(instance_id) == member.member_id:
-            del self.static_members[instance_id]
-
     def _uncount(self, member: ConsumerGroupMember) -> None:
         self.subscriptions.remove(member)
         if member.server_assignor is not None:
@@ -353,6 +230,9 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         if member.classic is not None:
             for name, _ in member.classic.protocols:
                 discount(self.classic_protocols, name)
+        instance_id = member.instance_id
+        if instance_id is not None and self.static_members.get(instance_id) == member.member_id:
+            del self.static_members[instance_id]
         self._disown(member.member_id, member.assigned)
         self._disown(member.member_id, member.pending_revocation)
 
@@ -366,23 +246,9 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
                 self.owners.pop(topic_id, None)
 
 
-_APPLY: Final[Mapping[Role, Callable[[ConsumerGroup, Any, Any], None]]] = {
-    Role.EPOCH: ConsumerGroup._apply_epoch,
-    Role.MEMBER: ConsumerGroup._apply_member,
-    Role.TARGET_EPOCH: ConsumerGroup.apply_target_epoch,
-    Role.TARGET: ConsumerGroup._apply_target,
-    Role.CURRENT: ConsumerGroup._apply_current,
-    Role.REGEX: ConsumerGroup._apply_regex,
-    Role.OTHER: ConsumerGroup._apply_partition_metadata,
-}
-
-
 class PartitionCheck:
     """
     Decides which offsets a member may commit with an epoch that it has left (KIP-1251).
-
-    Its request may have been on its way while the epoch changed. What it already had at that epoch
-    is still its own.
     """
 
     __slots__ = ("_epoch", "_member")
@@ -400,26 +266,8 @@ class PartitionCheck:
         """
         for _, topic_id, partition in partitions:
             since = self._member.epoch_of(topic_id, partition)
-            if since is None:
-                raise _stale(
-                    self._member,
-                    f"Partition {topic_id}-{partition} is not assigned or pending revocation for"
-                    " member.",
-                )
-            if self._epoch < since:
-                raise _stale(
-                    self._member,
-                    f"Received {_epoch_name(self._member)} {self._epoch} is older than assignment"
-                    f" epoch {since} for partition {topic_id}-{partition}.",
-                )
-
-
-def _stale(member: ConsumerGroupMember, sentence: str) -> KafkaError:
-    return IllegalGeneration(sentence) if member.is_classic else StaleMemberEpoch(sentence)
-
-
-def _epoch_name(member: ConsumerGroupMember) -> str:
-    return "generation id" if member.is_classic else "member epoch"
+            name = f"{topic_id}-{partition}"
+            check_since(self._member, self._epoch, since, "Partition", name)
 
 
 def most_voted(names: Iterable[str], votes: Mapping[str, int]) -> str | None:

@@ -19,9 +19,7 @@ from typing import Final, TypeAlias
 from barnabas.protocol.errors import (
     ErrorCode,
     FencedInstanceId,
-    FencedMemberEpoch,
     GroupIdNotFound,
-    GroupMaxSizeReached,
     InvalidRequest,
     UnknownMemberId,
     UnreleasedInstanceId,
@@ -41,15 +39,7 @@ from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.fencing import Fencing
 from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.consumer.member import (
-    JOINING,
-    LEAVING,
-    LEAVING_FOR_A_WHILE,
-    NOT_SENT,
-    NOTHING_ASSIGNED,
-    Assigned,
-    ConsumerGroupMember,
-)
+from barnabas.server.groups.consumer.member import NOTHING_ASSIGNED, Assigned, ConsumerGroupMember
 from barnabas.server.groups.consumer.migration import Migration
 from barnabas.server.groups.consumer.rebalancing import Rebalancing
 from barnabas.server.groups.consumer.records import (
@@ -60,9 +50,17 @@ from barnabas.server.groups.consumer.records import (
 )
 from barnabas.server.groups.consumer.regexes import Regexes, RegexUpdate
 from barnabas.server.groups.consumer.sessions import Sessions
+from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.java_text import is_blank
+from barnabas.server.groups.modern.member import (
+    JOINING,
+    LEAVING,
+    LEAVING_FOR_A_WHILE,
+    NOT_SENT,
+)
+from barnabas.server.groups.modern.requests import check_text, fenced
 from barnabas.server.groups.modern.sessions import ConfigOf
+from barnabas.server.groups.modern.topics import topic_partitions
 from barnabas.server.groups.records import GroupRecord, GroupResult, Record
 from barnabas.storage.uuids import random_uuid, uuid_text
 
@@ -115,20 +113,13 @@ class Heartbeats:
             return self._leave(request, now_ms)
         records: list[Record] = []
         group = self._group_of(request, records)
-        self._check_size(group, request.member_id)
+        group.check_size(self._options.group_consumer_max_size, request.member_id)
         member_id = request.member_id or uuid_text(random_uuid())
         before = self._member_of(group, request, member_id, records)
         if not records and self._changes_nothing(group, before, request, caller):
             self._sessions.prolong(group.group_id, member_id)
             return NOTHING, self._answer(group.group_id, before)
         return self._pass(group, before, request, caller=caller, records=records, now_ms=now_ms)
-
-    def _check_size(self, group: ConsumerGroup, member_id: str) -> None:
-        most = self._options.group_consumer_max_size
-        if len(group.members) >= most and member_id not in group.members:
-            raise GroupMaxSizeReached(
-                f"The consumer group has reached its maximum capacity of {most} members."
-            )
 
     # Group and member
 
@@ -142,7 +133,7 @@ class Heartbeats:
             GroupIdNotFound: there is none, or it is of another type.
         """
         if request.member_epoch != JOINING:
-            return self._groups.expect_consumer(request.group_id)
+            return self._groups.find_of_member(request.group_id, ConsumerGroup)
         group = self._groups.get(request.group_id)
         match group:
             case None:
@@ -176,13 +167,7 @@ class Heartbeats:
         """
         if request.instance_id is not None:
             return self._static_member_of(group, request, member_id, request.instance_id, records)
-        member = group.members.get(member_id)
-        if member is None:
-            if request.member_epoch != JOINING:
-                raise UnknownMemberId(
-                    f"Member {member_id} is not a member of group {group.group_id}."
-                )
-            member = ConsumerGroupMember(member_id=member_id)
+        member = group.sender(member_id, request.member_epoch)
         _check_epoch(member, request)
         if request.member_epoch == JOINING:
             log.info("Group %s: %s joins", group.group_id, member_id)
@@ -203,7 +188,7 @@ class Heartbeats:
             return current
         if current is None:
             log.info("Group %s: %s joins as %s", group.group_id, member_id, instance_id)
-            return group.members.get(member_id, ConsumerGroupMember(member_id=member_id))
+            return group.sender(member_id, JOINING)
         if not (current.is_classic or current.has_left_for_a_while):
             raise UnreleasedInstanceId(
                 f"Static member {member_id} with instance id {instance_id} cannot join the group"
@@ -297,7 +282,7 @@ class Heartbeats:
         return CoordinatorResult(records=records), answer
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> Answered:
-        group = self._groups.find_consumer(request.group_id)
+        group = self._groups.find(request.group_id, ConsumerGroup)
         answer = ConsumerGroupHeartbeatResponse(
             error_code=ErrorCode.NONE,
             member_id=request.member_id,
@@ -329,12 +314,7 @@ class Heartbeats:
             heartbeat_interval_ms=self._config_of(group_id).consumer_heartbeat_interval_ms,
             assignment=None
             if assigned is None
-            else Assignment(
-                topic_partitions=[
-                    TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-                    for topic_id, partitions in assigned.items()
-                ]
-            ),
+            else Assignment(topic_partitions=topic_partitions(TopicPartitions, assigned)),
         )
 
 
@@ -352,10 +332,10 @@ def check_heartbeat(
     """
     epoch = request.member_epoch
     if version >= MEMBER_IDS_OF_CLIENTS_SINCE or epoch > 0 or epoch == LEAVING:
-        _check_text(request.member_id, "MemberId can't be empty.")
-    _check_text(request.group_id, "GroupId can't be empty.")
-    _check_text(request.instance_id, "InstanceId can't be empty.")
-    _check_text(request.rack_id, "RackId can't be empty.")
+        check_text("MemberId", request.member_id)
+    check_text("GroupId", request.group_id)
+    check_text("InstanceId", request.instance_id)
+    check_text("RackId", request.rack_id)
     if epoch == JOINING:
         _check_join(request)
     elif epoch == LEAVING_FOR_A_WHILE and request.instance_id is None:
@@ -368,11 +348,6 @@ def check_heartbeat(
             f"ServerAssignor {request.server_assignor} is not supported. Supported assignors:"
             f" {supported}."
         )
-
-
-def _check_text(text: str | None, sentence: str) -> None:
-    if text is not None and is_blank(text):
-        raise InvalidRequest(sentence)
 
 
 def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
@@ -398,11 +373,7 @@ def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeatReq
         return
     if epoch == member.previous_member_epoch < known and _has_only_its_own(request, member):
         return
-    raise FencedMemberEpoch(
-        f"The consumer group member has a {'greater' if epoch > known else 'smaller'} member epoch"
-        f" ({epoch}) than the one known by the group coordinator ({known}). The member must abandon"
-        " all its partitions and rejoin."
-    )
+    raise fenced(GroupType.CONSUMER, epoch, known)
 
 
 def _has_only_its_own(request: ConsumerGroupHeartbeatRequest, member: ConsumerGroupMember) -> bool:

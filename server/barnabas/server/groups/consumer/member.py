@@ -5,11 +5,16 @@ A member of a consumer group (KIP-848).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import IntEnum
 from typing import Final, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.structs import struct
+from barnabas.server.groups.modern.member import (
+    LEAVING_FOR_A_WHILE,
+    NOT_SENT,
+    UNKNOWN_STATE,
+    StoredState,
+)
 
 Assigned: TypeAlias = Mapping[UUID, Mapping[int, int]]
 """
@@ -18,25 +23,8 @@ Partitions of topics, each with the member epoch at which the member got it. No 
 
 NOTHING_ASSIGNED: Final[Assigned] = {}
 
-JOINING: Final = 0
-"""
-The epoch of a member that joins.
-"""
-LEAVING: Final = -1
-"""
-The epoch of a member that leaves.
-"""
-LEAVING_FOR_A_WHILE: Final = -2
-"""
-The epoch of a static member that has left, and is going to come back.
-"""
-NOT_SENT: Final = -1
-"""
-A timeout that a heartbeat does not repeat.
-"""
 
-
-class MemberState(IntEnum):
+class MemberState(StoredState):
     """
     How far a member is with its assignment (Kafka's class of this name).
     """
@@ -44,14 +32,7 @@ class MemberState(IntEnum):
     STABLE = 0  # it has its target assignment
     UNREVOKED_PARTITIONS = 1  # it has to give partitions up
     UNRELEASED_PARTITIONS = 2  # it waits for partitions that others still have
-    UNKNOWN = 127  # a later release has written this
-
-    @classmethod
-    def of(cls, number: int) -> MemberState:
-        """
-        The state of a record.
-        """
-        return cls(number) if number in cls._value2member_map_ else cls.UNKNOWN
+    UNKNOWN = UNKNOWN_STATE
 
 
 @struct(kw_only=True)

@@ -52,7 +52,7 @@ from barnabas.server.groups.consumer.records import (
 from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.modern.topics import SubscribedTopics
+from barnabas.server.groups.modern.topics import SubscribedTopics, with_topics
 from barnabas.server.groups.persistence import group_record
 from barnabas.server.groups.records import GroupRecord, GroupResult, Record
 
@@ -322,8 +322,7 @@ class Migration:
         """
         Partitions by the names of their topics, without those of topics that are gone.
         """
-        topics = ((self._topics.topics.get_by_id(each), found) for each, found in assigned.items())
-        return [(topic.name, list(found)) for topic, found in topics if topic is not None]
+        return [(topic.name, found) for topic, found in with_topics(assigned, self._topics.topics)]
 
 
 def _downgraded(member: ConsumerGroupMember) -> Member:

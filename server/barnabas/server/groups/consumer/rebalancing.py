@@ -11,14 +11,12 @@ its own heartbeats (Kafka's ``updateSubscriptionMetadata``, ``maybeUpdateTargetA
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import string_hash
-from barnabas.server.groups.consumer import records as consumer_records
 from barnabas.server.groups.consumer.assignors import ASSIGNORS
 from barnabas.server.groups.consumer.group import ConsumerGroup, most_voted
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
@@ -30,13 +28,12 @@ from barnabas.server.groups.consumer.records import (
     partition_metadata_tombstone,
 )
 from barnabas.server.groups.consumer.sessions import Sessions
+from barnabas.server.groups.modern.epochs import next_epoch
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.tally import count, discount
 from barnabas.server.groups.modern.target import Assignor, Change, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import Record
-
-log = logging.getLogger(__name__)
 
 
 class TargetOfMember(NamedTuple):
@@ -82,13 +79,7 @@ class Rebalancing:
             names: of topics, in the order of the request, if it has any.
             must_bump: the change begins an epoch.
         """
-        subscriptions = group.subscriptions
-        if (before.topic_names, before.topic_regex) != (after.topic_names, after.topic_regex):
-            subscriptions = subscriptions.copy()
-            subscriptions.remove(before)
-            subscriptions.add(after)
-            if before.topic_regex and before.topic_regex not in subscriptions.regexes:
-                subscriptions.resolved.pop(before.topic_regex, None)
+        subscriptions = group.subscriptions.changed(before, after)
         static = group.static_member(after.instance_id)
         # Kafka counts the kinds of subscriptions where it looks at their topics only.
         has_to_look = must_bump or group.is_metadata_stale
@@ -108,13 +99,14 @@ class Rebalancing:
         """
         if not (must_bump or group.is_metadata_stale):
             return group.group_epoch
-        epoch = group.group_epoch
-        metadata_hash = self._topics.hash(change.subscriptions.topics)
-        if must_bump or metadata_hash != group.metadata_hash:
-            epoch += 1
-            records.append(epoch_record(group.group_id, epoch, metadata_hash))
-            log.debug("Group %s: epoch %d begins", group.group_id, epoch)
-        group.refreshed_epoch = epoch
+        epoch = next_epoch(
+            group,
+            change.subscriptions,
+            self._topics,
+            records,
+            epoch_record=epoch_record,
+            must_bump=must_bump,
+        )
         if group.has_partition_metadata:
             records.append(partition_metadata_tombstone(group.group_id))
         return epoch
@@ -143,7 +135,6 @@ class Rebalancing:
             epoch=epoch,
             assignor=self._assignor_of(group, change),
             topics=self._topics,
-            records_of=consumer_records,
             now_ms=now_ms,
         )
         records += made.records

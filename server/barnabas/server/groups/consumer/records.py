@@ -7,7 +7,7 @@ The records of consumer groups, as Kafka's ``GroupCoordinatorRecordHelpers`` mak
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.internal_topics.group_records.consumer import (
@@ -31,13 +31,16 @@ from barnabas.protocol.internal_topics.group_records.consumer import (
 )
 from barnabas.protocol.structs import replace
 from barnabas.server.groups.consumer.member import (
+    NOTHING_ASSIGNED,
     Assigned,
     ClassicMember,
     ConsumerGroupMember,
     MemberState,
 )
-from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.modern.member import LEAVING
+from barnabas.server.groups.modern.records import ModernRecord, RecordTypes, epochs_of
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex
+from barnabas.server.groups.modern.topics import topic_partitions
 
 Target: TypeAlias = Mapping[UUID, Sequence[int]]
 """
@@ -45,15 +48,22 @@ The partitions that a member should have, in the order of the record. No topic i
 """
 
 
+_TYPES: Final = RecordTypes(
+    epoch=ConsumerGroupMetadataValue,
+    epoch_key=ConsumerGroupMetadataKey,
+    member_key=ConsumerGroupMemberMetadataKey,
+    target_epoch=ConsumerGroupTargetAssignmentMetadataValue,
+    target_epoch_key=ConsumerGroupTargetAssignmentMetadataKey,
+    target_key=ConsumerGroupTargetAssignmentMemberKey,
+    current_key=ConsumerGroupCurrentMemberAssignmentKey,
+)
+
 # From members to records.
 
-
-def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> ModernRecord:
-    """
-    The record of the group itself.
-    """
-    value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    return ModernRecord(ConsumerGroupMetadataKey(group_id=group_id), value)
+epoch_record = _TYPES.epoch_record
+new_member = ConsumerGroupMember
+target_epoch_record = _TYPES.target_epoch_record
+member_tombstones = _TYPES.member_tombstones
 
 
 def member_record(group_id: str, member: ConsumerGroupMember) -> ModernRecord:
@@ -80,30 +90,18 @@ def member_record(group_id: str, member: ConsumerGroupMember) -> ModernRecord:
             ],
         ),
     )
-    return ModernRecord(_member_key(group_id, member.member_id), value)
-
-
-def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> ModernRecord:
-    """
-    The record that the target assignment is complete.
-    """
-    value = ConsumerGroupTargetAssignmentMetadataValue(
-        assignment_epoch=epoch, assignment_timestamp=timestamp_ms
-    )
-    return ModernRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+    key = ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id)
+    return ModernRecord(key, value)
 
 
 def target_record(group_id: str, member_id: str, target: Target) -> ModernRecord:
     """
     The record of a member's target assignment.
     """
-    value = ConsumerGroupTargetAssignmentMemberValue(
-        topic_partitions=[
-            TopicPartition(topic_id=topic_id, partitions=list(partitions))
-            for topic_id, partitions in target.items()
-        ]
-    )
-    return ModernRecord(_target_key(group_id, member_id), value)
+    partitions = topic_partitions(TopicPartition, target)
+    value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=partitions)
+    key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
+    return ModernRecord(key, value)
 
 
 def current_record(group_id: str, member: ConsumerGroupMember) -> ModernRecord:
@@ -117,7 +115,8 @@ def current_record(group_id: str, member: ConsumerGroupMember) -> ModernRecord:
         assigned_partitions=_with_epochs(member.assigned),
         partitions_pending_revocation=_with_epochs(member.pending_revocation),
     )
-    return ModernRecord(_current_key(group_id, member.member_id), value)
+    key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
+    return ModernRecord(key, value)
 
 
 def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> ModernRecord:
@@ -127,14 +126,16 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> ModernRe
     value = ConsumerGroupRegularExpressionValue(
         topics=sorted(resolved.topics), version=resolved.version, timestamp=resolved.timestamp_ms
     )
-    return ModernRecord(_regex_key(group_id, regex), value)
+    key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
+    return ModernRecord(key, value)
 
 
 def regex_tombstone(group_id: str, regex: str) -> ModernRecord:
     """
     The record that no member subscribes to a regular expression any more.
     """
-    return ModernRecord(_regex_key(group_id, regex), None)
+    key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
+    return ModernRecord(key, None)
 
 
 def partition_metadata_tombstone(group_id: str) -> ModernRecord:
@@ -144,33 +145,18 @@ def partition_metadata_tombstone(group_id: str) -> ModernRecord:
     return ModernRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[ModernRecord]:
-    """
-    The records that remove a member, in Kafka's order.
-    """
-    keys: tuple[Any, ...] = (
-        _current_key(group_id, member_id),
-        _target_key(group_id, member_id),
-        _member_key(group_id, member_id),
-    )
-    return [ModernRecord(key, None) for key in keys]
-
-
 def group_tombstones(
-    group_id: str, members: Iterable[str], regexes: Iterable[str]
+    group_id: str, members: Sequence[str], regexes: Iterable[str]
 ) -> list[ModernRecord]:
     """
     The records that delete a group with its members, in Kafka's order.
     """
-    members = list(members)
-    keys: list[Any] = [_current_key(group_id, member) for member in members]
-    keys += [_target_key(group_id, member) for member in members]
-    keys.append(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id))
-    keys += [_member_key(group_id, member) for member in members]
-    keys += [_regex_key(group_id, regex) for regex in regexes]
-    keys.append(ConsumerGroupPartitionMetadataKey(group_id=group_id))
-    keys.append(ConsumerGroupMetadataKey(group_id=group_id))
-    return [ModernRecord(key, None) for key in keys]
+    keys = (
+        *(regex_tombstone(group_id, regex).key for regex in regexes),
+        ConsumerGroupPartitionMetadataKey(group_id=group_id),
+        ConsumerGroupMetadataKey(group_id=group_id),
+    )
+    return _TYPES.group_tombstones(group_id, members, keys)
 
 
 # From records to members.
@@ -211,7 +197,6 @@ def with_assignment(
     """
     The member, with the epoch and the partitions of a record.
     """
-    # Records before Kafka 4.3 have no epochs of partitions.
     epoch = max(value.member_epoch, 0)
     return replace(
         member,
@@ -220,6 +205,19 @@ def with_assignment(
         state=MemberState.of(value.state),
         assigned=_assigned(value.assigned_partitions, epoch),
         pending_revocation=_assigned(value.partitions_pending_revocation, epoch),
+    )
+
+
+def without_assignment(member: ConsumerGroupMember) -> ConsumerGroupMember:
+    """
+    The member, after the tombstone of what it has.
+    """
+    return replace(
+        member,
+        member_epoch=LEAVING,
+        previous_member_epoch=LEAVING,
+        assigned=NOTHING_ASSIGNED,
+        pending_revocation=NOTHING_ASSIGNED,
     )
 
 
@@ -242,26 +240,7 @@ def _with_epochs(assigned: Assigned) -> list[TopicPartitions]:
 
 
 def _assigned(topics: Iterable[TopicPartitions], default_epoch: int) -> Assigned:
-    assigned = {}
-    for topic in topics:
-        epochs = topic.assignment_epochs
-        if epochs is None or len(epochs) != len(topic.partitions):
-            epochs = [default_epoch] * len(topic.partitions)
-        assigned[topic.topic_id] = dict(zip(topic.partitions, epochs, strict=True))
-    return assigned
-
-
-def _member_key(group_id: str, member_id: str) -> ConsumerGroupMemberMetadataKey:
-    return ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
-
-
-def _target_key(group_id: str, member_id: str) -> ConsumerGroupTargetAssignmentMemberKey:
-    return ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
-
-
-def _current_key(group_id: str, member_id: str) -> ConsumerGroupCurrentMemberAssignmentKey:
-    return ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)
-
-
-def _regex_key(group_id: str, regex: str) -> ConsumerGroupRegularExpressionKey:
-    return ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
+    return {
+        topic.topic_id: epochs_of(topic.partitions, topic.assignment_epochs, default_epoch)
+        for topic in topics
+    }

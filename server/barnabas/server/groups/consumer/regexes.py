@@ -44,7 +44,6 @@ LEAST_REFRESH_INTERVAL_MS: Final = 10_000
 The time between two refreshes of a group, at the least (Kafka:
 ``REGEX_BATCH_REFRESH_MIN_INTERVAL_MS``).
 """
-NO_VERSION: Final = 0
 
 
 class RegexUpdate(Enum):

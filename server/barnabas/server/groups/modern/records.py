@@ -8,14 +8,14 @@ A key or value is its message, after its type or its version. All values are of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from barnabas.protocol.codec.codec import decode_from, encode
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.internal_topics import group_records as schemas
+from barnabas.protocol.internal_topics.group_records import RECORDS, consumer, share, streams
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.result import EncodedRecord
@@ -26,6 +26,10 @@ VERSION: Final = Struct(">h")
 The start of every key and value: the version, and in a key the type of the record.
 """
 WRITTEN_VERSION: Final = 0
+
+
+M = TypeVar("M")
+T = TypeVar("T")
 
 
 class Role(StrEnum):
@@ -46,25 +50,25 @@ class Role(StrEnum):
 
 _CONSUMER, _SHARE, _STREAMS = GroupType.CONSUMER, GroupType.SHARE, GroupType.STREAMS
 _KEYS: Final[Mapping[Any, tuple[GroupType, Role]]] = {
-    schemas.ConsumerGroupMetadataKey: (_CONSUMER, Role.EPOCH),
-    schemas.ConsumerGroupPartitionMetadataKey: (_CONSUMER, Role.OTHER),
-    schemas.ConsumerGroupMemberMetadataKey: (_CONSUMER, Role.MEMBER),
-    schemas.ConsumerGroupTargetAssignmentMetadataKey: (_CONSUMER, Role.TARGET_EPOCH),
-    schemas.ConsumerGroupTargetAssignmentMemberKey: (_CONSUMER, Role.TARGET),
-    schemas.ConsumerGroupCurrentMemberAssignmentKey: (_CONSUMER, Role.CURRENT),
-    schemas.ConsumerGroupRegularExpressionKey: (_CONSUMER, Role.REGEX),
-    schemas.ShareGroupMetadataKey: (_SHARE, Role.EPOCH),
-    schemas.ShareGroupMemberMetadataKey: (_SHARE, Role.MEMBER),
-    schemas.ShareGroupTargetAssignmentMetadataKey: (_SHARE, Role.TARGET_EPOCH),
-    schemas.ShareGroupTargetAssignmentMemberKey: (_SHARE, Role.TARGET),
-    schemas.ShareGroupCurrentMemberAssignmentKey: (_SHARE, Role.CURRENT),
-    schemas.ShareGroupStatePartitionMetadataKey: (_SHARE, Role.OTHER),
-    schemas.StreamsGroupMetadataKey: (_STREAMS, Role.EPOCH),
-    schemas.StreamsGroupMemberMetadataKey: (_STREAMS, Role.MEMBER),
-    schemas.StreamsGroupTargetAssignmentMetadataKey: (_STREAMS, Role.TARGET_EPOCH),
-    schemas.StreamsGroupTargetAssignmentMemberKey: (_STREAMS, Role.TARGET),
-    schemas.StreamsGroupCurrentMemberAssignmentKey: (_STREAMS, Role.CURRENT),
-    schemas.StreamsGroupTopologyKey: (_STREAMS, Role.TOPOLOGY),
+    consumer.ConsumerGroupMetadataKey: (_CONSUMER, Role.EPOCH),
+    consumer.ConsumerGroupPartitionMetadataKey: (_CONSUMER, Role.OTHER),
+    consumer.ConsumerGroupMemberMetadataKey: (_CONSUMER, Role.MEMBER),
+    consumer.ConsumerGroupTargetAssignmentMetadataKey: (_CONSUMER, Role.TARGET_EPOCH),
+    consumer.ConsumerGroupTargetAssignmentMemberKey: (_CONSUMER, Role.TARGET),
+    consumer.ConsumerGroupCurrentMemberAssignmentKey: (_CONSUMER, Role.CURRENT),
+    consumer.ConsumerGroupRegularExpressionKey: (_CONSUMER, Role.REGEX),
+    share.ShareGroupMetadataKey: (_SHARE, Role.EPOCH),
+    share.ShareGroupMemberMetadataKey: (_SHARE, Role.MEMBER),
+    share.ShareGroupTargetAssignmentMetadataKey: (_SHARE, Role.TARGET_EPOCH),
+    share.ShareGroupTargetAssignmentMemberKey: (_SHARE, Role.TARGET),
+    share.ShareGroupCurrentMemberAssignmentKey: (_SHARE, Role.CURRENT),
+    share.ShareGroupStatePartitionMetadataKey: (_SHARE, Role.OTHER),
+    streams.StreamsGroupMetadataKey: (_STREAMS, Role.EPOCH),
+    streams.StreamsGroupMemberMetadataKey: (_STREAMS, Role.MEMBER),
+    streams.StreamsGroupTargetAssignmentMetadataKey: (_STREAMS, Role.TARGET_EPOCH),
+    streams.StreamsGroupTargetAssignmentMemberKey: (_STREAMS, Role.TARGET),
+    streams.StreamsGroupCurrentMemberAssignmentKey: (_STREAMS, Role.CURRENT),
+    streams.StreamsGroupTopologyKey: (_STREAMS, Role.TOPOLOGY),
 }
 _TYPES: Final = {key.api.key for key in _KEYS}
 
@@ -98,12 +102,6 @@ class ModernRecord(NamedTuple):
     def role(self) -> Role:
         return _KEYS[type(self.key)][1]
 
-    def tombstone(self) -> ModernRecord:
-        """
-        The record that deletes this one.
-        """
-        return ModernRecord(self.key, None)
-
     def encode(self) -> EncodedRecord:
         """
         The key and the value as bytes.
@@ -112,6 +110,116 @@ class ModernRecord(NamedTuple):
         if self.value is None:
             return key, None
         return key, VERSION.pack(WRITTEN_VERSION) + encode(self.value, WRITTEN_VERSION)
+
+
+class GroupRecords(Protocol[M, T]):
+    """
+    Makes the records of the groups of one protocol, and reads them: the module of this name in the
+    package of each. Members are of type *M*, their targets of type *T*.
+    """
+
+    def new_member(self, *, member_id: str) -> M:
+        """
+        A member without records.
+        """
+
+    def with_subscription(self, member: M, value: Any, /) -> M:
+        """
+        The member, with what a record says of it and its subscription.
+        """
+
+    def with_assignment(self, member: M, value: Any, /) -> M:
+        """
+        The member, with the epoch and the assignment of a record.
+        """
+
+    def without_assignment(self, member: M, /) -> M:
+        """
+        The member, after the tombstone of what it has.
+        """
+
+    def target_of(self, value: Any, /) -> T:
+        """
+        The target assignment of a record.
+        """
+
+    def target_record(self, group_id: str, member_id: str, target: T, /) -> ModernRecord:
+        """
+        The record of a member's target assignment.
+        """
+
+    def target_epoch_record(self, group_id: str, epoch: int, timestamp_ms: int, /) -> ModernRecord:
+        """
+        The record that the target assignment is complete.
+        """
+
+
+class RecordTypes(NamedTuple):
+    """
+    The classes of the records that all of these protocols have, for one of them.
+    """
+
+    epoch: Callable[..., Any]
+    epoch_key: Callable[..., Any]
+    member_key: Callable[..., Any]
+    target_epoch: Callable[..., Any]
+    target_epoch_key: Callable[..., Any]
+    target_key: Callable[..., Any]
+    current_key: Callable[..., Any]
+
+    def epoch_record(
+        self, group_id: str, epoch: int, metadata_hash: int, **more: Any
+    ) -> ModernRecord:
+        """
+        The record of the group itself.
+        """
+        value = self.epoch(epoch=epoch, metadata_hash=metadata_hash, **more)
+        return ModernRecord(self.epoch_key(group_id=group_id), value)
+
+    def target_epoch_record(self, group_id: str, epoch: int, timestamp_ms: int) -> ModernRecord:
+        """
+        The record that the target assignment is complete.
+        """
+        value = self.target_epoch(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
+        return ModernRecord(self.target_epoch_key(group_id=group_id), value)
+
+    def member_tombstones(self, group_id: str, member_id: str) -> list[ModernRecord]:
+        """
+        The records that remove a member, in Kafka's order.
+        """
+        return [
+            ModernRecord(key(group_id=group_id, member_id=member_id), None)
+            for key in (self.current_key, self.target_key, self.member_key)
+        ]
+
+    def group_tombstones(
+        self, group_id: str, member_ids: Sequence[str], others: Iterable[Any]
+    ) -> list[ModernRecord]:
+        """
+        The records that delete a group with its members, in Kafka's order.
+
+        Args:
+            others: the last keys, which differ between the protocols.
+        """
+        current, target, member = (
+            [key(group_id=group_id, member_id=each) for each in member_ids]
+            for key in (self.current_key, self.target_key, self.member_key)
+        )
+        target_epoch = self.target_epoch_key(group_id=group_id)
+        keys = (*current, *target, target_epoch, *member, *others)
+        return [ModernRecord(key, None) for key in keys]
+
+
+def epochs_of(
+    partitions: Sequence[int], epochs: Sequence[int] | None, default: int
+) -> dict[int, int]:
+    """
+    Partitions or tasks of a record, each with the epoch at which the member got it; records before
+    Kafka 4.3 have no such epochs.
+    """
+    if epochs is None or len(epochs) != len(partitions):
+        return dict.fromkeys(partitions, default)
+    return dict(zip(partitions, epochs, strict=True))
 
 
 def encode_key(key: Any) -> bytes:
@@ -132,7 +240,7 @@ def modern_record(record_type: int, key: bytes, value: bytes | None) -> ModernRe
         return None
     of_key: Any
     of_value: Any
-    of_key, of_value = schemas.RECORDS[record_type]
+    of_key, of_value = RECORDS[record_type]
     decoded_key = decode_from(of_key, 0, key, VERSION.size)[0]
     if value is None:
         return ModernRecord(decoded_key, None)

@@ -1,5 +1,5 @@
 """
-The timeouts of members of consumer and streams groups.
+The timeouts of members of the later protocols.
 
 =========  =====================================  =========================
 timeout    begins                                 ends
@@ -17,14 +17,18 @@ A member that runs into one is fenced: it is removed, and joins again if it is a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.structs import replace
 from barnabas.server.config.groups import GroupConfig
 from barnabas.server.coordinator_runtime.result import NOTHING
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern.group import ModernGroup
+from barnabas.server.groups.modern.member import ModernMember
 from barnabas.server.groups.records import GroupResult
 from barnabas.server.groups.timeouts import Timeout
 
@@ -42,15 +46,11 @@ _REASONS: Final = {
 }
 
 
-class RevokingMember(Protocol):
+class RevokingMember(ModernMember, Protocol):
     """
     A member that may have to give up what it has.
     """
 
-    @property
-    def member_id(self) -> str: ...
-    @property
-    def member_epoch(self) -> int: ...
     @property
     def rebalance_timeout_ms(self) -> int: ...
     @property
@@ -60,19 +60,8 @@ class RevokingMember(Protocol):
         """
 
 
-class GroupOfRevoking(Protocol):
-    """
-    A group of such members.
-    """
-
-    @property
-    def group_id(self) -> str: ...
-    @property
-    def members(self) -> Mapping[str, RevokingMember]: ...
-
-
 M = TypeVar("M", bound=RevokingMember)
-G = TypeVar("G", bound=GroupOfRevoking)
+G = TypeVar("G", bound=ModernGroup[Any, Any])
 
 Fence: TypeAlias = Callable[[G, Sequence[M], int], GroupResult]
 """
@@ -128,7 +117,7 @@ class MemberSessions(Generic[G, M]):
         """
         Start the timeouts of the members of a group that was loaded, at their full lengths.
         """
-        for member in self._members(group).values():
+        for member in group.members.values():
             self.prolong(group.group_id, member.member_id)
             if member.is_revoking:
                 self.expect_revocation(group.group_id, member)
@@ -140,6 +129,22 @@ class MemberSessions(Generic[G, M]):
         for member in members:
             self.prolong(group_id, member.member_id)
             self.expect_revocation(group_id, member)
+
+    def removing(self, group: G, members: Collection[M], result: GroupResult) -> GroupResult:
+        """
+        The result of the removal of members: their timeouts end, and begin again if it cannot be
+        written.
+        """
+        self.end(group.group_id, [member.member_id for member in members])
+        before = result.on_append
+
+        def written(error: ErrorCode | None, now_ms: int) -> None:
+            if before is not None:
+                before(error, now_ms)
+            if error is not None:
+                self.stay(group.group_id, members)
+
+        return replace(result, on_append=written)
 
     def end(self, group_id: str, member_ids: Iterable[str]) -> None:
         """
@@ -175,10 +180,5 @@ class MemberSessions(Generic[G, M]):
         group = self._groups.get(group_id)
         if not isinstance(group, self._group_class):
             return None
-        member = self._members(group).get(member_id)
+        member: Any = group.members.get(member_id)  # of the type M
         return None if member is None else (group, member)
-
-    @staticmethod
-    def _members(group: G) -> Mapping[str, M]:
-        members: Mapping[str, M] = group.members  # type: ignore[assignment]  # those of its type
-        return members

@@ -76,6 +76,19 @@ class Subscriptions:
         copy.regexes = self.regexes.copy()
         return copy
 
+    def changed(self, before: SubscribingMember, after: SubscribingMember) -> Subscriptions:
+        """
+        The subscriptions after the change of a member; the same object if it changes none.
+        """
+        if before.topic_names == after.topic_names and before.topic_regex == after.topic_regex:
+            return self
+        changed = self.copy()
+        changed.remove(before)
+        changed.add(after)
+        if before.topic_regex and before.topic_regex not in changed.regexes:
+            changed.resolved.pop(before.topic_regex, None)
+        return changed
+
     def add(self, member: SubscribingMember) -> None:
         """
         Count the subscriptions of a member.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.errors import UnknownServerError
@@ -24,6 +24,7 @@ from barnabas.server.groups.assignors.spec import (
     TopicIds,
     is_same,
 )
+from barnabas.server.groups.modern.group import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.modern.subscriptions import SubscribingMember, Subscriptions
 from barnabas.server.groups.modern.topics import SubscribedTopics
@@ -43,36 +44,6 @@ class Assignor(NamedTuple):
 
     name: str
     assign: Assign
-
-
-class Group(Protocol):
-    """
-    A group whose members have targets.
-    """
-
-    group_id: str
-    largest_size: int
-
-    @property
-    def members(self) -> Mapping[str, SubscribingMember]: ...
-    @property
-    def targets(self) -> Mapping[str, Assignment]: ...
-
-
-class TargetRecords(Protocol):
-    """
-    Makes the records of a target, which differ with the type of the group.
-    """
-
-    def target_record(self, group_id: str, member_id: str, target: Assignment) -> ModernRecord:
-        """
-        The record of a member's target assignment.
-        """
-
-    def target_epoch_record(self, group_id: str, epoch: int, timestamp_ms: int) -> ModernRecord:
-        """
-        The record that the target assignment is complete.
-        """
 
 
 M = TypeVar("M", bound=SubscribingMember)
@@ -107,13 +78,12 @@ class NewTarget(NamedTuple):
 
 
 def new_target(
-    group: Group,
+    group: ModernGroup[M, Assignment],
     change: Change[M],
     *,
     epoch: int,
     assignor: Assignor,
     topics: SubscribedTopics,
-    records_of: TargetRecords,
     now_ms: int,
     assignable: Mapping[UUID, frozenset[int]] | None = None,
 ) -> NewTarget:
@@ -122,7 +92,6 @@ def new_target(
 
     Args:
         epoch: the group epoch with the change.
-        records_of: makes the records.
         assignable: the partitions that a share group may have; None for all of their topics.
 
     Raises:
@@ -160,12 +129,14 @@ def new_target(
         before = group.targets.get(member_id)
         after = targets.get(member_id, {})
         if before is None or not is_same(before, after):
-            records.append(records_of.target_record(group.group_id, member_id, after))
-    records.append(records_of.target_epoch_record(group.group_id, epoch, now_ms))
+            records.append(group.records.target_record(group.group_id, member_id, after))
+    records.append(group.records.target_epoch_record(group.group_id, epoch, now_ms))
     return NewTarget(records, targets.get(member.member_id, {}))
 
 
-def _specs(group: Group, change: Change[M], topic_ids: Mapping[str, UUID]) -> dict[str, MemberSpec]:
+def _specs(
+    group: ModernGroup[M, Assignment], change: Change[M], topic_ids: Mapping[str, UUID]
+) -> dict[str, MemberSpec]:
     """
     The members as the assignor sees them, in Kafka's order.
     """

@@ -6,9 +6,9 @@ The topics of the cluster, as coordinators of groups see them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from struct import Struct
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 from uuid import UUID
 
 from xxhash import xxh3_64_intdigest
@@ -20,6 +20,8 @@ _LOW: Final = (1 << 64) - 1
 _MAGIC: Final = 0
 
 NO_TOPICS_HASH: Final = 0
+
+P = TypeVar("P")
 
 
 class TopicView(Protocol):
@@ -62,6 +64,23 @@ class TopicsView(Protocol):
         """
         The racks of the nodes that have a replica of a partition, of those that have one.
         """
+
+
+def topic_partitions(make: Callable[..., P], assigned: Mapping[UUID, Iterable[int]]) -> list[P]:
+    """
+    Partitions of topics as *make* makes them for a message or a record.
+    """
+    return [make(topic_id=each, partitions=list(found)) for each, found in assigned.items()]
+
+
+def with_topics(
+    assigned: Mapping[UUID, Iterable[int]], topics: TopicsView
+) -> list[tuple[TopicView, list[int]]]:
+    """
+    Partitions by their topics, without those of topics that do not exist any more.
+    """
+    found = ((topics.get_by_id(each), partitions) for each, partitions in assigned.items())
+    return [(topic, list(partitions)) for topic, partitions in found if topic is not None]
 
 
 class Subscriber(Protocol):

@@ -12,7 +12,7 @@ from barnabas.protocol.messages.share_group_describe import (
     TopicPartitions,
 )
 from barnabas.server.groups.assignors import simple_assignor
-from barnabas.server.groups.modern.topics import TopicsView
+from barnabas.server.groups.modern.topics import TopicsView, with_topics
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.member import ShareGroupMember
 from barnabas.server.scheduling.turns import Steps, map_in_steps
@@ -44,7 +44,6 @@ def described_error(group_id: str, error: ErrorCode, sentence: str | None = None
 
 
 def _described(member: ShareGroupMember, topics: TopicsView) -> Member:
-    found = ((topics.get_by_id(each), partitions) for each, partitions in member.assigned.items())
     return Member(
         member_id=member.member_id,
         rack_id=member.rack_id,
@@ -54,11 +53,8 @@ def _described(member: ShareGroupMember, topics: TopicsView) -> Member:
         subscribed_topic_names=sorted(member.topic_names),
         assignment=Assignment(
             topic_partitions=[
-                TopicPartitions(
-                    topic_id=topic.id, topic_name=topic.name, partitions=list(partitions)
-                )
-                for topic, partitions in found
-                if topic is not None
+                TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=partitions)
+                for topic, partitions in with_topics(member.assigned, topics)
             ]
         ),
     )

@@ -6,30 +6,16 @@ A share group: the sum of its records (KIP-932).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
 from barnabas.protocol.errors import GroupIdNotFound
-from barnabas.protocol.internal_topics.group_records import share as schemas
-from barnabas.protocol.structs import replace
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.modern.group import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.subscriptions import Subscriptions
-from barnabas.server.groups.share.member import (
-    LEAVING,
-    NOTHING_ASSIGNED,
-    Partitions,
-    ShareGroupMember,
-)
-from barnabas.server.groups.share.records import (
-    group_tombstones,
-    partitions_of,
-    states_of,
-    with_assignment,
-    with_subscription,
-)
+from barnabas.server.groups.share import records
+from barnabas.server.groups.share.member import Partitions, ShareGroupMember
 from barnabas.server.groups.share.state_partitions import NO_STATES, StatePartitions
 
 
@@ -39,14 +25,13 @@ class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
 
     Invariants:
 
-    1. Only ``apply`` changes what its records say.
-    2. ``all_initialized_at`` and the answer of ``has_unassigned_partitions`` are kept until the
+    1. ``all_initialized_at`` and the answer of ``has_unassigned_partitions`` are kept until the
        next record.
 
     Used on the event loop's thread only.
     """
 
-    type: Final = GroupType.SHARE
+    type = GroupType.SHARE
     listed_protocol_type: Final = "share"
     can_become_classic: Final = False
 
@@ -59,7 +44,7 @@ class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
     )
 
     def __init__(self, group_id: str) -> None:
-        super().__init__(group_id)
+        super().__init__(group_id, records)
         self.subscriptions = Subscriptions()
         self.states: StatePartitions | None = None
         self.initializing_since_ms: int | None = None
@@ -156,84 +141,22 @@ class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
         """
         The records that delete the group, in Kafka's order.
         """
-        return group_tombstones(self.group_id, self.members_in_order())
+        return records.group_tombstones(self.group_id, self.members_in_order())
 
     def apply(self, record: ModernRecord) -> None:
         """
         Apply a record, or a tombstone. A tombstone of what does not exist has no effect.
         """
-        _APPLY[record.role](self, record.key, record.value)
+        super().apply(record)
         self._has_unassigned_partitions = None
         self.all_initialized_at = None
 
-    def _apply_epoch(self, _key: Any, value: schemas.ShareGroupMetadataValue | None) -> None:
-        if value is None:
-            self.is_deleted = True
-        else:
-            self.group_epoch = value.epoch
-            self.metadata_hash = value.metadata_hash
-
-    def _apply_member(
-        self,
-        key: schemas.ShareGroupMemberMetadataKey,
-        value: schemas.ShareGroupMemberMetadataValue | None,
-    ) -> None:
-        before = self.members.get(key.member_id)
-        if value is not None:
-            known = before or ShareGroupMember(member_id=key.member_id)
-            self._put(with_subscription(known, value))
-        elif before is not None:
-            self.subscriptions.remove(before)
-            del self.members[key.member_id]
-
-    def _apply_current(
-        self,
-        key: schemas.ShareGroupCurrentMemberAssignmentKey,
-        value: schemas.ShareGroupCurrentMemberAssignmentValue | None,
-    ) -> None:
-        before = self.members.get(key.member_id)
-        if value is not None:
-            known = before or ShareGroupMember(member_id=key.member_id)
-            self._put(with_assignment(known, value))
-        elif before is not None:
-            self._put(
-                replace(
-                    before,
-                    member_epoch=LEAVING,
-                    previous_member_epoch=LEAVING,
-                    assigned=NOTHING_ASSIGNED,
-                )
-            )
-
-    def _apply_target(
-        self,
-        key: schemas.ShareGroupTargetAssignmentMemberKey,
-        value: schemas.ShareGroupTargetAssignmentMemberValue | None,
-    ) -> None:
-        if value is None:
-            self.targets.pop(key.member_id, None)
-        else:
-            self.targets[key.member_id] = partitions_of(value.topic_partitions)
-
-    def _apply_states(
-        self, _key: Any, value: schemas.ShareGroupStatePartitionMetadataValue | None
-    ) -> None:
-        self.states = None if value is None else states_of(value)
+    def _apply_other(self, role: Role, key: Any, value: Any) -> None:
+        self.states = None if value is None else records.states_of(value)
         self.initializing_since_ms = None
 
-    def _put(self, member: ShareGroupMember) -> None:
-        before = self.members.get(member.member_id)
-        if before is not None:
-            self.subscriptions.remove(before)
-        self._keep(member.member_id, member)
+    def _count(self, member: ShareGroupMember) -> None:
         self.subscriptions.add(member)
 
-
-_APPLY: Final[Mapping[Role, Callable[[ShareGroup, Any, Any], None]]] = {
-    Role.EPOCH: ShareGroup._apply_epoch,
-    Role.MEMBER: ShareGroup._apply_member,
-    Role.TARGET_EPOCH: ShareGroup.apply_target_epoch,
-    Role.TARGET: ShareGroup._apply_target,
-    Role.CURRENT: ShareGroup._apply_current,
-    Role.OTHER: ShareGroup._apply_states,
-}
+    def _uncount(self, member: ShareGroupMember) -> None:
+        self.subscriptions.remove(member)

@@ -8,17 +8,13 @@ states are initialized; a heartbeat that finds others begins to initialize them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.errors import (
     ErrorCode,
-    FencedMemberEpoch,
-    GroupMaxSizeReached,
     InvalidRequest,
-    UnknownMemberId,
 )
 from barnabas.protocol.messages.share_group_heartbeat import (
     Assignment,
@@ -28,22 +24,24 @@ from barnabas.protocol.messages.share_group_heartbeat import (
 )
 from barnabas.protocol.structs import NamedTuple, replace
 from barnabas.server.config import BrokerConfig
-from barnabas.server.config.groups import GroupConfig
-from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
+from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.assignors import simple_assignor
 from barnabas.server.groups.caller import Caller
+from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.java_text import is_blank
+from barnabas.server.groups.modern.epochs import next_epoch
+from barnabas.server.groups.modern.member import JOINING, LEAVING
+from barnabas.server.groups.modern.requests import check_text, fenced
+from barnabas.server.groups.modern.sessions import ConfigOf, MemberSessions
 from barnabas.server.groups.modern.subscriptions import Subscriptions
 from barnabas.server.groups.modern.target import Assignor, Change, new_target
-from barnabas.server.groups.modern.topics import SubscribedTopics
+from barnabas.server.groups.modern.topics import SubscribedTopics, topic_partitions
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.groups.share import records as share_records
 from barnabas.server.groups.share.group import ShareGroup
-from barnabas.server.groups.share.member import JOINING, LEAVING, Partitions, ShareGroupMember
+from barnabas.server.groups.share.member import Partitions, ShareGroupMember
 from barnabas.server.groups.share.state_partitions import StatePartitions, Topics, TopicStates
-from barnabas.server.groups.timeouts import Timeout
 
 log = logging.getLogger(__name__)
 
@@ -74,11 +72,17 @@ class ShareHeartbeats:
         *,
         timers: Timers,
         topics: SubscribedTopics,
-        config_of: Callable[[str], GroupConfig],
+        config_of: ConfigOf,
         options: BrokerConfig,
     ) -> None:
+        self.sessions: MemberSessions[ShareGroup, ShareGroupMember] = MemberSessions(
+            groups,
+            timers,
+            ShareGroup,
+            lambda group_id: config_of(group_id).share_session_timeout_ms,
+        )
+        self.sessions.fence = self._fence
         self._groups = groups
-        self._timers = timers
         self._topics = topics
         self._config_of = config_of
         self._options = options
@@ -93,27 +97,35 @@ class ShareHeartbeats:
             KafkaError: the request is refused; the sentence says why.
         """
         if request.member_epoch == LEAVING:
-            return self._leave(request)
+            return self._leave(request, now_ms)
         group = self._group_of(request)
         before = self._member_of(group, request)
         member = _updated(before, request, caller)
         records: list[Record] = []
         if member != before:
             records.append(share_records.member_record(group.group_id, member))
-        change = _change_of(group, before, member, request)
+        subscriptions = group.subscriptions.changed(before, member)
+        change = Change(member, before, None, subscriptions, request.subscribed_topic_names)
         has_changed = member.topic_names != before.topic_names
         if group.assignment_epoch >= group.group_epoch:
             has_changed |= group.has_unassigned_partitions
-        epoch = self._next_epoch(group, change.subscriptions, records, must_bump=has_changed)
+        epoch = group.group_epoch
+        if has_changed or group.is_metadata_stale:
+            epoch = next_epoch(
+                group,
+                subscriptions,
+                self._topics,
+                records,
+                epoch_record=share_records.epoch_record,
+                must_bump=has_changed,
+            )
         target_epoch, target = self._target_of(group, change, epoch, records, now_ms=now_ms)
         is_bumped = epoch != group.group_epoch
         after = self._reconciled(member, target_epoch, target, has_changed=has_changed or is_bumped)
         if after != member:
             records.append(share_records.current_record(group.group_id, after))
-        self._prolong(group.group_id, member.member_id)
-        initialization = self._initialization(
-            group, epoch, change.subscriptions, records, now_ms=now_ms
-        )
+        self.sessions.prolong(group.group_id, member.member_id)
+        initialization = self._initialization(group, epoch, subscriptions, records, now_ms=now_ms)
         tells = (
             request.member_epoch == JOINING
             or request.subscribed_topic_names is not None
@@ -121,13 +133,6 @@ class ShareHeartbeats:
         )
         answer = self._answer(group.group_id, after, tells=tells)
         return CoordinatorResult(records=records), answer, initialization
-
-    def loaded(self, group: ShareGroup) -> None:
-        """
-        Start the sessions of the members of a group that was loaded.
-        """
-        for member_id in group.members:
-            self._prolong(group.group_id, member_id)
 
     # Group and member
 
@@ -142,12 +147,8 @@ class ShareHeartbeats:
         if request.member_epoch == JOINING and self._groups.get(request.group_id) is None:
             group = ShareGroup(request.group_id)
         else:
-            group = self._groups.expect_share(request.group_id)
-        most = self._options.group_share_max_size
-        if len(group.members) >= most and request.member_id not in group.members:
-            raise GroupMaxSizeReached(
-                f"The share group has reached its maximum capacity of {most} members."
-            )
+            group = self._groups.find_of_member(request.group_id, ShareGroup)
+        group.check_size(self._options.group_share_max_size, request.member_id)
         return group
 
     def _member_of(
@@ -159,38 +160,13 @@ class ShareHeartbeats:
         Raises:
             UnknownMemberId, FencedMemberEpoch: the sender is not that member any more.
         """
-        member = group.members.get(request.member_id)
-        if member is None:
-            if request.member_epoch != JOINING:
-                raise UnknownMemberId(
-                    f"Member {request.member_id} is not a member of group {group.group_id}."
-                )
-            member = ShareGroupMember(member_id=request.member_id)
+        member = group.sender(request.member_id, request.member_epoch)
         _check_epoch(member, request.member_epoch)
         if request.member_epoch == JOINING:
             log.info("Group %s: %s joins", group.group_id, member.member_id)
         return member
 
     # Epochs and targets
-
-    def _next_epoch(
-        self,
-        group: ShareGroup,
-        subscriptions: Subscriptions,
-        records: list[Record],
-        *,
-        must_bump: bool,
-    ) -> int:
-        epoch = group.group_epoch
-        if not (must_bump or group.is_metadata_stale):
-            return epoch
-        metadata_hash = self._topics.hash(subscriptions.topics)
-        if must_bump or metadata_hash != group.metadata_hash:
-            epoch += 1
-            records.append(share_records.epoch_record(group.group_id, epoch, metadata_hash))
-            log.debug("Group %s: epoch %d begins", group.group_id, epoch)
-        group.refreshed_epoch = epoch
-        return epoch
 
     def _target_of(
         self,
@@ -218,7 +194,6 @@ class ShareHeartbeats:
             epoch=epoch,
             assignor=SIMPLE,
             topics=self._topics,
-            records_of=share_records,
             now_ms=now_ms,
             assignable={each: topic.partitions for each, topic in initialized.items()},
         )
@@ -309,45 +284,32 @@ class ShareHeartbeats:
 
     # Leaving
 
-    def _leave(self, request: ShareGroupHeartbeatRequest) -> Answered:
-        group = self._groups.find_share(request.group_id)
+    def _leave(self, request: ShareGroupHeartbeatRequest, now_ms: int) -> Answered:
+        group = self._groups.find(request.group_id, ShareGroup)
         member = group.expect_member(request.member_id)
         log.info("Group %s: %s leaves", group.group_id, member.member_id)
         answer = ShareGroupHeartbeatResponse(
             member_id=request.member_id, member_epoch=request.member_epoch
         )
-        return self._fence(group, member), answer, None
+        return self._fence(group, [member], now_ms), answer, None
 
-    def _fence(self, group: ShareGroup, member: ShareGroupMember) -> GroupResult:
+    def _fence(
+        self, group: ShareGroup, members: Sequence[ShareGroupMember], _now_ms: int
+    ) -> GroupResult:
         """
-        Remove a member.
+        Remove members, and begin a new epoch.
         """
         subscriptions = group.subscriptions.copy()
-        subscriptions.remove(member)
+        records: list[Record] = []
+        for member in members:
+            subscriptions.remove(member)
+            records += share_records.member_tombstones(group.group_id, member.member_id)
         epoch = group.group_epoch + 1
         metadata_hash = self._topics.hash(subscriptions.topics)
-        self._timers.cancel((Timeout.SESSION, group.group_id, member.member_id))
-        log.debug("Group %s: epoch %d begins without %s", group.group_id, epoch, member.member_id)
-        return CoordinatorResult(
-            records=[
-                *share_records.member_tombstones(group.group_id, member.member_id),
-                share_records.epoch_record(group.group_id, epoch, metadata_hash),
-            ]
-        )
-
-    def _prolong(self, group_id: str, member_id: str) -> None:
-        self._timers.schedule(
-            (Timeout.SESSION, group_id, member_id),
-            self._config_of(group_id).share_session_timeout_ms,
-            partial(self._session_ran_out, group_id, member_id),
-        )
-
-    def _session_ran_out(self, group_id: str, member_id: str, _now_ms: int) -> GroupResult:
-        group = self._groups.get(group_id)
-        if not isinstance(group, ShareGroup) or member_id not in group.members:
-            return NOTHING
-        log.info("Group %s: %s is fenced: its session has expired", group_id, member_id)
-        return self._fence(group, group.members[member_id])
+        records.append(share_records.epoch_record(group.group_id, epoch, metadata_hash))
+        member_ids = [member.member_id for member in members]
+        log.debug("Group %s: epoch %d begins without %s", group.group_id, epoch, member_ids)
+        return self.sessions.removing(group, members, CoordinatorResult(records=records))
 
     def _answer(
         self, group_id: str, member: ShareGroupMember, *, tells: bool
@@ -356,19 +318,13 @@ class ShareHeartbeats:
         Args:
             tells: whether the member is told what it has.
         """
+        partitions = topic_partitions(TopicPartitions, member.assigned) if tells else []
         return ShareGroupHeartbeatResponse(
             error_code=ErrorCode.NONE,
             member_id=member.member_id,
             member_epoch=member.member_epoch,
             heartbeat_interval_ms=self._config_of(group_id).share_heartbeat_interval_ms,
-            assignment=Assignment(
-                topic_partitions=[
-                    TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-                    for topic_id, partitions in member.assigned.items()
-                ]
-            )
-            if tells
-            else None,
+            assignment=Assignment(topic_partitions=partitions) if tells else None,
         )
 
 
@@ -379,13 +335,9 @@ def check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
     Raises:
         InvalidRequest: none would.
     """
-    for text, sentence in (
-        (request.member_id, "MemberId can't be empty."),
-        (request.group_id, "GroupId can't be empty."),
-        (request.rack_id, "RackId can't be empty."),
-    ):
-        if text is not None and is_blank(text):
-            raise InvalidRequest(sentence)
+    check_text("MemberId", request.member_id)
+    check_text("GroupId", request.group_id)
+    check_text("RackId", request.rack_id)
     if request.member_epoch == JOINING:
         if not request.subscribed_topic_names:
             raise InvalidRequest("SubscribedTopicNames must be set in first request.")
@@ -402,18 +354,10 @@ def _check_epoch(member: ShareGroupMember, epoch: int) -> None:
     known, previous = member.member_epoch, member.previous_member_epoch
     if epoch in {JOINING, known} or epoch == previous < known:
         return
-    if epoch > known:
-        sentence = (
-            f"The share group member has a greater member epoch ({epoch}) than the one known by the"
-            f" group coordinator ({known})."
-        )
-    else:
-        sentence = (
-            f"The share group member has a smaller member epoch ({epoch}) than the one known by the"
-            f" group coordinator ({known}), and it does not match the previous member epoch"
-            f" ({previous})."
-        )
-    raise FencedMemberEpoch(f"{sentence} The member must abandon all its partitions and rejoin.")
+    more = (
+        "" if epoch > known else f", and it does not match the previous member epoch ({previous})"
+    )
+    raise fenced(GroupType.SHARE, epoch, known, more)
 
 
 def _updated(
@@ -430,20 +374,6 @@ def _updated(
         client_id=caller.client_id,
         client_host=caller.client_host,
     )
-
-
-def _change_of(
-    group: ShareGroup,
-    before: ShareGroupMember,
-    after: ShareGroupMember,
-    request: ShareGroupHeartbeatRequest,
-) -> Change[ShareGroupMember]:
-    subscriptions = group.subscriptions
-    if before.topic_names != after.topic_names:
-        subscriptions = subscriptions.copy()
-        subscriptions.remove(before)
-        subscriptions.add(after)
-    return Change(after, before, None, subscriptions, request.subscribed_topic_names)
 
 
 def _partitions(topics: Topics, topic_id: UUID) -> frozenset[int]:

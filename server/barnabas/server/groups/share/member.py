@@ -9,6 +9,7 @@ from typing import ClassVar, Final, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.structs import struct
+from barnabas.server.groups.modern.member import NOT_SENT
 
 Partitions: TypeAlias = Mapping[UUID, Sequence[int]]
 """
@@ -17,14 +18,14 @@ Partitions of topics. No topic is empty.
 
 NOTHING_ASSIGNED: Final[Partitions] = {}
 
-JOINING: Final = 0
-"""
-The epoch of a member that joins.
-"""
-LEAVING: Final = -1
-"""
-The epoch of a member that leaves.
-"""
+LONGEST_MEMBER_ID: Final = 36
+
+
+def is_member_id(text: str | None) -> bool:
+    """
+    Whether a member may have that id.
+    """
+    return text is not None and 0 < len(text) <= LONGEST_MEMBER_ID
 
 
 @struct(kw_only=True)
@@ -38,6 +39,8 @@ class ShareGroupMember:
 
     instance_id: ClassVar[None] = None  # there are no static members
     topic_regex: ClassVar[str] = ""  # there are no patterns
+    is_revoking: ClassVar[bool] = False
+    rebalance_timeout_ms: ClassVar[int] = NOT_SENT
 
     member_id: str
     member_epoch: int = 0

@@ -4,8 +4,8 @@ The records of share groups, as Kafka's ``GroupCoordinatorRecordHelpers`` makes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from barnabas.protocol.internal_topics.group_records.share import (
     ShareGroupCurrentMemberAssignmentKey,
@@ -26,8 +26,10 @@ from barnabas.protocol.internal_topics.group_records.share import (
     TopicPartitionsInfo,
 )
 from barnabas.protocol.structs import replace
-from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.share.member import Partitions, ShareGroupMember
+from barnabas.server.groups.modern.member import LEAVING
+from barnabas.server.groups.modern.records import ModernRecord, RecordTypes
+from barnabas.server.groups.modern.topics import topic_partitions
+from barnabas.server.groups.share.member import NOTHING_ASSIGNED, Partitions, ShareGroupMember
 from barnabas.server.groups.share.state_partitions import StatePartitions, Topics, TopicStates
 
 STABLE: Final = 0
@@ -35,15 +37,22 @@ STABLE: Final = 0
 The state of every member.
 """
 
+_TYPES: Final = RecordTypes(
+    epoch=ShareGroupMetadataValue,
+    epoch_key=ShareGroupMetadataKey,
+    member_key=ShareGroupMemberMetadataKey,
+    target_epoch=ShareGroupTargetAssignmentMetadataValue,
+    target_epoch_key=ShareGroupTargetAssignmentMetadataKey,
+    target_key=ShareGroupTargetAssignmentMemberKey,
+    current_key=ShareGroupCurrentMemberAssignmentKey,
+)
+
 # From members to records.
 
-
-def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> ModernRecord:
-    """
-    The record of the group itself.
-    """
-    value = ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    return ModernRecord(ShareGroupMetadataKey(group_id=group_id), value)
+epoch_record = _TYPES.epoch_record
+new_member = ShareGroupMember
+target_epoch_record = _TYPES.target_epoch_record
+member_tombstones = _TYPES.member_tombstones
 
 
 def member_record(group_id: str, member: ShareGroupMember) -> ModernRecord:
@@ -60,26 +69,12 @@ def member_record(group_id: str, member: ShareGroupMember) -> ModernRecord:
     return ModernRecord(key, value)
 
 
-def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> ModernRecord:
-    """
-    The record that the target assignment is complete.
-    """
-    value = ShareGroupTargetAssignmentMetadataValue(
-        assignment_epoch=epoch, assignment_timestamp=timestamp_ms
-    )
-    return ModernRecord(ShareGroupTargetAssignmentMetadataKey(group_id=group_id), value)
-
-
 def target_record(group_id: str, member_id: str, target: Partitions) -> ModernRecord:
     """
     The record of a member's target assignment.
     """
-    value = ShareGroupTargetAssignmentMemberValue(
-        topic_partitions=[
-            TopicPartition(topic_id=topic_id, partitions=list(partitions))
-            for topic_id, partitions in target.items()
-        ]
-    )
+    partitions = topic_partitions(TopicPartition, target)
+    value = ShareGroupTargetAssignmentMemberValue(topic_partitions=partitions)
     key = ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
     return ModernRecord(key, value)
 
@@ -92,10 +87,7 @@ def current_record(group_id: str, member: ShareGroupMember) -> ModernRecord:
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_member_epoch,
         state=STABLE,
-        assigned_partitions=[
-            TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-            for topic_id, partitions in member.assigned.items()
-        ],
+        assigned_partitions=topic_partitions(TopicPartitions, member.assigned),
     )
     key = ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
     return ModernRecord(key, value)
@@ -116,31 +108,15 @@ def state_partitions_record(group_id: str, states: StatePartitions) -> ModernRec
     return ModernRecord(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[ModernRecord]:
-    """
-    The records that remove a member, in Kafka's order.
-    """
-    keys: tuple[Any, ...] = (
-        ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id),
-        ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
-        ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id),
-    )
-    return [ModernRecord(key, None) for key in keys]
-
-
-def group_tombstones(group_id: str, members: Iterable[str]) -> list[ModernRecord]:
+def group_tombstones(group_id: str, members: Sequence[str]) -> list[ModernRecord]:
     """
     The records that delete a group with its members, in Kafka's order.
     """
-    by_kind = list(zip(*(member_tombstones(group_id, each) for each in members), strict=True))
-    current, target, member = by_kind or ((), (), ())
-    keys: tuple[Any, ...] = (
-        ShareGroupTargetAssignmentMetadataKey(group_id=group_id),
+    keys = (
         ShareGroupStatePartitionMetadataKey(group_id=group_id),
         ShareGroupMetadataKey(group_id=group_id),
     )
-    target_epoch, states, epoch = (ModernRecord(key, None) for key in keys)
-    return [*current, *target, target_epoch, *member, states, epoch]
+    return _TYPES.group_tombstones(group_id, members, keys)
 
 
 # From records to members.
@@ -171,14 +147,30 @@ def with_assignment(
         member,
         member_epoch=value.member_epoch,
         previous_member_epoch=value.previous_member_epoch,
-        assigned=partitions_of(value.assigned_partitions),
+        assigned=_partitions(value.assigned_partitions),
     )
 
 
-def partitions_of(topics: Iterable[TopicPartitions | TopicPartition]) -> Partitions:
+def without_assignment(member: ShareGroupMember) -> ShareGroupMember:
     """
-    The partitions of a record.
+    The member, after the tombstone of what it has.
     """
+    return replace(
+        member,
+        member_epoch=LEAVING,
+        previous_member_epoch=LEAVING,
+        assigned=NOTHING_ASSIGNED,
+    )
+
+
+def target_of(value: ShareGroupTargetAssignmentMemberValue) -> Partitions:
+    """
+    The target assignment of a record.
+    """
+    return _partitions(value.topic_partitions)
+
+
+def _partitions(topics: Iterable[TopicPartitions | TopicPartition]) -> Partitions:
     return {topic.topic_id: tuple(topic.partitions) for topic in topics}
 
 

@@ -17,7 +17,6 @@ from barnabas.protocol.errors import (
     FencedStateEpoch,
     GroupIdNotFound,
     KafkaError,
-    NonEmptyGroup,
 )
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.coordinator_runtime.shards import Shards
@@ -99,8 +98,7 @@ class ShareGroupStates:
             group = ShareGroup(group_id)
         if not isinstance(group, ShareGroup):
             raise GroupIdNotFound(f"Group {group_id} is not a share group.")
-        if not group.is_empty:
-            raise NonEmptyGroup("The group is not empty.")
+        group.validate_delete()
         if partitions:
             await self._write(group_id, group.known_states.beginning(self._named(partitions)))
         return group.group_epoch
@@ -130,7 +128,7 @@ class ShareGroupStates:
             NonEmptyGroup: it has members.
             KafkaError: as above.
         """
-        group = self._shards.of(group_id).state.groups.find_share(group_id)
+        group = self._shards.of(group_id).state.groups.find(group_id, ShareGroup)
         group.validate_delete()
         if group.states is None:
             return {}

@@ -7,7 +7,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from barnabas.protocol.errors import ErrorCode
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.groups.streams.group import StreamsGroup
@@ -47,10 +46,4 @@ class Fencing:
             )
         )
         log.debug("Group %s: epoch %d begins without %s", group.group_id, epoch, member_ids)
-        self._sessions.end(group.group_id, member_ids)
-
-        def written(error: ErrorCode | None, _now_ms: int) -> None:
-            if error is not None:
-                self._sessions.stay(group.group_id, members)
-
-        return CoordinatorResult(records=records, on_append=written)
+        return self._sessions.removing(group, members, CoordinatorResult(records=records))

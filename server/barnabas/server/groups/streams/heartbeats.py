@@ -17,12 +17,9 @@ from typing import Final
 
 from barnabas.protocol.errors import (
     ErrorCode,
-    FencedMemberEpoch,
     GroupIdNotFound,
-    GroupMaxSizeReached,
     InvalidRequest,
     StreamsInvalidTopology,
-    UnknownMemberId,
     UnknownServerError,
 )
 from barnabas.protocol.messages.create_topics import CreatableTopic
@@ -40,8 +37,15 @@ from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.assignors.tasks import TasksTuple
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.java_text import is_blank
+from barnabas.server.groups.modern.member import (
+    JOINING,
+    LEAVING,
+    LEAVING_FOR_A_WHILE,
+    NOT_SENT,
+)
+from barnabas.server.groups.modern.requests import check_text, fenced
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import TopicsView
 from barnabas.server.groups.records import GroupRecord, GroupResult, Record
@@ -49,14 +53,7 @@ from barnabas.server.groups.streams.configured_topology import ConfiguredTopolog
 from barnabas.server.groups.streams.endpoints import partitions_by_endpoint
 from barnabas.server.groups.streams.fencing import Fencing
 from barnabas.server.groups.streams.group import StreamsGroup
-from barnabas.server.groups.streams.member import (
-    JOINING,
-    LEAVING,
-    LEAVING_FOR_A_WHILE,
-    NOT_SENT,
-    Endpoint,
-    StreamsGroupMember,
-)
+from barnabas.server.groups.streams.member import Endpoint, StreamsGroupMember
 from barnabas.server.groups.streams.rebalancing import Rebalancing
 from barnabas.server.groups.streams.records import in_order, member_record, topology_record
 from barnabas.server.groups.streams.sessions import Sessions
@@ -116,7 +113,7 @@ class Heartbeats:
             return self._leave(request, now_ms)
         records: list[Record] = []
         group = self._group_of(request, records)
-        before = _member_of(group, request)
+        before = group.sender(request.member_id, request.member_epoch)
         _check_epoch(before, request)
         if request.member_epoch == JOINING:
             log.info("Group %s: %s joins", group.group_id, before.member_id)
@@ -133,7 +130,7 @@ class Heartbeats:
             GroupMaxSizeReached: nobody can join, not even a member that rejoins.
         """
         if request.member_epoch != JOINING:
-            return self._groups.expect_streams(request.group_id)
+            return self._groups.find_of_member(request.group_id, StreamsGroup)
         group = self._groups.get(request.group_id)
         match group:
             case None:
@@ -142,11 +139,7 @@ class Heartbeats:
                 records.append(GroupRecord(request.group_id, None))
                 return StreamsGroup(request.group_id)
             case StreamsGroup():
-                most = self._options.group_streams_max_size
-                if len(group.members) >= most:
-                    raise GroupMaxSizeReached(
-                        f"The streams group has reached its maximum capacity of {most} members."
-                    )
+                group.check_size(self._options.group_streams_max_size)
                 return group
             case _:
                 raise GroupIdNotFound(f"Group {request.group_id} is not a streams group.")
@@ -249,7 +242,7 @@ class Heartbeats:
     # Leaving
 
     def _leave(self, request: StreamsGroupHeartbeatRequest, now_ms: int) -> Answered:
-        group = self._groups.find_streams(request.group_id)
+        group = self._groups.find(request.group_id, StreamsGroup)
         if request.shutdown_application:
             group.request_shutdown(request.member_id)
         member = group.expect_member(request.member_id)
@@ -274,9 +267,9 @@ def check_heartbeat(request: StreamsGroupHeartbeatRequest) -> None:
         InvalidRequest, StreamsInvalidTopology: none would.
     """
     _check_features(request)
-    _check_text(request.member_id, "MemberId can't be empty.")
-    _check_text(request.group_id, "GroupId can't be empty.")
-    _check_text(request.rack_id, "RackId can't be empty.")
+    check_text("MemberId", request.member_id)
+    check_text("GroupId", request.group_id)
+    check_text("RackId", request.rack_id)
     epoch = request.member_epoch
     if epoch == JOINING:
         _check_join(request)
@@ -313,11 +306,6 @@ def _check_features(request: StreamsGroupHeartbeatRequest) -> None:
         raise InvalidRequest("Regular expressions for source topics are not supported yet.")
 
 
-def _check_text(text: str | None, sentence: str) -> None:
-    if text is not None and is_blank(text):
-        raise InvalidRequest(sentence)
-
-
 def _check_join(request: StreamsGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == NOT_SENT:
         raise InvalidRequest("RebalanceTimeoutMs must be provided in first request.")
@@ -342,23 +330,6 @@ def _check_join(request: StreamsGroupHeartbeatRequest) -> None:
 # What the group knows of the member.
 
 
-def _member_of(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> StreamsGroupMember:
-    """
-    The member that sends the heartbeat; one that is unknown so far if it joins.
-
-    Raises:
-        UnknownMemberId: it is no member, and does not join.
-    """
-    member = group.members.get(request.member_id)
-    if member is not None:
-        return member
-    if request.member_epoch != JOINING:
-        raise UnknownMemberId(
-            f"Member {request.member_id} is not a member of group {group.group_id}."
-        )
-    return StreamsGroupMember(member_id=request.member_id)
-
-
 def _check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> None:
     """
     Raises:
@@ -370,11 +341,7 @@ def _check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeatReque
         return
     if epoch == member.previous_member_epoch < known and _has_only_its_own(request, member):
         return
-    raise FencedMemberEpoch(
-        f"The streams group member has a {'greater' if epoch > known else 'smaller'} member epoch"
-        f" ({epoch}) than the one known by the group coordinator ({known}). The member must abandon"
-        " all its partitions and rejoin."
-    )
+    raise fenced(GroupType.STREAMS, epoch, known)
 
 
 def _has_only_its_own(request: StreamsGroupHeartbeatRequest, member: StreamsGroupMember) -> bool:

@@ -5,28 +5,12 @@ A member of a streams group (KIP-1071).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from enum import IntEnum
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from barnabas.protocol.structs import NamedTuple, struct
+from barnabas.server.groups.modern.member import NOT_SENT, UNKNOWN_STATE, StoredState
 
-JOINING: Final = 0
-"""
-The epoch of a member that joins.
-"""
-LEAVING: Final = -1
-"""
-The epoch of a member that leaves.
-"""
-LEAVING_FOR_A_WHILE: Final = -2
-"""
-The epoch of a static member that leaves; there are none yet.
-"""
-NOT_SENT: Final = -1
-"""
-A timeout that a heartbeat does not repeat.
-"""
 NO_TOPOLOGY_EPOCH: Final = -1
 
 ActiveTasks: TypeAlias = Mapping[str, Mapping[int, int]]
@@ -66,7 +50,7 @@ class AssignedTasks(NamedTuple):
 NO_ASSIGNED_TASKS: Final = AssignedTasks()
 
 
-class MemberState(IntEnum):
+class MemberState(StoredState):
     """
     How far a member is with its assignment (Kafka's class of this name).
     """
@@ -74,14 +58,7 @@ class MemberState(IntEnum):
     STABLE = 1  # it has its target assignment
     UNREVOKED_TASKS = 2  # it has to give tasks up
     UNRELEASED_TASKS = 3  # it waits for tasks that others still have
-    UNKNOWN = 127  # a later release has written this
-
-    @classmethod
-    def of(cls, number: int) -> MemberState:
-        """
-        The state of a record.
-        """
-        return cls(number) if number in cls._value2member_map_ else cls.UNKNOWN
+    UNKNOWN = UNKNOWN_STATE
 
 
 class Endpoint(NamedTuple):
@@ -102,6 +79,8 @@ class StreamsGroupMember:
 
     1. ``assigned`` and ``pending_revocation`` have no task in common.
     """
+
+    is_classic: ClassVar[bool] = False
 
     member_id: str
     member_epoch: int = 0

@@ -4,8 +4,8 @@ The records of streams groups, as Kafka's ``StreamsCoordinatorRecordHelpers`` ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from barnabas.protocol.internal_topics.group_records.streams import (
     CurrentTaskIds,
@@ -29,8 +29,10 @@ from barnabas.protocol.internal_topics.group_records.streams import Endpoint as 
 from barnabas.protocol.structs import replace
 from barnabas.server.groups.assignors.java_order.hashing import string_rank
 from barnabas.server.groups.assignors.tasks import Tasks, TasksTuple
-from barnabas.server.groups.modern.records import ModernRecord
+from barnabas.server.groups.modern.member import LEAVING
+from barnabas.server.groups.modern.records import ModernRecord, RecordTypes, epochs_of
 from barnabas.server.groups.streams.member import (
+    NO_ASSIGNED_TASKS,
     ActiveTasks,
     AssignedTasks,
     Endpoint,
@@ -39,7 +41,21 @@ from barnabas.server.groups.streams.member import (
     StreamsGroupMember,
 )
 
+_TYPES: Final = RecordTypes(
+    epoch=StreamsGroupMetadataValue,
+    epoch_key=StreamsGroupMetadataKey,
+    member_key=StreamsGroupMemberMetadataKey,
+    target_epoch=StreamsGroupTargetAssignmentMetadataValue,
+    target_epoch_key=StreamsGroupTargetAssignmentMetadataKey,
+    target_key=StreamsGroupTargetAssignmentMemberKey,
+    current_key=StreamsGroupCurrentMemberAssignmentKey,
+)
+
 # From members to records.
+
+new_member = StreamsGroupMember
+target_epoch_record = _TYPES.target_epoch_record
+member_tombstones = _TYPES.member_tombstones
 
 
 def epoch_record(
@@ -53,16 +69,16 @@ def epoch_record(
     """
     The record of the group itself.
     """
-    value = StreamsGroupMetadataValue(
-        epoch=epoch,
-        metadata_hash=metadata_hash,
+    return _TYPES.epoch_record(
+        group_id,
+        epoch,
+        metadata_hash,
         validated_topology_epoch=validated_topology_epoch,
         last_assignment_configs=[
             LastAssignmentConfig(key=key, value=value)
             for key, value in sorted(assignment_configs.items())
         ],
     )
-    return ModernRecord(StreamsGroupMetadataKey(group_id=group_id), value)
 
 
 def member_record(group_id: str, member: StreamsGroupMember) -> ModernRecord:
@@ -86,7 +102,8 @@ def member_record(group_id: str, member: StreamsGroupMember) -> ModernRecord:
             for key in sorted(member.client_tags, key=string_rank)
         ],
     )
-    return ModernRecord(_member_key(group_id, member.member_id), value)
+    key = StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id)
+    return ModernRecord(key, value)
 
 
 def topology_record(group_id: str, topology: StreamsGroupTopologyValue) -> ModernRecord:
@@ -94,16 +111,6 @@ def topology_record(group_id: str, topology: StreamsGroupTopologyValue) -> Moder
     The record of the topology of a group.
     """
     return ModernRecord(StreamsGroupTopologyKey(group_id=group_id), topology)
-
-
-def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> ModernRecord:
-    """
-    The record that the target assignment is complete.
-    """
-    value = StreamsGroupTargetAssignmentMetadataValue(
-        assignment_epoch=epoch, assignment_timestamp=timestamp_ms
-    )
-    return ModernRecord(StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), value)
 
 
 def target_record(group_id: str, member_id: str, target: TasksTuple) -> ModernRecord:
@@ -114,7 +121,8 @@ def target_record(group_id: str, member_id: str, target: TasksTuple) -> ModernRe
     value = StreamsGroupTargetAssignmentMemberValue(
         active_tasks=active, standby_tasks=standby, warmup_tasks=warmup
     )
-    return ModernRecord(_target_key(group_id, member_id), value)
+    key = StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
+    return ModernRecord(key, value)
 
 
 def current_record(group_id: str, member: StreamsGroupMember) -> ModernRecord:
@@ -133,39 +141,25 @@ def current_record(group_id: str, member: StreamsGroupMember) -> ModernRecord:
         standby_tasks_pending_revocation=_without_epochs(pending.standby),
         warmup_tasks_pending_revocation=_without_epochs(pending.warmup),
     )
-    return ModernRecord(_current_key(group_id, member.member_id), value)
+    key = StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
+    return ModernRecord(key, value)
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[ModernRecord]:
-    """
-    The records that remove a member, in Kafka's order.
-    """
-    keys: tuple[Any, ...] = (
-        _current_key(group_id, member_id),
-        _target_key(group_id, member_id),
-        _member_key(group_id, member_id),
-    )
-    return [ModernRecord(key, None) for key in keys]
-
-
-def group_tombstones(group_id: str, members: Iterable[str]) -> list[ModernRecord]:
+def group_tombstones(group_id: str, members: Sequence[str]) -> list[ModernRecord]:
     """
     The records that delete a group with its members, in Kafka's order.
     """
-    members = list(members)
-    keys: list[Any] = [_current_key(group_id, member) for member in members]
-    keys += [_target_key(group_id, member) for member in members]
-    keys.append(StreamsGroupTargetAssignmentMetadataKey(group_id=group_id))
-    keys += [_member_key(group_id, member) for member in members]
-    keys.append(StreamsGroupMetadataKey(group_id=group_id))
-    keys.append(StreamsGroupTopologyKey(group_id=group_id))
-    return [ModernRecord(key, None) for key in keys]
+    keys = (
+        StreamsGroupMetadataKey(group_id=group_id),
+        StreamsGroupTopologyKey(group_id=group_id),
+    )
+    return _TYPES.group_tombstones(group_id, members, keys)
 
 
 # From records to members.
 
 
-def with_metadata(
+def with_subscription(
     member: StreamsGroupMember, value: StreamsGroupMemberMetadataValue
 ) -> StreamsGroupMember:
     """
@@ -208,6 +202,19 @@ def with_assignment(
             _passive(value.standby_tasks_pending_revocation),
             _passive(value.warmup_tasks_pending_revocation),
         ),
+    )
+
+
+def without_assignment(member: StreamsGroupMember) -> StreamsGroupMember:
+    """
+    The member, after the tombstone of what it has.
+    """
+    return replace(
+        member,
+        member_epoch=LEAVING,
+        previous_member_epoch=LEAVING,
+        assigned=NO_ASSIGNED_TASKS,
+        pending_revocation=NO_ASSIGNED_TASKS,
     )
 
 
@@ -263,27 +270,11 @@ def _without_epochs(tasks: PassiveTasks) -> list[CurrentTaskIds]:
 
 
 def _active(tasks: Iterable[CurrentTaskIds], default_epoch: int) -> ActiveTasks:
-    active = {}
-    for each in tasks:
-        epochs = each.assignment_epochs
-        if epochs is None or len(epochs) != len(each.partitions):
-            # Records before Kafka 4.3 have no epochs of tasks.
-            epochs = [default_epoch] * len(each.partitions)
-        active[each.subtopology_id] = dict(zip(each.partitions, epochs, strict=True))
-    return active
+    return {
+        each.subtopology_id: epochs_of(each.partitions, each.assignment_epochs, default_epoch)
+        for each in tasks
+    }
 
 
 def _passive(tasks: Iterable[CurrentTaskIds]) -> PassiveTasks:
     return {each.subtopology_id: frozenset(each.partitions) for each in tasks}
-
-
-def _member_key(group_id: str, member_id: str) -> StreamsGroupMemberMetadataKey:
-    return StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
-
-
-def _target_key(group_id: str, member_id: str) -> StreamsGroupTargetAssignmentMemberKey:
-    return StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
-
-
-def _current_key(group_id: str, member_id: str) -> StreamsGroupCurrentMemberAssignmentKey:
-    return StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)

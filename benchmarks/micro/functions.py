@@ -33,7 +33,8 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.index.offset_index import OffsetIndex
-from barnabas.storage.log.append_info import LogAppendInfo, check_batches
+from barnabas.storage.log.append_info import LogAppendInfo
+from barnabas.storage.log.batch_checks import check_batches
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.validator import LogValidator

@@ -15,7 +15,7 @@ import pytest
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import batches
-from barnabas.storage.cleaner.log_to_clean import LogToClean
+from barnabas.storage.cleaner.cleanable import LogToClean
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.fs.disk import DiskFiles
 from tests.support.cleaning import new_cleaner

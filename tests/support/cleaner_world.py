@@ -9,7 +9,7 @@ from typing import Any
 
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.storage.cleaner.log_to_clean import LogToClean
+from barnabas.storage.cleaner.cleanable import LogToClean
 from barnabas.storage.cleaner.manager import LogCleanerManager, PreCleanStats
 from barnabas.storage.cleaner.pool import LogCleaner
 from barnabas.storage.cleaner.settings import CleanerSettings

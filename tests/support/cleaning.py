@@ -9,8 +9,8 @@ from typing import Any
 
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import Record, SimpleRecord
+from barnabas.storage.cleaner.cleanable import LogToClean
 from barnabas.storage.cleaner.cleaner import Cleaner
-from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.cleaner.stats import CleanerStats

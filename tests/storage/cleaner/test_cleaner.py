@@ -16,7 +16,8 @@ from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP
-from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted, LogToClean
+from barnabas.storage.cleaner.cleanable import LogToClean
+from barnabas.storage.cleaner.states import LogCleaningAborted
 from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.fetch_isolation import FetchIsolation

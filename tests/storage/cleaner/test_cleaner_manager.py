@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.storage.cleaner.cleanable import CleaningPlan, CleaningVerdict
 from barnabas.storage.cleaner.manager import LogCleanerManager, LogCleaningFailed, PreCleanStats
-from barnabas.storage.cleaner.plan import CleaningPlan, CleaningVerdict
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.cleaner.states import Paused, Working
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT

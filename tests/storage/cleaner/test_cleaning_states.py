@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted
-from barnabas.storage.cleaner.states import CleaningStates, Paused, Working
+from barnabas.storage.cleaner.states import CleaningStates, LogCleaningAborted, Paused, Working
 from barnabas.storage.state_files.file_names import TopicPartition
 
 P = TopicPartition("t", 0)

@@ -16,8 +16,8 @@ from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.protocol.structs import replace
+from barnabas.storage.cleaner.cleanable import LogToClean
 from barnabas.storage.cleaner.cleaner import Cleaner
-from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.cleaner.manager import LogCleanerManager
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.cleaner.stats import CleanerStats

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.storage.cleaner.plan import CleanableLog, CleaningVerdict, plan_cleaning
+from barnabas.storage.cleaner.cleanable import CleanableLog, CleaningVerdict, plan_cleaning
 from barnabas.storage.explain.cleaning import Part, horizons_in
 from barnabas.storage.explain.report import PartitionReport, report_on_segment
 from barnabas.storage.explain.wording.cleaning import (

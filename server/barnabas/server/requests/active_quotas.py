@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barnabas.server.requests.quotas import RequestQuotas
+    from barnabas.server.requests.request_quotas import RequestQuotas
 
 
 class ActiveQuotas:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from barnabas.server.requests.broker_parts import BrokerParts
-    from barnabas.server.requests.quotas import RequestQuotas
+    from barnabas.server.requests.request_quotas import RequestQuotas
 
 
 class ClientQuotas:
@@ -47,7 +47,7 @@ class ClientQuotas:
     def _change(self, record: ClientQuotaRecord) -> None:
         # Few brokers have any.
         from barnabas.server.cluster.client_quotas import IP, names_of, value_of  # noqa: PLC0415
-        from barnabas.server.requests.quotas import RequestQuotas  # noqa: PLC0415
+        from barnabas.server.requests.request_quotas import RequestQuotas  # noqa: PLC0415
 
         parts = self._parts
         if self._quotas is None:

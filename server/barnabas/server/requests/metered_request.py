@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from barnabas.protocol.headers import RequestHeader
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
-    from barnabas.server.requests.quotas import RequestQuotas
+    from barnabas.server.requests.request_quotas import RequestQuotas
     from barnabas.server.requests.route import Route
     from barnabas.server.security.quotas.quotas import MutationQuota
     from barnabas.server.topics.creation import Charge

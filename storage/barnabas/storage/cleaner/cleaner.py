@@ -26,10 +26,11 @@ from barnabas.protocol.records.batch import RecordBatch
 from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP, BatchFilter, CleanedBatches
 from barnabas.storage.cleaner.batch_indexer import BatchIndexer
 from barnabas.storage.cleaner.batch_reader import BatchReader, ReadBatches
-from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted, LogToClean
+from barnabas.storage.cleaner.cleanable import LogToClean
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.segment_groups import group_segments_by_size
 from barnabas.storage.cleaner.settings import CleanerSettings
+from barnabas.storage.cleaner.states import LogCleaningAborted
 from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.clock import Clock

@@ -18,11 +18,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from barnabas.protocol.structs import struct
-from barnabas.storage.cleaner.log_to_clean import LogToClean
-from barnabas.storage.cleaner.plan import (
+from barnabas.storage.cleaner.cleanable import (
     CleanableLog,
     CleaningPlan,
     DirtyOrigin,
+    LogToClean,
     plan_cleaning,
 )
 from barnabas.storage.cleaner.states import CleaningStates

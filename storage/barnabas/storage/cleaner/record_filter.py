@@ -1,5 +1,6 @@
 """
 The two walks of the cleaner along the records of a batch: for their keys, and for those that stay.
+Until when tombstones and markers stay (``delete.retention.ms``), ``batch_filter`` decides.
 
 A batch of a megabyte may hold a hundred thousand records. While compiled code runs, no other thread
 does. So a walk has steps of a limited number of records, and the caller lets other threads run

@@ -21,8 +21,19 @@ from enum import Enum
 from typing import Final
 
 from barnabas.protocol.structs import NamedTuple
-from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted
 from barnabas.storage.state_files.file_names import TopicPartition
+
+
+class LogCleaningAborted(Exception):
+    """
+    Another thread waits for the log: it deletes or truncates it, or changes its policy.
+    """
+
+
+class CleanerStopped(LogCleaningAborted):
+    """
+    The cleaner thread is to end.
+    """
 
 
 class Working(Enum):

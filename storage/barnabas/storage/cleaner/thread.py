@@ -8,13 +8,14 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from barnabas.storage.cleaner.log_to_clean import CleanerStopped, LogCleaningAborted, LogToClean
+from barnabas.storage.cleaner.cleanable import LogToClean
 from barnabas.storage.cleaner.manager import (
     LogCleanerManager,
     LogCleaningFailed,
     PreCleanStats,
 )
 from barnabas.storage.cleaner.settings import CleanerSettings
+from barnabas.storage.cleaner.states import CleanerStopped, LogCleaningAborted
 from barnabas.storage.cleaner.stats import CleanerStats, CleanerTotals
 from barnabas.storage.cleaner.throttler import Throttler
 from barnabas.storage.clock import Clock

@@ -14,5 +14,5 @@
     wording/    sentences for people; as_text, as_json and as_columns are the forms of output
 
 The functions of a running broker make every decision: ``log.retention``, ``log.rolling``,
-``cleaner.plan``, the indexes and the log itself. Nothing here has a rule of its own.
+``cleaner.cleanable``, the indexes and the log itself. Nothing here has a rule of its own.
 """

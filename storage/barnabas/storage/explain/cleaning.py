@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 
 from barnabas.protocol.structs import struct
-from barnabas.storage.cleaner.plan import CleanableLog, CleaningPlan, plan_cleaning
+from barnabas.storage.cleaner.cleanable import CleanableLog, CleaningPlan, plan_cleaning
 from barnabas.storage.explain.logs import ReadOnlyLog
 from barnabas.storage.segment.segment import LogSegment
 

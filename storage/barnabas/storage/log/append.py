@@ -28,7 +28,8 @@ from barnabas.protocol.records.batch import RecordBatch, read_batch
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import UnexpectedAppendOffset
-from barnabas.storage.log.append_info import LogAppendInfo, check_batches, check_order
+from barnabas.storage.log.append_info import LogAppendInfo
+from barnabas.storage.log.batch_checks import check_batches, check_order
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log.local_log import LocalLog
 from barnabas.storage.log.rolling import RollParams, SegmentEnd, reason_to_roll

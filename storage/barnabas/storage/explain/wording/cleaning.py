@@ -6,7 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.storage.cleaner.plan import Bound, CleaningPlan, CleaningVerdict, DirtyOrigin, Limit
+from barnabas.storage.cleaner.cleanable import (
+    Bound,
+    CleaningPlan,
+    CleaningVerdict,
+    DirtyOrigin,
+    Limit,
+)
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, Part
 from barnabas.storage.explain.report import PartitionReport, SegmentReport

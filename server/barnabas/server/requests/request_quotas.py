@@ -1,5 +1,6 @@
 """
-The quotas of clients on requests: rates and limits of bytes, time and partitions.
+The quotas of clients on requests: rates and limits of bytes, time and partitions. How long a client
+has to wait, ``security.quotas.rate`` computes.
 """
 
 # Compiled: see hatch_build.py.

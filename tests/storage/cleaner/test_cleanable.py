@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.storage.cleaner.plan import (
+from barnabas.storage.cleaner.cleanable import (
     CleanableLog,
     CleaningPlan,
     CleaningVerdict,

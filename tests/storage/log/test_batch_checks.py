@@ -11,7 +11,8 @@ from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLa
 from barnabas.protocol.records.batch import RecordBatch, build_batch_with_offsets, read_batch
 from barnabas.protocol.records.record import Record
 from barnabas.storage.errors import OffsetsOutOfOrder
-from barnabas.storage.log.append_info import LogAppendInfo, check_batches, check_order
+from barnabas.storage.log.append_info import LogAppendInfo
+from barnabas.storage.log.batch_checks import check_batches, check_order
 from barnabas.storage.producers.append_origin import AppendOrigin
 
 CLIENT = AppendOrigin.CLIENT

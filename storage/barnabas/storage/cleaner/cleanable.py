@@ -22,12 +22,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.retention import RetainedSegment
 from barnabas.storage.units import LONG_MAX
+
+if TYPE_CHECKING:
+    from barnabas.storage.log.log import Log
 
 
 class CleanableSegment(RetainedSegment, Protocol):
@@ -310,3 +313,26 @@ def plan_cleaning(
         min_ratio=config.min_cleanable_dirty_ratio,
         delay=compaction_delay(log, start.offset, config, now_ms),
     )
+
+
+# What the cleaner is asked to do.
+
+
+@struct(kw_only=True)
+class LogToClean:
+    """
+    A log, and the part of it whose keys decide which records stay (Kafka's class of that name).
+
+    Invariants:
+
+    1. ``uncleanable_offset`` is the base offset of a segment: whole segments are cleaned. It is
+       below ``first_dirty_offset`` only if that lies in the segment which begins there.
+    """
+
+    log: Log
+    first_dirty_offset: int
+    """Where the last cleaning ended."""
+    uncleanable_offset: int
+    """Records from here on stay as they are."""
+    cleanable_ratio: float = 0.0
+    """How dirty the log is, from 0 to 1."""

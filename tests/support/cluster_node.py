@@ -35,8 +35,8 @@ from barnabas.server.scheduling.turns import Steps, Turns, finished
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.storage.clock import Clock
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.manager.manager import LoadReport
 from barnabas.storage.uuids import random_uuid
 from barnabas.testing.disks.memory import MemoryFiles

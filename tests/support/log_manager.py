@@ -12,8 +12,8 @@ from uuid import UUID
 from barnabas.protocol.structs import replace
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager, LogManagerSettings
 from barnabas.storage.state_files.file_names import TopicPartition

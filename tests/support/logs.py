@@ -12,8 +12,8 @@ from barnabas.protocol.records.control import ControlRecordType, EndTransactionM
 from barnabas.protocol.records.record import Record, SimpleRecord
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log

@@ -53,8 +53,8 @@ from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.manager.manager import LoadReport, LogManager, LogManagerSettings
 from barnabas.storage.state_files.file_names import TopicPartition

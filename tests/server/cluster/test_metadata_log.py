@@ -19,8 +19,8 @@ from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.snapshots import SnapshotId, snapshot_batches, write_snapshot
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.state_files.quorum_state import QuorumState
 from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles

@@ -17,7 +17,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.properties import read_properties
 from barnabas.storage.state_files.meta_properties import MetaPropertiesEnsemble
 from barnabas.storage.state_files.quorum_state import QuorumState

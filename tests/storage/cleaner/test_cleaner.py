@@ -19,7 +19,7 @@ from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP
 from barnabas.storage.cleaner.cleanable import LogToClean
 from barnabas.storage.cleaner.states import LogCleaningAborted
 from barnabas.storage.errors import KafkaError, KafkaStorageError
-from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition

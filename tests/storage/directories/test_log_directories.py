@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.storage.directories.directories import LogDirectories
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.state_files.checkpoints import CleanShutdownFile
 from barnabas.testing.disks.memory import MemoryFiles
 

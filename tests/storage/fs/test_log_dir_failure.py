@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 
 A, B = Path("/a"), Path("/b")
 
@@ -56,7 +56,7 @@ def test_an_error_of_the_disk_is_reported_in_a_sentence(
     """
     error.__cause__ = cause
 
-    with caplog.at_level(level, logger="barnabas.storage.fs.failure"):
+    with caplog.at_level(level, logger="barnabas.storage.fs.log_dir_failure"):
         LogDirFailureChannel().maybe_add_offline_log_dir(A, "Failed to use /a", error)
 
     [record] = caplog.records

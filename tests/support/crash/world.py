@@ -15,8 +15,8 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.producers.append_origin import AppendOrigin

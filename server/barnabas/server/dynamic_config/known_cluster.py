@@ -25,8 +25,8 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, UnknownOption
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.known import BrokerTimes, Setting, TopicSettings
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC, TopicPartition

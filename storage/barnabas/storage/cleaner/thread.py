@@ -20,7 +20,7 @@ from barnabas.storage.cleaner.stats import CleanerStats, CleanerTotals
 from barnabas.storage.cleaner.throttler import Throttler
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.threads.background import BackgroundThread
 from barnabas.storage.threads.turns import SHORT_TURNS, Turns

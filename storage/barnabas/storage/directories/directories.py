@@ -14,8 +14,8 @@ from uuid import UUID
 
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.state_files.file_names import TopicPartition
 
 if TYPE_CHECKING:

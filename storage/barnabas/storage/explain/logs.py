@@ -33,8 +33,8 @@ from barnabas.storage.explain.known import (
     TopicSettings,
     unreadable,
 )
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.rolling import SegmentEnd
 from barnabas.storage.producers.rebuild import rebuild_producer_state

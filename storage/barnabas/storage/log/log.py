@@ -31,7 +31,7 @@ from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
 from barnabas.protocol.records.batch import read_batch
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.append import LogAppender
 from barnabas.storage.log.append_info import LogAppendInfo

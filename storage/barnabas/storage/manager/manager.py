@@ -35,8 +35,8 @@ from barnabas.storage.directories.catalog import LogCatalog
 from barnabas.storage.directories.directories import LogDirectories
 from barnabas.storage.directories.directory import RECOVERY_POINT_CHECKPOINT
 from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.closing import close_directories
 from barnabas.storage.manager.loading import IsStray, LoadProgress, LoadReport, LogLoading

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log.log import Log

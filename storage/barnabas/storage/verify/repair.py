@@ -23,8 +23,8 @@ from barnabas.storage.config.log_config import COMPACT, LogConfig
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.errors import KafkaStorageError, LogDirectoryLocked
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.manager.manager import LogManager, LogManagerSettings
 from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.log_root import LogRoot

@@ -21,7 +21,7 @@ from barnabas.storage.clock import SystemClock
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.properties import format_properties
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, parse_meta_properties
 

@@ -734,3 +734,12 @@ def test_a_lock_is_let_go_though_its_file_cannot_be_removed(
 
 def _fail(path: Path, missing_ok: bool = False) -> None:
     raise OSError(errno.EIO, "Input/output error", str(path))
+
+
+def test_an_error_of_the_disk_is_the_cause_of_the_exception_for_it(tmp_path: Path) -> None:
+    """
+    Also where compiled code raises the exception, which loses the ``from``.
+    """
+    error = FileNotFoundError(2, "No such file or directory")
+
+    assert error is storage_error("open", tmp_path, error).__cause__

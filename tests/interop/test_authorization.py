@@ -112,6 +112,11 @@ PRINCIPALS: Final[Mapping[str, list[AclCreation]]] = {
         entry(ResourceType.TOPIC, AclOperation.CREATE, "open-", prefixed=True),
         entry(ResourceType.TOPIC, AclOperation.DESCRIBE_CONFIGS, "open-", prefixed=True),
     ],
+    "deleter": [entry(ResourceType.GROUP, AclOperation.DELETE, "*")],
+    "denied-prefix-of-some": [
+        entry(ResourceType.TOPIC, AclOperation.WRITE),
+        entry(ResourceType.TOPIC, AclOperation.WRITE, "op", prefixed=True, deny=True),
+    ],
     "denied-read": [
         *everything(),
         *(entry(kind, AclOperation.READ, deny=True) for kind in OF_CLIENTS),

@@ -94,10 +94,7 @@ from barnabas.protocol.messages.describe_quorum import (
     RequestPartitionData,
     RequestTopicData,
 )
-from barnabas.protocol.messages.describe_topic_partitions import (
-    DescribeTopicPartitionsRequest,
-    TopicRequest,
-)
+from barnabas.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
@@ -105,7 +102,12 @@ from barnabas.protocol.messages.describe_user_scram_credentials import (
 )
 from barnabas.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from barnabas.protocol.messages.end_txn import EndTxnRequest
-from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ReplicaState,
+)
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -152,6 +154,7 @@ from barnabas.protocol.messages.update_features import FeatureUpdateKey, UpdateF
 from barnabas.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
+from tests.support.cluster_requests import topic_pages
 from tests.support.config_requests import SET, change_all
 from tests.support.group_requests import offset_delete_request
 from tests.support.streams_programs import first_heartbeat, internal, part, topology
@@ -211,9 +214,15 @@ def _produce(version: int, ids: Ids) -> Iterator[Message]:
     ]
     yield ProduceRequest(acks=-1, timeout_ms=5000, topic_data=topics)
     for name in (OPEN, OTHER):
-        yield ProduceRequest(
-            acks=-1, timeout_ms=5000, topic_data=_transactional(version, ids), transactional_id=name
-        )
+        for topic_data in (_transactional(version, ids), topics[:2]):
+            yield ProduceRequest(
+                acks=-1, timeout_ms=5000, topic_data=topic_data, transactional_id=name
+            )
+    for topic in _topics(version, 13, ids)[:2]:
+        # Permissions come before these errors, and a partition that is named twice has one answer.
+        wrong = [PartitionProduceData(index=index, records=b"no batch") for index in (0, 5, 5)]
+        data = [TopicProduceData(**topic, partition_data=wrong)]
+        yield ProduceRequest(acks=-1, timeout_ms=5000, topic_data=data)
 
 
 def _transactional(version: int, ids: Ids) -> list[TopicProduceData]:
@@ -237,16 +246,19 @@ def _fetch(version: int, ids: Ids) -> Iterator[Message]:
         partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
         topics.append(FetchTopic(**named, partitions=[partition]))
     yield FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics, session_epoch=-1)
+    follower = {"replica_state": ReplicaState(replica_id=2)} if version >= 15 else {"replica_id": 2}
+    yield FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics, session_epoch=-1, **follower)
 
 
-def _list_offsets(_version: int, _ids: Ids) -> Iterator[Message]:
+def _list_offsets(version: int, _ids: Ids) -> Iterator[Message]:
     topics = [
         ListOffsetsTopic(
             name=name, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]
         )
         for name in NAMES
     ]
-    yield ListOffsetsRequest(replica_id=-1, topics=topics)
+    for isolation_level in (0, 9) if version >= 2 else (0,):
+        yield ListOffsetsRequest(replica_id=-1, topics=topics, isolation_level=isolation_level)
 
 
 def _metadata(version: int, ids: Ids) -> Iterator[Message]:
@@ -272,8 +284,9 @@ def _offset_commit(version: int, ids: Ids) -> Iterator[Message]:
                 **topic,
                 partitions=[
                     OffsetCommitRequestPartition(
-                        partition_index=0, committed_offset=5, committed_metadata="m"
+                        partition_index=index, committed_offset=5, committed_metadata="m"
                     )
+                    for index in (0, 7)
                 ],
             )
             for topic in _topics(version, 10, ids)
@@ -299,7 +312,7 @@ def _offset_fetch(version: int, ids: Ids) -> Iterator[Message]:
 
 
 def _find_coordinator(version: int, _ids: Ids) -> Iterator[Message]:
-    for kind in (0, 1) if version else (0,):
+    for kind in (0, 1, 2, 9) if version >= 4 else (0, 1) if version else (0,):
         if version >= 4:
             yield FindCoordinatorRequest(key_type=kind, coordinator_keys=[OPEN, OTHER])
         else:
@@ -325,6 +338,10 @@ def _sync_group(version: int, _ids: Ids) -> Iterator[Message]:
         yield SyncGroupRequest(
             group_id=group, generation_id=1, member_id="nobody", assignments=[], **named
         )
+        if named:
+            yield SyncGroupRequest(
+                group_id=group, generation_id=1, member_id="nobody", assignments=[]
+            )
 
 
 def _heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
@@ -343,7 +360,7 @@ def _consumer_group_heartbeat(version: int, _ids: Ids) -> Iterator[Message]:
 
 def _consumer_group_describe(_version: int, _ids: Ids) -> Iterator[Message]:
     yield ConsumerGroupDescribeRequest(
-        group_ids=[OPEN, OTHER, MISSING], include_authorized_operations=True
+        group_ids=[OPEN, OTHER, MISSING, ""], include_authorized_operations=True
     )
 
 
@@ -374,8 +391,12 @@ def _offset_delete(_version: int, _ids: Ids) -> Iterator[Message]:
 
 
 def _create_topics(_version: int, _ids: Ids) -> Iterator[Message]:
-    topics = [creatable(name) for name in (OPEN, OTHER, "open-new", "new", INVALID)]
-    yield CreateTopicsRequest(topics=topics, validate_only=True)
+    for names in (
+        (OPEN, OTHER, "open-new", "new", INVALID),
+        # Errors of the names come before permissions.
+        ("new", "new", "__cluster_metadata", OPEN),
+    ):
+        yield CreateTopicsRequest(topics=[creatable(name) for name in names], validate_only=True)
 
 
 def _delete_topics(version: int, ids: Ids) -> Iterator[Message]:
@@ -387,6 +408,9 @@ def _delete_topics(version: int, ids: Ids) -> Iterator[Message]:
         *(DeleteTopicState(name=None, topic_id=each) for each in (ids[DOOMED], UNKNOWN_ID)),
     ]
     yield DeleteTopicsRequest(topics=states, timeout_ms=5000)
+    # By name, where it was not deleted by its id.
+    named = [DeleteTopicState(name=DOOMED, topic_id=ZERO_UUID)]
+    yield DeleteTopicsRequest(topics=named, timeout_ms=5000)
 
 
 def _delete_records(_version: int, _ids: Ids) -> Iterator[Message]:
@@ -399,9 +423,14 @@ def _delete_records(_version: int, _ids: Ids) -> Iterator[Message]:
     yield DeleteRecordsRequest(topics=topics, timeout_ms=5000)
 
 
-def _init_producer_id(_version: int, _ids: Ids) -> Iterator[Message]:
+def _init_producer_id(version: int, _ids: Ids) -> Iterator[Message]:
     for name in (None, OPEN, OTHER):
         yield InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+    if version >= 3:
+        # A producer id without an epoch.
+        yield InitProducerIdRequest(
+            transactional_id=None, transaction_timeout_ms=60_000, producer_id=5
+        )
 
 
 def _offset_for_leader_epoch(_version: int, _ids: Ids) -> Iterator[Message]:
@@ -415,8 +444,8 @@ def _offset_for_leader_epoch(_version: int, _ids: Ids) -> Iterator[Message]:
 
 
 def _add_partitions_to_txn(version: int, _ids: Ids) -> Iterator[Message]:
-    for names in ((OPEN,), NAMES):
-        partitions = {name: [0] for name in names}
+    for names in ((OPEN,), NAMES, ("__consumer_offsets",)):
+        partitions = {name: [0, 7] for name in names}
         if version < 4:
             for transactional_id in (OPEN, OTHER):
                 yield add_partitions_request(transactional_id, STRANGER, partitions)
@@ -441,7 +470,7 @@ def _write_txn_markers(_version: int, _ids: Ids) -> Iterator[Message]:
 
 def _txn_offset_commit(_version: int, _ids: Ids) -> Iterator[Message]:
     for name, group in ((OPEN, OPEN), (OPEN, OTHER), (OTHER, OPEN)):
-        offsets = {topic: {0: 5} for topic in NAMES}
+        offsets = {topic: {0: 5, 7: 5} for topic in NAMES}
         yield commit_in_transaction_request(name, STRANGER, group, offsets)
 
 
@@ -449,8 +478,11 @@ def _describe_transactions(_version: int, _ids: Ids) -> Iterator[Message]:
     yield DescribeTransactionsRequest(transactional_ids=[OPEN, OTHER, MISSING])
 
 
-def _list_transactions(_version: int, _ids: Ids) -> Iterator[Message]:
-    yield ListTransactionsRequest(state_filters=[], producer_id_filters=[])
+def _list_transactions(version: int, _ids: Ids) -> Iterator[Message]:
+    for pattern in (None, f"{OPEN}|{OTHER}") if version >= 2 else (None,):
+        yield ListTransactionsRequest(
+            state_filters=[], producer_id_filters=[], transactional_id_pattern=pattern
+        )
 
 
 def _describe_acls(_version: int, _ids: Ids) -> Iterator[Message]:
@@ -516,14 +548,31 @@ RESOURCES: Final = (
     *((32, name) for name in (OPEN, OTHER)),
     (4, "1"),
     (8, "1"),
+    (16, "m"),
 )
 
 OPTIONS: Final = {
     2: ("retention.ms", "5000"),
     4: ("background.threads", "10"),
     8: ("kafka", "INFO"),
+    16: ("interval.ms", "5000"),
     32: ("consumer.session.timeout.ms", "50000"),
 }
+
+
+WRONG_CHANGES: Final = (
+    # Reported before permissions,
+    (2, OPEN, [("retention.ms", SET, "1"), ("retention.ms", SET, "2")]),
+    (2, OPEN, [("retention.ms", SET, None)]),
+    (99, OPEN, []),
+    (4, "7", [("background.threads", SET, "10")]),
+    (4, "1", [("node.id", SET, "5")]),
+    # and after them.
+    (2, OPEN, [("no.such.option", SET, "1")]),
+    (16, "", [("no.such.option", SET, "1")]),
+    (8, "7", [("no.such.logger", SET, "1")]),
+    (4, "", [("min.insync.replicas", SET, "1")]),
+)
 
 
 def _describe_configs(_version: int, _ids: Ids) -> Iterator[Message]:
@@ -551,6 +600,8 @@ def _incremental_alter_configs(_version: int, _ids: Ids) -> Iterator[Message]:
         (kind, name, [(OPTIONS[kind][0], SET, OPTIONS[kind][1])]) for kind, name in RESOURCES
     )
     yield change_all(*changes, validate=True)
+    for wrong in WRONG_CHANGES:
+        yield change_all(wrong, validate=True)
 
 
 def _alter_replica_log_dirs(_version: int, _ids: Ids) -> Iterator[Message]:
@@ -564,7 +615,8 @@ def _describe_log_dirs(_version: int, _ids: Ids) -> Iterator[Message]:
 
 def _create_partitions(_version: int, _ids: Ids) -> Iterator[Message]:
     topics = [CreatePartitionsTopic(name=name, count=1, assignments=None) for name in NAMES]
-    yield CreatePartitionsRequest(topics=topics, timeout_ms=5000, validate_only=True)
+    for wanted in (topics, topics[:1] * 2):
+        yield CreatePartitionsRequest(topics=wanted, timeout_ms=5000, validate_only=True)
 
 
 def _elect_leaders(_version: int, _ids: Ids) -> Iterator[Message]:
@@ -637,8 +689,10 @@ def _list_config_resources(_version: int, _ids: Ids) -> Iterator[Message]:
 
 
 def _describe_topic_partitions(_version: int, _ids: Ids) -> Iterator[Message]:
-    yield DescribeTopicPartitionsRequest(topics=[])
-    yield DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in NAMES])
+    for names in ((), NAMES):
+        yield topic_pages(*names)
+        yield topic_pages(*names, limit=1)
+        yield topic_pages(*names, after=(OPEN, 0), limit=1)
 
 
 def _share_fetch(_version: int, ids: Ids) -> Iterator[Message]:

@@ -4,7 +4,7 @@ The consumer protocol beside an authorizer.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
@@ -23,7 +23,6 @@ from tests.support.server import TestBroker, running
 from tests.support.wire_client import WireClient
 
 NO_TOPIC, NO_GROUP, UNSUPPORTED = 29, 30, 35
-NOT_FOUND: Final = 69
 READ_G: Final = (READ_GROUP, "g")
 DESCRIBE_G: Final = (DESCRIBE_GROUP, "g")
 SMALL: Final = {
@@ -61,32 +60,6 @@ def join(*topics: str, regex: str | None = None, member_id: str = "m") -> Any:
 
 def beat(epoch: int) -> Any:
     return ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=epoch)
-
-
-@pytest.mark.parametrize(
-    ("rights", "topics", "code"),
-    [
-        ((), ("t",), NO_GROUP),
-        ((DESCRIBE_G, (DESCRIBE_TOPIC, "t")), ("t",), NO_GROUP),
-        ((READ_G,), ("t",), NO_TOPIC),
-        ((READ_G, (DESCRIBE_TOPIC, "t")), ("t", "u"), NO_TOPIC),
-        ((READ_G, (DESCRIBE_TOPIC, "t")), ("t", "t"), 0),
-        ((READ_G, (DESCRIBE_TOPIC, "t")), ("t", "missing"), NO_TOPIC),
-        ((READ_G,), (), 0),
-    ],
-)
-async def test_a_member_reads_the_group_and_describes_its_topics(
-    broker: TestBroker,
-    client: WireClient,
-    rights: Sequence[Any],
-    topics: tuple[str, ...],
-    code: int,
-) -> None:
-    await allow_only(broker, rights)
-
-    answer = await client.ask(join(*topics), 1)
-
-    assert (code, None) == (answer.error_code, answer.error_message)
 
 
 async def test_a_pattern_matches_topics_that_its_member_may_describe(
@@ -137,30 +110,3 @@ async def test_a_group_is_described_to_those_who_may_describe_it_and_its_topics(
         group.authorized_operations,
     )
     assert ["m"] == [member.member_id for member in group.members]
-
-
-async def test_groups_that_cannot_be_described_have_errors(
-    broker: TestBroker, client: WireClient
-) -> None:
-    await allow_only(broker, EVERYTHING)
-    request = ConsumerGroupDescribeRequest(
-        group_ids=["missing", ""], include_authorized_operations=False
-    )
-
-    found = {g.group_id: g for g in (await client.ask(request, 1)).groups}
-
-    assert (NOT_FOUND, "Group missing not found.") == (
-        found["missing"].error_code,
-        found["missing"].error_message,
-    )
-    assert (24, None) == (found[""].error_code, found[""].error_message)
-
-
-async def test_a_protocol_that_is_off_is_not_spoken() -> None:
-    options = {"group_coordinator_rebalance_protocols": "classic", **SMALL}
-    async with running(**options) as broker, await broker.client() as client:
-        await client.ask(coordinator_request("g"), 4)
-
-        assert UNSUPPORTED == (await client.ask(join(), 1)).error_code
-        request = ConsumerGroupDescribeRequest(group_ids=["g"], include_authorized_operations=False)
-        assert [UNSUPPORTED] == [g.error_code for g in (await client.ask(request, 1)).groups]

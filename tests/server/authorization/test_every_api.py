@@ -12,23 +12,29 @@ import pytest
 
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Array, Message, Struct, fields
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from barnabas.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from barnabas.protocol.messages.describe_configs import DescribeConfigsRequest
 from barnabas.protocol.messages.describe_delegation_token import (
     DescribeDelegationTokenRequest,
 )
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.protocol.messages.fetch import FetchRequest
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.list_offsets import ListOffsetsRequest
+from barnabas.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC, Permission
+from barnabas.server.security.acl.bindings import AclOperation, ResourceType
+from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, Permission
 from tests.support.acls import AUTHORIZER, EVERYTHING, allow_only, create_topics
 from tests.support.authorization_requests import DOOMED, MAKERS, MISSING, OPEN, OTHER, Ids
 from tests.support.group_requests import commit_request, coordinator_request
+from tests.support.refusals import codes
 from tests.support.server import TestBroker
 from tests.support.wire_client import WireClient
 
@@ -55,12 +61,17 @@ The APIs whose clients may ask for all operations that they are allowed.
 """
 NOT_ASKED_HERE: Final[Mapping[type[Message], Permission]] = {
     ConsumerGroupDescribeRequest: DESCRIBE_TOPIC,  # of members that have partitions
-    FetchRequest: CLUSTER_ACTION,  # by followers
-    FindCoordinatorRequest: CLUSTER_ACTION,  # for share groups
     ShareGroupDescribeRequest: DESCRIBE_TOPIC,  # as above
     StreamsGroupDescribeRequest: DESCRIBE_TOPIC,  # as above
     DescribeTransactionsRequest: DESCRIBE_TOPIC,  # within an open transaction
 }
+REFUSED: Final = frozenset(
+    {
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
 REQUESTS: Final = [
     pytest.param(request, id=request.__name__.removesuffix("Request")) for request in MAKERS
 ]
@@ -192,3 +203,43 @@ async def test_a_handler_asks_for_what_it_declares(
         assert declared <= asked
     else:
         assert declared == asked
+
+
+@pytest.mark.parametrize(
+    ("request_type", "version", "is_refused_last"),
+    [
+        (FetchRequest, 12, True),
+        (ListOffsetsRequest, 7, True),
+        (OffsetForLeaderEpochRequest, 4, True),
+        (DescribeConfigsRequest, 4, True),
+        (DescribeGroupsRequest, 6, False),
+    ],
+)
+async def test_refused_entries_are_together(
+    broker: TestBroker,
+    client: WireClient,
+    request_type: type[Message],
+    version: int,
+    is_refused_last: bool,
+) -> None:
+    """
+    The client has rights for the second entry only.
+    """
+    ids = await furnish(broker, client)
+    await allow_only(
+        broker,
+        [
+            (Permission(AclOperation.ALL, it), OTHER)
+            for it in (ResourceType.TOPIC, ResourceType.GROUP)
+        ],
+    )
+    asked = next(MAKERS[request_type](version, ids))
+
+    answer = await client.ask(asked, version)
+
+    is_refused = [
+        bool(REFUSED.intersection(codes(entry, version)))
+        for entry in next(entries(answer, version))
+    ]
+    assert {True, False} == set(is_refused)
+    assert sorted(is_refused, reverse=not is_refused_last) == is_refused

@@ -49,7 +49,10 @@ async def test_a_protocol_whose_feature_is_off_is_not_spoken(feature: str, key: 
         assert {UNSUPPORTED} == codes(await client.ask(asked, version))
 
 
-@pytest.mark.parametrize(("key", "is_spoken"), [(68, False), (88, False), (76, True), (78, True)])
+@pytest.mark.parametrize(
+    ("key", "is_spoken"),
+    [(68, False), (69, False), (88, False), (89, False), (76, True), (78, True)],
+)
 async def test_the_option_leaves_out_protocols_but_that_of_share_groups(
     key: int, is_spoken: bool
 ) -> None:

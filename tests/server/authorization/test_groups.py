@@ -11,13 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
-from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -26,22 +20,15 @@ from barnabas.protocol.messages.offset_commit import (
 )
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
-    OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
 )
-from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.server.requests.authorized import NOT_REQUESTED
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
-    ALTER_CONFIGS_GROUP,
-    CLUSTER_ACTION,
     DELETE_GROUP,
     DESCRIBE_CLUSTER,
     DESCRIBE_GROUP,
     DESCRIBE_TOPIC,
-    DESCRIBE_TRANSACTIONAL_ID,
     READ_GROUP,
     READ_TOPIC,
 )
@@ -49,7 +36,6 @@ from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only
 from tests.support.group_requests import (
     commit_request,
     coordinator_request,
-    join_request,
     offset_delete_request,
 )
 from tests.support.refusals import codes
@@ -58,13 +44,11 @@ from tests.support.wire_client import WireClient
 
 UNKNOWN_TOPIC, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_TRANSACTION = 3, 29, 30, 31, 53
 WRONG_MEMBER, INVALID, NO_MEMBER_ID, NO_SUCH_GROUP, UNKNOWN_ID = 25, 42, 79, 69, 100
-NO_PROTOCOL = 23
 
 READ_G: Final = (READ_GROUP, "g")
 DESCRIBE_G: Final = (DESCRIBE_GROUP, "g")
 DELETE_G: Final = (DELETE_GROUP, "g")
 READ_T: Final = (READ_TOPIC, "t")
-UNKNOWN: Final = UUID(int=5)
 
 
 @pytest.fixture
@@ -90,57 +74,6 @@ async def broker() -> AsyncIterator[TestBroker]:
 # Coordinators
 
 
-@pytest.mark.parametrize(
-    ("asked", "rights", "expected"),
-    [
-        ((4, 0), (), [NO_GROUP, NO_GROUP]),
-        ((4, 0), (DESCRIBE_G,), [0, NO_GROUP]),
-        ((6, 0), (READ_G,), [0, NO_GROUP]),
-        ((4, 1), (DESCRIBE_G,), [NO_TRANSACTION, NO_TRANSACTION]),
-        ((6, 1), ((DESCRIBE_TRANSACTIONAL_ID, "h"),), [NO_TRANSACTION, 0]),
-        ((5, 2), (), [INVALID, INVALID]),
-        ((6, 2), (DESCRIBE_G,), [NO_CLUSTER, NO_CLUSTER]),
-        ((6, 2), ((CLUSTER_ACTION, CLUSTER_NAME),), [INVALID, INVALID]),
-        ((6, 9), (), [INVALID, INVALID]),
-    ],
-)
-async def test_coordinators_are_found_by_those_who_may_describe_the_key(
-    broker: TestBroker,
-    client: WireClient,
-    asked: tuple[int, int],
-    rights: Sequence[Right],
-    expected: Sequence[int],
-) -> None:
-    version, key_type = asked
-    await allow_only(broker, rights)
-
-    answer = await client.ask(coordinator_request("g", "h", key_type=key_type), version)
-
-    assert expected == [each.error_code for each in answer.coordinators]
-    assert ["g", "h"] == [each.key for each in answer.coordinators]
-    assert {-1} == {each.node_id for each in answer.coordinators if each.error_code}
-
-
-@pytest.mark.parametrize("version", range(4))
-async def test_the_coordinator_of_one_key_is_refused(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    expected = {0: NO_GROUP, 1: NO_TRANSACTION}
-    for key_type, code in expected.items() if version else ((0, NO_GROUP),):
-        answer = await client.ask(FindCoordinatorRequest(key="g", key_type=key_type), version)
-        assert (code, -1, "", -1) == (
-            answer.error_code,
-            answer.node_id,
-            answer.host,
-            answer.port,
-        )
-        assert (ErrorCode(code).sentence if version else None) == answer.error_message
-
-    await allow_only(broker, [DESCRIBE_G])
-    answer = await client.ask(FindCoordinatorRequest(key="g"), version)
-    assert (0, broker.port) == (answer.error_code, answer.port)
-
-
 async def test_a_refused_key_creates_no_topic() -> None:
     async with running(**AUTHORIZER) as broker, await broker.client() as client:
         assert broker.parts is not None
@@ -154,45 +87,6 @@ async def test_a_refused_key_creates_no_topic() -> None:
         answer = await client.ask(coordinator_request("h", "g"), 4)
         assert [NO_GROUP, 0] == codes(answer.coordinators, 4)
         assert GROUP_METADATA_TOPIC in topics
-
-
-# Members
-
-
-@pytest.mark.parametrize(
-    ("version", "request_", "unknown"),
-    [
-        (0, join_request("g", "m"), WRONG_MEMBER),
-        (4, join_request("g"), NO_MEMBER_ID),
-        (9, join_request("g"), NO_MEMBER_ID),
-        (0, SyncGroupRequest(group_id="g", generation_id=1, member_id="m", assignments=[]), 25),
-        (4, SyncGroupRequest(group_id="g", generation_id=1, member_id="m", assignments=[]), 25),
-        (0, HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), WRONG_MEMBER),
-        (4, HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), WRONG_MEMBER),
-        (2, LeaveGroupRequest(group_id="g", member_id="m"), WRONG_MEMBER),
-        (5, LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id="m")]), 0),
-    ],
-)
-async def test_members_need_to_read_the_group(
-    broker: TestBroker, client: WireClient, version: int, request_: Message, unknown: int
-) -> None:
-    """
-    What the rest of a refused answer says is in ``tests/server/requests/test_error_response.py``.
-    """
-    await allow_only(broker, [DESCRIBE_G, DELETE_G])
-    assert [NO_GROUP] == codes(await client.ask(request_, version), version)
-
-    await allow_only(broker, [READ_G])
-    assert unknown == codes(await client.ask(request_, version), version)[0]
-
-
-async def test_a_protocol_that_is_missing_is_answered_before_the_group_is_refused(
-    client: WireClient,
-) -> None:
-    request = SyncGroupRequest(group_id="g", generation_id=1, member_id="m", assignments=[])
-
-    assert NO_PROTOCOL == (await client.ask(request, 5)).error_code
-    assert NO_GROUP == (await client.ask(request, 4)).error_code
 
 
 # Offsets
@@ -261,26 +155,6 @@ async def test_offsets_are_committed_of_topics_that_may_be_read(
     }
 
 
-async def test_offsets_are_committed_by_id_of_topics_that_may_be_read(
-    broker: TestBroker, client: WireClient
-) -> None:
-    t, u = await ids(broker)
-    await allow_only(broker, [READ_G, READ_T])
-
-    answer = await client.ask(commit(t, u, UNKNOWN), 10)
-
-    assert {t: [0, UNKNOWN_TOPIC], u: [NO_TOPIC] * 2, UNKNOWN: [UNKNOWN_ID] * 2} == {
-        topic.topic_id: sorted(codes(topic.partitions, 10)) for topic in answer.topics
-    }
-    await allow_only(broker, [READ_T])
-    assert [NO_GROUP] * 4 == codes(await client.ask(commit(t, UNKNOWN), 10), 10)
-
-
-async def ids(broker: TestBroker) -> list[UUID]:
-    await allow_only(broker, EVERYTHING)
-    return [await broker.topic_id("t"), await broker.topic_id("u")]
-
-
 def fetch(topics: Sequence[str] | None) -> OffsetFetchRequest:
     """
     The offsets of one group, up to version 7.
@@ -293,89 +167,12 @@ def fetch(topics: Sequence[str] | None) -> OffsetFetchRequest:
     return OffsetFetchRequest(group_id="g", topics=named)
 
 
-def fetch_of_groups(topics: Sequence[str | UUID] | None, *groups: str) -> OffsetFetchRequest:
-    """
-    The offsets of several groups, since version 8.
-    """
-    named = (
-        None
-        if topics is None
-        else [
-            OffsetFetchRequestTopics(topic_id=topic, partition_indexes=[0])
-            if isinstance(topic, UUID)
-            else OffsetFetchRequestTopics(name=topic, partition_indexes=[0])
-            for topic in topics
-        ]
-    )
-    return OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group_id=group, topics=named) for group in groups]
-    )
-
-
 def fetched(topics: Any) -> list[tuple[str | UUID, int, int]]:
     return [
         (topic.name or topic.topic_id, partition.committed_offset, partition.error_code)
         for topic in topics
         for partition in topic.partitions
     ]
-
-
-@pytest.mark.parametrize("version", [1, 2, 7])
-async def test_offsets_of_a_group_are_fetched_as_far_as_they_may_be_described(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    named = fetch(["u", "x", "t"])
-    await allow_only(broker, [(DELETE_GROUP, "h"), READ_T])
-    answer = await client.ask(named, version)
-    if version == 1:
-        assert [(name, -1, NO_GROUP) for name in "uxt"] == fetched(answer.topics)
-    else:
-        assert (NO_GROUP, []) == (answer.error_code, answer.topics)
-
-    await allow_only(broker, [DESCRIBE_G, READ_T])
-    answer = await client.ask(named, version)
-    assert 0 == answer.error_code
-    assert [("t", 7, 0), ("u", -1, NO_TOPIC), ("x", -1, NO_TOPIC)] == fetched(answer.topics)
-    assert ["", "", ""] == [topic.partitions[0].metadata for topic in answer.topics]
-
-    if version > 1:
-        answer = await client.ask(fetch(None), version)
-        assert (0, [("t", 7, 0)]) == (answer.error_code, fetched(answer.topics))
-
-
-@pytest.mark.parametrize("version", [8, 9])
-async def test_offsets_of_groups_are_fetched_as_far_as_they_may_be_described(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    await allow_only(broker, [DESCRIBE_G, READ_T])
-
-    named, everything = [
-        await client.ask(fetch_of_groups(topics, "h", "g"), version)
-        for topics in (["u", "t"], None)
-    ]
-
-    assert [("h", NO_GROUP), ("g", 0)] == [
-        (each.group_id, each.error_code) for each in named.groups
-    ]
-    assert [[], [("t", 7, 0), ("u", -1, NO_TOPIC)]] == [fetched(g.topics) for g in named.groups]
-    assert [("h", NO_GROUP, []), ("g", 0, [("t", 7, 0)])] == [
-        (each.group_id, each.error_code, fetched(each.topics)) for each in everything.groups
-    ]
-
-
-async def test_offsets_are_fetched_by_id_of_topics_that_may_be_described(
-    broker: TestBroker, client: WireClient
-) -> None:
-    t, u = await ids(broker)
-    await allow_only(broker, [DESCRIBE_G, READ_T])
-
-    named = await client.ask(fetch_of_groups([u, UNKNOWN, t], "g"), 10)
-    everything = await client.ask(fetch_of_groups(None, "g"), 10)
-
-    assert [(t, 7, 0), (u, -1, NO_TOPIC), (UNKNOWN, -1, UNKNOWN_ID)] == fetched(
-        named.groups[0].topics
-    )
-    assert [(t, 7, 0)] == fetched(everything.groups[0].topics)
 
 
 @pytest.mark.parametrize(
@@ -410,16 +207,6 @@ async def test_offsets_are_deleted_of_topics_that_may_be_read(
     assert [("t", -1 if was_deleted else 7, 0)] == fetched(left.topics)
 
 
-async def test_an_unknown_group_is_told_even_if_no_topic_may_be_read(
-    broker: TestBroker, client: WireClient
-) -> None:
-    await allow_only(broker, [(DELETE_GROUP, "*")])
-
-    answer = await client.ask(offset_delete_request("nobody", {"t": [0]}), 0)
-
-    assert (NO_SUCH_GROUP, []) == (answer.error_code, answer.topics)
-
-
 # Groups
 
 
@@ -437,38 +224,3 @@ async def test_groups_are_deleted_by_those_who_may(
     await allow_only(broker, [(DESCRIBE_CLUSTER, CLUSTER_NAME)])
     listed = await client.ask(ListGroupsRequest(), 4)
     assert ["h"] == [each.group_id for each in listed.groups]
-
-
-async def test_groups_are_described_to_those_who_may_describe_them(
-    broker: TestBroker, client: WireClient
-) -> None:
-    await allow_only(broker, [DESCRIBE_G, (ALTER_CONFIGS_GROUP, "g")])
-    request = DescribeGroupsRequest(groups=["g", "h"], include_authorized_operations=True)
-
-    answer = await client.ask(request, 6)
-
-    operations = 1 << 8 | 1 << 10 | 1 << 11
-    assert [("h", NO_GROUP, "", NOT_REQUESTED), ("g", 0, "Empty", operations)] == [
-        (each.group_id, each.error_code, each.group_state, each.authorized_operations)
-        for each in answer.groups
-    ]
-    assert answer.groups[0].error_message is None
-
-
-@pytest.mark.parametrize(
-    ("rights", "expected"),
-    [
-        ((), set()),
-        ((DESCRIBE_G,), {"g"}),
-        (((READ_GROUP, "h"),), {"h"}),
-        (((DESCRIBE_CLUSTER, CLUSTER_NAME),), {"g", "h"}),
-    ],
-)
-async def test_groups_are_listed_that_may_be_described(
-    broker: TestBroker, client: WireClient, rights: Sequence[Right], expected: set[str]
-) -> None:
-    await allow_only(broker, rights)
-
-    answer = await client.ask(ListGroupsRequest(), 5)
-
-    assert (0, expected) == (answer.error_code, {each.group_id for each in answer.groups})

@@ -12,36 +12,14 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.protocol.messages.fetch import ReplicaState
-from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from barnabas.protocol.messages.offset_for_leader_epoch import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
-from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
-    ALTER_TOPIC,
-    CLUSTER_ACTION,
-    CREATE_CLUSTER,
-    DESCRIBE_TOPIC,
-    DESCRIBE_TRANSACTIONAL_ID,
-    IDEMPOTENT_WRITE,
     READ_TOPIC,
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,
-    Permission,
 )
 from tests.support.acls import (
     AUTHORIZER,
     EVERYTHING,
-    Rights,
     allow,
     allow_only,
     create_topics,
@@ -53,7 +31,6 @@ from tests.support.server import (
     fetch_request,
     fetch_topic,
     produce_request,
-    produce_topic,
 )
 from tests.support.session_client import SessionClient
 from tests.support.transactional_client import ID, SECOND, TOPIC, Client, prepare
@@ -65,22 +42,14 @@ pytestmark = pytest.mark.broker(
 )
 
 FORBIDDEN: Final = E.TOPIC_AUTHORIZATION_FAILED
-UNKNOWN: Final = E.UNKNOWN_TOPIC_OR_PARTITION
-NOTHING: Final[Rights] = ()
 NOBODYS: Final = UUID(int=7)
 BY_NAME: Final = 12
-Codes = Mapping[str, int]
 
 
 def topic_id(broker: TestBroker, name: str) -> UUID:
     assert broker.parts is not None
     topic = broker.parts.topics.get(name)
     return NOBODYS if topic is None else topic.id
-
-
-def end_offset(broker: TestBroker, name: str = "t", index: int = 0) -> int:
-    assert broker.parts is not None
-    return broker.parts.partitions.expect(name, index).log.log_end_offset
 
 
 async def put_record(broker: TestBroker, name: str = "t") -> None:
@@ -101,75 +70,6 @@ def codes_of(answer: Any, names: Mapping[Any, str]) -> dict[str, int]:
 
 
 # Produce
-
-
-@pytest.mark.parametrize(
-    ("acls", "codes"),
-    [
-        (NOTHING, {"t": FORBIDDEN, "u": FORBIDDEN, "no": FORBIDDEN}),
-        (
-            ((READ_TOPIC, "*"), (DESCRIBE_TOPIC, "*")),
-            {"t": FORBIDDEN, "u": FORBIDDEN, "no": FORBIDDEN},
-        ),
-        (((WRITE_TOPIC, "t"),), {"t": 0, "u": FORBIDDEN, "no": FORBIDDEN}),
-        (((WRITE_TOPIC, "*"),), {"t": 0, "u": 0, "no": UNKNOWN}),
-    ],
-)
-@pytest.mark.parametrize("version", [3, 12, 13])
-async def test_records_are_taken_for_topics_that_the_client_may_write_to(
-    broker: TestBroker, client: WireClient, acls: Rights, codes: Codes, version: int
-) -> None:
-    """
-    Old versions are served in another way than most. No client needs a permission for an id that no
-    topic has.
-    """
-    await create_topics(broker, {"t": 1, "u": 1})
-    await allow_only(broker, acls)
-    names: dict[Any, str] = {
-        (topic_id(broker, name) if version > BY_NAME else name): name for name in codes
-    }
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=10_000,
-        topic_data=[produce_topic(each, {0: batch("a")}) for each in names],
-    )
-
-    answer = await client.ask(request, version)
-
-    expected = dict(codes)
-    if version > BY_NAME:
-        expected["no"] = E.UNKNOWN_TOPIC_ID
-    assert expected == codes_of(answer, names)
-    assert (expected["t"] == 0) == end_offset(broker)
-
-
-async def test_permissions_come_before_what_is_wrong_with_a_partition(
-    broker: TestBroker, client: WireClient
-) -> None:
-    await create_topics(broker, {"t": 1, "u": 1})
-    await allow_only(broker, ((WRITE_TOPIC, "t"),))
-    topics = [produce_topic(name, {0: b"no batch", 5: batch("a")}) for name in ("t", "u")]
-
-    answer = await client.ask(ProduceRequest(acks=7, timeout_ms=9, topic_data=topics), BY_NAME)
-
-    assert [("t", [E.INVALID_RECORD, UNKNOWN]), ("u", [FORBIDDEN, FORBIDDEN])] == [
-        (topic.name, [each.error_code for each in topic.partition_responses])
-        for topic in answer.responses
-    ]
-
-
-async def test_a_refused_partition_that_is_named_twice_is_answered_once(
-    broker: TestBroker, client: WireClient
-) -> None:
-    await create_topics(broker, {"t": 1})
-    topics = [produce_topic("t", {0: batch("a"), 1: None}), produce_topic("t", {0: batch("b")})]
-
-    answer = await client.ask(ProduceRequest(acks=1, timeout_ms=9, topic_data=topics), BY_NAME)
-
-    assert [("t", [(0, FORBIDDEN), (1, FORBIDDEN)])] == [
-        (topic.name, [(each.index, each.error_code) for each in topic.partition_responses])
-        for topic in answer.responses
-    ]
 
 
 async def test_a_refused_producer_that_wants_no_answer_is_disconnected(
@@ -198,27 +98,6 @@ async def test_a_codec_that_does_not_exist_is_looked_for_where_the_client_may_wr
     assert {"t": E.UNKNOWN_SERVER_ERROR} == codes_of(failed, {"t": "t"})
 
 
-def transactional(topic: str) -> ProduceRequest:
-    records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
-    return produce_request(topic, records, transactional_id=ID)
-
-
-@pytest.mark.parametrize(
-    "acls", [NOTHING, ((WRITE_TOPIC, "*"),), ((DESCRIBE_TRANSACTIONAL_ID, "*"), (WRITE_TOPIC, "*"))]
-)
-async def test_a_transaction_needs_the_permission_to_write_with_its_id(
-    broker: TestBroker, client: WireClient, acls: Rights
-) -> None:
-    await create_topics(broker, {"t": 1})
-    await allow_only(broker, acls)
-
-    refused = await client.ask(transactional("t"), 11)
-    plain = await client.ask(produce_request("t", batch("a"), transactional_id=ID), 11)
-
-    assert {"t": E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED} == codes_of(refused, {"t": "t"})
-    assert {"t": 0 if acls else FORBIDDEN} == codes_of(plain, {"t": "t"})
-
-
 @pytest.mark.parametrize("may_write", [True, False])
 async def test_a_forbidden_topic_does_not_become_a_part_of_the_transaction(
     broker: TestBroker, client: WireClient, may_write: bool
@@ -239,57 +118,6 @@ async def test_a_forbidden_topic_does_not_become_a_part_of_the_transaction(
     assert (0 if may_write else FORBIDDEN, [TOPIC] if may_write else []) == (code, topics)
 
 
-# InitProducerId
-
-
-@pytest.mark.parametrize(
-    ("acls", "code", "code_with_id"),
-    [
-        (NOTHING, E.CLUSTER_AUTHORIZATION_FAILED, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        (
-            ((CREATE_CLUSTER, CLUSTER_NAME), (ALTER_TOPIC, "*"), (DESCRIBE_TRANSACTIONAL_ID, "*")),
-            E.CLUSTER_AUTHORIZATION_FAILED,
-            E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        ),
-        (((IDEMPOTENT_WRITE, CLUSTER_NAME),), 0, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        (((WRITE_TOPIC, "some"),), 0, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        (((WRITE_TRANSACTIONAL_ID, ID),), E.CLUSTER_AUTHORIZATION_FAILED, E.NOT_COORDINATOR),
-    ],
-)
-async def test_a_producer_gets_an_id_if_it_may_write_to_some_topic(
-    broker: TestBroker, client: WireClient, acls: Rights, code: int, code_with_id: int
-) -> None:
-    await allow_only(broker, acls)
-
-    codes = [
-        (
-            await client.ask(
-                InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=9),
-                5,
-            )
-        ).error_code
-        for transactional_id in (None, ID)
-    ]
-
-    assert [code, code_with_id] == codes
-
-
-async def test_permissions_come_before_a_producer_id_without_an_epoch(client: WireClient) -> None:
-    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=9, producer_id=5)
-
-    assert E.CLUSTER_AUTHORIZATION_FAILED == (await client.ask(request, 5)).error_code
-
-
-async def test_a_denied_prefix_takes_the_permission_for_some_topic_back(
-    broker: TestBroker, client: WireClient
-) -> None:
-    await allow(broker, WRITE_TOPIC, "some")
-    await allow(broker, WRITE_TOPIC, "so", prefixed=True, deny=True)
-    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=9)
-
-    assert E.CLUSTER_AUTHORIZATION_FAILED == (await client.ask(request, 5)).error_code
-
-
 # Fetch
 
 
@@ -308,49 +136,6 @@ def fetched(answer: Any, names: Mapping[Any, str]) -> list[tuple[str, int, bool]
     ]
 
 
-@pytest.mark.parametrize(
-    ("acls", "told"),
-    [
-        (NOTHING, [("t", FORBIDDEN, False), ("u", FORBIDDEN, False), ("no", FORBIDDEN, False)]),
-        (
-            ((WRITE_TOPIC, "*"), (CLUSTER_ACTION, CLUSTER_NAME)),
-            [("t", FORBIDDEN, False), ("u", FORBIDDEN, False), ("no", FORBIDDEN, False)],
-        ),
-        (
-            ((READ_TOPIC, "u"),),
-            [("u", 0, True), ("t", FORBIDDEN, False), ("no", FORBIDDEN, False)],
-        ),
-        (((READ_TOPIC, "*"),), [("t", 0, True), ("u", 0, True), ("no", UNKNOWN, False)]),
-    ],
-)
-@pytest.mark.parametrize("version", [4, 12, 17])
-async def test_a_client_reads_topics_that_it_may_read(
-    broker: TestBroker,
-    client: WireClient,
-    acls: Rights,
-    told: list[tuple[str, int, bool]],
-    version: int,
-) -> None:
-    """
-    What is refused comes last, and does not wait for what is not.
-    """
-    await create_topics(broker, {"t": 1, "u": 1})
-    await put_record(broker, "t")
-    await put_record(broker, "u")
-    await allow_only(broker, acls)
-    names: dict[Any, str] = {
-        (topic_id(broker, name) if version > BY_NAME else name): name for name in ("t", "u", "no")
-    }
-
-    answer = await client.ask(
-        fetch_request(*(fetch_topic(each, {0: 0}) for each in names)), version
-    )
-
-    if version > BY_NAME:
-        told = [(n, E.UNKNOWN_TOPIC_ID if n == "no" else code, has) for n, code, has in told]
-    assert told == fetched(answer, names)
-
-
 async def test_a_fetch_of_forbidden_topics_only_does_not_wait(
     broker: TestBroker, client: WireClient
 ) -> None:
@@ -360,35 +145,6 @@ async def test_a_fetch_of_forbidden_topics_only_does_not_wait(
     answer = await client.ask(request, BY_NAME)
 
     assert [("t", FORBIDDEN, False)] == fetched(answer, {"t": "t"})
-
-
-@pytest.mark.parametrize(
-    ("acls", "code"),
-    [
-        (((READ_TOPIC, "*"),), FORBIDDEN),
-        (((CLUSTER_ACTION, CLUSTER_NAME),), E.NOT_LEADER_OR_FOLLOWER),
-    ],
-)
-@pytest.mark.parametrize("version", [12, 17])
-async def test_a_follower_needs_cluster_action(
-    broker: TestBroker, client: WireClient, acls: Rights, code: int, version: int
-) -> None:
-    await create_topics(broker, {"t": 1})
-    await allow_only(broker, acls)
-    t = topic_id(broker, "t")
-    names = {t: "t", NOBODYS: "no"} if version > BY_NAME else {"t": "t", "no": "no"}
-    topics: list[Any] = list(names)
-    request = fetch_request(
-        *(fetch_topic(each, {0: 0}) for each in topics),
-        replica_id=2,
-        replica_state=ReplicaState(replica_id=2, replica_epoch=-1),
-    )
-
-    answer = await client.ask(request, version)
-
-    unknown = E.UNKNOWN_TOPIC_ID if version > BY_NAME else UNKNOWN
-    missing = FORBIDDEN if code == FORBIDDEN else unknown
-    assert [("t", code, False), ("no", missing, False)] == fetched(answer, names)
 
 
 @pytest.mark.parametrize("by_id", [True, False])
@@ -429,79 +185,3 @@ async def test_a_fetch_that_waits_has_asked_when_it_began(
     await put_record(broker)
 
     assert [("t", 0, True)] == fetched(await client.receive(), {"t": "t"})
-
-
-# ListOffsets, OffsetForLeaderEpoch
-
-
-def list_offsets(*topics: str, isolation_level: int = 0) -> ListOffsetsRequest:
-    partitions = [ListOffsetsPartition(partition_index=0, timestamp=-1)]
-    return ListOffsetsRequest(
-        replica_id=-1,
-        isolation_level=isolation_level,
-        topics=[ListOffsetsTopic(name=name, partitions=partitions) for name in topics],
-    )
-
-
-def epochs(*topics: str) -> OffsetForLeaderEpochRequest:
-    partitions = [OffsetForLeaderPartition(partition=0, leader_epoch=0)]
-    return OffsetForLeaderEpochRequest(
-        topics=[OffsetForLeaderTopic(topic=name, partitions=partitions) for name in topics]
-    )
-
-
-OFFSETS: Final[list[tuple[Rights, list[tuple[str, int, int]]]]] = [
-    (NOTHING, [("t", FORBIDDEN, -1), ("u", FORBIDDEN, -1), ("no", FORBIDDEN, -1)]),
-    (((READ_TOPIC, "u"),), [("u", 0, 1), ("t", FORBIDDEN, -1), ("no", FORBIDDEN, -1)]),
-    (((DESCRIBE_TOPIC, "*"),), [("t", 0, 1), ("u", 0, 1), ("no", UNKNOWN, -1)]),
-]
-
-
-async def with_records(broker: TestBroker, acls: Rights) -> None:
-    await create_topics(broker, {"t": 1, "u": 1})
-    await put_record(broker, "t")
-    await put_record(broker, "u")
-    await allow_only(broker, acls)
-
-
-@pytest.mark.parametrize(("acls", "told"), OFFSETS)
-async def test_offsets_are_listed_for_who_may_describe_the_topic(
-    broker: TestBroker,
-    client: WireClient,
-    acls: Rights,
-    told: list[tuple[str, int, int]],
-) -> None:
-    await with_records(broker, acls)
-
-    answer = await client.ask(list_offsets("t", "u", "no"), 7)
-
-    assert told == [(t.name, p.error_code, p.offset) for t in answer.topics for p in t.partitions]
-
-
-async def test_the_isolation_level_is_not_looked_at_for_forbidden_topics(
-    broker: TestBroker, client: WireClient
-) -> None:
-    await with_records(broker, NOTHING)
-
-    answer = await client.ask(list_offsets("t", isolation_level=9), 7)
-
-    assert [FORBIDDEN] == [p.error_code for t in answer.topics for p in t.partitions]
-
-
-CLUSTERS: Final[tuple[Permission, str]] = (CLUSTER_ACTION, CLUSTER_NAME)
-
-
-@pytest.mark.parametrize(("acls", "told"), [*OFFSETS, ((CLUSTERS,), OFFSETS[-1][1])])
-async def test_ends_of_epochs_are_for_brokers_and_for_who_may_describe_the_topic(
-    broker: TestBroker,
-    client: WireClient,
-    acls: Rights,
-    told: list[tuple[str, int, int]],
-) -> None:
-    await with_records(broker, acls)
-
-    answer = await client.ask(epochs("t", "u", "no"), 4)
-
-    assert told == [
-        (t.topic, p.error_code, p.end_offset) for t in answer.topics for p in t.partitions
-    ]

@@ -71,23 +71,6 @@ def has(broker: TestBroker, topic: str) -> bool:
     return broker.parts.topics.is_usable(topic)
 
 
-async def test_a_member_reads_the_group_and_describes_all_of_its_topics(
-    broker: TestBroker, client: WireClient
-) -> None:
-    await begin(broker, client)
-
-    codes = []
-    for lacking in range(len(MEMBER)):
-        await allow_only(broker, MEMBER[:lacking] + MEMBER[lacking + 1 :])
-        codes.append((await join(client)).error_code)
-
-    assert [
-        E.GROUP_AUTHORIZATION_FAILED,
-        E.TOPIC_AUTHORIZATION_FAILED,
-        E.TOPIC_AUTHORIZATION_FAILED,
-    ] == codes
-
-
 @pytest.mark.parametrize("right", [(CREATE_TOPIC, "log"), (CREATE_CLUSTER, CLUSTER_NAME)])
 async def test_internal_topics_are_created_for_those_who_may(
     broker: TestBroker, client: WireClient, right: Right

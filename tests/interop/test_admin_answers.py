@@ -49,6 +49,7 @@ _WRAPPED: Final = re.compile(
     r"Invalid value org\.apache\.kafka\.common\.config\.ConfigException: (.*)"
     r" for configuration Invalid dynamic configuration"
 )
+_TWICE: Final = re.compile(r"(?<=: )Invalid value `[^`]*` for configuration \S+\. ")
 _HINT: Final = re.compile(r"; did you mean .*\?$")
 
 
@@ -66,6 +67,20 @@ def look(*options: str) -> Message:
     return describe(TOPIC, "t", *options)
 
 
+def describe_all(*resources: tuple[int, str]) -> Message:
+    request = describe(*resources[0])
+    for each in resources[1:]:
+        request.resources.extend(describe(*each).resources)
+    return request
+
+
+def grow_all(*topics: tuple[str, int]) -> Message:
+    request = grow(*topics[0])
+    for each in topics[1:]:
+        request.topics.extend(grow(*each).topics)
+    return request
+
+
 ANSWERS: Final[dict[str, list[Message]]] = {
     "options of a topic": [
         change_topic(("retention.ms", SET, "5000")),
@@ -77,6 +92,8 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         change_topic(("retention.ms", SET, None), ("segment.ms", APPEND, None)),
         change_topic(("retention.ms", APPEND, "5")),
         change_topic(("foo", APPEND, "5")),
+        change_topic(("foo", SUBTRACT, "5")),
+        change_topic(("flush.ms", SET, "8"), ("retention.ms", SET, "soon")),
         change_topic(("foo.bar", DELETE, None)),
         change_topic(("segment.ms", DELETE, None)),
         change_topic(("segment.bytes", SET, "1000")),
@@ -110,6 +127,9 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         look(),
     ],
     "lists of a topic": [
+        change_topic(("cleanup.policy", APPEND, "delete")),
+        look("cleanup.policy"),
+        change_topic(("cleanup.policy", DELETE, None)),
         change_topic(("cleanup.policy", APPEND, "compact")),
         look("cleanup.policy"),
         change_topic(("cleanup.policy", SUBTRACT, "delete")),
@@ -119,6 +139,8 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         change_topic(("cleanup.policy", APPEND, "delete,delete,compact")),
         look("cleanup.policy"),
         change_topic(("cleanup.policy", SET, "delete,delete")),
+        look("cleanup.policy"),
+        change_topic(("cleanup.policy", SET, "")),
         look("cleanup.policy"),
         change_topic(("cleanup.policy", SET, "delete,,compact")),
         change_topic(("cleanup.policy", SET, "delete,foo")),
@@ -139,6 +161,13 @@ ANSWERS: Final[dict[str, list[Message]]] = {
             (TOPIC, "p", [("flush.ms", SET, "6")]),
         ),
         describe(TOPIC, "p", "flush.ms"),
+        look("flush.ms"),
+        change_all(
+            (TOPIC, "t", [("flush.ms", SET, "x")]),
+            (TOPIC, "p", [("flush.ms", SET, "700")]),
+            (77, "q", [("flush.ms", SET, "700")]),
+        ),
+        describe(TOPIC, "p", "flush.ms"),
         change_all(),
         describe(TOPIC, ""),
         describe(TOPIC, "nope"),
@@ -150,6 +179,7 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         describe(LOGGER, ""),
         describe(LOGGER, "x"),
         describe(LOGGER, "2"),
+        describe_all((TOPIC, "b@d"), (TOPIC, "p")),
     ],
     "all options": [
         replace(TOPIC, "t", ("retention.ms", "1000"), ("segment.ms", "2000")),
@@ -161,7 +191,9 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         replace(TOPIC, "t", ("flush.ms", "4"), validate=True),
         replace(TOPIC, "t"),
         look(),
-        replace(TOPIC, "nope"),
+        replace(TOPIC, "nope", ("flush.ms", "5")),
+        replace(TOPIC, "", ("flush.ms", "5")),
+        replace(TOPIC, "b@d", ("flush.ms", "5")),
         replace(LOGGER, "1", ("root", "ERROR")),
         replace(77, "1", ("foo", "4")),
         replace(BROKER, "1", ("num.partitions", "4")),
@@ -203,10 +235,16 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         describe(BROKER, "", "log.segment.bytes"),
         change(BROKER, "1", ("log.retention.hours", SET, "5")),
         change(BROKER, "", ("num.partitions", SET, "5")),
+        change(BROKER, "1", ("num.partitions", SET, "4"), ("node.id", SET, "5")),
+        change(BROKER, "", ("log.roll.hours", SET, "7")),
+        change(BROKER, "", ("offsets.topic.replication.factor", SET, "1")),
+        change(BROKER, "1", ("controller.quorum.fetch.timeout.ms", SET, "1")),
+        change(BROKER, "", ("ssl.protocol", SET, "TLSv1.3")),
         change(BROKER, "1", ("advertised.listeners", SET, "PLAINTEXT://:1")),
         change(BROKER, "2", ("log.retention.ms", SET, "5")),
         change(BROKER, "x", ("log.retention.ms", SET, "5")),
         change(BROKER, "-1", ("log.retention.ms", SET, "5")),
+        change(BROKER, "1_0", ("log.retention.ms", SET, "5")),
         change(BROKER, "1", ("min.insync.replicas", SET, "2")),
         change(BROKER, "", ("min.insync.replicas", DELETE, None)),
         change(BROKER, "", ("min.insync.replicas", SET, "2")),
@@ -215,9 +253,15 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         change(BROKER, "", ("min.insync.replicas", SET, "1")),
         change(BROKER, "1", ("foo.bar", SET, "5")),
         describe(BROKER, "1", "foo.bar"),
+        change(BROKER, "", ("foo.bar", SET, "5")),
+        describe(BROKER, "", "foo.bar"),
+        describe(BROKER, "1", "foo.bar"),
+        change(BROKER, "", ("foo.bar", DELETE, None)),
         change(BROKER, "1", ("foo.baz", APPEND, "5")),
         change(BROKER, "1", ("foo.bar", DELETE, None)),
         change(BROKER, "1", ("leader.replication.throttled.rate", SET, "-1")),
+        change(BROKER, "1", ("leader.replication.throttled.rate", SET, "10")),
+        describe(BROKER, "1", "leader.replication.throttled.rate"),
         change(BROKER, "1", ("num.io.threads", SET, "100")),
         change(BROKER, "1", ("num.io.threads", SET, "3")),
         change(BROKER, "1", ("num.io.threads", SET, "0")),
@@ -229,6 +273,9 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         change(BROKER, "", ("log.cleaner.threads", DELETE, None)),
         change(BROKER, "", ("log.cleaner.io.buffer.load.factor", SET, "x")),
         change(BROKER, "", ("log.local.retention.ms", SET, "-1")),
+        change(
+            BROKER, "", ("log.local.retention.bytes", SET, "5"), ("log.retention.bytes", SET, "4")
+        ),
         change(BROKER, "1", ("ssl.keystore.location", SET, "/x")),
         change(BROKER, "1", ("max.connections.per.ip.overrides", SET, "127.0.0.1:500")),
         describe(BROKER, "1", "max.connections.per.ip.overrides"),
@@ -245,6 +292,7 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         change(GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "0")),
         change(GROUP, "g", ("consumer.assignment.interval.ms", SET, "99999999")),
         change(GROUP, "g", ("share.auto.offset.reset", SET, "by_duration:PT1H")),
+        change(GROUP, "g", ("share.auto.offset.reset", SET, "by_duration:P")),
         change(GROUP, "g", ("share.isolation.level", SET, "x")),
         change(GROUP, "g", ("share.isolation.level", APPEND, "x")),
         change(GROUP, "g", ("share.record.lock.duration.ms", SET, "999999999")),
@@ -252,6 +300,9 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         change(GROUP, "g", ("foo", SET, "5")),
         change(GROUP, "", ("consumer.session.timeout.ms", SET, "50000")),
         describe(GROUP, "g"),
+        change(BROKER, "", ("group.consumer.assignment.interval.ms", SET, "20")),
+        describe(GROUP, "g"),
+        change(BROKER, "", ("group.consumer.assignment.interval.ms", DELETE, None)),
         replace(GROUP, "g"),
         describe(GROUP, "g"),
         change(METRICS, "m", ("interval.ms", SET, "5000"), ("metrics", SET, "a,b")),
@@ -266,6 +317,8 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         change(METRICS, "m", ("metrics", SET, "a,a")),
         describe(METRICS, "m"),
         change(METRICS, "m", ("metrics", SET, "")),
+        describe(METRICS, "m"),
+        replace(METRICS, "m"),
         describe(METRICS, "m"),
         change(METRICS, "", ("interval.ms", SET, "5000")),
     ],
@@ -289,6 +342,8 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         grow("p", -1),
         grow("nope", 5),
         grow("b@d", 9),
+        grow("", 9),
+        grow_all(("p", 3), ("nope", 2), ("p", 4)),
         grow("__cluster_metadata", 9),
         grow("p", 3, [[1], [1]]),
         grow("p", 3, []),
@@ -301,6 +356,7 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         grow("p", 3),
         grow("p", 5, [[1], [1]]),
         grow("p", 4),
+        grow("p", 6, [[1], [1]]),
     ],
     "records to delete": [
         trim("t", (0, 0)),
@@ -310,6 +366,9 @@ ANSWERS: Final[dict[str, list[Message]]] = {
         trim("t", (0, 6)),
         trim("t", (0, -1)),
         trim("t", (1, 5)),
+        trim("t", (-1, 5)),
+        trim("t", (0, 3), (0, 5), (0, 4)),
+        trim("t", (0, 2**63 - 1)),
         trim("nope", (0, 5)),
         trim("b@d", (0, 0)),
         trim("c", (0, 0)),
@@ -345,7 +404,7 @@ def _plain(answer: Any) -> Any:
     """
     if isinstance(answer, str):
         wrapped = _WRAPPED.fullmatch(answer)
-        return _HINT.sub("", wrapped[1] if wrapped else answer)
+        return _HINT.sub("", _TWICE.sub("", wrapped[1] if wrapped else answer))
     if isinstance(answer, list | tuple):
         return [_plain(item) for item in answer]
     if isinstance(answer, dict):

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
+from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.messages.create_topics import CreateTopicsRequest
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.protocol.messages.describe_cluster import DescribeClusterRequest
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from tests.support.both_brokers import BothBrokers, assert_answered_alike
 from tests.support.cluster_requests import (
@@ -33,12 +37,15 @@ from tests.support.cluster_requests import (
     topic_pages,
     users,
 )
-from tests.support.likeness import plain, without_common_sentences
+from tests.support.config_requests import SET, change
+from tests.support.likeness import in_order, plain, without_common_sentences
 from tests.support.topic_requests import creatable
 
 OWN: Final = frozenset(
     {
         "topic_id",
+        "cluster_id",
+        "port",
         "log_dir",
         "total_bytes",
         "usable_bytes",
@@ -51,7 +58,55 @@ OWN: Final = frozenset(
         "listeners",
     }
 )
-TOPICS: Final = [creatable("t", 3), creatable("u"), creatable("v", 2)]
+TOPICS: Final = [creatable("t", 3), creatable("u"), creatable("v", 2), creatable("col.lision")]
+
+UNKNOWN_ID: Final = UUID(int=12345)
+CREATIONS: Final = (
+    creatable("new", 2, configs={"retention.ms": "5"}),
+    creatable("new", -1, -1),
+    creatable("t"),
+    creatable("col.lision"),
+    creatable("col_lision"),
+    creatable("b@d", 0, 0, configs={"bad": "1"}),
+    creatable("new", 0, configs={"preallocate": "1"}),
+    creatable("new", configs={"retention.ms": None, "flush.ms": "1", "segment.ms": None}),
+    *(creatable("new", partitions) for partitions in (0, -2)),
+    creatable("new", 0, 0),
+    *(creatable("new", 1, factor) for factor in (-2, 3)),
+    creatable("new", 1, 1, [(0, [1])]),
+    creatable("new", 1, -1, [(0, [1])]),
+    *(
+        creatable("new", -1, -1, assignments)
+        for assignments in (
+            [(0, [1]), (2, [1])],
+            [(0, [1]), (0, [1])],
+            [(0, [2])],
+            [(0, [1, 1])],
+            [(0, [])],
+            [(0, [1]), (1, [1])],
+        )
+    ),
+)
+
+
+def metadata(*asked: str | UUID | None) -> MetadataRequest:
+    topics = [
+        MetadataRequestTopic(topic_id=each, name=None)
+        if isinstance(each, UUID)
+        else MetadataRequestTopic(name=each)
+        for each in asked
+    ]
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+
+def creation(*topics: CreatableTopic) -> CreateTopicsRequest:
+    return CreateTopicsRequest(topics=list(topics), timeout_ms=10_000, validate_only=True)
+
+
+def deletion(*states: tuple[str | None, UUID]) -> DeleteTopicsRequest:
+    topics = [DeleteTopicState(name=name, topic_id=topic_id) for name, topic_id in states]
+    return DeleteTopicsRequest(topics=topics, timeout_ms=10_000)
+
 
 ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
     "topics and their partitions": [
@@ -69,6 +124,36 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
         (topic_pages("u", "t", after=("v", 0)), 0),
         (topic_pages("u", "t", after=("u", -1)), 0),
     ],
+    "metadata": [
+        (metadata("t", "nope", "b@d", ""), 12),
+        *((metadata("t", None, "u"), version) for version in (12, 13)),
+        *((metadata(None, UNKNOWN_ID, "t"), version) for version in (12, 13)),
+        *((metadata(UNKNOWN_ID), version) for version in (10, 11)),
+        (MetadataRequest(topics=[MetadataRequestTopic(topic_id=UNKNOWN_ID, name="t")]), 11),
+        *(
+            (
+                DescribeClusterRequest(
+                    include_cluster_authorized_operations=False, endpoint_type=endpoint_type
+                ),
+                1,
+            )
+            for endpoint_type in (2, 3)
+        ),
+    ],
+    "creations": [
+        *((creation(topic), version) for topic in CREATIONS for version in (5, 7)),
+        (creation(creatable("dup"), creatable("__cluster_metadata"), creatable("dup")), 7),
+        (creation(creatable("new"), creatable("b@d"), creatable("x", 0)), 7),
+        (creation(creatable("a", 10_001), creatable("b")), 7),
+        (creation(creatable("a", 9_999), creatable("b", 2)), 7),
+        (creation(creatable("a", 10_000)), 7),
+    ],
+    "deletions": [
+        *((deletion(state), 6) for state in (("nope", ZERO_UUID), ("b@d", ZERO_UUID))),
+        *((deletion(state), 6) for state in ((None, ZERO_UUID), (None, UNKNOWN_ID))),
+        (deletion(("u", UNKNOWN_ID)), 6),
+        *((deletion(state, state), 6) for state in (("t", ZERO_UUID), (None, UNKNOWN_ID))),
+    ],
     "log directories": [
         (sizes(None), 5),
         (sizes([("t", [0, 1, 7]), ("nope", [0])]), 5),
@@ -84,6 +169,9 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
         (resources(32), 1),
         (resources(4, 4, 2), 1),
         (resources(1), 1),
+        (change(32, "g", ("consumer.session.timeout.ms", SET, "50000")), 1),
+        (change(16, "m", ("interval.ms", SET, "5000")), 1),
+        (resources(), 0),
         (resources(), 1),
     ],
     "elections": [
@@ -122,6 +210,10 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
         (quotas(), 1),
         (quotas(("user", 0, "u")), 1),
         (quotas(("user", 0, "u"), strict=True), 1),
+        (quotas(("user", 0, "v")), 1),
+        (quotas(strict=True), 1),
+        (quotas(("user", 2, None)), 1),
+        (quotas(("user", 1, None)), 1),
         (quotas(("user", 2, None), ("client-id", 1, None), strict=True), 1),
         (quotas(("ip", 2, None)), 0),
         (quotas(("ip", 1, None)), 1),
@@ -144,7 +236,9 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
         (new_quotas(({"group": "g"}, [("foo", 1.0)])), 1),
         (new_quotas(({}, [("foo", 1.0)])), 1),
         (new_quotas(*[({"user": "u"}, [("producer_byte_rate", 7.0)])] * 2), 1),
+        (quotas(), 1),
         (new_quotas(({"user": "u"}, [("producer_byte_rate", 7.0)] * 2)), 1),
+        (new_quotas(({"ip": None}, [("producer_byte_rate", 1.0)])), 1),
         (new_quotas(({"user": "v"}, [("producer_byte_rate", 7.0)]), validate=True), 1),
         (new_quotas(({"user": "u"}, [("producer_byte_rate", None)])), 1),
         (quotas(), 1),
@@ -159,6 +253,7 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
         (new_credentials(("a", 1, 5000), without=[("a", 2)]), 0),
         (new_credentials(without=[("b", 1), ("c", 1), ("a", 2)]), 0),
         (new_credentials(without=[("a", 0)]), 0),
+        (new_credentials(("a", 1, 5000), ("a", 2, 5000)), 0),
         (users(), 0),
     ],
     "access control": [(acls(), 3), (new_acl("t"), 3), (no_acl("t"), 1)],
@@ -222,22 +317,3 @@ def test_answers_are_those_of_kafka(both: BothBrokers, subject: str) -> None:
             as_ours=lambda kafkas, ours: in_order(without_common_sentences(ours, kafkas), ours),
         )
     )
-
-
-def in_order(theirs: Any, ours: Any) -> Any:
-    """
-    *theirs* with its lists in the order of ours, where they hold the same: Kafka's come from hash
-    maps.
-    """
-    if isinstance(theirs, dict) and isinstance(ours, dict):
-        return {name: in_order(value, ours.get(name)) for name, value in theirs.items()}
-    if not isinstance(theirs, list) or not isinstance(ours, list) or len(theirs) != len(ours):
-        return theirs
-    theirs, ordered = list(theirs), []
-    for one in ours:
-        like = next((other for other in theirs if in_order(other, one) == one), None)
-        if like is None:
-            return theirs
-        theirs.remove(like)
-        ordered.append(one)
-    return ordered

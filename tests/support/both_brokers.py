@@ -102,6 +102,7 @@ async def assert_answered_alike(
         plain: makes an answer comparable.
         as_ours: Kafka's plain answer, without what may differ from ours.
     """
+    found: list[str] = []
     async with (
         await WireClient.open(both.kafka.port) as kafka,
         await WireClient.open(both.barnabas.port) as barnabas,
@@ -117,4 +118,6 @@ async def assert_answered_alike(
                 theirs = as_ours(plain(await kafka.ask(request, version)), ours)
                 if theirs == ours or not looks or asyncio.get_running_loop().time() > deadline:
                     break
-            assert theirs == ours, (request, version)
+            if theirs != ours:
+                found.append(f"{request}, version {version}:\n  Kafka {theirs}\n  Barnabas {ours}")
+    assert not found, "\n".join(found)

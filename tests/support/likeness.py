@@ -55,5 +55,24 @@ def without_common_sentences(ours: Any, theirs: Any) -> Any:
     return merged
 
 
+def in_order(theirs: Any, ours: Any) -> Any:
+    """
+    *theirs* with its lists in the order of ours, where they hold the same: Kafka's come from hash
+    maps.
+    """
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        return {name: in_order(value, ours.get(name)) for name, value in theirs.items()}
+    if not isinstance(theirs, list) or not isinstance(ours, list) or len(theirs) != len(ours):
+        return theirs
+    theirs, ordered = list(theirs), []
+    for one in ours:
+        like = next((other for other in theirs if in_order(other, one) == one), None)
+        if like is None:
+            return theirs
+        theirs.remove(like)
+        ordered.append(one)
+    return ordered
+
+
 def _is_something(value: Any) -> bool:
     return value not in (None, -1, ZERO_UUID, "")

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.fetch import FetchRequest, ForgottenTopic, ReplicaState
-from barnabas.protocol.records.batch import batches
+from barnabas.protocol.messages.fetch import FetchRequest
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
@@ -33,7 +31,6 @@ pytestmark = pytest.mark.broker(topics={"orders": 3})
 
 
 BY_NAME = 12
-LATEST = 18
 
 ONE = batch("x" * 80)
 SIZE = len(ONE)
@@ -75,24 +72,6 @@ async def waiting(broker: TestBroker, count: int = 1) -> None:
     await until(lambda: len(broker.fetches.waiting) == count)
 
 
-@pytest.mark.parametrize("version", range(4, 13))
-async def test_records_come_as_they_were_stored(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    append(broker, ONE, ONE)
-
-    (partition,) = await fetch(client, fetch_request(fetch_topic("orders", {0: 0})), version)
-
-    assert (0, 0, 2, 2) == (
-        partition.partition_index,
-        partition.error_code,
-        partition.high_watermark,
-        partition.last_stable_offset,
-    )
-    assert [0, 1] == [each.base_offset for each in batches(partition.records)]
-    assert partition.aborted_transactions is None
-
-
 @pytest.mark.parametrize("version", range(13, 19))
 async def test_a_topic_can_be_named_by_its_id(
     broker: TestBroker, client: WireClient, version: int
@@ -108,59 +87,6 @@ async def test_a_topic_can_be_named_by_its_id(
         topic.partitions[0].partition_index,
         len(topic.partitions[0].records),
     )
-
-
-async def test_the_end_of_a_log_is_empty_and_no_error(
-    broker: TestBroker, client: WireClient
-) -> None:
-    append(broker, ONE)
-
-    (partition,) = await fetch(client, fetch_request(fetch_topic("orders", {0: 1})))
-
-    assert (0, b"", 1, 0) == (
-        partition.error_code,
-        bytes(partition.records),
-        partition.high_watermark,
-        partition.log_start_offset,
-    )
-
-
-@pytest.mark.parametrize("offset", [-1, 0, 1, 6, 2**62], ids=str)
-async def test_an_offset_that_is_not_there_is_told(
-    broker: TestBroker, client: WireClient, offset: int
-) -> None:
-    append(broker, *[ONE] * 5)
-    broker.partitions.expect("orders", 0).log.delete_records(2)
-
-    (partition,) = await fetch(
-        client, fetch_request(fetch_topic("orders", {0: offset}), max_wait_ms=10_000)
-    )
-
-    assert (ErrorCode.OFFSET_OUT_OF_RANGE, -1, -1, -1, b"") == (
-        partition.error_code,
-        partition.high_watermark,
-        partition.last_stable_offset,
-        partition.log_start_offset,
-        bytes(partition.records),
-    )
-
-
-@pytest.mark.parametrize(("topic", "partition"), [("nowhere", 0), ("orders", 3), ("orders", -1)])
-async def test_an_unknown_partition_is_told(client: WireClient, topic: str, partition: int) -> None:
-    (answer,) = await fetch(client, fetch_request(fetch_topic(topic, {partition: 0})))
-
-    assert (partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1) == (
-        answer.partition_index,
-        answer.error_code,
-        answer.high_watermark,
-    )
-    assert (b"", []) == (bytes(answer.records), answer.aborted_transactions)
-
-
-async def test_an_unknown_topic_id_is_told(client: WireClient) -> None:
-    (answer,) = await fetch(client, fetch_request(fetch_topic(UUID(int=9), {0: 0})), LATEST)
-
-    assert ErrorCode.UNKNOWN_TOPIC_ID == answer.error_code
 
 
 async def test_every_partition_is_answered_in_order_and_what_is_not_there_last(
@@ -191,82 +117,10 @@ async def test_every_partition_is_answered_in_order_and_what_is_not_there_last(
     assert 1 == broker.metrics.value("errors", api="Fetch", code="OFFSET_OUT_OF_RANGE")
 
 
-async def test_of_a_partition_that_is_named_twice_the_last_counts(
-    broker: TestBroker, client: WireClient
-) -> None:
-    append(broker, ONE, ONE, partition=1)
-
-    answer = await client.ask(
-        fetch_request(
-            fetch_topic("orders", {1: 7}),
-            fetch_topic("orders", {}),
-            fetch_topic("orders", {0: 0}),
-            fetch_topic("orders", {1: 1}),
-        ),
-        BY_NAME,
-    )
-
-    (topic,) = answer.responses
-    assert [(1, SIZE), (0, 0)] == [
-        (each.partition_index, len(each.records)) for each in topic.partitions
-    ]
-
-
 class TestLimits:
     """
     How much is answered.
     """
-
-    @pytest.mark.parametrize(
-        ("limit", "size"),
-        [
-            (0, SIZE),
-            (1, SIZE),
-            (SIZE, SIZE),
-            (2 * SIZE - 1, 2 * SIZE - 1),
-            (2 * SIZE, 2 * SIZE),
-            (2**31 - 1, 3 * SIZE),
-        ],
-    )
-    async def test_a_partition_gives_what_its_limit_allows_and_at_least_a_batch(
-        self, broker: TestBroker, client: WireClient, limit: int, size: int
-    ) -> None:
-        append(broker, ONE, ONE, ONE)
-        topic = fetch_topic("orders", {0: 0}, partition_max_bytes=limit)
-
-        assert [size] == sizes(await fetch(client, fetch_request(topic)))
-
-    @pytest.mark.parametrize(
-        ("limit", "expected"),
-        [
-            (0, [SIZE, 0, 0]),
-            (SIZE - 1, [SIZE, 0, 0]),
-            (SIZE, [SIZE, 0, 0]),
-            (2 * SIZE - 1, [2 * SIZE - 1, 0, 0]),
-            (2 * SIZE, [2 * SIZE, 0, 0]),
-            (3 * SIZE - 1, [2 * SIZE, 0, 0]),
-            (3 * SIZE, [2 * SIZE, SIZE, 0]),
-            (4 * SIZE + 1, [2 * SIZE, 2 * SIZE, 0]),
-            (5 * SIZE + 1, [2 * SIZE, 2 * SIZE, SIZE + 1]),
-        ],
-    )
-    async def test_partitions_share_the_limit_of_the_response(
-        self, broker: TestBroker, client: WireClient, limit: int, expected: list[int]
-    ) -> None:
-        for partition in range(3):
-            append(broker, ONE, ONE, partition=partition)
-        topic = fetch_topic("orders", {0: 0, 1: 0, 2: 0})
-
-        assert expected == sizes(await fetch(client, fetch_request(topic, max_bytes=limit)))
-
-    async def test_the_first_batch_is_that_of_the_first_partition_with_records(
-        self, broker: TestBroker, client: WireClient
-    ) -> None:
-        append(broker, ONE, partition=1)
-        append(broker, ONE, partition=2)
-        topic = fetch_topic("orders", {0: 0, 1: 0, 2: 0}, partition_max_bytes=1)
-
-        assert [0, SIZE, 0] == sizes(await fetch(client, fetch_request(topic)))
 
     async def test_the_broker_has_a_limit_of_its_own(self) -> None:
         async with running(fetch_max_bytes="1024") as broker:
@@ -276,32 +130,6 @@ class TestLimits:
                 answer = await fetch(client, fetch_request(fetch_topic("orders", {0: 0})))
 
         assert [1024] == sizes(answer)
-
-    @pytest.mark.parametrize("options", [{"max_bytes": -1}, {"partition": -5}], ids=str)
-    async def test_negative_limits_are_refused(
-        self, broker: TestBroker, client: WireClient, options: dict[str, int]
-    ) -> None:
-        append(broker, ONE)
-        topic = fetch_topic("orders", {0: 0}, partition_max_bytes=options.get("partition", 1 << 20))
-
-        (answer,) = await fetch(
-            client, fetch_request(topic, max_bytes=options.get("max_bytes", 1 << 20))
-        )
-
-        assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.error_code
-
-    @pytest.mark.parametrize(
-        ("offset", "code"), [(1, ErrorCode.NONE), (2, ErrorCode.OFFSET_OUT_OF_RANGE)]
-    )
-    async def test_a_negative_limit_is_seen_only_where_there_is_something_to_read(
-        self, broker: TestBroker, client: WireClient, offset: int, code: ErrorCode
-    ) -> None:
-        append(broker, ONE)
-        topic = fetch_topic("orders", {0: offset}, partition_max_bytes=-1)
-
-        (answer,) = await fetch(client, fetch_request(topic))
-
-        assert (code, b"") == (answer.error_code, answer.records or b"")
 
 
 class TestWaiting:
@@ -455,89 +283,10 @@ class TestWaiting:
             await client.close()
 
 
-class TestIsolation:
-    """
-    What transactions hide.
-    """
-
-    async def test_committed_records_end_where_an_open_transaction_begins(
-        self, broker: TestBroker, client: WireClient
-    ) -> None:
-        append(broker, ONE)
-        append_in_transaction(broker)
-        append(broker, ONE)
-        topic = fetch_topic("orders", {0: 0})
-
-        (committed,) = await fetch(client, fetch_request(topic, isolation_level=1))
-        (everything,) = await fetch(client, fetch_request(topic))
-
-        assert (3, 1, SIZE, []) == (
-            committed.high_watermark,
-            committed.last_stable_offset,
-            len(committed.records),
-            committed.aborted_transactions,
-        )
-        assert (3, 1, None) == (
-            everything.high_watermark,
-            everything.last_stable_offset,
-            everything.aborted_transactions,
-        )
-        assert [0, 1, 2] == [each.base_offset for each in batches(everything.records)]
-
-    async def test_an_unknown_isolation_level_is_refused(self, client: WireClient) -> None:
-        answer = await client.ask(
-            fetch_request(fetch_topic("orders", {0: 0}), isolation_level=2), BY_NAME
-        )
-
-        nowhere = await client.ask(
-            fetch_request(fetch_topic("nowhere", {0: 0}), isolation_level=-1), BY_NAME
-        )
-
-        assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.error_code
-        (refused,) = answer.responses[0].partitions
-        assert (ErrorCode.UNKNOWN_SERVER_ERROR, []) == (
-            refused.error_code,
-            refused.aborted_transactions,
-        )
-        assert (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) == (
-            nowhere.error_code,
-            nowhere.responses[0].partitions[0].error_code,
-        )
-
-
-def append_in_transaction(broker: TestBroker) -> None:
-    """
-    Append a batch of a transaction that stays open.
-    """
-    records = batch("t", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
-    partition = broker.partitions.expect("orders", 0)
-    guard = partition.log.maybe_start_transaction_verification(
-        7, sequence=0, epoch=0, supports_epoch_bump=False
-    )
-    partition.append(memoryview(bytearray(records)), verification_guard=guard)
-
-
 class TestEpochs:
     """
     Clients that compare leader epochs (KIP-320, KIP-595).
     """
-
-    @pytest.mark.parametrize(
-        ("epoch", "code"),
-        [
-            (-1, 0),
-            (0, 0),
-            (1, ErrorCode.UNKNOWN_LEADER_EPOCH),
-        ],
-    )
-    async def test_the_current_leader_epoch_is_compared(
-        self, client: WireClient, epoch: int, code: int
-    ) -> None:
-        topic = fetch_topic("orders", {0: 0}, current_leader_epoch=epoch)
-
-        (partition,) = await fetch(client, fetch_request(topic))
-
-        assert code == partition.error_code
 
     async def test_an_older_leader_epoch_is_fenced(
         self, broker: TestBroker, client: WireClient
@@ -562,54 +311,6 @@ class TestEpochs:
         assert 0 == partition.error_code
         assert (0, 2) == (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
         assert b"" == bytes(partition.records)
-
-
-@pytest.mark.parametrize(("session_id", "epoch"), [(0, 1), (5, 1), (5, 2**31 - 1), (5, -2)])
-async def test_a_session_that_is_not_there_is_told(
-    client: WireClient, session_id: int, epoch: int
-) -> None:
-    request = fetch_request(
-        fetch_topic("orders", {0: 0}),
-        session_id=session_id,
-        session_epoch=epoch,
-        forgotten_topics_data=[ForgottenTopic(topic="orders", partitions=[1])],
-    )
-
-    answer = await client.ask(request, BY_NAME)
-
-    assert (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, []) == (
-        answer.error_code,
-        answer.session_id,
-        answer.responses,
-    )
-
-
-@pytest.mark.parametrize(
-    ("epoch", "code"),
-    [(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER), (0, ErrorCode.UNKNOWN_LEADER_EPOCH)],
-)
-@pytest.mark.parametrize("version", [BY_NAME, LATEST])
-async def test_a_follower_is_not_known(
-    broker: TestBroker, client: WireClient, epoch: int, code: ErrorCode, version: int
-) -> None:
-    topic: Any = "orders" if version == BY_NAME else await broker.topic_id("orders")
-    request = fetch_request(
-        fetch_topic(topic, {0: 0}, current_leader_epoch=epoch),
-        replica_id=3,
-        replica_state=ReplicaState(replica_id=3),
-    )
-
-    (answer,) = await fetch(client, request, version)
-
-    assert code == answer.error_code
-
-
-async def test_nor_does_a_follower_know_topics_that_are_not_there(client: WireClient) -> None:
-    request = fetch_request(fetch_topic("nowhere", {0: 0}), replica_id=3)
-
-    (answer,) = await fetch(client, request, BY_NAME)
-
-    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == answer.error_code
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,7 @@ from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequest,
     KafkaError,
-    MismatchedEndpointType,
-    PolicyViolation,
     TopicDeletionDisabled,
-    UnsupportedEndpointType,
-)
-from barnabas.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
 )
 from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
@@ -53,7 +45,6 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import OptionType
 from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.some import some
-from tests.support.topic_requests import creatable
 
 E = ErrorCode
 UNKNOWN_ID = UUID(int=12345)
@@ -72,13 +63,6 @@ async def metadata(
         for one in asked
     ]
     answer = await ask(node, MetadataRequest(topics=topics, **options), version)
-    assert isinstance(answer, MetadataResponse)
-    return answer
-
-
-async def all_topics(node: ClusterNode, version: int) -> MetadataResponse:
-    topics: list[MetadataRequestTopic] | None = [] if version == 0 else None
-    answer = await ask(node, MetadataRequest(topics=topics), version)
     assert isinstance(answer, MetadataResponse)
     return answer
 
@@ -109,25 +93,6 @@ async def test_metadata_of_a_topic(version: int) -> None:
         assert [0, 0] == [p.leader_epoch for p in topic.partitions]
     if version >= 10:
         assert topic.topic_id == node.topics.get("t").id  # type: ignore[union-attr]  # it exists
-
-
-@pytest.mark.parametrize("version", [0, 1, 12, 13])
-async def test_metadata_of_all_topics(version: int) -> None:
-    """
-    v0 asks for them with an empty list, later versions with null.
-    """
-    node = await started()
-    await node.create("a")
-    await node.create("__consumer_offsets")
-
-    answer = await all_topics(node, version)
-
-    assert {"a", "__consumer_offsets"} == {topic.name for topic in answer.topics}
-    if version >= 1:
-        assert {"a": False, "__consumer_offsets": True} == {
-            topic.name: topic.is_internal for topic in answer.topics
-        }
-        assert [] == (await metadata(node, version)).topics
 
 
 async def test_metadata_creates_topics() -> None:
@@ -163,82 +128,6 @@ async def test_metadata_creates_nothing_unless_both_sides_want_it(
     assert 0 == len(node.topics)
 
 
-async def test_metadata_by_id() -> None:
-    """
-    As soon as one topic is asked for by its id, names are not looked at.
-    """
-    node = await started()
-    await node.create("t")
-    topic_id = node.topics.get("t").id  # type: ignore[union-attr]  # it exists
-
-    answer = await metadata(
-        node, 12, topic_id, UNKNOWN_ID, "other", include_topic_authorized_operations=True
-    )
-
-    assert [("t", E.NONE, 3576), (None, E.UNKNOWN_TOPIC_ID, -(2**31))] == [
-        (topic.name, topic.error_code, topic.topic_authorized_operations) for topic in answer.topics
-    ]
-    assert "other" not in node.topics
-
-
-@pytest.mark.parametrize("version", [12, 13])
-async def test_metadata_of_what_has_neither_name_nor_id(version: int) -> None:
-    """
-    Fails the whole request, unless another topic has an id: then names are not looked at.
-    """
-    node = await started()
-    await node.create("t", 1)
-
-    answer = await metadata(node, version, "t", None, "new")
-
-    assert [("t", -1), ("", -1), ("new", -1)] == [(t.name, t.error_code) for t in answer.topics]
-    assert ([], {12: 0, 13: -1}[version]) == (answer.brokers, answer.error_code)
-    assert node.topics.get("new") is None
-    answer = await metadata(node, version, None, UUID(int=7))
-    assert [(None, E.UNKNOWN_TOPIC_ID)] == [(t.name, t.error_code) for t in answer.topics]
-
-
-@pytest.mark.parametrize("version", [10, 11])
-async def test_metadata_by_id_before_it_was_possible(version: int) -> None:
-    """
-    The answers of these versions have no place for it.
-    """
-    node = await started()
-
-    answer = await metadata(node, version, UNKNOWN_ID)
-    assert [(E.INVALID_REQUEST, "", UNKNOWN_ID)] == [
-        (topic.error_code, topic.name, topic.topic_id) for topic in answer.topics
-    ]
-
-    request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=UNKNOWN_ID, name="a")])
-    (topic,) = (await ask(node, request, version)).topics
-    assert (E.INVALID_REQUEST, "a") == (topic.error_code, topic.name)
-
-
-async def test_authorized_operations() -> None:
-    """
-    Everything is allowed; nothing is said unless it is asked for.
-    """
-    node = await started()
-    await node.create("t")
-    options = {
-        "include_cluster_authorized_operations": True,
-        "include_topic_authorized_operations": True,
-    }
-
-    with_bits = await metadata(node, 8, "t", **options)
-    without = await metadata(node, 8, "t")
-
-    assert (8096, 3576) == (
-        with_bits.cluster_authorized_operations,
-        with_bits.topics[0].topic_authorized_operations,
-    )
-    assert (-(2**31), -(2**31)) == (
-        without.cluster_authorized_operations,
-        without.topics[0].topic_authorized_operations,
-    )
-
-
 async def test_a_partition_without_a_leader() -> None:
     """
     While the broker gives its partitions up, clients are told to ask again.
@@ -258,103 +147,6 @@ async def test_a_partition_without_a_leader() -> None:
         partition.isr_nodes,
         partition.replica_nodes,
     )
-
-
-# CreateTopics
-
-
-async def create(
-    node: ClusterNode, version: int, *topics: CreatableTopic, validate_only: bool = False
-) -> CreateTopicsResponse:
-    request = CreateTopicsRequest(topics=list(topics), validate_only=validate_only)
-    answer = await ask(node, request, version)
-    assert isinstance(answer, CreateTopicsResponse)
-    return answer
-
-
-@pytest.mark.parametrize("version", range(2, 8))
-async def test_create_topics(version: int) -> None:
-    """
-    Those that can be created are, and the others say why not.
-    """
-    node = await started()
-
-    answer = await create(
-        node, version, creatable("t", 2, configs={"retention.ms": "5"}), creatable("b@d")
-    )
-
-    good, bad = answer.topics
-    assert ("t", E.NONE, None) == (good.name, good.error_code, good.error_message)
-    assert ("b@d", E.INVALID_TOPIC_EXCEPTION) == (bad.name, bad.error_code)
-    assert bad.error_message is not None
-    assert node.partitions.get("t", 1) is not None
-    if version >= 5:
-        assert (2, 1, 0) == (
-            good.num_partitions,
-            good.replication_factor,
-            good.topic_config_error_code,
-        )
-        assert good.configs is not None
-        found = {config.name: (config.value, config.config_source) for config in good.configs}
-        assert 33 == len(found)
-        assert ("5", ConfigSource.DYNAMIC_TOPIC) == found["retention.ms"]
-        assert ("1", ConfigSource.DYNAMIC_DEFAULT_BROKER) == found["min.insync.replicas"]
-        assert ("delete", ConfigSource.DEFAULT) == found["cleanup.policy"]
-        assert (-1, -1, []) == (bad.num_partitions, bad.replication_factor, bad.configs)
-    if version >= 7:
-        assert node.topics.get_by_id(good.topic_id) is not None
-        assert ZERO_UUID == bad.topic_id
-
-
-async def test_create_topics_that_cannot_be() -> None:
-    """
-    A name that comes twice, and the log of the metadata itself.
-    """
-    node = await started()
-
-    answer = await create(
-        node, 7, creatable("dup"), creatable("__cluster_metadata"), creatable("dup"), creatable("t")
-    )
-
-    assert [
-        ("dup", E.INVALID_REQUEST, "Duplicate topic name."),
-        (
-            "__cluster_metadata",
-            E.INVALID_REQUEST,
-            "Creation of internal topic __cluster_metadata is prohibited.",
-        ),
-        ("t", E.NONE, None),
-    ] == [(topic.name, topic.error_code, topic.error_message) for topic in answer.topics]
-
-
-async def test_validate_only() -> None:
-    """
-    The answer is that of a creation, with a random id, and nothing is created.
-    """
-    node = await started()
-
-    answer = await create(node, 7, creatable("t", -1, -1), creatable("x", 0), validate_only=True)
-
-    good, bad = answer.topics
-    assert (E.NONE, 1, 1) == (good.error_code, good.num_partitions, good.replication_factor)
-    assert ZERO_UUID != good.topic_id
-    assert E.INVALID_PARTITIONS == bad.error_code
-    assert 0 == len(node.topics)
-
-
-async def test_a_creation_that_is_too_large() -> None:
-    """
-    Every topic of the request fails.
-    """
-    node = await started()
-
-    answer = await create(node, 7, creatable("a", 10_001), creatable("b"))
-
-    assert {(E.POLICY_VIOLATION, "Excessively large number of partitions per request.")} == {
-        (topic.error_code, topic.error_message) for topic in answer.topics
-    }
-    assert PolicyViolation.code == E.POLICY_VIOLATION
-    assert 0 == len(node.topics)
 
 
 # DeleteTopics
@@ -379,38 +171,6 @@ def _state(state: str | UUID | tuple[str | None, UUID]) -> DeleteTopicState:
     if isinstance(state, UUID):
         return DeleteTopicState(name=None, topic_id=state)
     return DeleteTopicState(name=state[0], topic_id=state[1])
-
-
-@pytest.mark.parametrize("version", range(1, 7))
-async def test_delete_topics(version: int) -> None:
-    """
-    By name in every version; those that do not exist say so.
-    """
-    node = await started()
-    await node.create("t")
-
-    answer = await delete(node, version, "t", "nope")
-
-    assert {("t", E.NONE), ("nope", E.UNKNOWN_TOPIC_OR_PARTITION)} == {
-        (name, code) for name, _, code, _ in answer
-    }
-    assert "t" not in node.topics
-
-
-async def test_delete_topics_by_id() -> None:
-    """
-    The answer names the topic that it was.
-    """
-    node = await started()
-    await node.create("t")
-    topic_id = node.topics.get("t").id  # type: ignore[union-attr]  # it exists
-
-    answer = await delete(node, 6, topic_id, UNKNOWN_ID)
-
-    assert {("t", topic_id, E.NONE), (None, UNKNOWN_ID, E.UNKNOWN_TOPIC_ID)} == {
-        result[:3] for result in answer
-    }
-    assert "t" not in node.topics
 
 
 async def test_deletions_that_make_no_sense() -> None:
@@ -481,33 +241,6 @@ async def test_describe_cluster(version: int) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("endpoint_type", "error", "message"),
-    [
-        (
-            2,
-            MismatchedEndpointType,
-            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type"
-            " CONTROLLER",
-        ),
-        (3, UnsupportedEndpointType, "Unsupported endpoint type 3"),
-    ],
-)
-async def test_describe_cluster_of_controllers(
-    endpoint_type: int, error: type[KafkaError], message: str
-) -> None:
-    """
-    Brokers do not say where controllers are (KIP-919).
-    """
-    request = DescribeClusterRequest(
-        include_cluster_authorized_operations=False, endpoint_type=endpoint_type
-    )
-
-    answer = await ask(await started(), request, 1)
-
-    assert (error.code, message, []) == (answer.error_code, answer.error_message, answer.brokers)
-
-
 # DescribeConfigs
 
 
@@ -536,34 +269,6 @@ def by_name(
     (result,) = answer.results
     assert result.error_code == E.NONE
     return {config.name: config for config in result.configs}
-
-
-async def test_describe_a_topic() -> None:
-    """
-    All of its options, each with its source and its type.
-    """
-    node = await started(log_retention_ms="77")
-    await node.create("t", cleanup_policy="compact", segment_ms="5")
-
-    found = by_name(await describe(node, (2, "t")))
-
-    assert 33 == len(found)
-    assert {
-        "cleanup.policy": ("compact", 1, OptionType.LIST),
-        "segment.ms": ("5", 1, OptionType.LONG),
-        "retention.ms": ("77", 4, OptionType.LONG),
-        "min.insync.replicas": ("1", 3, OptionType.INT),
-        "preallocate": ("false", 5, OptionType.BOOLEAN),
-        "min.cleanable.dirty.ratio": ("0.5", 5, OptionType.DOUBLE),
-        "compression.type": ("producer", 5, OptionType.STRING),
-    } == {
-        name: (found[name].value, found[name].config_source, found[name].config_type)
-        for name in ("cleanup.policy", "segment.ms", "retention.ms", "min.insync.replicas",
-                     "preallocate", "min.cleanable.dirty.ratio", "compression.type")
-    }  # fmt: skip
-    assert not any(config.read_only or config.is_sensitive for config in found.values())
-    assert all(config.synonyms == [] for config in some(found.values()))
-    assert all(config.documentation is None for config in some(found.values()))
 
 
 async def test_synonyms_and_documentation() -> None:
@@ -615,54 +320,6 @@ async def test_describe_this_broker() -> None:
         found["log.retention.ms"].config_source,
         found["log.retention.ms"].synonyms,
     )
-
-
-async def test_describe_what_holds_for_all_brokers() -> None:
-    """
-    The broker without a name has what is stored for all of them.
-    """
-    node = await started()
-
-    found = by_name(await describe(node, (4, ""), include_synonyms=True))
-
-    assert {"min.insync.replicas": ("1", 3, [("min.insync.replicas", "1", 3)])} == {
-        name: (c.value, c.config_source, [(s.name, s.value, s.source) for s in c.synonyms])
-        for name, c in found.items()
-    }
-
-
-@pytest.mark.parametrize(
-    ("resource", "code", "message"),
-    [
-        ((2, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION, ""),
-        (
-            (2, "b@d"),
-            E.INVALID_TOPIC_EXCEPTION,
-            "Topic name is invalid: 'b@d' contains one or more characters other than ASCII"
-            " alphanumerics, '.', '_' and '-'",
-        ),
-        (
-            (4, "2"),
-            E.INVALID_REQUEST,
-            "Unexpected broker id, expected 1 or empty string, but received 2",
-        ),
-        ((4, "x"), E.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
-    ],
-)
-async def test_resources_that_cannot_be_described(
-    resource: tuple[int, str], code: ErrorCode, message: str
-) -> None:
-    """
-    One of them does not spoil the others of the request.
-    """
-    node = await started()
-    await node.create("t")
-
-    bad, good = (await describe(node, resource, (2, "t"))).results
-
-    assert (code, *resource) == (bad.error_code, bad.resource_type, bad.resource_name)
-    assert message == bad.error_message
-    assert E.NONE == good.error_code
 
 
 async def test_a_type_of_resource_that_there_is_not() -> None:

@@ -34,7 +34,6 @@ from tests.support.cluster_requests import (
 )
 
 E = ErrorCode
-EXACT, DEFAULT, SPECIFIED = 0, 1, 2
 U = {"user": "u"}
 
 
@@ -76,78 +75,6 @@ async def test_quotas_survive_a_restart() -> None:
     assert {(("user", "u"),): {"consumer_byte_rate": 9.0}} == await found(node)
 
 
-@pytest.mark.parametrize(
-    ("filters", "strict", "expected"),
-    [
-        ([], False, 4),
-        ([], True, 0),
-        ([("user", EXACT, "u")], False, 2),
-        ([("user", EXACT, "u")], True, 1),
-        ([("user", DEFAULT, None)], False, 1),
-        ([("user", SPECIFIED, None)], False, 3),
-        ([("user", SPECIFIED, None), ("client-id", EXACT, "c")], False, 1),
-        ([("user", EXACT, "v")], False, 0),
-        ([("ip", SPECIFIED, None)], False, 1),
-    ],
-)
-async def test_a_filter_finds_entities(
-    filters: list[tuple[str, int, str | None]], strict: bool, expected: int
-) -> None:
-    node = await started()
-    quota = [("request_percentage", 50.0)]
-    for entity in (U, {"user": "u", "client-id": "c"}, {"user": None}):
-        assert [0] == await alter(node, (entity, quota))
-    assert [0] == await alter(node, ({"ip": "127.0.0.1"}, [("connection_creation_rate", 5.0)]))
-
-    assert expected == len(await found(node, *filters, strict=strict))
-
-
-@pytest.mark.parametrize(
-    ("filters", "code"),
-    [
-        ([("ip", SPECIFIED, None), ("user", SPECIFIED, None)], E.INVALID_REQUEST),
-        ([("user", SPECIFIED, None)] * 2, E.INVALID_REQUEST),
-        ([("user", EXACT, None)], E.INVALID_REQUEST),
-        ([("user", DEFAULT, "u")], E.INVALID_REQUEST),
-        ([("user", SPECIFIED, "u")], E.INVALID_REQUEST),
-        ([("user", 3, None)], E.INVALID_REQUEST),
-        ([("", SPECIFIED, None)], E.INVALID_REQUEST),
-        ([("group", SPECIFIED, None)], E.UNSUPPORTED_VERSION),
-    ],
-)
-async def test_a_filter_that_makes_no_sense_is_refused(
-    filters: list[tuple[str, int, str | None]], code: int
-) -> None:
-    node = await started()
-
-    answer = await ask(node, quotas(*filters), 1)
-
-    assert (code, None) == (answer.error_code, answer.entries)
-
-
-@pytest.mark.parametrize(
-    ("entity", "key", "value"),
-    [
-        (U, "producer_byte_rate", 0.0),
-        (U, "producer_byte_rate", 1.5),
-        (U, "producer_byte_rate", 1e30),
-        (U, "connection_creation_rate", 1.0),
-        ({"ip": None}, "connection_creation_rate", 1e10),
-        ({"ip": None}, "producer_byte_rate", 1.0),
-        ({"ip": "127.0.0.1", "user": "u"}, "producer_byte_rate", 1.0),
-        ({"user": ""}, "producer_byte_rate", 1.0),
-        ({"group": "g"}, "producer_byte_rate", 1.0),
-        ({}, "producer_byte_rate", 1.0),
-    ],
-)
-async def test_a_quota_that_cannot_be_is_refused(entity: Any, key: str, value: float) -> None:
-    node = await started()
-    end = node.log.end_offset
-
-    assert [E.INVALID_REQUEST] == await alter(node, (entity, [(key, value)]))
-    assert end == node.log.end_offset
-
-
 async def test_what_is_only_tried_or_as_it_was_is_not_written() -> None:
     node = await started()
     await alter(node, (U, [("producer_byte_rate", 5.0)]))
@@ -157,14 +84,6 @@ async def test_what_is_only_tried_or_as_it_was_is_not_written() -> None:
     assert [0] == await alter(node, (U, [("producer_byte_rate", 5.0)]))
     assert [0] == await alter(node, (U, [("consumer_byte_rate", None)]))
     assert end == node.log.end_offset
-
-
-async def test_an_entity_that_is_named_twice_is_changed_once_and_told_so() -> None:
-    node = await started()
-    first, second = (U, [("producer_byte_rate", 5.0)]), (U, [("producer_byte_rate", 6.0)])
-
-    assert [E.INVALID_REQUEST] == await alter(node, first, second)
-    assert {(("user", "u"),): {"producer_byte_rate": 5.0}} == await found(node)
 
 
 # Credentials
@@ -213,24 +132,6 @@ async def test_the_password_is_not_kept() -> None:
     assert b"salt" == kept.salt
 
 
-@pytest.mark.parametrize(
-    ("wanted", "code"),
-    [
-        (("a", 1, 4095), E.UNACCEPTABLE_CREDENTIAL),
-        (("a", 1, 16385), E.UNACCEPTABLE_CREDENTIAL),
-        (("", 1, 5000), E.UNACCEPTABLE_CREDENTIAL),
-        (("a", 3, 5000), E.UNSUPPORTED_SASL_MECHANISM),
-    ],
-)
-async def test_a_credential_that_is_none_is_refused(
-    wanted: tuple[str, int, int], code: int
-) -> None:
-    node = await started()
-
-    assert {wanted[0]: code} == await change(node, wanted)
-    assert {} == await described(node)
-
-
 async def test_a_credential_without_a_password_is_refused() -> None:
     node = await started()
     nothing = ScramCredentialUpsertion(
@@ -245,29 +146,7 @@ async def test_a_credential_without_a_password_is_refused() -> None:
     assert {} == await described(node)
 
 
-async def test_users_are_changed_once_in_a_request_and_exist_before_they_are_removed() -> None:
-    node = await started()
-
-    assert {"a": E.DUPLICATE_RESOURCE} == await change(node, ("a", 1, 5000), ("a", 2, 5000))
-    assert {"a": E.RESOURCE_NOT_FOUND} == await change(node, without=[("a", 1)])
-    first = await change(node, ("a", 1, 5000), without=[("a", 1)])
-    assert {"a": E.RESOURCE_NOT_FOUND} == first
-    assert {"a": E.RESOURCE_NOT_FOUND} == await described(node, "a")
-    assert {"a": E.DUPLICATE_RESOURCE} == await described(node, "a", "a")
-
-
 # Access control, brokers
-
-
-async def test_access_control_is_off() -> None:
-    node = await started()
-
-    assert E.SECURITY_DISABLED == (await ask(node, acls(), 3)).error_code
-    created = await ask(node, new_acl("t"), 3)
-    deleted = await ask(node, no_acl("t"), 3)
-
-    assert [E.SECURITY_DISABLED] == [result.error_code for result in created.results]
-    assert [E.SECURITY_DISABLED] == [result.error_code for result in deleted.filter_results]
 
 
 @pytest.mark.parametrize("kind", ["resource_type", "pattern_type", "operation", "permission_type"])

@@ -62,16 +62,6 @@ async def test_what_is_only_tried_is_not_written() -> None:
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [
-        (("metadata.version", 31, UPGRADE), "only supports versions 7-30"),
-        (("metadata.version", 6, SAFE), "only supports versions 7-30"),
-        (("metadata.version", 29, UPGRADE), "without setting the upgrade type"),
-        (("metadata.version", 29, SAFE), "Refusing to perform"),
-        (("metadata.version", 29, UNSAFE), "Unsafe metadata downgrade"),
-        (("metadata.version", -1, SAFE), "cannot be less than 0"),
-        (("foo", 1, UPGRADE), "does not support this feature"),
-        (("foo", 0, SAFE), "Feature foo not found"),
-        (("group.version", 0, 0), "does not support the given upgrade type"),
-        (("group.version", 2, UPGRADE), "only supports versions 0-1"),
         (("kraft.version", 1, UPGRADE), "voters of this quorum cannot change"),
     ],
 )

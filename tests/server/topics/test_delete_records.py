@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaStorageError, OffsetOutOfRange
-from barnabas.protocol.messages.delete_records import DeleteRecordsPartition
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.testing.disks.crashable import CrashableFiles
 from tests.support.cluster_node import ClusterNode, ask, started
@@ -121,48 +120,6 @@ async def test_a_log_that_is_only_compacted_is_left_alone(
     node.log_manager.update_topic_configs({"t": node.configs.log_config("t")})
 
     assert {("t", 0): expected} == await told_by(node, trim("t", (0, 1)))
-
-
-@pytest.mark.parametrize(
-    ("name", "partition", "code"),
-    [
-        ("nope", 0, E.UNKNOWN_TOPIC_OR_PARTITION),
-        ("t", 1, E.UNKNOWN_TOPIC_OR_PARTITION),
-        ("t", -1, E.UNKNOWN_TOPIC_OR_PARTITION),
-        ("b@d", 0, E.UNKNOWN_TOPIC_OR_PARTITION),
-        ("__cluster_metadata", 0, E.UNKNOWN_TOPIC_OR_PARTITION),
-        ("__consumer_offsets", 0, E.INVALID_TOPIC_EXCEPTION),
-    ],
-)
-async def test_partitions_of_which_nothing_can_be_deleted(
-    name: str, partition: int, code: ErrorCode
-) -> None:
-    """
-    They do not spoil what else is asked for.
-    """
-    node = await started()
-    await with_records(node, "t", 3)
-    await node.create("__consumer_offsets")
-    request = trim(name, (partition, 1))
-    request.topics.append(trim("t", (0, 2)).topics[0])
-
-    answer = await told_by(node, request)
-
-    assert (-1, code) == answer[name, partition]
-    assert (2, E.NONE) == answer["t", 0]
-
-
-async def test_a_partition_that_is_named_twice() -> None:
-    """
-    The last offset counts; a topic without partitions is not answered.
-    """
-    node = await started()
-    await with_records(node, "t", 9)
-    request = trim("t", (0, 3), (0, 5))
-    request.topics[0].partitions.append(DeleteRecordsPartition(partition_index=0, offset=4))
-    request.topics.append(trim("u").topics[0])
-
-    assert {("t", 0): (4, E.NONE)} == await told_by(node, request)
 
 
 async def test_a_log_that_cannot_be_served() -> None:

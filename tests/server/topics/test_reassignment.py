@@ -167,38 +167,6 @@ async def test_a_move_to_where_the_partition_is_changes_nothing() -> None:
     assert end == node.log.end_offset
 
 
-@pytest.mark.parametrize(
-    ("replicas", "factor", "code"),
-    [
-        ([3], True, E.INVALID_REPLICA_ASSIGNMENT),
-        ([], True, E.INVALID_REPLICA_ASSIGNMENT),
-        ([NODE_ID, NODE_ID], True, E.INVALID_REPLICA_ASSIGNMENT),
-        ([NODE_ID, GONE], False, E.INVALID_REPLICATION_FACTOR),
-        (None, True, E.NO_REASSIGNMENT_IN_PROGRESS),
-    ],
-)
-async def test_a_move_that_cannot_be_is_refused(
-    replicas: list[int] | None, factor: bool, code: int
-) -> None:
-    node = await survivor(NODE_ID)
-    end = node.log.end_offset
-
-    found, _ = await move(node, replicas, factor=factor)
-
-    assert code == found
-    assert end == node.log.end_offset
-
-
-async def test_only_what_exists_moves() -> None:
-    node = await survivor(NODE_ID)
-
-    answer = await ask(node, moves(("t", 1, [NODE_ID]), ("nope", 0, [NODE_ID])), 1)
-
-    assert [E.UNKNOWN_TOPIC_OR_PARTITION] * 2 == [
-        partition.error_code for topic in answer.responses for partition in topic.partitions
-    ]
-
-
 async def test_what_was_not_in_sync_before_is_not_gone_back_to() -> None:
     """
     Unless the topic allows unclean elections: then this replica counts as in sync.
@@ -225,11 +193,6 @@ async def test_what_was_not_in_sync_before_is_not_gone_back_to() -> None:
 
 
 # Elections
-
-
-@pytest.mark.parametrize("kind", [PREFERRED, UNCLEAN])
-async def test_the_one_replica_leads_already(kind: int) -> None:
-    assert E.ELECTION_NOT_NEEDED == await elect(await survivor(NODE_ID), kind)
 
 
 async def test_a_preferred_leader_that_is_gone_is_not_elected() -> None:
@@ -282,11 +245,3 @@ async def test_coordinators_hear_of_partitions_that_are_led_again() -> None:
     await elect(node, UNCLEAN, "__consumer_offsets")
 
     assert [("__consumer_offsets", 1)] == heard
-
-
-async def test_elections_of_another_kind_are_refused() -> None:
-    node = await survivor(NODE_ID)
-
-    answer = await ask(node, election(2, ("t", [0])), 2)
-
-    assert E.INVALID_REQUEST == answer.error_code

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
-from barnabas.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from barnabas.protocol.messages.streams_group_heartbeat import Topology
 from barnabas.server.groups.streams.statuses import StatusCode
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
@@ -24,7 +24,7 @@ from barnabas.server.security.acl.permissions import (
 from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only, create_topics
 from tests.support.group_requests import coordinator_request
 from tests.support.server import TestBroker
-from tests.support.streams_programs import internal, part, topology
+from tests.support.streams_programs import first_heartbeat, internal, part, topology
 from tests.support.wire_client import WireClient
 
 E = ErrorCode
@@ -39,17 +39,8 @@ MEMBER: Final[tuple[Right, ...]] = (
 MISSING: Final = "Internal topics are missing: log"
 
 
-async def join(client: WireClient, **facts: Any) -> Any:
-    given: dict[str, Any] = {
-        "group_id": "g",
-        "member_id": "m",
-        "member_epoch": 0,
-        "endpoint_information_epoch": 0,
-        "rebalance_timeout_ms": 1000,
-        "process_id": "p",
-        "topology": PROGRAM,
-    }
-    return await client.ask(StreamsGroupHeartbeatRequest(**given | facts), 0)
+async def join(client: WireClient, program: Topology = PROGRAM) -> Any:
+    return await client.ask(first_heartbeat("g", program, rebalance_timeout_ms=1000), 0)
 
 
 def missing_topics(answer: Any) -> str:
@@ -100,10 +91,10 @@ async def test_a_topic_that_cannot_be_created_is_told(
         part("0", ["t"], changelogs=[internal("log", 0, 0, **{"cleanup.policy": "nonsense"})])
     )
 
-    await join(client, topology=program)
+    await join(client, program)
     details = ""
     while "Creation failed" not in details:
-        details = missing_topics(await join(client, topology=program))
+        details = missing_topics(await join(client, program))
 
     assert details.startswith(f"{MISSING}; Creation failed: log (Invalid value nonsense")
 
@@ -124,7 +115,7 @@ async def test_topics_that_no_program_may_use_are_named(
 ) -> None:
     await begin(broker, client)
 
-    answer = await join(client, topology=topology(part("0", names)))
+    answer = await join(client, topology(part("0", names)))
 
     assert (E.STREAMS_INVALID_TOPOLOGY, sentence) == (answer.error_code, answer.error_message)
 

@@ -314,7 +314,7 @@ def _check_join(request: StreamsGroupHeartbeatRequest) -> None:
         ("StandbyTasks", request.standby_tasks),
         ("WarmupTasks", request.warmup_tasks),
     ):
-        if tasks:
+        if tasks is None or tasks:
             raise InvalidRequest(f"{name} must be empty when (re-)joining.")
     if request.topology is None:
         raise InvalidRequest("Topology must be non-null when (re-)joining.")

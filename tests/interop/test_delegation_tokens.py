@@ -180,8 +180,8 @@ def the_life_of_tokens(story: Story) -> None:
     for version in (1, 2, 3):
         story.ask("alice", new_token("User:bob", "User:carol", "User:bob"), version)
     story.ask("alice", new_token(owner="User:bob", lifetime_ms=60_000))
-    story.ask("bob", new_token(lifetime_ms=0))
-    story.ask("bob", new_token(lifetime_ms=30 * DAY_MS))
+    for lifetime_ms in (0, 1_800_000, 30 * DAY_MS, (1 << 63) - 1):
+        story.ask("bob", new_token(lifetime_ms=lifetime_ms))
     story.wait_for_all()
     for who in PEOPLE:
         for version in (1, 2, 3):
@@ -303,10 +303,8 @@ def test_both_take_a_token_as_its_owner(both: BothBrokers, mechanism: str) -> No
         seen.append(
             [
                 by_token(broker, token, mechanism),
-                by_token(broker, token, mechanism, password="guess"),
-                by_token(broker, token, mechanism, extension=""),
-                by_token(broker, token, mechanism, extension=",tokenauth=false"),
-                by_token(broker, token, mechanism, extension=",tokenauth=TRUE"),
+                *(by_token(broker, token, mechanism, password=it) for it in ("", "guess")),
+                *(by_token(broker, token, mechanism, extension=it) for it in EXTENSIONS),
             ]
         )
         clean_up(story)
@@ -315,6 +313,7 @@ def test_both_take_a_token_as_its_owner(both: BothBrokers, mechanism: str) -> No
     assert [E_NOT_ALLOWED] * 4 == barnabas[0][2]
 
 
+EXTENSIONS: Final = ("", ",tokenauth=false", ",tokenauth=trues", ",tokenauth=TRUE")
 E_NOT_ALLOWED: Final = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 

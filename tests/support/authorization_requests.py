@@ -426,6 +426,8 @@ def _delete_records(_version: int, _ids: Ids) -> Iterator[Message]:
 def _init_producer_id(version: int, _ids: Ids) -> Iterator[Message]:
     for name in (None, OPEN, OTHER):
         yield InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+    for timeout_ms in (0, -1, 900_001):
+        yield InitProducerIdRequest(transactional_id=OPEN, transaction_timeout_ms=timeout_ms)
     if version >= 3:
         # A producer id without an epoch.
         yield InitProducerIdRequest(
@@ -469,7 +471,7 @@ def _write_txn_markers(_version: int, _ids: Ids) -> Iterator[Message]:
 
 
 def _txn_offset_commit(_version: int, _ids: Ids) -> Iterator[Message]:
-    for name, group in ((OPEN, OPEN), (OPEN, OTHER), (OTHER, OPEN)):
+    for name, group in ((OPEN, OPEN), (OPEN, OTHER), (OTHER, OPEN), (OPEN, "")):
         offsets = {topic: {0: 5, 7: 5} for topic in NAMES}
         yield commit_in_transaction_request(name, STRANGER, group, offsets)
 

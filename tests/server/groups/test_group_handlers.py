@@ -13,8 +13,6 @@ import pytest
 import pytest_asyncio
 
 from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
 )
@@ -47,7 +45,6 @@ from barnabas.protocol.messages.sync_group import (
 )
 from barnabas.server.scheduling.turns import finished
 from tests.support.group_handlers import HandlerBroker
-from tests.support.group_requests import offset_delete_request
 
 GROUP = "group"
 TOPIC_ID = UUID(int=7)
@@ -160,30 +157,6 @@ async def test_sync(broker: Broker, version: int) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("protocol_type", "protocol_name"), [(None, "range"), ("consumer", None), (None, None)]
-)
-async def test_sync_without_the_protocol(
-    broker: Broker, protocol_type: str | None, protocol_name: str | None
-) -> None:
-    """
-    Both are mandatory since v5 (KIP-559).
-    """
-    joined = await broker.join(3)
-    request = SyncGroupRequest(
-        group_id=GROUP,
-        generation_id=1,
-        member_id=joined.member_id,
-        protocol_type=protocol_type,
-        protocol_name=protocol_name,
-        assignments=[],
-    )
-
-    answer = await broker.ask(request, 5)
-
-    assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == answer.error_code
-
-
 @pytest.mark.parametrize("version", HeartbeatRequest.api.versions)
 async def test_heartbeat(broker: Broker, version: int) -> None:
     """
@@ -219,21 +192,6 @@ async def test_leave(broker: Broker, version: int) -> None:
     assert "Empty" == broker.world.coordinator.describe_group(GROUP, 6).group_state
 
 
-@pytest.mark.parametrize("version", [0, 2, 3])
-async def test_leave_an_unknown_group(broker: Broker, version: int) -> None:
-    """
-    Since v3 each member is told; before that there is only one place to say it.
-    """
-    request = LeaveGroupRequest(
-        group_id="nobody's", member_id="m", members=[MemberIdentity(member_id="m")]
-    )
-
-    answer = await broker.ask(request, version)
-
-    expected = (25, []) if version < 3 else (0, [25])
-    assert expected == (answer.error_code, [m.error_code for m in answer.members])
-
-
 @pytest.mark.parametrize("version", OffsetCommitRequest.api.versions)
 async def test_commit(broker: Broker, version: int) -> None:
     """
@@ -257,83 +215,6 @@ async def test_commit(broker: Broker, version: int) -> None:
     (record,) = batch.records()
     assert record.value is not None
     assert record.value.endswith(TOPIC_ID.bytes)
-
-
-@pytest.mark.parametrize("version", [2, 9, 10])
-async def test_commit_what_does_not_exist(broker: Broker, version: int) -> None:
-    """
-    Each part has its own answer, and what exists is committed.
-    """
-    partitions = [
-        OffsetCommitRequestPartition(
-            partition_index=index, committed_offset=5, committed_metadata=None
-        )
-        for index in (0, 1, 2)
-    ]
-    topics = [
-        OffsetCommitRequestTopic(name="u", topic_id=UNKNOWN_ID, partitions=partitions[:1]),
-        OffsetCommitRequestTopic(name="t", topic_id=TOPIC_ID, partitions=partitions),
-    ]
-
-    answer = await broker.commit(version, topics=topics)
-
-    codes = {
-        (topic.name or topic.topic_id, partition.partition_index): partition.error_code
-        for topic in answer.topics
-        for partition in topic.partitions
-    }
-    if version < 10:
-        assert {("u", 0): 3, ("t", 0): 0, ("t", 1): 0, ("t", 2): 3} == codes
-    else:
-        known = {(TOPIC_ID, 0): 0, (TOPIC_ID, 1): 0, (TOPIC_ID, 2): 3}
-        assert {(UNKNOWN_ID, 0): 100} | known == codes
-    assert 2 == len(answer.topics)
-
-
-async def test_commit_nothing_that_exists(broker: Broker) -> None:
-    """
-    The coordinator is not even asked: it would make the group.
-    """
-    partition = OffsetCommitRequestPartition(
-        partition_index=9, committed_offset=5, committed_metadata=None
-    )
-    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
-
-    answer = await broker.commit(9, topics=[topic])
-
-    assert 3 == answer.topics[0].partitions[0].error_code
-    assert [] == finished(broker.world.coordinator.list_groups([], []))
-
-
-@pytest.mark.parametrize("version", [8, 9])
-async def test_commit_to_a_group_that_does_not_exist(broker: Broker, version: int) -> None:
-    """
-    With a generation: v9 has a code for that.
-    """
-    answer = await broker.commit(version, generation_id_or_member_epoch=1, member_id="m")
-
-    expected = 69 if version >= 9 else 22
-    assert expected == answer.topics[0].partitions[0].error_code
-
-
-@pytest.mark.parametrize("version", OffsetFetchRequest.api.versions)
-async def test_fetch(broker: Broker, version: int) -> None:
-    """
-    One group until v7, several since v8; topics by id since v10.
-    """
-    await broker.commit(9)
-
-    answer = await broker.ask(fetch_request(version, [0, 1]), version)
-
-    topic = answer.topics[0] if version < 8 else answer.groups[0].topics[0]
-    assert [(0, 5, "m", 0), (1, -1, "", 0)] == [
-        (p.partition_index, p.committed_offset, p.metadata, p.error_code) for p in topic.partitions
-    ]
-    assert [3 if version >= 5 else -1, -1] == [p.committed_leader_epoch for p in topic.partitions]
-    if version >= 10:
-        assert [TOPIC_ID, UNKNOWN_ID] == [t.topic_id for t in answer.groups[0].topics]
-        (unknown,) = answer.groups[0].topics[1].partitions
-        assert (100, -1) == (unknown.error_code, unknown.committed_offset)
 
 
 def fetch_request(version: int, indexes: list[int] | None) -> OffsetFetchRequest:
@@ -456,47 +337,3 @@ async def test_list(broker: Broker, version: int) -> None:
     if version >= 4:
         nothing = ListGroupsRequest(states_filter=["Empty"])
         assert [] == (await broker.ask(nothing, version)).groups
-
-
-@pytest.mark.parametrize("version", DeleteGroupsRequest.api.versions)
-async def test_delete(broker: Broker, version: int) -> None:
-    """
-    Each group once, however often it is named.
-    """
-    await broker.stable()
-    await broker.commit(9, group_id="simple")
-    request = DeleteGroupsRequest(groups_names=["simple", GROUP, "nobody's", "simple"])
-
-    answer = await broker.ask(request, version)
-
-    assert [("simple", 0), (GROUP, 68), ("nobody's", 69)] == [
-        (r.group_id, r.error_code) for r in answer.results
-    ]
-
-
-async def test_delete_offsets(broker: Broker) -> None:
-    """
-    What does not exist is answered for itself.
-    """
-    await broker.commit(9)
-
-    answer = await broker.ask(offset_delete_request(GROUP, {"t": [0, 1, 2], "u": [0]}), 0)
-
-    codes = {
-        (topic.name, partition.partition_index): partition.error_code
-        for topic in answer.topics
-        for partition in topic.partitions
-    }
-    assert {("t", 0): 0, ("t", 1): 0, ("t", 2): 3, ("u", 0): 3} == codes
-    assert 2 == len(answer.topics)
-    fetched = await broker.ask(fetch_request(9, [0]), 9)
-    assert -1 == fetched.groups[0].topics[0].partitions[0].committed_offset
-
-
-async def test_delete_offsets_of_an_unknown_group(broker: Broker) -> None:
-    """
-    One error for all of it.
-    """
-    answer = await broker.ask(offset_delete_request("nobody's", {"u": [0]}), 0)
-
-    assert (69, []) == (answer.error_code, answer.topics)

@@ -24,16 +24,10 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.server.security.acl.permissions import (
-    CREATE_TOKENS,
-    DESCRIBE_DELEGATION_TOKEN,
-    DESCRIBE_TOKENS,
-)
 from barnabas.server.security.sasl import scram
 from barnabas.storage.uuids import parse_uuid
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
-from tests.support.acls import AUTHORIZER, allow
 from tests.support.sasl_client import CLOSED, NONCE, SaslClient
 from tests.support.server import START_MS, TestBroker, running, until
 from tests.support.token_requests import expiry, new_token, renewal, tokens_of
@@ -125,25 +119,6 @@ async def test_a_token_is_signed_by_the_key_and_ends_in_time(broker: TestBroker)
     assert ["bob", "carol"] == [renewer.principal_name for renewer in seen.renewers]
 
 
-@pytest.mark.parametrize(
-    ("asked_ms", "expiry_ms", "max_ms"),
-    [
-        (0, DAY_MS, 7 * DAY_MS),
-        (1, 1, 1),
-        (2 * DAY_MS, DAY_MS, 2 * DAY_MS),
-        (8 * DAY_MS, DAY_MS, 7 * DAY_MS),
-        ((1 << 63) - 1, DAY_MS, 7 * DAY_MS),
-    ],
-)
-async def test_a_client_may_ask_for_less_time(
-    broker: TestBroker, asked_ms: int, expiry_ms: int, max_ms: int
-) -> None:
-    token = await create(broker, lifetime_ms=asked_ms)
-
-    assert START_MS + expiry_ms == token.expiry_timestamp_ms
-    assert START_MS + max_ms == token.max_timestamp_ms
-
-
 @pytest.mark.broker(
     **OPTIONS,
     delegation_token_max_lifetime_ms=str((1 << 63) - 1),
@@ -154,70 +129,6 @@ async def test_no_token_ends_after_the_last_moment_there_is(broker: TestBroker) 
 
     (renewed,) = await ask(broker, "alice", renewal(token.hmac))
     assert (1 << 63) - 1 == token.max_timestamp_ms == renewed.expiry_timestamp_ms
-
-
-async def test_a_renewal_moves_the_end_up_to_the_last_moment(broker: TestBroker) -> None:
-    token = await create(broker, "alice", "User:bob", lifetime_ms=DAY_MS + HOUR_MS)
-
-    answers = [
-        *await ask(broker, "bob", renewal(token.hmac, HOUR_MS)),
-        *await ask(broker, "alice", renewal(token.hmac), renewal(token.hmac, 9 * DAY_MS)),
-    ]
-
-    assert [0] * 3 == [answer.error_code for answer in answers]
-    ends = [answer.expiry_timestamp_ms - START_MS for answer in answers]
-    assert [HOUR_MS, DAY_MS, DAY_MS] == ends
-
-
-async def test_an_expiry_moves_the_end_or_removes_the_token(broker: TestBroker) -> None:
-    token = await create(broker, lifetime_ms=2 * DAY_MS)
-
-    ends = await ask(
-        broker,
-        "alice",
-        *(expiry(token.hmac, period) for period in (0, HOUR_MS, 9 * DAY_MS, -1, -1)),
-        tokens_of(),
-    )
-
-    assert [0, 0, 0, 0, E.DELEGATION_TOKEN_NOT_FOUND] == [it.error_code for it in ends[:-1]]
-    moved = [it.expiry_timestamp_ms - START_MS for it in ends[:4]]
-    assert [0, HOUR_MS, 2 * DAY_MS, 0] == moved
-    assert [] == ends[-1].tokens
-
-
-async def test_others_can_neither_renew_nor_end_a_token(broker: TestBroker) -> None:
-    token = await create(broker, "alice", "User:bob")
-
-    answers = await ask(broker, "carol", renewal(token.hmac), expiry(token.hmac))
-
-    assert [E.DELEGATION_TOKEN_OWNER_MISMATCH] * 2 == [it.error_code for it in answers]
-    assert [0, 0] == [it.expiry_timestamp_ms for it in answers]
-    assert [token.token_id] == await ids_seen(broker, "alice")
-
-
-async def test_a_secret_that_no_token_has_is_not_found(broker: TestBroker) -> None:
-    await create(broker)
-
-    for secret in (b"", b"x" * 64):
-        answers = await ask(broker, "alice", renewal(secret), expiry(secret))
-        assert [E.DELEGATION_TOKEN_NOT_FOUND] * 2 == [it.error_code for it in answers]
-
-
-async def test_only_a_client_that_has_shown_who_it_is_may_ask(broker: TestBroker) -> None:
-    token = await create(broker)
-
-    def ask_all() -> list[Any]:
-        with SaslClient(broker.listeners[0].port) as client:
-            return [
-                client.ask(it, it.api.versions[-1])
-                for it in (new_token(), renewal(token.hmac), expiry(token.hmac), tokens_of())
-            ]
-
-    answers = await asyncio.to_thread(ask_all)
-
-    assert [E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED] * 4 == [it.error_code for it in answers]
-    assert [-1, -1, -1] == [it.expiry_timestamp_ms for it in answers[:3]]
-    assert [] == answers[3].tokens
 
 
 @pytest.mark.broker(**WITHOUT_A_KEY)
@@ -244,122 +155,20 @@ async def test_a_cluster_that_is_finalized_for_an_older_release_has_no_tokens(
     assert [E.UNSUPPORTED_VERSION] * 3 == [it.error_code for it in answers]
 
 
-async def test_a_renewer_has_to_be_a_user(broker: TestBroker) -> None:
-    (answer,) = await ask(broker, "alice", new_token("User:bob", "Group:g"))
-
-    assert E.INVALID_PRINCIPAL_TYPE == answer.error_code
-    assert [] == await ids_seen(broker, "alice")
-
-
 async def test_the_key_is_shown_to_nobody(broker: TestBroker) -> None:
     assert SECRET not in repr(broker.config)
     option = type(broker.config).options()["delegation.token.secret.key"]
     assert option.type.name == "PASSWORD"
 
 
-# Permissions
-
-
-@pytest.mark.broker(**OPTIONS, **AUTHORIZER)
-async def test_a_token_for_another_owner_needs_a_permission(broker: TestBroker) -> None:
-    (refused,) = await ask(broker, "alice", new_token(owner="User:bob"))
-    await allow(broker, CREATE_TOKENS, "User:bob", principal="User:alice")
-    token = await create(broker, owner="User:bob")
-
-    assert E.DELEGATION_TOKEN_AUTHORIZATION_FAILED == refused.error_code
-    assert ("bob", "alice") == (refused.principal_name, refused.token_requester_principal_name)
-    assert ("bob", "alice") == (token.principal_name, token.token_requester_principal_name)
-    assert [token.token_id] == await ids_seen(broker, "bob")
-    assert [token.token_id] == await ids_seen(broker, "alice"), "who has created it may see it"
-    answers = await ask(broker, "alice", renewal(token.hmac), expiry(token.hmac))
-    assert [E.DELEGATION_TOKEN_OWNER_MISMATCH] * 2 == [it.error_code for it in answers]
-
-
-@pytest.mark.broker(**OPTIONS, **AUTHORIZER)
-async def test_a_token_is_seen_by_its_owner_renewers_and_who_is_allowed(broker: TestBroker) -> None:
-    one = (await create(broker, "alice", "User:bob")).token_id
-    two = (await create(broker, "bob")).token_id
-    three = (await create(broker, "alice")).token_id
-
-    assert [one, three] == await ids_seen(broker, "alice")
-    assert [one, two] == await ids_seen(broker, "bob")
-    assert [] == await ids_seen(broker, "carol")
-    await allow(broker, DESCRIBE_DELEGATION_TOKEN, two, principal="User:carol")
-    assert [two] == await ids_seen(broker, "carol")
-    await allow(broker, DESCRIBE_TOKENS, "User:alice", principal="User:carol")
-    assert [one, two, three] == await ids_seen(broker, "carol")
-    assert [one, two] == await ids_seen(broker, "carol", "User:bob"), "bob may renew the first"
-    assert [] == await ids_seen(broker, "carol", "User:nobody")
-
-
-async def test_an_empty_list_of_owners_asks_for_nothing(broker: TestBroker) -> None:
-    await create(broker)
-
-    (answer,) = await ask(broker, "alice", tokens_of([]))
-
-    assert (0, []) == (answer.error_code, answer.tokens)
-
-
 # Authentication
-
-
-@pytest.mark.parametrize("mechanism", HASHES)
-async def test_a_token_authenticates_its_owner(broker: TestBroker, mechanism: str) -> None:
-    token = await create(broker, lifetime_ms=HOUR_MS)
-
-    def log_in() -> tuple[Any, int, list[int]]:
-        client, told = by_token(broker, token, mechanism)
-        with client:
-            requests = (new_token(), renewal(token.hmac), expiry(token.hmac), tokens_of())
-            codes = [client.ask(it, it.api.versions[-1]).error_code for it in requests]
-            assert metadata(client) != CLOSED
-            return told, client.session_lifetime_ms, codes
-
-    told, lifetime_ms, codes = await asyncio.to_thread(log_in)
-
-    assert (0, "", b"v=...") == told
-    assert HOUR_MS == lifetime_ms
-    assert [E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED] * 4 == codes, "a token makes no tokens"
-
-
-@pytest.mark.broker(**OPTIONS, **AUTHORIZER, super_users="User:alice")
-async def test_a_token_gives_the_permissions_of_its_owner(broker: TestBroker) -> None:
-    await allow(broker, CREATE_TOKENS, "User:alice", principal="User:bob")
-    alices, bobs = await create(broker, "bob", owner="User:alice"), await create(broker, "bob")
-
-    def operations(token: Any) -> int:
-        client, _ = by_token(broker, token)
-        with client:
-            asked = MetadataRequest(topics=[], include_cluster_authorized_operations=True)
-            return int(client.ask(asked, 9).cluster_authorized_operations)
-
-    assert 8096 == await asyncio.to_thread(operations, alices)
-    assert 0 == await asyncio.to_thread(operations, bobs)
-
-
-async def test_only_the_secret_of_the_token_authenticates(broker: TestBroker) -> None:
-    token, other = await create(broker), await create(broker)
-
-    def attempts() -> list[Any]:
-        told = []
-        for secret in (b"", bytes(other.hmac), bytes(token.hmac)[:-1], bytes(token.hmac)):
-            client, answer = by_token(broker, token, secret=secret)
-            with client:
-                told.append(answer[0])
-        return told
-
-    failed = E.SASL_AUTHENTICATION_FAILED
-    assert [failed, failed, failed, 0] == await asyncio.to_thread(attempts)
 
 
 @pytest.mark.parametrize(
     ("extension", "code"),
     [
         ("", E.SASL_AUTHENTICATION_FAILED),
-        (",tokenauth=false", E.SASL_AUTHENTICATION_FAILED),
-        (",tokenauth=trues", E.SASL_AUTHENTICATION_FAILED),
         (",other=1,tokenauth=true", 0),
-        (",tokenauth=TRUE", 0),
     ],
 )
 async def test_an_id_is_no_name_of_a_user(broker: TestBroker, extension: str, code: int) -> None:

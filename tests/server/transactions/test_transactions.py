@@ -11,10 +11,8 @@ import pytest
 import pytest_asyncio
 
 from barnabas.protocol.errors import ErrorCode, KafkaStorageError
-from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.server import (
@@ -28,11 +26,10 @@ from tests.support.server import (
 from tests.support.some import some
 from tests.support.transaction_requests import (
     add_as_broker_request,
-    commit_in_transaction_request,
     marker,
     markers_request,
 )
-from tests.support.transactional_client import FIRST, ID, SECOND, TOPIC, VERSIONS, Client, prepare
+from tests.support.transactional_client import FIRST, ID, SECOND, TOPIC, Client, prepare
 
 SMALL = {"transaction_state_log_num_partitions": "3", "offsets_topic_num_partitions": "2"}
 
@@ -213,15 +210,6 @@ async def test_offsets_of_a_group_that_was_not_added_are_refused(first: Client) 
     assert ErrorCode.TRANSACTION_ABORTABLE is await first.commit_offset(1, add=False)
 
 
-async def test_one_partition_that_does_not_exist_keeps_out_the_others(first: Client) -> None:
-    await first.init()
-
-    assert [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] == (
-        await first.add(0, 9)
-    )
-    assert "Empty" == await first.state()
-
-
 @pytest.mark.parametrize(
     ("version", "fenced"), [(1, ErrorCode.INVALID_PRODUCER_EPOCH), (2, ErrorCode.PRODUCER_FENCED)]
 )
@@ -235,19 +223,6 @@ async def test_old_clients_know_no_fenced_producers(
 
     assert [fenced] == await first.add(0, version=version)
     assert fenced is await first.end(commit=True, version=version)
-
-
-async def test_an_id_that_nobody_has_is_told(client: Client) -> None:
-    client.producer = Producer(7, 0)
-
-    assert [ErrorCode.INVALID_PRODUCER_ID_MAPPING] == await client.add(0)
-    assert ErrorCode.INVALID_PRODUCER_ID_MAPPING is await client.end(commit=True)
-    assert ErrorCode.TRANSACTIONAL_ID_NOT_FOUND == (await client.describe()).error_code
-
-
-@pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
-async def test_a_timeout_has_limits(first: Client, timeout_ms: int) -> None:
-    assert ErrorCode.INVALID_TRANSACTION_TIMEOUT is await first.init(timeout_ms)
 
 
 async def test_a_producer_that_was_not_the_last_cannot_go_on(first: Client) -> None:
@@ -459,28 +434,6 @@ async def test_listed_is_what_passes_the_filters(
     assert unknown == answer.unknown_state_filters
 
 
-async def test_a_bad_pattern_is_told(second: Client) -> None:
-    answer = await second.wire.ask(list_request(transactional_id_pattern="("), 2)
-
-    assert ErrorCode.INVALID_REGULAR_EXPRESSION == answer.error_code
-
-
-async def test_producers_of_a_partition_are_described(client: Client) -> None:
-    await client.init()
-    await client.produce("x")
-    request = DescribeProducersRequest(topics=[TopicRequest(name=TOPIC, partition_indexes=[0, 9])])
-
-    found, missing = (await client.wire.ask(request, 0)).topics[0].partitions
-
-    [producer] = found.active_producers
-    assert client.producer == (producer.producer_id, producer.producer_epoch)
-    assert (0, 0) == (producer.last_sequence, producer.current_txn_start_offset)
-    assert (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None) == (
-        missing.error_code,
-        missing.error_message,
-    )
-
-
 async def test_an_administrator_can_abort_what_hangs(first: Client) -> None:
     await first.init()
     await first.produce("x")
@@ -506,21 +459,6 @@ async def test_an_id_is_stuck_whose_coordinator_is_fenced(first: Client) -> None
 
     assert ErrorCode.CONCURRENT_TRANSACTIONS is await first.end(commit=False)
     assert ErrorCode.CONCURRENT_TRANSACTIONS is await first.init()
-
-
-async def test_clients_cannot_add_internal_topics(first: Client) -> None:
-    await first.init()
-
-    assert [ErrorCode.TOPIC_AUTHORIZATION_FAILED] == await first.add(0, topic="__consumer_offsets")
-
-
-async def test_offsets_of_a_group_without_name_are_refused(client: Client) -> None:
-    await client.init()
-    request = commit_in_transaction_request(ID, client.producer, "", {TOPIC: {0: 5}})
-
-    answer = await client.wire.ask(request, VERSIONS[client.protocol]["commit"])
-
-    assert ErrorCode.INVALID_GROUP_ID == answer.topics[0].partitions[0].error_code
 
 
 async def test_brokers_add_and_verify_many_transactions_at_once(second: Client) -> None:

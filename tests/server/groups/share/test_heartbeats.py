@@ -4,18 +4,10 @@ Members of share groups join, share partitions, and leave.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from barnabas.protocol.errors import (
     ErrorCode,
-    FencedMemberEpoch,
-    GroupIdNotFound,
-    GroupMaxSizeReached,
-    InvalidRequest,
-    KafkaError,
-    UnknownMemberId,
 )
 from barnabas.server.groups.caller import Caller
 from tests.support.coordination import GROUP
@@ -315,60 +307,6 @@ def test_members_have_their_sessions_after_a_restart() -> None:
 # Epochs
 
 
-@pytest.mark.parametrize(
-    ("behave", "error", "sentence"),
-    [
-        (lambda c: c.beat("x", 3), UnknownMemberId, "Member x is not a member of group group."),
-        (lambda c: c.beat("x", -1), UnknownMemberId, "Member x is not a member of group group."),
-        (
-            lambda c: c.beat("a", 9),
-            FencedMemberEpoch,
-            "The share group member has a greater member epoch (9) than the one known by the group"
-            " coordinator (3). The member must abandon all its partitions and rejoin.",
-        ),
-        (
-            lambda c: c.beat("a", 1),
-            FencedMemberEpoch,
-            "The share group member has a smaller member epoch (1) than the one known by the group"
-            " coordinator (3), and it does not match the previous member epoch (2). The member must"
-            " abandon all its partitions and rejoin.",
-        ),
-        (lambda c: c.beat("a", 3, group_id="g"), GroupIdNotFound, "Share group g not found."),
-        (lambda c: c.beat(" ", 0, topics=["t"]), InvalidRequest, "MemberId can't be empty."),
-        (
-            lambda c: c.beat("b", 0, topics=["t"], group_id=""),
-            InvalidRequest,
-            "GroupId can't be empty.",
-        ),
-        (
-            lambda c: c.beat("b", 0, topics=["t"], rack_id=" "),
-            InvalidRequest,
-            "RackId can't be empty.",
-        ),
-        (
-            lambda c: c.beat("b", 0),
-            InvalidRequest,
-            "SubscribedTopicNames must be set in first request.",
-        ),
-        (lambda c: c.beat("b", -2), InvalidRequest, "MemberEpoch is invalid."),
-    ],
-)
-def test_requests_are_refused(
-    behave: Callable[[ShareCoordination], object], error: type[KafkaError], sentence: str
-) -> None:
-    c = ShareCoordination()
-    c.create("t", 1)
-    c.enter("a", ["t"])
-    c.settle("a")
-    before = len(c.log)
-
-    with pytest.raises(error) as refused:
-        behave(c)
-
-    assert sentence == str(refused.value)
-    assert before == len(c.log)
-
-
 def test_the_previous_epoch_is_accepted() -> None:
     """
     The answer with the present one may have been lost.
@@ -393,18 +331,6 @@ def test_a_member_may_join_again() -> None:
     assert epoch == answer.member_epoch
     assert answer.assignment is not None
     assert answer.assignment.topic_partitions
-
-
-def test_a_group_is_full() -> None:
-    c = ShareCoordination(group_share_max_size=1)
-    c.create("t", 1)
-    c.enter("a", ["t"])
-
-    with pytest.raises(GroupMaxSizeReached) as refused:
-        c.enter("b", ["t"])
-
-    assert "The share group has reached its maximum capacity of 1 members." == str(refused.value)
-    c.enter("a", ["t"])
 
 
 # Restarts

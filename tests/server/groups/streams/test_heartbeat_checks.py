@@ -4,110 +4,25 @@ The checks of StreamsGroupHeartbeat, in Kafka's order and words.
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from barnabas.protocol.errors import (
     FencedMemberEpoch,
     GroupIdNotFound,
-    GroupMaxSizeReached,
     InvalidRequest,
-    StreamsInvalidTopology,
     UnknownMemberId,
     UnknownServerError,
 )
 from barnabas.protocol.messages.streams_group_heartbeat import (
     KeyValue,
-    StreamsGroupHeartbeatRequest,
-    TaskIds,
-    TaskOffset,
 )
-from barnabas.server.groups.streams.heartbeats import check_heartbeat
 from tests.support.coordination import GROUP
 from tests.support.refusals import refusal
 from tests.support.some import some
 from tests.support.streams_groups import StreamsCoordination
 from tests.support.streams_programs import (
     COUNTER,
-    READER,
-    first_heartbeat,
-    internal,
     part,
     topology,
 )
-
-TASK = [TaskIds(subtopology_id="0", partitions=[0])]
-OFFSET = [TaskOffset(subtopology_id="0", partition=0, offset=0)]
-NOTHING_TOLD: dict[str, Any] = {
-    "rebalance_timeout_ms": -1,
-    "topology": None,
-    "active_tasks": None,
-    "standby_tasks": None,
-    "warmup_tasks": None,
-}
-
-
-def request(**facts: Any) -> StreamsGroupHeartbeatRequest:
-    """
-    A full first request, but for *facts*.
-    """
-    return first_heartbeat(GROUP, READER, **{"process_id": None, "client_tags": None} | facts)
-
-
-@pytest.mark.parametrize(
-    ("facts", "sentence"),
-    [
-        ({"instance_id": "", "member_id": ""}, "Static membership is not yet supported."),
-        ({"task_offsets": OFFSET}, "TaskOffsets are not supported yet."),
-        ({"task_end_offsets": OFFSET}, "TaskEndOffsets are not supported yet."),
-        ({"warmup_tasks": TASK, "member_id": ""}, "WarmupTasks are not supported yet."),
-        ({"member_id": " ", "group_id": ""}, "MemberId can't be empty."),
-        ({"group_id": "\n", "rack_id": ""}, "GroupId can't be empty."),
-        ({"rack_id": "", "rebalance_timeout_ms": -1}, "RackId can't be empty."),
-        (
-            {"rebalance_timeout_ms": -1, "active_tasks": TASK},
-            "RebalanceTimeoutMs must be provided in first request.",
-        ),
-        ({"active_tasks": TASK}, "ActiveTasks must be empty when (re-)joining."),
-        ({"standby_tasks": TASK}, "StandbyTasks must be empty when (re-)joining."),
-        ({"topology": None}, "Topology must be non-null when (re-)joining."),
-        ({"member_epoch": -2}, "InstanceId can't be null."),
-        (
-            {"member_epoch": -3},
-            "MemberEpoch is -3, but must be greater than or equal to -2.",
-        ),
-        ({"warmup_tasks": None}, "If one task-type is non-null, all must be non-null."),
-        ({"member_epoch": 1}, "Topology can only be provided when (re-)joining."),
-    ],
-)
-def test_a_request_that_no_group_takes_is_refused(facts: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InvalidRequest) as refused:
-        check_heartbeat(request(**facts))
-
-    assert sentence == str(refused.value)
-
-
-def test_a_changelog_must_not_say_how_many_partitions_it_has() -> None:
-    program = topology(part("0", ["t"], changelogs=[internal("c", 3)]))
-
-    with pytest.raises(StreamsInvalidTopology) as refused:
-        check_heartbeat(request(topology=program))
-
-    expected = "Changelog topic c must have an undefined partition count, but it is set to 3."
-    assert expected == str(refused.value)
-
-
-def test_requests_of_members_that_stay_and_leave_pass() -> None:
-    for epoch in (1, -1):
-        check_heartbeat(request(**NOTHING_TOLD | {"member_epoch": epoch}))
-
-
-def test_a_group_that_does_not_exist_is_not_found() -> None:
-    c = StreamsCoordination()
-
-    assert (GroupIdNotFound, f"Streams group {GROUP} not found.") == refusal(lambda: c.beat("m", 1))
-    assert (GroupIdNotFound, f"Group {GROUP} not found.") == refusal(lambda: c.go("m"))
 
 
 def test_a_classic_group_with_members_is_no_streams_group() -> None:
@@ -120,22 +35,6 @@ def test_a_classic_group_with_members_is_no_streams_group() -> None:
         refusal(lambda: c.beat("m", 1)),
         refusal(lambda: c.go("m")),
     ]
-
-
-def test_a_full_group_takes_nobody() -> None:
-    """
-    Not even a member that joins again, as in Kafka.
-    """
-    c = StreamsCoordination(group_streams_max_size=1)
-    c.create("t", 1)
-    c.enter("a")
-
-    expected = (
-        GroupMaxSizeReached,
-        "The streams group has reached its maximum capacity of 1 members.",
-    )
-    assert [expected] * 2 == [refusal(lambda: c.enter("b")), refusal(lambda: c.enter("a"))]
-    c.report("a")
 
 
 def test_a_member_is_known_and_at_its_epoch() -> None:

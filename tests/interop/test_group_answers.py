@@ -36,7 +36,9 @@ from tests.support.both_brokers import BothBrokers, assert_answered_alike
 from tests.support.group_requests import (
     commit_request,
     coordinator_request,
+    join_request,
     offset_delete_request,
+    sync_request,
 )
 from tests.support.likeness import in_order, plain, without_common_sentences
 from tests.support.streams_programs import READER, first_heartbeat, internal, part, topology
@@ -175,6 +177,12 @@ ANSWERS: Final[Mapping[str, Asked]] = {
         *((commit_request("simple", "t", {0: 6, 1: 5, 2: 5}), v) for v in (2, 9)),
         (commit_request("simple", "u", {0: 6}), 9),
         (commit_request("simple", "", {0: 6, 1: 7}, topic_id=UNKNOWN_ID), 10),
+        *(
+            (commit_request("simple", "t", {0: 5}, metadata=metadata), 9)
+            for metadata in (*("m" * 4096, "m" * 4097, "ä" * 4096), "𝄞" * 2048, "𝄞" * 2048 + "m")
+        ),
+        (commit_request("", "t", {0: 5}), 9),
+        (offsets("", 9), 9),
         (commit_request("unmade", "t", {9: 6}), 9),
         (DescribeGroupsRequest(groups=["unmade"]), 6),
         *(
@@ -216,14 +224,23 @@ ANSWERS: Final[Mapping[str, Asked]] = {
             for kind in ("consumer", None)
             for name in ("range", None)
         ),
+        *(
+            (join_request("timed", "m", session_timeout_ms=timeout_ms), 3)
+            for timeout_ms in (0, -1, 5999, 1_800_001)
+        ),
+        (join_request("", "m"), 3),
+        (sync_request("", "m"), 3),
+        (LeaveGroupRequest(group_id="", members=[]), 3),
+        (offset_delete_request("", {}), 0),
         *((ListGroupsRequest(), version) for version in range(4)),
         *(
             (ListGroupsRequest(states_filter=states, types_filter=types), 5)
-            for states in ([], ["Empty"], ["Stable"])
-            for types in ([], ["classic"], ["share"])
+            for states in ([], ["STABLE", "empty"], [" Empty "], ["Dead"], ["nonsense"])
+            for types in ([], ["classic"], ["CLASSIC", "share"], ["consumer"], ["nonsense"])
         ),
         *((beat(epoch, group_id="simple", instance_id="i"), 1) for epoch in (1, -1, -2)),
-        (DeleteGroupsRequest(groups_names=["nobody's", "simple", "simple"]), 2),
+        (commit_request("", "t", {0: 5}), 9),
+        *((DeleteGroupsRequest(groups_names=names), 2) for names in (["simple"] * 2, ["?"], [""])),
     ],
     "consumer groups": [
         *(

@@ -98,11 +98,18 @@ async def renewals(client: ShareClient) -> Any:
     names = ("max_bytes", "min_bytes", "max_records", "max_wait_ms")
     nothing: dict[str, Any] = dict.fromkeys(names, 0)
     return [
-        await client.share_fetch(member, [(0, 0, [4])], is_renew_ack=True, **nothing),
+        *[
+            await client.share_fetch(
+                member, [(0, 0, [4])], is_renew_ack=True, **{**nothing, name: 1}, epoch=1
+            )
+            for name in names
+        ],
+        await client.share_fetch(member, [(0, 0, [4])], is_renew_ack=True, epoch=1, **nothing),
         await client.share_fetch(member, [(0, 0, [4])], **nothing),
         await client.share_fetch(member, [(0, 0, [1])], epoch=99, is_renew_ack=True),
         await client.share_acknowledge(member, [(0, 0, [4])]),
         await client.share_acknowledge(member, [(0, 0, [3])], version=1),
+        await client.share_acknowledge(member, [(1, 1, [1]), (0, 0, [1])]),
         await client.share_acknowledge(member, [(0, 0, [4])], version=1),
     ]
 

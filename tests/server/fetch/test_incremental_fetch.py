@@ -11,7 +11,6 @@ from uuid import UUID
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.fetch import ReplicaState
 from barnabas.server.fetch.sessions import EVICTION_MS, SHARDS
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
@@ -106,28 +105,6 @@ async def test_an_answer_without_news_has_no_topics_and_costs_no_reading(
     assert [] == answer.responses
 
 
-async def test_the_watermarks_are_news(broker: TestBroker, client: WireClient) -> None:
-    for _ in range(3):
-        append(broker, 0)
-    session = await opened(broker, client, {0: 3, 1: 0})
-
-    broker.partitions.expect("orders", 0).log.delete_records(2)
-    answer = await session.fetch()
-
-    assert [0] == told(answer)
-    assert {0: View(3, 2, 0), 1: View(0, 0, 0)} == session.views
-    assert [] == told(await session.fetch())
-
-
-async def test_what_is_not_read_on_is_told_again(broker: TestBroker, client: WireClient) -> None:
-    session = await opened(broker, client, {0: 0, 1: 0})
-    append(broker, 0)
-
-    for _ in range(3):
-        assert [0] == told(await session.fetch())
-        session.offsets[0] = 0
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_partitions_come_and_go(broker: TestBroker, client: WireClient, version: int) -> None:
     session = await opened(broker, client, {0: 0, 1: 0}, version)
@@ -158,23 +135,6 @@ async def test_each_partition_gets_its_turn(broker: TestBroker, client: WireClie
         turns += [each.partition_index for each in partitions if each.records]
 
     assert [0, 1, 2] * 3 == turns
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_errors_are_told_until_they_are_gone_and_then_once_more(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    session = await opened(broker, client, {0: 0, 1: 0}, version)
-    session.offsets[1] = 7
-
-    for _ in range(2):
-        answer = await session.fetch()
-        assert ([1], [ErrorCode.OFFSET_OUT_OF_RANGE]) == (told(answer), codes(answer))
-
-    session.offsets[1] = 0
-    answer = await session.fetch()
-    assert ([1], [0]) == (told(answer), codes(answer))
-    assert [] == told(await session.fetch())
 
 
 async def test_a_session_goes_on_over_another_connection(
@@ -287,43 +247,6 @@ class TestRefusals:
     Requests that a session does not expect.
     """
 
-    @pytest.mark.parametrize("ahead", [-1, 1, 2**30])
-    @pytest.mark.parametrize("version", VERSIONS)
-    async def test_of_another_epoch(
-        self, broker: TestBroker, client: WireClient, version: int, ahead: int
-    ) -> None:
-        session = await opened(broker, client, {0: 0}, version)
-        await session.fetch()
-        session_id, epoch = session.session_id, session.epoch
-        session.epoch += ahead
-
-        answer = await session.fetch()
-
-        assert (ErrorCode.INVALID_FETCH_SESSION_EPOCH, 0, []) == (
-            answer.error_code,
-            answer.session_id,
-            answer.responses,
-        )
-        assert 1 == broker.metrics.value("errors", api="Fetch", code="INVALID_FETCH_SESSION_EPOCH")
-        session.session_id, session.epoch = session_id, epoch
-        assert 0 == (await session.fetch()).error_code
-
-    @pytest.mark.parametrize(("version", "other"), [(BY_NAME, 13), (13, BY_NAME)])
-    async def test_by_ids_where_names_were_or_the_reverse(
-        self, broker: TestBroker, client: WireClient, version: int, other: int
-    ) -> None:
-        session = await opened(broker, client, {0: 0}, version)
-        request = fetch_request(session_id=session.session_id, session_epoch=1)
-
-        answer = await client.ask(request, other)
-
-        assert (ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, 0, []) == (
-            answer.error_code,
-            answer.session_id,
-            answer.responses,
-        )
-        assert 0 == (await session.fetch()).error_code
-
     async def test_a_waiting_fetch_is_refused_when_the_session_has_a_later_epoch(
         self, broker: TestBroker, client: WireClient
     ) -> None:
@@ -423,17 +346,6 @@ class TestTopicsThatChange:
             answer = await session.fetch()
             assert ([0, 3], [ErrorCode.UNKNOWN_TOPIC_ID] * 2) == (told(answer), codes(answer))
         assert 2 == broker.metrics.value("fetch_session_partitions")
-
-
-async def test_a_follower_in_the_session_of_a_client_is_none_for_long(
-    broker: TestBroker, client: WireClient
-) -> None:
-    session = await opened(broker, client, {0: 0}, LATEST)
-
-    answer = await session.fetch(replica_state=ReplicaState(replica_id=3))
-    assert [ErrorCode.NOT_LEADER_OR_FOLLOWER] == codes(answer)
-
-    assert [0] == codes(await session.fetch())
 
 
 @pytest.mark.parametrize("version", [15, 16, LATEST])

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, NonEmptyGroup, UnknownMemberId
+from barnabas.protocol.errors import ErrorCode, NonEmptyGroup, UnknownMemberId
 from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteResponse,
 )
@@ -104,27 +104,6 @@ class TestCommit:
 
         assert "" == kept(c, 0).metadata
 
-    @pytest.mark.parametrize(
-        ("metadata", "error"),
-        [
-            ("m" * 10, ErrorCode.NONE),
-            ("m" * 11, ErrorCode.OFFSET_METADATA_TOO_LARGE),
-            ("ä" * 10, ErrorCode.NONE),
-            ("𝄞" * 5, ErrorCode.NONE),
-            ("𝄞" * 5 + "m", ErrorCode.OFFSET_METADATA_TOO_LARGE),
-        ],
-    )
-    def test_metadata_may_have_so_many_characters(self, metadata: str, error: ErrorCode) -> None:
-        """
-        As Java counts them, though the option speaks of bytes.
-        """
-        c = Coordination(offset_metadata_max_bytes=10)
-
-        response = c.commit_offsets({("t", 0): 5}, metadata=metadata)
-
-        assert error == response.topics[0].partitions[0].error_code
-        assert (error is ErrorCode.NONE) == bool(c.log)
-
     def test_one_request_is_one_batch(self) -> None:
         """
         It is committed whole.
@@ -162,43 +141,8 @@ class TestCommit:
         with pytest.raises(UnknownMemberId):
             c.commit_offsets({("t", 0): 5}, member_id="m", generation_id=3)
 
-    def test_the_empty_group_id_is_one(self) -> None:
-        """
-        Of before groups had to have names.
-        """
-        c = Coordination()
-
-        c.commit_offsets({("t", 0): 5}, group_id="")
-
-        assert {("t", 0): (5, 0)} == offsets(fetch(c, None, group_id=""))
-
 
 class TestFetch:
-    def test_what_was_never_committed_is_no_error(self) -> None:
-        """
-        Nor is a group that nobody knows.
-        """
-        c = Coordination()
-        c.commit_offsets({("t", 0): 5})
-
-        known = fetch(c, {"t": [0, 1], "u": [0]})
-        unknown = fetch(c, {"t": [0]}, group_id="nobody")
-
-        assert {("t", 0): (5, 0), ("t", 1): (-1, 0), ("u", 0): (-1, 0)} == offsets(known)
-        assert {("t", 0): (-1, 0)} == offsets(unknown)
-        nothing = unknown.topics[0].partitions[0]
-        assert (-1, "") == (nothing.committed_leader_epoch, nothing.metadata)
-
-    def test_everything_that_is_stored(self) -> None:
-        """
-        Topics null; of an unknown group that is nothing.
-        """
-        c = Coordination()
-        c.commit_offsets({("t", 0): 5, ("t", 9): 6, ("u", 0): 7})
-
-        assert {("t", 0): (5, 0), ("t", 9): (6, 0), ("u", 0): (7, 0)} == offsets(fetch(c, None))
-        assert [] == fetch(c, None, group_id="nobody").topics
-
     def test_an_open_transaction_makes_offsets_unstable(self) -> None:
         """
         For those who ask for stable ones only (KIP-447).
@@ -234,19 +178,6 @@ class TestFetch:
 
 
 class TestDelete:
-    def test_single_offsets_of_an_empty_group(self) -> None:
-        """
-        Whether they are there or not.
-        """
-        c = Coordination()
-        c.commit_offsets({("t", 0): 5, ("t", 1): 6})
-
-        response = delete(c, {"t": [0, 7], "u": [0]})
-
-        assert {("t", 1): (6, 0)} == offsets(fetch(c, None))
-        assert [0, 0, 0] == [p.error_code for t in response.topics for p in t.partitions]
-        assert 1 == len(c.batches[-1])
-
     def test_not_of_topics_that_members_subscribe_to(self) -> None:
         """
         Of others, yes.
@@ -269,13 +200,6 @@ class TestDelete:
 
         with pytest.raises(NonEmptyGroup):
             delete(c, {"t": [0]})
-
-    def test_not_of_an_unknown_group(self) -> None:
-        """
-        That is an error, other than with fetching.
-        """
-        with pytest.raises(GroupIdNotFound):
-            delete(Coordination(), {"t": [0]})
 
     def test_pending_ones_too(self) -> None:
         """

@@ -231,21 +231,6 @@ class TestMembers:
         (group,) = finished(world.coordinator.list_groups([], []))
         assert "Empty" == group.group_state
 
-    @pytest.mark.parametrize("session_timeout_ms", [0, -1, 5999, 1_800_001])
-    async def test_session_timeouts_have_limits(
-        self, make: Callable[..., World], session_timeout_ms: int
-    ) -> None:
-        """
-        ``group.min.session.timeout.ms`` and ``group.max.session.timeout.ms``.
-        """
-        world = make()
-        request = join_request("m", session_timeout_ms=session_timeout_ms)
-
-        answer = await world.coordinator.join(request, CALLER)
-
-        assert (26, "m") == (answer.error_code, answer.member_id)
-        assert [] == world.log.batches
-
     async def test_members_survive_a_restart(self, make: Callable[..., World]) -> None:
         """
         With generation and assignment, and a session that begins anew.
@@ -278,48 +263,6 @@ class TestMembers:
         response = cast(LeaveGroupResponse, outcome(answer))
         assert [0] == [m.error_code for m in response.members]
         assert before + 1 == len(world.log.batches)
-
-    async def test_an_unknown_group_knows_no_members(self, make: Callable[..., World]) -> None:
-        """
-        Each of them is told so.
-        """
-        world = make()
-
-        members = [MemberIdentity(member_id="a"), MemberIdentity(member_id="b")]
-        response = cast(
-            LeaveGroupResponse, outcome(finished(world.coordinator.leave("g", members)))
-        )
-
-        assert 0 == response.error_code
-        assert [25, 25] == [m.error_code for m in response.members]
-
-
-class TestTheEmptyGroupId:
-    async def test_is_for_offsets_and_descriptions(self, make: Callable[..., World]) -> None:
-        """
-        Of before groups had to have names.
-        """
-        world = make()
-
-        assert 0 == commit_error(finished(world.coordinator.commit_offsets(commit_request(""), 9)))
-        assert 5 == committed(world, "")
-        assert "Empty" == world.coordinator.describe_group("", 6).group_state
-        answer = outcome(finished(world.coordinator.delete_groups([""])))
-        assert [0] == [r.error_code for r in answer.results]
-
-    async def test_is_not_for_members(self, make: Callable[..., World]) -> None:
-        """
-        Nor for OffsetDelete, which came after.
-        """
-        c = make().coordinator
-
-        assert 24 == (await c.join(join_request("m", ""), CALLER)).error_code
-        sync = SyncGroupRequest(group_id="", generation_id=1, member_id="m", assignments=[])
-        assert 24 == (await c.sync(sync)).error_code
-        assert 24 == c.heartbeat(heartbeat_request("m", 1, ""))
-        assert 24 == outcome(finished(c.leave("", []))).error_code
-        delete = OffsetDeleteRequest(group_id="", topics=[])
-        assert 24 == outcome(finished(c.delete_offsets(delete))).error_code
 
 
 class TestTheLog:
@@ -657,37 +600,6 @@ class TestDeletingGroups:
 
 
 class TestListing:
-    @pytest.mark.parametrize(
-        ("states", "types", "expected"),
-        [
-            ([], [], {"simple", "group"}),
-            (["Stable"], [], {"group"}),
-            (["STABLE", "empty"], [], {"simple", "group"}),
-            ([" Stable "], [], {"group"}),
-            (["Dead"], [], set()),
-            (["nonsense"], [], set()),
-            ([], ["classic"], {"simple", "group"}),
-            ([], ["CLASSIC", "share"], {"simple", "group"}),
-            ([], ["consumer"], set()),
-            ([], ["nonsense"], set()),
-            (["Empty"], ["classic"], {"simple"}),
-            (["Empty"], ["consumer"], set()),
-        ],
-    )
-    async def test_filters(
-        self, make: Callable[..., World], states: list[str], types: list[str], expected: set[str]
-    ) -> None:
-        """
-        Either matches whatever the case; both have to match.
-        """
-        world = make()
-        await stable(world)
-        finished(world.coordinator.commit_offsets(commit_request("simple"), 9))
-
-        listed = finished(world.coordinator.list_groups(states, types))
-
-        assert expected == {g.group_id for g in listed}
-
     async def test_describing(self, make: Callable[..., World]) -> None:
         """
         What members say and have is told when it is settled.

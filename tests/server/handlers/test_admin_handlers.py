@@ -5,9 +5,7 @@ network. What is expected is what an Apache Kafka 4.3.1 answered.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -40,11 +38,8 @@ from barnabas.protocol.messages.metadata import (
     MetadataResponse,
 )
 from barnabas.server.cluster.lifecycle import controlled_shutdown
-from barnabas.server.dynamic_config.brokers import ConfigSource
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.config.option_values import OptionType
 from tests.support.cluster_node import ClusterNode, ask, started
-from tests.support.some import some
 
 E = ErrorCode
 UNKNOWN_ID = UUID(int=12345)
@@ -332,55 +327,3 @@ async def test_a_type_of_resource_that_there_is_not() -> None:
     answer = await describe(node, (77, "x"), (2, "t"))
 
     assert {E.INVALID_REQUEST} == {result.error_code for result in answer.results}
-
-
-async def test_descriptions_agree_with_those_of_kafka(golden: Path) -> None:
-    """
-    A topic and a broker with the same configs are described as Apache Kafka described them.
-    """
-    described = json.loads((golden / "metadata" / "described-configs.json").read_text())
-    node = await started(log_index_size_max_bytes=None)
-    await node.create("topic-1", cleanup_policy="compact", segment_ms="123456")
-    stored = {
-        (4, ""): {"log.retention.ms": "86400000", "message.max.bytes": "2000000"},
-        (4, "1"): {"log.cleaner.threads": "2"},
-    }
-    for resource, values in stored.items():
-        node.log.image.configs.setdefault(resource, {}).update(values)
-    numbers = {source.name + "_CONFIG": source.value for source in ConfigSource}
-
-    ours = by_name(await describe(node, (2, "topic-1")))
-    theirs = described["TOPIC topic-1"]
-    assert theirs.keys() == ours.keys()
-    for name, (value, source, read_only, sensitive, kind) in some(theirs.items()):
-        found = ours[name]
-        assert (value, numbers[source], read_only, sensitive, kind) == (
-            found.value,
-            found.config_source,
-            found.read_only,
-            found.is_sensitive,
-            OptionType(found.config_type).name,
-        ), name
-
-
-async def test_the_broker_is_described_as_by_kafka(golden: Path) -> None:
-    """
-    Types and defaults are Kafka's for every option that both have, but for what one node is better
-    off with; what cannot be changed there cannot be changed here.
-    """
-    described = json.loads((golden / "metadata" / "described-configs.json").read_text())
-    node = await started(log_index_size_max_bytes=None)
-
-    ours = by_name(await describe(node, (4, "1")))
-    theirs = described["BROKER 1"]
-
-    common = theirs.keys() & ours.keys()
-    assert len(common) > 100
-    assert not [n for n in common if theirs[n][4] != OptionType(ours[n].config_type).name]
-    assert not [n for n in common if theirs[n][2] and not ours[n].read_only]
-    by_default = {n for n in common if theirs[n][1] == "DEFAULT_CONFIG" == _source(ours[n])}
-    assert {"log.dir"} == {n for n in by_default if theirs[n][0] != ours[n].value}
-
-
-def _source(config: DescribeConfigsResourceResult) -> str:
-    return ConfigSource(config.config_source).name + "_CONFIG"

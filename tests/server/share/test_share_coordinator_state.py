@@ -13,11 +13,7 @@ import pytest
 from barnabas.protocol.errors import (
     CoordinatorNotAvailable,
     DecodeError,
-    FencedLeaderEpoch,
-    FencedStateEpoch,
     InvalidRequest,
-    KafkaError,
-    UnknownTopicOrPartition,
 )
 from barnabas.protocol.internal_topics.share_state_records import (
     ShareSnapshotValue,
@@ -40,8 +36,6 @@ from tests.support.limits import stated
 
 TOPIC = UUID(int=5)
 KEY = SharePartitionKey("g", TOPIC, 0)
-NEGATIVE = SharePartitionKey("g", TOPIC, -1)
-MISSING = SharePartitionKey("g", TOPIC, 9)
 UPDATES = 3
 
 
@@ -103,24 +97,6 @@ def coordinator() -> Coordinator:
     return made
 
 
-def test_updates_follow_a_snapshot_until_there_are_many(coordinator: Coordinator) -> None:
-    kinds = [
-        kind
-        for offset in range(9)
-        for kind in coordinator.do(
-            coordinator.state.write(KEY, written((offset, offset, 2, 1)), now_ms=2000)
-        )
-    ]
-
-    update, snapshot = "ShareUpdate", "ShareSnapshot"
-    assert [update, update, update, snapshot, update, update, update, snapshot, update] == kinds
-    value = coordinator.state.known[KEY].value
-    assert [StateBatch(first_offset=0, last_offset=8, delivery_state=2, delivery_count=1)] == (
-        value.state_batches
-    )
-    assert 2 == value.snapshot_epoch
-
-
 def test_the_replay_of_the_log_is_the_state(coordinator: Coordinator) -> None:
     """
     Also of its part from the first needed offset on.
@@ -139,65 +115,6 @@ def test_the_replay_of_the_log_is_the_state(coordinator: Coordinator) -> None:
         assert state.known[KEY].value == replayed.known[KEY].value
         assert state.known[KEY].leader_epoch == replayed.known[KEY].leader_epoch
     assert 0 < state.first_needed_offset
-
-
-def test_a_new_leader_is_noted_once(coordinator: Coordinator) -> None:
-    result, value = coordinator.state.read(KEY, 4, 2000)
-    assert ["ShareUpdate"] == coordinator.do(result)
-    assert 0 == value.start_offset
-
-    assert [] == coordinator.do(coordinator.state.read(KEY, 4, 2000)[0])
-    assert [] == coordinator.do(coordinator.state.read(KEY, -1, 2000)[0])
-    with pytest.raises(FencedLeaderEpoch):
-        coordinator.state.read(KEY, 3, 2000)
-    with pytest.raises(FencedLeaderEpoch):
-        coordinator.state.write(KEY, written(leader=3), 2000)
-
-
-@pytest.mark.parametrize(
-    ("key", "state", "error"),
-    [
-        (NEGATIVE, written(), InvalidRequest),
-        (SharePartitionKey("h", TOPIC, 0), written(), InvalidRequest),
-        (KEY, written(state_epoch=0), FencedStateEpoch),
-        (MISSING, written(), InvalidRequest),
-    ],
-    ids=["negative", "never initialized", "older state", "no such partition"],
-)
-def test_a_write_that_cannot_be_is_refused(
-    coordinator: Coordinator, key: SharePartitionKey, state: StateToWrite, error: type[KafkaError]
-) -> None:
-    coordinator.do(coordinator.state.initialize(KEY, 1, 5, now_ms=2000))
-
-    with pytest.raises(error):
-        coordinator.state.write(key, state, now_ms=3000)
-
-
-def test_only_partitions_that_exist_are_initialized(coordinator: Coordinator) -> None:
-    with pytest.raises(UnknownTopicOrPartition):
-        coordinator.state.initialize(MISSING, 0, 0, now_ms=2000)
-    with pytest.raises(UnknownTopicOrPartition):
-        coordinator.state.summary(MISSING)
-    with pytest.raises(UnknownTopicOrPartition):
-        coordinator.state.delete(MISSING)
-    with pytest.raises(InvalidRequest):
-        coordinator.state.summary(NEGATIVE)
-
-
-def test_a_state_that_begins_again_knows_nothing_of_before(coordinator: Coordinator) -> None:
-    coordinator.do(coordinator.state.write(KEY, written((0, 4, 2, 1)), now_ms=2000))
-
-    coordinator.do(coordinator.state.initialize(KEY, 3, -1, now_ms=3000))
-
-    value = coordinator.state.summary(KEY)
-    assert value is not None
-    assert (1, 3, -1, -1, []) == (
-        value.snapshot_epoch,
-        value.state_epoch,
-        value.start_offset,
-        value.delivery_complete_count,
-        value.state_batches,
-    )
 
 
 def test_cold_states_are_written_anew_unless_all_have_been(coordinator: Coordinator) -> None:

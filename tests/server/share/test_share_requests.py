@@ -385,33 +385,6 @@ async def test_a_session_finds_a_topic_that_is_being_created(
     assert [(0, 0, 1)] == acquired(answer)
 
 
-async def test_a_state_that_was_never_initialized_serves_nobody(broker: TestBroker) -> None:
-    """
-    Kafka's own error for that is the unknown one.
-    """
-    share = await ShareClient.of(broker.port, "t")
-    answer = await share.share_fetch(Member("nobody"), max_wait_ms=LONG_MS)
-    await share.close()
-
-    assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.responses[0].partitions[0].error_code
-
-
-async def test_only_news_are_answered(broker: TestBroker, share: ShareClient) -> None:
-    """
-    The first answer has every partition that was looked at; later ones have those with records,
-    errors or results.
-    """
-    member = Member(GROUP)
-    missing = await share.share_fetch(member, partitions=[0, 7])
-    assert {0: 0, 7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}.items() >= {
-        each.partition_index: each.error_code for each in missing.responses[0].partitions
-    }.items()
-    again = await share.share_fetch(member, partitions=[])
-    assert [7] == [each.partition_index for each in again.responses[0].partitions]
-    forgotten = await share.share_fetch(member, partitions=[], forgotten=[7])
-    assert [] == forgotten.responses
-
-
 @pytest.mark.parametrize(
     ("reset", "expected"),
     [("earliest", [(0, 1, 1)]), ("latest", []), ("by_duration:PT10S", [(1, 1, 1)])],
@@ -505,71 +478,6 @@ async def test_partitions_are_first_by_turns(broker: TestBroker) -> None:
     await share.close()
 
     assert {0, 1} == seen
-
-
-async def test_a_request_that_renews_fetches_nothing(
-    broker: TestBroker, share: ShareClient
-) -> None:
-    """
-    And may not ask for anything.
-    """
-    await share.produce([b"a"], [b"b"])
-    member = Member(GROUP)
-    await share.share_fetch(member, max_records=1, max_wait_ms=LONG_MS)
-    nothing: dict[str, Any] = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait_ms": 0}
-
-    answer = await share.share_fetch(member, [(0, 0, [4])], is_renew_ack=True, **nothing)
-    assert [] == acquired(answer)
-    assert 0 == answer.responses[0].partitions[0].acknowledge_error_code
-    for name in nothing:
-        wrong = {**nothing, name: 1}
-        refused = await share.share_fetch(member, [(0, 0, [4])], is_renew_ack=True, **wrong)
-        assert ErrorCode.INVALID_REQUEST == refused.error_code
-        member.epoch -= 1
-
-
-async def test_a_member_needs_an_id_and_a_group(broker: TestBroker, share: ShareClient) -> None:
-    for member in (Member(GROUP, ""), Member(GROUP, "m" * 37), Member(GROUP, None), Member(None)):
-        assert ErrorCode.INVALID_REQUEST == (await share.share_fetch(member)).error_code
-        answer = await share.share_acknowledge(member, [(0, 0, [1])])
-        assert ErrorCode.INVALID_REQUEST == answer.error_code
-
-
-async def test_a_session_is_begun_by_a_fetch_without_acknowledgements(
-    broker: TestBroker, share: ShareClient
-) -> None:
-    answer = await share.share_acknowledge(Member(GROUP), [(0, 0, [1])])
-    assert ErrorCode.INVALID_SHARE_SESSION_EPOCH == answer.error_code
-    answer = await share.share_fetch(Member(GROUP), [(0, 0, [1])])
-    assert ErrorCode.INVALID_REQUEST == answer.error_code
-    answer = await share.share_acknowledge(Member(GROUP), [(0, 0, [1])], epoch=1)
-    assert ErrorCode.SHARE_SESSION_NOT_FOUND == answer.error_code
-
-
-@pytest.mark.parametrize(
-    "acknowledged",
-    [
-        [(1, 0, [1])],
-        [(0, 0, [])],
-        [(0, 1, [1, 1, 1])],
-        [(0, 0, [5])],
-        [(0, 0, [-1])],
-        [(0, 0, [4])],
-        [(1, 1, [1]), (0, 0, [1])],
-    ],
-)
-async def test_acknowledgements_that_say_nothing_are_refused(
-    broker: TestBroker, share: ShareClient, acknowledged: list[Any]
-) -> None:
-    await share.produce([b"a", b"b"])
-    member = Member(GROUP)
-    await share.share_fetch(member, max_wait_ms=LONG_MS)
-
-    answer = await share.share_acknowledge(member, acknowledged)
-
-    assert ErrorCode.INVALID_REQUEST == code_of(answer)
-    assert answer.responses[0].partitions[0].error_message is None
-    assert 0 == code_of(await share.share_acknowledge(member, [(0, 1, [1])]))
 
 
 async def test_a_group_that_reads_committed_records_gets_no_aborted_ones(

@@ -12,48 +12,6 @@ from barnabas.server.groups.assignors.spec import GroupSpec, SubscriptionType
 from tests.support.assignments import A, B, C, group, member, owners, plain
 
 
-def test_topics_of_the_same_size_are_cut_at_the_same_places() -> None:
-    """
-    The first members get one partition more, and co-partitioned ones come together.
-    """
-    assignments = assign(group(m0=member(A, B), m1=member(A, B)), {A: 3, B: 3})
-
-    assert {"m0": {A: [0, 1], B: [0, 1]}, "m1": {A: [2], B: [2]}} == plain(assignments)
-
-
-def test_static_members_come_first_in_the_order_of_their_instance_ids() -> None:
-    members = group(
-        a=member(A),
-        b=member(A),
-        x=member(A, instance_id="2"),
-        y=member(A, instance_id="1"),
-    )
-
-    assignments = assign(members, {A: 4})
-
-    assert {"y": {A: [0]}, "x": {A: [1]}, "a": {A: [2]}, "b": {A: [3]}} == plain(assignments)
-
-
-def test_a_static_member_that_is_replaced_leaves_its_ranges() -> None:
-    before = assign(group(p=member(A, instance_id="1"), q=member(A, instance_id="2")), {A: 5})
-
-    after = assign(group(q=member(A, instance_id="2"), a=member(A, instance_id="1")), {A: 5})
-
-    assert before["p"] == after["a"]
-
-
-def test_each_topic_is_cut_for_its_subscribers() -> None:
-    members = group(m0=member(A), m1=member(A, B), m2=member(B, C))
-
-    assignments = assign(members, {A: 3, B: 1, C: 2})
-
-    assert {"m0": {A: [0, 1]}, "m1": {A: [2], B: [0]}, "m2": {C: [0, 1]}} == plain(assignments)
-
-
-def test_members_beyond_the_partitions_get_none() -> None:
-    assert {"m0": {A: [0]}, "m1": {}} == plain(assign(group(m0=member(A), m1=member(A)), {A: 1}))
-
-
 def test_an_unchanged_target_is_the_answer() -> None:
     """
     However it is ordered.
@@ -64,14 +22,6 @@ def test_an_unchanged_target_is_the_answer() -> None:
 
     assert m0.target is assignments["m0"]
     assert {A: [2], B: [2]} == plain(assignments)["m1"]
-
-
-def test_an_inherited_target_is_in_the_order_of_a_new_record() -> None:
-    spec = member(A, B, target={B: [1, 0], A: [0, 1]})._replace(inherits=True)
-
-    assignment = assign(group(m0=spec), {A: 2, B: 2})["m0"]
-
-    assert [(A, (0, 1)), (B, (0, 1))] == list(assignment.items())
 
 
 def test_members_without_topics_get_nothing() -> None:

@@ -17,58 +17,11 @@ class TestHomogeneous:
     The hash codes of the partitions of A are 31, 32, ...: 0 is the last one in a table of 16.
     """
 
-    def test_members_get_partitions_in_turn(self) -> None:
-        assignments = assign(group(m0=member(A), m1=member(A)), {A: 5})
-
-        assert {"m0": {A: [0, 1, 3]}, "m1": {A: [2, 4]}} == plain(assignments)
-
-    def test_partitions_are_shared_where_there_are_more_members(self) -> None:
-        assignments = assign(group(**{f"m{at}": member(A) for at in range(4)}), {A: 2})
-
-        expected = {"m0": {A: [1]}, "m1": {A: [1]}, "m2": {A: [0]}, "m3": {A: [0]}}
-        assert expected == plain(assignments)
-
     def test_only_partitions_that_are_assignable_are_given(self) -> None:
         members = group(m0=member(A, B))._replace(assignable={A: frozenset({1, 7})})
 
         assert {"m0": {A: [1]}} == plain(assign(members, {A: 3, B: 2}))
         assert {"m0": {}} == assign(members._replace(assignable={}), {A: 3, B: 2})
-
-    def test_members_with_too_many_lose_the_first_ones_of_a_hash_set(self) -> None:
-        members = group(m0=member(A, target={A: [3, 2, 1, 0]}), m1=member(A))
-
-        assert {"m0": {A: [0, 3]}, "m1": {A: [1, 2]}} == plain(assign(members, {A: 4}))
-
-    def test_partitions_with_too_many_members_lose_the_first_ones(self) -> None:
-        members = group(m0=member(A, target={A: [0]}), m1=member(A, target={A: [0]}))
-
-        assert {"m0": {A: [1]}, "m1": {A: [0]}} == plain(assign(members, {A: 2}))
-
-    def test_a_member_may_use_two_turns_for_one_partition(self) -> None:
-        """
-        1 lacks three members: m0 gets it and is full, m3 gets it, and gets it again. It stays with
-        two, and m3 has room for 2.
-        """
-        targets = {
-            "m0": (),
-            "m1": (2,),
-            "m2": (2,),
-            "m3": (),
-            "m4": (1, 2, 0),
-            "m5": (0,),
-            "m6": (0,),
-        }
-        members = {m: member(A, target={A: numbers}) for m, numbers in targets.items()}
-
-        assignments = assign(group(**members), {A: 3})
-
-        assert [1, 2] == sorted(assignments["m3"][A])
-        assert {(A, 0): 3, (A, 1): 2, (A, 2): 3} == owners(assignments)
-
-    def test_topics_that_are_not_subscribed_any_more_are_given_up(self) -> None:
-        members = group(m0=member(A, target={B: [0], A: [0]}))
-
-        assert {"m0": {A: [0]}} == plain(assign(members, {A: 1}))
 
     def test_topics_without_partitions_stay_in_the_assignment(self) -> None:
         """
@@ -106,30 +59,6 @@ class TestHomogeneous:
 
 
 class TestHeterogeneous:
-    def test_each_topic_is_shared_by_its_subscribers(self) -> None:
-        members = group(m0=member(A), m1=member(B), m2=member(A, B))
-
-        assignments = assign(members, {A: 2, B: 2})
-
-        assert {"m0": {A: [0]}, "m1": {B: [0]}, "m2": {A: [1], B: [1]}} == plain(assignments)
-
-    def test_a_member_that_does_not_subscribe_any_more_loses_its_partitions(self) -> None:
-        members = group(m0=member(A), m1=member(B, target={A: [0, 1]}))
-
-        assignments = assign(members, {A: 2, B: 1})
-
-        assert {"m0": {A: [0, 1]}, "m1": {A: [], B: [0]}} == plain(assignments)
-
-    def test_a_topic_without_subscribers_stays(self) -> None:
-        """
-        Kafka looks at subscribed topics only.
-        """
-        members = group(m0=member(A, target={C: [0]}), m1=member(B))
-
-        assignments = assign(members, {A: 1, B: 1})
-
-        assert {"m0": {C: [0], A: [0]}, "m1": {B: [0]}} == plain(assignments)
-
     @given(
         st.lists(
             st.tuples(st.integers(0, 5), st.sets(st.sampled_from([A, B, C]))),

@@ -34,62 +34,6 @@ def standby(assignments: Mapping[str, TasksTuple]) -> dict[str, Tasks]:
 
 
 class TestActiveTasks:
-    def test_first_come_to_processes_in_turn(self) -> None:
-        assignments = assign({"m0": member("p0"), "m1": member("p1")}, STATELESS)
-
-        assert {"m0": {"0": (0, 2)}, "m1": {"0": (1, 3)}} == active(assignments)
-
-    def test_are_shared_by_members_and_not_by_processes(self) -> None:
-        """
-        A process with two members takes twice as much.
-        """
-        members = {"m0": member("p0"), "m1": member("p1"), "m2": member("p1")}
-        topology = {"0": SubtopologySpec(6, is_stateful=False)}
-
-        assignments = assign(members, topology)
-
-        assert [2, 2, 2] == [len(tasks["0"]) for tasks in active(assignments).values()]
-
-    def test_stay_below_a_quota(self) -> None:
-        """
-        Those of lower partitions stay first.
-        """
-        members = {"m0": member("p0", {"0": [3, 2, 1, 0]}), "m1": member("p1")}
-
-        assert {"m0": {"0": (0, 1)}, "m1": {"0": (2, 3)}} == active(assign(members, STATELESS))
-
-    def test_quotas_are_what_is_left_for_members_that_are_not_full(self) -> None:
-        """
-        The first of two is full with two of three tasks, and one is left for the other.
-        """
-        members = {"m0": member("p0", {"0": (0, 1)}), "m1": member("p1", {"0": (2, 3)})}
-
-        assignments = assign(members, {"0": SubtopologySpec(3, is_stateful=False)})
-
-        assert {"m0": {"0": (0, 1)}, "m1": {"0": (2,)}} == active(assignments)
-
-    def test_come_to_a_member_that_had_them_as_standbys(self) -> None:
-        members = {
-            "m0": member("p0"),
-            "m1": member("p1", standby={"0": [0]}),
-            "m2": member("p2", standby={"0": [1]}),
-        }
-
-        assignments = assign(members, STATEFUL)
-
-        assert {"m0": {}, "m1": {"0": (0,)}, "m2": {"0": (1,)}} == active(assignments)
-
-    def test_partitions_of_subtopologies_stay_together(self) -> None:
-        """
-        At first they are in the order of the subtopologies, as strings.
-        """
-        topology = {name: SubtopologySpec(2, is_stateful=False) for name in ("2", "10")}
-
-        assignments = assign({"m0": member("p0"), "m1": member("p1")}, topology)
-
-        assert {"10": (0,), "2": (0,)} == assignments["m0"].active
-        assert ["10", "2"] == list(assignments["m0"].active)
-
     def test_of_subtopologies_that_are_gone_are_forgotten(self) -> None:
         members = {"m0": member("p0", {"9": [0], "0": [7]}, {"9": [0]})}
 
@@ -97,24 +41,6 @@ class TestActiveTasks:
 
 
 class TestStandbyTasks:
-    def test_are_on_other_processes(self) -> None:
-        members = {"m0": member("p0"), "m1": member("p1")}
-
-        assignments = assign(members, STATEFUL, 1)
-
-        assert {"m0": {"0": (0,)}, "m1": {"0": (1,)}} == active(assignments)
-        assert {"m0": {"0": (1,)}, "m1": {"0": (0,)}} == standby(assignments)
-
-    def test_are_of_stateful_subtopologies_only(self) -> None:
-        members = {"m0": member("p0"), "m1": member("p1")}
-
-        assert {"m0": {}, "m1": {}} == standby(assign(members, STATELESS, 1))
-
-    def test_are_fewer_where_there_are_too_few_processes(self) -> None:
-        members = {"m0": member("p0"), "m1": member("p0")}
-
-        assert {"m0": {}, "m1": {}} == standby(assign(members, STATEFUL, 2))
-
     def test_stay_where_they_are(self) -> None:
         members = {
             "m0": member("p0", {"0": [1]}, {"0": [0]}),
@@ -125,24 +51,6 @@ class TestStandbyTasks:
         assignments = assign(members, STATEFUL, 1)
 
         assert all(spec.target is assignments[m] for m, spec in members.items())
-
-    def test_come_to_the_member_that_was_active(self) -> None:
-        """
-        It is full, and has the state.
-        """
-        members = {
-            "m0": member("p0", {"0": [0, 1], "1": [0, 1]}),
-            "m1": member("p1"),
-            "m2": member("p2"),
-        }
-        topology = {"0": SubtopologySpec(2, True), "1": SubtopologySpec(2, True)}
-
-        assignments = assign(members, topology, 1)
-
-        had = {(s, n) for s in ("0", "1") for n in (0, 1)}
-        kept = _ids(assignments["m0"].active)
-        assert _ids(assignments["m0"].standby) <= had - kept
-        assert 1 == len(_ids(assignments["m0"].standby))
 
 
 def _ids(tasks: Tasks) -> set[tuple[str, int]]:

@@ -5,7 +5,6 @@ every field of the answers is the same.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
@@ -18,7 +17,7 @@ from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, Delete
 from barnabas.protocol.messages.describe_cluster import DescribeClusterRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
-from tests.support.both_brokers import BothBrokers, assert_answered_alike
+from tests.support.both_brokers import BothBrokers, check_answers
 from tests.support.cluster_requests import (
     acls,
     election,
@@ -38,7 +37,6 @@ from tests.support.cluster_requests import (
     users,
 )
 from tests.support.config_requests import SET, change
-from tests.support.likeness import in_order, plain, without_common_sentences
 from tests.support.topic_requests import creatable
 
 OWN: Final = frozenset(
@@ -308,12 +306,4 @@ def test_answers_are_those_of_kafka(both: BothBrokers, subject: str) -> None:
     # Topics stay from one subject to the next; it is fine that they exist already.
     topics = CreateTopicsRequest(topics=TOPICS, timeout_ms=10_000)
 
-    asyncio.run(
-        assert_answered_alike(
-            both,
-            ANSWERS[subject],
-            prepared_by=[(topics, 7)],
-            plain=lambda answer: plain(answer, OWN),
-            as_ours=lambda kafkas, ours: in_order(without_common_sentences(ours, kafkas), ours),
-        )
-    )
+    check_answers(both, ANSWERS[subject], prepared_by=[(topics, 7)], own=OWN)

@@ -5,13 +5,14 @@ Apache Kafka and Barnabas for one test: side by side, or in turn on one director
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from barnabas.protocol.codec.schema import Message
 from tests.support.apache_kafka import ApacheKafka, class_path
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port
+from tests.support.likeness import in_order, plain, without_common_sentences
 from tests.support.wire_client import WireClient
 
 PATIENCE = 60.0
@@ -81,6 +82,28 @@ class BothBrokers(NamedTuple):
         self.close()
         for path in sorted({broker.log_path for broker in self if broker.log_path.exists()}):
             print(path.read_text(errors="replace")[-8000:])
+
+
+def check_answers(
+    both: BothBrokers,
+    requests: Iterable[tuple[Message, int]],
+    *,
+    prepared_by: Iterable[tuple[Message, int]],
+    own: Container[str],
+) -> None:
+    """
+    Compare the answers to *requests* whatever the order of their lists, but for common sentences
+    and fields that are each broker's *own*.
+    """
+    asyncio.run(
+        assert_answered_alike(
+            both,
+            requests,
+            prepared_by=prepared_by,
+            plain=lambda answer: plain(answer, own),
+            as_ours=lambda kafkas, ours: in_order(without_common_sentences(ours, kafkas), ours),
+        )
+    )
 
 
 async def assert_answered_alike(

@@ -122,49 +122,6 @@ def test_what_is_stored_and_makes_no_sense_is_passed_over() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"foo": "x"}, "Unknown topic config name: foo"),
-        (
-            {"retention.ms": "-2"},
-            "Invalid value -2 for configuration retention.ms: Value must be at least -1",
-        ),
-        (
-            {"retention.ms": "abc"},
-            "Invalid value abc for configuration retention.ms: Not a number of type LONG",
-        ),
-        (
-            {"preallocate": "yes"},
-            "Invalid value yes for configuration preallocate: Expected value to be either true or"
-            " false",
-        ),
-        (
-            {"compression.type": "none"},
-            "Invalid value none for configuration compression.type: String must be one of:"
-            " uncompressed, zstd, lz4, snappy, gzip, producer",
-        ),
-        (
-            {"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"},
-            "conflict topic config setting min.compaction.lag.ms (10) > max.compaction.lag.ms (5)",
-        ),
-        (
-            {"remote.storage.enable": "true"},
-            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured"
-            " with remote log storage.",
-        ),
-    ],
-)
-def test_what_may_not_be_stored(given: dict[str, str], message: str) -> None:
-    """
-    Refused in Kafka's words.
-    """
-    with pytest.raises(InvalidConfig) as caught:
-        configs().check(given)
-
-    assert message == str(caught.value)
-
-
 def test_a_config_is_checked_against_those_of_the_broker() -> None:
     """
     A value may be fine by itself and not fit the broker's others.

@@ -72,23 +72,6 @@ async def waiting(broker: TestBroker, count: int = 1) -> None:
     await until(lambda: len(broker.fetches.waiting) == count)
 
 
-@pytest.mark.parametrize("version", range(13, 19))
-async def test_a_topic_can_be_named_by_its_id(
-    broker: TestBroker, client: WireClient, version: int
-) -> None:
-    append(broker, ONE, partition=2)
-    topic_id = await broker.topic_id("orders")
-
-    answer = await client.ask(fetch_request(fetch_topic(topic_id, {2: 0})), version)
-
-    (topic,) = answer.responses
-    assert (topic_id, 2, SIZE) == (
-        topic.topic_id,
-        topic.partitions[0].partition_index,
-        len(topic.partitions[0].records),
-    )
-
-
 async def test_every_partition_is_answered_in_order_and_what_is_not_there_last(
     broker: TestBroker, client: WireClient
 ) -> None:

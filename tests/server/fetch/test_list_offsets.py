@@ -15,11 +15,6 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from barnabas.protocol.messages.offset_for_leader_epoch import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
 from tests.support.server import TestBroker, batch, list_offsets_request
 from tests.support.wire_client import WireClient
 
@@ -66,54 +61,6 @@ async def test_the_first_offset_of_a_log_that_is_closed_is_refused(
     broker.partitions.expect("orders", 0).log.close()
 
     assert ErrorCode.KAFKA_STORAGE_ERROR == (await list_one(client, EARLIEST, 9))[0]
-
-
-def epoch_request(
-    epoch: int, *, current: int = -1, topic: str = "orders", partition: int = 0
-) -> OffsetForLeaderEpochRequest:
-    asked = OffsetForLeaderPartition(
-        partition=partition, current_leader_epoch=current, leader_epoch=epoch
-    )
-    return OffsetForLeaderEpochRequest(
-        replica_id=-1, topics=[OffsetForLeaderTopic(topic=topic, partitions=[asked])]
-    )
-
-
-async def end_of(client: WireClient, request: Any, version: int = 4) -> tuple[int, int, int]:
-    answer = await client.ask(request, version)
-    (partition,) = answer.topics[0].partitions
-    return partition.error_code, partition.leader_epoch, partition.end_offset
-
-
-@pytest.mark.parametrize("version", range(2, 5))
-@pytest.mark.parametrize(
-    ("epoch", "expected"),
-    [(0, (0, 0, 5)), (1, (0, 0, 5)), (2, (0, 2, 6)), (3, (0, -1, -1)), (-1, (0, -1, -1))],
-)
-async def test_where_an_epoch_ended(
-    broker: TestBroker,
-    client: WireClient,
-    version: int,
-    epoch: int,
-    expected: tuple[int, int, int],
-) -> None:
-    partition = broker.partitions.expect("orders", 0)
-    partition.leader_epoch = 2
-    partition.append(memoryview(bytearray(batch("x"))))
-
-    assert expected == await end_of(client, epoch_request(epoch), version)
-
-
-async def test_an_epoch_is_asked_of_its_leader(broker: TestBroker, client: WireClient) -> None:
-    broker.partitions.expect("orders", 0).leader_epoch = 2
-
-    old = await end_of(client, epoch_request(0, current=1))
-    new = await end_of(client, epoch_request(0, current=3))
-    unknown = await end_of(client, epoch_request(0, topic="nowhere"))
-
-    assert (ErrorCode.FENCED_LEADER_EPOCH, -1, -1) == old
-    assert (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1) == new
-    assert (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1) == unknown
 
 
 def errors() -> int:

@@ -12,7 +12,6 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
 )
@@ -26,7 +25,6 @@ from barnabas.protocol.messages.leave_group import (
     LeaveGroupRequest,
     MemberIdentity,
 )
-from barnabas.protocol.messages.list_groups import ListGroupsRequest
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -43,7 +41,6 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from barnabas.server.scheduling.turns import finished
 from tests.support.group_handlers import HandlerBroker
 
 GROUP = "group"
@@ -192,31 +189,6 @@ async def test_leave(broker: Broker, version: int) -> None:
     assert "Empty" == broker.world.coordinator.describe_group(GROUP, 6).group_state
 
 
-@pytest.mark.parametrize("version", OffsetCommitRequest.api.versions)
-async def test_commit(broker: Broker, version: int) -> None:
-    """
-    By name until v9, by id since v10; both are written.
-    """
-    answer = await broker.commit(version)
-
-    (topic,) = answer.topics
-    assert (("t", ZERO_UUID) if version < 10 else ("", TOPIC_ID)) == (topic.name, topic.topic_id)
-    assert [(0, 0)] == [(p.partition_index, p.error_code) for p in topic.partitions]
-    fetched = finished(
-        broker.world.coordinator.fetch_offsets(
-            OffsetFetchRequestGroup(group_id=GROUP, topics=None), 9, require_stable=False
-        )
-    )
-    (found,) = fetched.topics
-    (partition,) = found.partitions
-    assert ("t", 5, "m") == (found.name, partition.committed_offset, partition.metadata)
-    assert (3 if version >= 6 else -1) == partition.committed_leader_epoch
-    (batch,) = broker.world.log.batches
-    (record,) = batch.records()
-    assert record.value is not None
-    assert record.value.endswith(TOPIC_ID.bytes)
-
-
 def fetch_request(version: int, indexes: list[int] | None) -> OffsetFetchRequest:
     if version < 8:
         topics = None
@@ -319,21 +291,3 @@ async def test_describe(broker: Broker, version: int) -> None:
         assert not_asked == unknown.authorized_operations
     else:
         assert 0 == unknown.error_code
-
-
-@pytest.mark.parametrize("version", ListGroupsRequest.api.versions)
-async def test_list(broker: Broker, version: int) -> None:
-    """
-    With states since v4, with types since v5.
-    """
-    await broker.stable()
-
-    answer = await broker.ask(ListGroupsRequest(), version)
-
-    (group,) = answer.groups
-    assert (GROUP, "consumer") == (group.group_id, group.protocol_type)
-    assert ("Stable" if version >= 4 else "") == group.group_state
-    assert ("classic" if version >= 5 else "") == group.group_type
-    if version >= 4:
-        nothing = ListGroupsRequest(states_filter=["Empty"])
-        assert [] == (await broker.ask(nothing, version)).groups

@@ -292,31 +292,6 @@ async def test_synonyms_and_documentation() -> None:
     assert LogConfig.options()["retention.ms"].doc == found["retention.ms"].documentation
 
 
-async def test_describe_this_broker() -> None:
-    """
-    What was configured, what can be changed while it runs, and what is stored for all brokers.
-    """
-    node = await started(log_cleaner_threads="2")
-
-    found = by_name(await describe(node, (4, "1"), include_synonyms=True))
-
-    threads = found["log.cleaner.threads"]
-    assert ("2", 4, False) == (threads.value, threads.config_source, threads.read_only)
-    assert [("log.cleaner.threads", "2", 4), ("log.cleaner.threads", "1", 5)] == [
-        (s.name, s.value, s.source) for s in threads.synonyms
-    ]
-    minimum = found["min.insync.replicas"]
-    assert [("min.insync.replicas", "1", 3), ("min.insync.replicas", "1", 5)] == [
-        (s.name, s.value, s.source) for s in minimum.synonyms
-    ]
-    assert found["node.id"].read_only
-    assert (None, 5, []) == (
-        found["log.retention.ms"].value,
-        found["log.retention.ms"].config_source,
-        found["log.retention.ms"].synonyms,
-    )
-
-
 async def test_a_type_of_resource_that_there_is_not() -> None:
     """
     It spoils the whole request.

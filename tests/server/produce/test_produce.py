@@ -26,8 +26,6 @@ from tests.support.server import (
     START_MS,
     TestBroker,
     batch,
-    fetch_request,
-    fetch_topic,
     list_offsets_request,
     produce_request,
     produce_topic,
@@ -39,7 +37,6 @@ from tests.support.wire_client import WireClient
 pytestmark = pytest.mark.broker(topics={"orders": 2})
 
 
-LATEST = 13
 BY_NAME = 12
 
 
@@ -58,19 +55,6 @@ async def ask_one(client: WireClient, request: ProduceRequest, version: int = BY
     (topic,) = answer.responses
     (partition,) = topic.partition_responses
     return partition
-
-
-async def test_a_topic_can_be_named_by_its_id(broker: TestBroker, client: WireClient) -> None:
-    topic_id = await broker.topic_id("orders")
-
-    answer = await client.ask(produce_request(topic_id, batch("a"), partition=1), LATEST)
-
-    assert topic_id == answer.responses[0].topic_id
-    assert (1, 0, 0) == (
-        answer.responses[0].partition_responses[0].index,
-        answer.responses[0].partition_responses[0].error_code,
-        answer.responses[0].partition_responses[0].base_offset,
-    )
 
 
 async def test_with_acks_0_there_is_no_answer(client: WireClient) -> None:
@@ -155,48 +139,6 @@ async def append_and_end(client: WireClient, topic: str) -> int:
     return int(appended.base_offset) + 1
 
 
-async def test_a_batch_that_the_log_refuses_holds_up_no_other(
-    broker: TestBroker, client: WireClient
-) -> None:
-    await broker.create("more")
-    await append_and_end(client, "orders")
-    start_at(broker, "orders", 1)
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[
-            produce_topic("orders", {0: batch("a", base_offset=5), 1: spoiled(-1, 7)}),
-            produce_topic("more", {0: batch("a")}),
-        ],
-    )
-
-    answer = await client.ask(request, BY_NAME)
-
-    assert [
-        ("orders", [(0, ErrorCode.INVALID_RECORD, -1, 1), (1, ErrorCode.CORRUPT_MESSAGE, -1, -1)]),
-        ("more", [(0, 0, 0, 0)]),
-    ] == [
-        (
-            topic.name,
-            [
-                (each.index, each.error_code, each.base_offset, each.log_start_offset)
-                for each in topic.partition_responses
-            ],
-        )
-        for topic in answer.responses
-    ]
-    assert 1 == broker.metrics.value("errors", api="Produce", code="CORRUPT_MESSAGE")
-
-
-def spoiled(position: int, value: int, size: int = 1) -> bytes:
-    """
-    A batch of which some bytes are others.
-    """
-    data = bytearray(batch("spoiled"))
-    data[position : position + size] = value.to_bytes(size, signed=value < 0)
-    return bytes(data)
-
-
 GOOD = batch("good")
 
 
@@ -220,14 +162,6 @@ async def test_a_batch_that_becomes_too_large_is_refused() -> None:
 def test_the_limit_of_the_page_is_that_of_the_option() -> None:
     assert stated("decompressed-most") == BrokerConfig().barnabas_max_decompressed_bytes
     assert stated("decompressed-most") == LogConfig().barnabas_max_decompressed_bytes
-
-
-async def test_the_time_of_the_append_is_told(broker: TestBroker, client: WireClient) -> None:
-    await broker.create("timed", message_timestamp_type="LogAppendTime")
-
-    answer = await ask_one(client, produce_request("timed", batch("a", timestamp=5)))
-
-    assert START_MS == answer.log_append_time_ms
 
 
 async def test_without_verification_no_coordinator_is_asked() -> None:
@@ -289,17 +223,6 @@ async def test_versions_before_3_end_the_connection(client: WireClient, version:
     client.send_bytes(b"\0\0\0\x12\0\0" + version.to_bytes(2) + b"\0\0\0\0\xff\xff" + bytes(8))
 
     assert await client.disconnected()
-
-
-async def test_what_was_appended_can_be_fetched(client: WireClient) -> None:
-    records = batch("a", "b")
-    await ask_one(client, produce_request("orders", records))
-
-    answer = await client.ask(fetch_request(fetch_topic("orders", {0: 0})), 12)
-
-    stored = bytes(answer.responses[0].partitions[0].records)
-    # Only base offset and leader epoch are the broker's.
-    assert records[16:] == stored[16:]
 
 
 class SlowFiles(MemoryFiles):

@@ -15,7 +15,6 @@ from barnabas.server.groups.assignors.tasks import (
     TasksTuple,
 )
 
-STATELESS = {"0": SubtopologySpec(4, is_stateful=False)}
 STATEFUL = {"0": SubtopologySpec(2, is_stateful=True)}
 
 

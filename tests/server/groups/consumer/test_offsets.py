@@ -4,8 +4,6 @@ Offsets of consumer groups: who may commit, read and delete them.
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from barnabas.protocol.errors import (
@@ -123,15 +121,6 @@ def test_the_present_epoch_commits_any_partition() -> None:
     assert [("u", 0)] == committed(c)
 
 
-def test_an_epoch_that_is_not_reached_is_stale() -> None:
-    c = moved()
-
-    assert (
-        StaleMemberEpoch,
-        "Received member epoch 4 is newer than current member epoch 3.",
-    ) == refusal(lambda: c.commit_as("a", 4))
-
-
 def test_metadata_that_are_too_long_are_not_checked_for_their_epoch() -> None:
     c = moved()
 
@@ -140,15 +129,27 @@ def test_metadata_that_are_too_long_are_not_checked_for_their_epoch() -> None:
     assert ErrorCode.OFFSET_METADATA_TOO_LARGE == answer.topics[0].partitions[0].error_code
 
 
-@pytest.mark.parametrize("member_id", ["", "b"])
-def test_only_members_commit_to_a_group_with_members(member_id: str) -> None:
+@pytest.mark.parametrize(
+    ("member_id", "epoch", "version", "error", "sentence"),
+    [
+        ("a", 4, 9, StaleMemberEpoch, "Received member epoch 4 is newer than current member epoch"),
+        *(
+            (stranger, epoch, 9, UnknownMemberId, f"Member {stranger} is not a member of group")
+            for stranger in ("", "b")
+            for epoch in (-1, 3)
+        ),
+        ("a", 3, 8, UnsupportedVersion, "OffsetCommit version 9 or above must be used by members"),
+    ],
+)
+def test_a_commit_of_another_member_epoch_or_version_is_refused(
+    member_id: str, epoch: int, version: int, error: type[KafkaError], sentence: str
+) -> None:
     c = moved()
 
-    for epoch in (-1, 3):
-        assert (
-            UnknownMemberId,
-            f"Member {member_id} is not a member of group {GROUP}.",
-        ) == refusal(partial(c.commit_as, member_id, epoch))
+    kind, said = refusal(lambda: c.commit_as(member_id, epoch, version=version))
+
+    assert error is kind
+    assert said.startswith(sentence)
 
 
 def test_anybody_commits_to_an_empty_group() -> None:
@@ -165,15 +166,6 @@ def test_a_member_that_has_left_does_not() -> None:
     c.go("a")
 
     assert UnknownMemberId is refusal(lambda: c.commit_as("a", 3))[0]
-
-
-def test_a_member_of_the_protocol_uses_version_9() -> None:
-    c = moved()
-
-    assert (
-        UnsupportedVersion,
-        "OffsetCommit version 9 or above must be used by members using the consumer group protocol",
-    ) == refusal(lambda: c.commit_as("a", 3, version=8))
 
 
 @pytest.mark.parametrize("version", [8, 9])

@@ -59,6 +59,14 @@ OWN: Final = frozenset(
 TOPICS: Final = [creatable("t", 3), creatable("u"), creatable("v", 2), creatable("col.lision")]
 
 UNKNOWN_ID: Final = UUID(int=12345)
+ASSIGNMENTS: Final[Sequence[list[tuple[int, list[int]]]]] = (
+    [(0, [1]), (2, [1])],
+    [(0, [1]), (0, [1])],
+    [(0, [2])],
+    [(0, [1, 1])],
+    [(0, [])],
+    [(0, [1]), (1, [1])],
+)
 CREATIONS: Final = (
     creatable("new", 2, configs={"retention.ms": "5"}),
     creatable("new", -1, -1),
@@ -73,17 +81,7 @@ CREATIONS: Final = (
     *(creatable("new", 1, factor) for factor in (-2, 3)),
     creatable("new", 1, 1, [(0, [1])]),
     creatable("new", 1, -1, [(0, [1])]),
-    *(
-        creatable("new", -1, -1, assignments)
-        for assignments in (
-            [(0, [1]), (2, [1])],
-            [(0, [1]), (0, [1])],
-            [(0, [2])],
-            [(0, [1, 1])],
-            [(0, [])],
-            [(0, [1]), (1, [1])],
-        )
-    ),
+    *(creatable("new", -1, -1, assignments) for assignments in ASSIGNMENTS),
 )
 
 

@@ -56,7 +56,7 @@ TOPICS: Final = [creatable("t", 2)]
 EMPTY: Final = ("", " ", "\t\n", "\x00\x1f ")
 
 
-def consumer(member_epoch: int = 0, **facts: Any) -> ConsumerGroupHeartbeatRequest:
+def consumer(member_epoch: int = 0, /, **facts: Any) -> ConsumerGroupHeartbeatRequest:
     """
     A full first request, but for *facts*.
     """
@@ -71,7 +71,7 @@ def consumer(member_epoch: int = 0, **facts: Any) -> ConsumerGroupHeartbeatReque
     return ConsumerGroupHeartbeatRequest(**given | facts)
 
 
-def beat(member_epoch: int, **facts: Any) -> ConsumerGroupHeartbeatRequest:
+def beat(member_epoch: int, /, **facts: Any) -> ConsumerGroupHeartbeatRequest:
     """
     The request of a member that has nothing new to say, but for *facts*.
     """
@@ -87,7 +87,7 @@ def streams(**facts: Any) -> Message:
     return first_heartbeat(GROUP + "-streams", READER, **facts)
 
 
-def streams_beat(member_epoch: int, **facts: Any) -> Message:
+def streams_beat(member_epoch: int, /, **facts: Any) -> Message:
     nothing: dict[str, Any] = {
         "rebalance_timeout_ms": -1,
         "topology": None,
@@ -98,7 +98,7 @@ def streams_beat(member_epoch: int, **facts: Any) -> Message:
     return streams(member_epoch=member_epoch, **nothing | facts)
 
 
-def share(member_epoch: int = 0, **facts: Any) -> ShareGroupHeartbeatRequest:
+def share(member_epoch: int = 0, /, **facts: Any) -> ShareGroupHeartbeatRequest:
     given: dict[str, Any] = {
         "group_id": GROUP + "-share",
         "member_id": "m",

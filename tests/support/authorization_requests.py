@@ -6,7 +6,7 @@ None changes anything that another one looks at, but for DeleteTopics (``DOOMED`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -562,7 +562,7 @@ OPTIONS: Final = {
 }
 
 
-WRONG_CHANGES: Final = (
+WRONG_CHANGES: Final[Sequence[tuple[int, str, Sequence[tuple[str, int, str | None]]]]] = (
     # Reported before permissions,
     (2, OPEN, [("retention.ms", SET, "1"), ("retention.ms", SET, "2")]),
     (2, OPEN, [("retention.ms", SET, None)]),

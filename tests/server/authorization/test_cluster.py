@@ -1,6 +1,5 @@
 """
-What a client may see and change of the cluster, and of configs. The answers are those of Apache
-Kafka 4.3.1 (``KafkaApis``, ``ControllerApis``, ``ConfigHelper``).
+A change of configs that is refused is not made.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-The consumer protocol beside an authorizer.
+Patterns and descriptions of consumer groups leave out topics that a client may not describe.
 """
 
 from __future__ import annotations

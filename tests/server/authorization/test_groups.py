@@ -1,6 +1,6 @@
 """
-What clients are told of groups and offsets that they have no rights for. What is expected is what
-Apache Kafka 4.3.1 answers (``KafkaApis``).
+A request about several groups or topics changes those that the client has rights for, and no
+others. test_authorization.py compares the answers with Apache Kafka.
 """
 
 from __future__ import annotations

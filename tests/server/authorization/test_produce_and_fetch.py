@@ -1,5 +1,6 @@
 """
-Who may write records and read them. The answers are those of Apache Kafka 4.3.1 (``KafkaApis``).
+Rights to write and read records that depend on sessions, waits and transactions.
+test_authorization.py compares the other answers with Apache Kafka.
 """
 
 from __future__ import annotations

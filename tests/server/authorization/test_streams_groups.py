@@ -1,6 +1,6 @@
 """
-What a member of a streams group, and somebody who looks at one, has to be allowed. The answers are
-those of Apache Kafka 4.3.1 (``KafkaApis``).
+Internal topics of streams groups need rights to create them, and descriptions need rights to
+describe topics.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-What a client may see, create, change and delete of topics. The answers are those of Apache Kafka
-4.3.1 (``KafkaApis``, ``ControllerApis``).
+Topics that Metadata creates for a client, or hides from it. test_authorization.py compares what
+else clients are answered about topics with Apache Kafka.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """
-What clients are told of transactions that they have no rights for. What is expected is what Apache
-Kafka 4.3.1 answers (``KafkaApis``).
+Transactions are described with the topics that the client may describe.
 """
 
 from __future__ import annotations

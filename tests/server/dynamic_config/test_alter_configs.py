@@ -1,6 +1,6 @@
 """
-IncrementalAlterConfigs and AlterConfigs, on a node without a network. What is expected is what an
-Apache Kafka 4.3.1 answered, but for sentences that name its Java classes.
+IncrementalAlterConfigs and AlterConfigs on a node without a network: what is stored, what has an
+effect, and answers of our own. test_admin_answers.py compares the others with Apache Kafka's.
 """
 
 from __future__ import annotations

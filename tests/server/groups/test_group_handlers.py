@@ -1,5 +1,6 @@
 """
-Requests about groups in every version, from bytes to bytes.
+Requests of members in every version, from bytes to bytes. test_group_answers.py compares what needs
+no member with Apache Kafka.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-Metadata, CreateTopics, DeleteTopics, DescribeConfigs and DescribeCluster, on a node without a
-network. What is expected is what an Apache Kafka 4.3.1 answered.
+Metadata, DeleteTopics, DescribeConfigs and DescribeCluster on a node without a network, with
+options and in states that test_admin_answers.py and test_cluster_answers.py cannot set up.
 """
 
 from __future__ import annotations

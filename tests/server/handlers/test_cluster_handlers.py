@@ -1,6 +1,6 @@
 """
-ListConfigResources, DescribeTopicPartitions, DescribeLogDirs and DescribeQuorum, on a node without
-a network. What is expected is what an Apache Kafka 4.3.1 answered.
+DescribeTopicPartitions, DescribeLogDirs, AlterReplicaLogDirs and DescribeQuorum on a node without a
+network, in states that test_cluster_answers.py cannot set up.
 """
 
 from __future__ import annotations

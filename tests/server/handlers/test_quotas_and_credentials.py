@@ -1,6 +1,6 @@
 """
 Client quotas, SCRAM credentials, access control and brokers that are gone, on a node without a
-network. What is expected is what an Apache Kafka 4.3.1 answered.
+network: what is stored. test_cluster_answers.py compares the answers with those of Apache Kafka.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """
-The checks of ConsumerGroupHeartbeat, in Kafka's order and words.
+The checks of ConsumerGroupHeartbeat that depend on epochs and partitions of members, and on Java's
+idea of blanks. test_group_answers.py compares the others with Apache Kafka.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """
-The checks of StreamsGroupHeartbeat, in Kafka's order and words.
+The checks of StreamsGroupHeartbeat that depend on the members of a group. test_group_answers.py
+compares the others with Apache Kafka.
 """
 
 from __future__ import annotations

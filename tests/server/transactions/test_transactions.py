@@ -387,24 +387,6 @@ async def test_a_deleted_topic_does_not_keep_a_transaction_from_ending(
 # What administrators see
 
 
-async def test_transactions_are_described_and_listed(client: Client) -> None:
-    await client.init(timeout_ms=40_000)
-    await client.produce("x", 2)
-    found = await client.describe()
-    listed = await client.wire.ask(list_request(), 2)
-
-    assert ("Ongoing", 40_000, START_MS) == (
-        found.transaction_state,
-        found.transaction_timeout_ms,
-        found.transaction_start_time_ms,
-    )
-    assert client.producer == (found.producer_id, found.producer_epoch)
-    assert [(TOPIC, [2])] == [(topic.topic, topic.partitions) for topic in found.topics]
-    assert [(ID, "Ongoing")] == [
-        (state.transactional_id, state.transaction_state) for state in listed.transaction_states
-    ]
-
-
 @pytest.mark.parametrize(
     ("options", "is_listed"),
     [

@@ -102,7 +102,8 @@ clean: ## Remove .venv, builds and caches, but no data
 	find protocol storage server pipeline testing tests benchmarks \
 	  \( -name __pycache__ -o -name '*.so' \) -prune -exec rm -rf {} +
 
-# Each stamp below says that a step of the installation is done.
+# Each stamp below says that a step of the installation is done. Steps follow each other: two pips must
+# not change one environment at the same time.
 
 $(VENV)/.python:
 	@test -n "$(PYTHON)" || { echo "Barnabas needs Python 3.11 or newer, and the path has none" \
@@ -138,12 +139,12 @@ $(VENV)/.typing: pyproject.toml | $(VENV)/.tests
 	@$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/typing "pyspark-client>=4.2"
 	@touch $@
 
-$(VENV)/.spark: pyproject.toml | $(VENV)/.tests
+$(VENV)/.spark: pyproject.toml | $(VENV)/.typing
 	@echo "Installing PySpark, 400 MB (1 to 3 minutes; make unit, lint, types and contracts need none)"
 	@$(BIN)/python -m pip install --quiet --group spark
 	@touch $@
 
-$(VENV)/.docs: pyproject.toml | $(VENV)/.typing
+$(VENV)/.docs: pyproject.toml | $(VENV)/.typing $(if $(filter install,$(MAKECMDGOALS)),$(VENV)/.spark)
 	@echo "Installing Sphinx (10 seconds)"
 	@$(BIN)/python -m pip install --quiet --group docs
 	@touch $@

@@ -113,7 +113,6 @@ $(VENV)/.python:
 	@echo "Making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot make a virtual environment" \
 	  "(on Debian: apt-get install python3-venv)." >&2; exit 1; }
-	@$(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml hatch_build.py | $(VENV)/.python
@@ -123,6 +122,7 @@ $(VENV)/.installed: pyproject.toml hatch_build.py | $(VENV)/.python
 
 $(VENV)/.checks: pyproject.toml | $(VENV)/.installed
 	@echo "Installing ruff, mypy and other checkers (15 seconds)"
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1" # The first with --group.
 	@$(BIN)/python -m pip install --quiet --group checks
 	@touch $@
 
@@ -149,7 +149,7 @@ $(VENV)/.docs: pyproject.toml | $(VENV)/.typing $(if $(filter install,$(MAKECMDG
 	@$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
-$(VENV)/.packaging: pyproject.toml | $(VENV)/.python
+$(VENV)/.packaging: pyproject.toml | $(VENV)/.checks
 	@echo "Installing build tools for packages (20 seconds)"
 	@$(BIN)/python -m pip install --quiet --group packaging
 	@touch $@

@@ -62,8 +62,12 @@ def build() -> int:
     shutil.rmtree(COPY, ignore_errors=True)
     # Sources that change while they are compiled must not make the copy look current.
     before = sources()
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", COPY]
-    done = subprocess.run([*install, ROOT], env=os.environ | {"BARNABAS_COMPILE": "1"}, check=False)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    done = subprocess.run(
+        [*install, "--target", str(COPY), str(ROOT)],
+        env=os.environ | {"BARNABAS_COMPILE": "1"},
+        check=False,
+    )
     if done.returncode or before != sources():
         shutil.rmtree(COPY, ignore_errors=True)
         print("Compiling failed" if done.returncode else "The sources changed meanwhile; try again")

@@ -46,6 +46,8 @@ from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.sasl_client import SILENT, SaslClient
 from tests.support.topic_requests import creatable
 
+pytestmark = pytest.mark.prove
+
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 LISTENER: Final = "SASL_PLAINTEXT"
 ALL: Final = AclOperation.ALL

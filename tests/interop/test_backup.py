@@ -23,7 +23,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import Barnabas
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 BACKUPS: Final = 3
 PAUSE_S: Final = 0.7

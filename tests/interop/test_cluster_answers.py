@@ -36,6 +36,8 @@ from tests.support.cluster_requests import (
 from tests.support.likeness import plain, without_common_sentences
 from tests.support.topic_requests import creatable
 
+pytestmark = pytest.mark.prove
+
 OWN: Final = frozenset(
     {
         "topic_id",

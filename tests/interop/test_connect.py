@@ -16,6 +16,8 @@ from tests.support.apache_kafka import class_path, library
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.some import some
 
+pytestmark = pytest.mark.prove
+
 TOPIC = "lines"
 
 ALL_AT_ONCE = 1_000_000

@@ -18,6 +18,8 @@ from tests.interop.live_group import PATIENCE, LiveGroup, MemberProcess, java_me
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.prove
+
 SOURCE = Path(__file__).parent / "java" / "Member.java"
 SESSION_S = 4.0
 QUICK = {

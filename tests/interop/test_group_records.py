@@ -37,6 +37,8 @@ from tests.support.group_requests import offset_delete_request
 from tests.support.topic_requests import create_request
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.prove
+
 
 @pytest.fixture
 def small_broker(tmp_path: Path) -> Iterator[BrokerProcess]:

@@ -29,6 +29,8 @@ from tests.support.server import batch, fetch_request, fetch_topic, produce_requ
 from tests.support.topic_requests import creatable
 from tests.support.wire_client import request_frame
 
+pytestmark = pytest.mark.prove
+
 PEERS: Final = 1_000
 LIMIT_BYTES: Final = 64 * 1024 * 1024
 FETCH: Final = request_frame(

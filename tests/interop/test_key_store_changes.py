@@ -20,6 +20,8 @@ from tests.support.certificates import HOST, Certificates
 from tests.support.config_requests import BROKER, SET, change
 from tests.support.sasl_client import SaslClient
 
+pytestmark = pytest.mark.prove
+
 LOCATION: Final = "listener.name.ssl.ssl.keystore.location"
 NAMES: Final = (HOST, "localhost")
 NEW: Final[dict[str, dict[str, Any]]] = {

@@ -16,6 +16,8 @@ from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.support.both_brokers import BothBrokers
 
+pytestmark = pytest.mark.prove
+
 TOPIC, GROUP = "shared", "modern"
 RECORDS = 10
 SESSION_TIMEOUT = 6.0

@@ -35,7 +35,7 @@ from tests.support.apache_kafka import CLUSTER_ID, ApacheKafka, class_path, java
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port
 from tests.support.fingerprint import fingerprint
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 RECORDS: Final = 20_000
 TOPIC, TRANSACTIONS, GROUP = "orders", "payments", "readers"

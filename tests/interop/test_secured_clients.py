@@ -36,7 +36,7 @@ from tests.support.java_programs import run_program
 __all__ = ["node_clients"]
 
 # Clients that are refused leave sockets behind.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::ResourceWarning"), pytest.mark.prove]
 
 HERE: Final = Path(__file__).parent
 PATIENCE: Final = 60

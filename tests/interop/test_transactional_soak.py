@@ -20,7 +20,7 @@ from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import compiled
 from tests.support.some import some
 
-pytestmark = pytest.mark.flaky(reruns=0)
+pytestmark = pytest.mark.prove
 
 SOURCE = Path(__file__).parent / "java" / "Transformer.java"
 ROOT = Path(__file__).parents[2]

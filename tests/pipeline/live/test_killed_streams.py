@@ -24,7 +24,7 @@ from tests.pipeline.topics import Topic
 from tests.support.broker_process import BrokerProcess
 from tests.support.spark import QUICK
 
-pytestmark = [pytest.mark.spark, pytest.mark.interop, pytest.mark.flaky(reruns=0)]
+pytestmark = [pytest.mark.spark, pytest.mark.interop, pytest.mark.prove]
 
 ROOT: Final = Path(__file__).parents[3]
 HOOKS: Final = Path(__file__).parent / "hooks"

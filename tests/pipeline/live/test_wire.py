@@ -26,7 +26,7 @@ from tests.pipeline.topics import Topic
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.certificates import Certificates
 
-pytestmark = [pytest.mark.interop, pytest.mark.spark]
+pytestmark = [pytest.mark.interop, pytest.mark.spark, pytest.mark.prove]
 
 PASSWORD = 'p=w, "1"'
 USERS = (

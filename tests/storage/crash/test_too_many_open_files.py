@@ -32,7 +32,7 @@ STRIDE = 3
 """Every so many-th opening fails, unless all are asked for."""
 
 
-pytestmark = pytest.mark.usefixtures("silent_logs")
+pytestmark = [pytest.mark.usefixtures("silent_logs"), pytest.mark.prove]
 
 
 @LIVES

@@ -21,6 +21,9 @@ from tests.support.maven import PrerequisiteMissing
 
 CRASH_POINTS_OF_WORKER: Final = "crash_points"
 
+SHOWN_LINES: Final = 100
+"""Lines of each captured stream that the report of a failed test shows."""
+
 USUAL_SOAKS: Final = 5
 USUAL_POWER_LOSSES: Final = 20
 
@@ -151,6 +154,24 @@ def pytest_runtest_setup() -> Generator[None, None, None]:
 def pytest_runtest_call() -> Generator[None, None, None]:
     with prerequisites():
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """
+    Keep the end of what a test printed and logged: clients log thousands of lines when they retry.
+    """
+    report = yield
+    report.sections = [(title, last_lines(text)) for title, text in report.sections]
+    return report
+
+
+def last_lines(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    left_out = len(lines) - SHOWN_LINES
+    if left_out <= 0:
+        return text
+    return f"[{left_out} lines left out]\n{''.join(lines[left_out:])}"
 
 
 @contextmanager

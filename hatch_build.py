@@ -1,9 +1,9 @@
 """
 Compiles the modules on the path of a record when a wheel is built.
 
-``BARNABAS_COMPILE`` decides: ``0`` builds a wheel of plain Python for every system, ``1`` builds a
-wheel for this system or fails, and ``auto`` (the default) compiles where it finds a C compiler and
-Python's headers. ``barnabas --version`` prints which kind is installed. ``BARNABAS_OPTIMIZATION``
+``BARNABAS_COMPILE`` decides: ``0`` (the default) builds a wheel of plain Python for every system
+within seconds, ``1`` compiles a wheel for this system, which takes minutes, or fails, and ``auto``
+compiles where it finds a C compiler and Python's headers. ``barnabas --version`` prints which kind is installed. ``BARNABAS_OPTIMIZATION``
 is the level of the C compiler, 0 to 3; lower levels compile faster.
 
 A module is compiled if it contains the line ``MARK``. It is ordinary Python that ``mypyc``
@@ -84,7 +84,7 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
 
 
 def demand() -> str:
-    return os.environ.get(VARIABLE) or "auto"
+    return os.environ.get(VARIABLE) or "0"
 
 
 def wanted() -> bool:

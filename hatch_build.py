@@ -3,8 +3,9 @@ Compiles the modules on the path of a record when a wheel is built.
 
 ``BARNABAS_COMPILE`` decides: ``0`` (the default) builds a wheel of plain Python for every system
 within seconds, ``1`` compiles a wheel for this system, which takes minutes, or fails, and ``auto``
-compiles where it finds a C compiler and Python's headers. ``barnabas --version`` prints which kind is installed. ``BARNABAS_OPTIMIZATION``
-is the level of the C compiler, 0 to 3; lower levels compile faster.
+compiles where it finds a C compiler and Python's headers. ``barnabas --version`` prints which kind
+is installed. ``BARNABAS_OPTIMIZATION`` is the level of the C compiler, 0 to 3; lower levels compile
+faster.
 
 A module is compiled if it contains the line ``MARK``. It is ordinary Python that ``mypyc``
 translates. All compiled modules form one library, so they call each other directly, across

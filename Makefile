@@ -145,3 +145,7 @@ $(VENV)/.developer: pyproject.toml | $(VENV)/.unit $(VENV)/.spark
 	@$(BIN)/python -m pip install --quiet --find-links $(VENV)/wheels --group spark --group docs
 	@rm -rf $(VENV)/wheels
 	@touch $@
+
+.PHONY: release
+release: $(VENV)/.tests $(VENV)/.packaging ## Check, pin and build a release, and print the commands that remain
+	@$(BIN)/python release.py

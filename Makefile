@@ -153,3 +153,7 @@ $(VENV)/.packaging: pyproject.toml | $(VENV)/.checks
 	@echo "Installing build tools for packages (20 seconds)"
 	@$(BIN)/python -m pip install --quiet --group packaging
 	@touch $@
+
+.PHONY: release
+release: $(VENV)/.tests $(VENV)/.packaging ## Check, pin and build a release, and print the commands that remain
+	@$(BIN)/python release.py

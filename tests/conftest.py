@@ -229,7 +229,12 @@ def silent_logs() -> Iterator[None]:
 def golden() -> Path:
     """
     The directory of log directories that Apache Kafka wrote, named by ``BARNABAS_GOLDEN``.
+
+    ``BARNABAS_GOLDEN=none`` skips the tests that need it, in CI too.
     """
-    if directory := os.environ.get("BARNABAS_GOLDEN"):
+    directory = os.environ.get("BARNABAS_GOLDEN")
+    if directory == "none":
+        pytest.skip("BARNABAS_GOLDEN=none leaves out the directories that Apache Kafka has written")
+    if directory:
         return Path(directory)
     raise PrerequisiteMissing("BARNABAS_GOLDEN names no directory that Apache Kafka has written")

@@ -31,7 +31,7 @@ TESTS ?= tests
 
 .DEFAULT_GOAL := help
 .PHONY: help run compile install format lint types contracts unit test prove interop bench wheels docs \
-  links docker clean
+  links docker release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -97,6 +97,9 @@ SITE = PYTHONPATH=$$(test -e $(VENV)/.spark || echo $(VENV)/typing) $(BIN)/pytho
 docker: ## Build the image
 	docker build --tag $(IMAGE) .
 
+release: $(VENV)/.tests $(VENV)/.packaging ## Check, pin and build a release, and print the commands that remain
+	@$(BIN)/python release.py
+
 clean: ## Remove .venv, builds and caches, but no data
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find protocol storage server pipeline testing tests benchmarks \
@@ -153,7 +156,3 @@ $(VENV)/.packaging: pyproject.toml | $(VENV)/.checks
 	@echo "Installing build tools for packages (20 seconds)"
 	@$(BIN)/python -m pip install --quiet --group packaging
 	@touch $@
-
-.PHONY: release
-release: $(VENV)/.tests $(VENV)/.packaging ## Check, pin and build a release, and print the commands that remain
-	@$(BIN)/python release.py

@@ -19,6 +19,8 @@ from tests.support.maven import PrerequisiteMissing
 ROOT: Final = Path(__file__).parents[2]
 VERSION: Final = version_of(ROOT)
 PLACE: Final = "pyproject.toml"
+FIRST_PAGE: Final = "README.md"
+"""Readers look for the version here. It must be the one of ``PLACE``."""
 RECORDS: Final = {"CHANGELOG.md", "docs/performance.md"}
 """Pages about a version in the past: what it changed, and how fast it was."""
 
@@ -34,11 +36,11 @@ def files() -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_only_pyproject_states_the_version() -> None:
+def test_only_pyproject_and_the_readme_state_the_version() -> None:
     stating = re.compile(rf"(barnabas|version).*(?<![\d.]){re.escape(VERSION)}(?![\d.])", re.I)
     found = {name for name in files() if stating.search((ROOT / name).read_text())}
 
-    assert {PLACE} == found - RECORDS
+    assert {PLACE, FIRST_PAGE} == found - RECORDS
 
 
 def test_the_installed_version_is_the_one_of_pyproject() -> None:

@@ -31,6 +31,8 @@ from tests.support.limits import stated
 from tests.support.server import TestBroker, broker_config
 from tests.support.wire_client import request_frame
 
+pytestmark = pytest.mark.prove
+
 ENTRIES: Final = int(os.environ.get("BARNABAS_ABSURD", "100000"))
 FEW_ENTRIES: Final = 3000
 PATIENCE_S: Final = 120

@@ -21,6 +21,8 @@ from tests.support.limits import stated
 from tests.support.server import TestBroker, running
 from tests.support.turns import objects_set_aside, turns
 
+pytestmark = pytest.mark.prove
+
 PARTITIONS: Final = 10_000
 TRIES: Final = 5
 """

@@ -201,3 +201,9 @@ def test_every_artifact_that_is_published_is_one_that_wheels_upload() -> None:
 
     assert 2 == len(uploaded)
     assert all(name.startswith(pattern.removesuffix("*")) for name in uploaded)
+
+
+def test_newer_versions_of_pinned_actions_are_proposed() -> None:
+    updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
+
+    assert "github-actions" in [each["package-ecosystem"] for each in updates]

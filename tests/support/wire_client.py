@@ -181,7 +181,7 @@ class BlockingClient(Conversation):
     def __init__(
         self,
         port: int,
-        wrap: Callable[[socket.socket], socket.socket] = lambda plain: plain,
+        wrap: Callable[[socket.socket], Any] = lambda plain: plain,
         *,
         receive_buffer_bytes: int | None = None,
     ) -> None:
@@ -195,7 +195,7 @@ class BlockingClient(Conversation):
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         plain.settimeout(20)
         plain.connect(("127.0.0.1", port))
-        self.socket = wrap(plain)
+        self.socket: Any = wrap(plain)
 
     def send(self, request: Message, version: int) -> None:
         self.send_bytes(self.frame(request, version))

@@ -4,9 +4,8 @@ Messages in few words: what they contain is given as dicts, and is not imported.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from functools import cache
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.apis import MODULES
@@ -31,13 +30,8 @@ def build(message: type[M], /, **values: Any) -> M:
     """
     A message. A dict stands for a message inside of it, and any iterable for an array.
     """
-    types = _types(message)
+    types = {field.name: field.type for field in fields(message)}
     return message(**{name: _value(types[name], value) for name, value in values.items()})
-
-
-@cache
-def _types(message: Hashable) -> Mapping[str, Type]:
-    return {field.name: field.type for field in fields(cast(type, message))}
 
 
 def _value(kind: Type, value: Any) -> Any:

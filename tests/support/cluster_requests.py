@@ -179,9 +179,9 @@ def new_acl(topic: str, **otherwise: Any) -> Message:
     return api_request("create_acls", creations=[reading | otherwise])
 
 
-def no_acl(topic: str, **otherwise: Any) -> Message:
+def no_acl(topic: str | None, **otherwise: Any) -> Message:
     """
-    A request to delete the access control lists of a topic, with some fields *otherwise*.
+    A request to delete the entries of a topic, or of all topics, with some fields *otherwise*.
     """
     those = {
         "resource_type_filter": 2,

@@ -13,7 +13,7 @@ from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.storage.uuids import uuid_text
 from tests.support.build import api_request
 from tests.support.group_requests import coordinator_request
-from tests.support.server import batch, produce_request
+from tests.support.server import batch, metadata_request, produce_request
 from tests.support.topic_requests import create_request
 from tests.support.wire_client import WireClient
 
@@ -239,7 +239,7 @@ async def topic_id_of(client: WireClient, topic: str) -> UUID:
     Raises:
         TimeoutError: the broker does not know the topic within ``PATIENCE_S`` seconds.
     """
-    request = api_request("metadata", topics=[{"name": topic}], allow_auto_topic_creation=False)
+    request = metadata_request(topic)
     async with asyncio.timeout(PATIENCE_S):
         while True:
             answer = await client.ask(request, 12)

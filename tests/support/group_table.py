@@ -105,7 +105,10 @@ class Scene:
     def commit(
         self, member_id: str = "", generation_id: int = -1, *, version: int = 9, **changes: Any
     ) -> Request:
-        facts = {"member_id": member_id, "generation_id_or_member_epoch": generation_id}
+        facts: dict[str, Any] = {
+            "member_id": member_id,
+            "generation_id_or_member_epoch": generation_id,
+        }
         return commit_request(self.group_id, USED, {0: 5}, **facts | changes), version
 
     def delete(self) -> Request:

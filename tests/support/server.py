@@ -152,11 +152,25 @@ def produce_request(
     """
     A request that appends to one partition of the topic with that name or id.
     """
-    return ProduceRequest(
-        transactional_id=transactional_id,
+    return produce_all(
+        produce_topic(topic, {partition: records}),
         acks=acks,
         timeout_ms=timeout_ms,
-        topic_data=[produce_topic(topic, {partition: records})],
+        transactional_id=transactional_id,
+    )
+
+
+def produce_all(
+    *topics: TopicProduceData,
+    acks: int = 1,
+    timeout_ms: int = 1000,
+    transactional_id: str | None = None,
+) -> ProduceRequest:
+    """
+    A request that appends to several partitions.
+    """
+    return ProduceRequest(
+        transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms, topic_data=[*topics]
     )
 
 

@@ -79,8 +79,8 @@ class ShareClient:
         for values in batches:
             await self.produce_bytes(batch(*values), partition)
 
-    async def produce_bytes(self, records: bytes, partition: int = 0) -> None:
-        request = produce_request(self.topic, records, partition=partition, acks=-1)
+    async def produce_bytes(self, records: bytes | bytearray, partition: int = 0) -> None:
+        request = produce_request(self.topic, bytes(records), partition=partition, acks=-1)
         answer = await self.client.ask(request, 9)
         assert 0 == answer.responses[0].partition_responses[0].error_code
 

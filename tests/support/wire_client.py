@@ -184,16 +184,18 @@ class BlockingClient(Conversation):
         wrap: Callable[[socket.socket], Any] = lambda plain: plain,
         *,
         receive_buffer_bytes: int | None = None,
+        seconds: float = 20.0,
     ) -> None:
         """
         Args:
             wrap: makes another socket of the plain one, such as one with TLS.
+            seconds: for each call that waits.
         """
         super().__init__("t")
         plain = socket.socket()
         if receive_buffer_bytes is not None:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        plain.settimeout(20)
+        plain.settimeout(seconds)
         plain.connect(("127.0.0.1", port))
         self.socket: Any = wrap(plain)
 

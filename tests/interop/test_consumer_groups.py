@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from tests.interop.clients.base import NewRecord
+from tests.interop.committed import group_offsets
 from tests.interop.conftest import new_broker
 from tests.interop.live_group import PATIENCE, LiveGroup, MemberProcess, java_member
 from tests.support.both_brokers import BothBrokers
@@ -155,12 +155,8 @@ class Group(LiveGroup[Member]):
         return ends
 
     def committed(self) -> dict[tuple[str, int], int]:
-        asked = ConsumerGroupTopicPartitions(
-            self.group_id, [TopicPartition(topic, p) for topic, p in self.ends()]
-        )
-        (future,) = self.admin.list_consumer_group_offsets([asked]).values()
-        found = future.result(30).topic_partitions
-        return {(each.topic, each.partition): each.offset for each in found}
+        offsets = group_offsets(self.broker.bootstrap, self.group_id)
+        return {place: offset for place, offset in offsets.items() if place in self.ends()}
 
     def type_and_state(self) -> tuple[str, str] | None:
         """

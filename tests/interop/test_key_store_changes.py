@@ -90,7 +90,7 @@ def presented(broker: BrokerProcess, certificates: Certificates) -> Any:
         return context.wrap_socket(plain, server_hostname=HOST)
 
     with SaslClient(broker.ports["SSL"], wrap) as client:
-        return client.socket.getpeercert()["serialNumber"]  # type: ignore[union-attr]
+        return client.socket.getpeercert()["serialNumber"]
 
 
 def is_another(broker: BrokerProcess, certificates: Certificates, earlier: str) -> bool:

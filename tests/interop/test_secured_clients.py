@@ -19,12 +19,6 @@ from aiokafka.errors import (  # type: ignore[import-untyped]
     KafkaError as AioKafkaError,
 )
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
 from cryptography.hazmat.primitives import serialization
 
 from tests.interop.conftest import needs_program
@@ -32,6 +26,7 @@ from tests.interop.test_other_languages import node_clients
 from tests.support.broker_process import Barnabas
 from tests.support.certificates import Certificates
 from tests.support.java_programs import run_program
+from tests.support.sasl_client import add_scram_user
 
 __all__ = ["node_clients"]
 
@@ -88,12 +83,7 @@ def secured(
         },
         secured=["SSL", "SASL_SSL"],
     ) as broker:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
-            user = UserScramCredentialUpsertion(
-                "alice", ScramCredentialInfo(mechanism, 4096), PASSWORD.encode()
-            )
-            admin.alter_user_scram_credentials([user])["alice"].result(PATIENCE)
+        add_scram_user(broker.port, "alice", PASSWORD)
         yield broker
 
 

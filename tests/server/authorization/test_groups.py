@@ -16,21 +16,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.requests.authorized import NOT_REQUESTED
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
@@ -46,11 +32,15 @@ from barnabas.server.security.acl.permissions import (
     READ_TOPIC,
 )
 from tests.support.acls import AUTHORIZER, EVERYTHING, Right, allow_only
+from tests.support.build import api_request, named
 from tests.support.group_requests import (
     commit_request,
     coordinator_request,
+    heartbeat_request,
     join_request,
+    leave_request,
     offset_delete_request,
+    sync_request,
 )
 from tests.support.refusals import codes
 from tests.support.server import TestBroker, running
@@ -165,12 +155,12 @@ async def test_a_refused_key_creates_no_topic() -> None:
         (0, join_request("g", "m"), WRONG_MEMBER),
         (4, join_request("g"), NO_MEMBER_ID),
         (9, join_request("g"), NO_MEMBER_ID),
-        (0, SyncGroupRequest(group_id="g", generation_id=1, member_id="m", assignments=[]), 25),
-        (4, SyncGroupRequest(group_id="g", generation_id=1, member_id="m", assignments=[]), 25),
-        (0, HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), WRONG_MEMBER),
-        (4, HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), WRONG_MEMBER),
-        (2, LeaveGroupRequest(group_id="g", member_id="m"), WRONG_MEMBER),
-        (5, LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id="m")]), 0),
+        (0, sync_request("g", "m"), WRONG_MEMBER),
+        (4, sync_request("g", "m"), WRONG_MEMBER),
+        (0, heartbeat_request("g", "m"), WRONG_MEMBER),
+        (4, heartbeat_request("g", "m"), WRONG_MEMBER),
+        (2, leave_request(2, "g", "m"), WRONG_MEMBER),
+        (5, leave_request(5, "g", "m"), 0),
     ],
 )
 async def test_members_need_to_read_the_group(
@@ -189,7 +179,7 @@ async def test_members_need_to_read_the_group(
 async def test_a_protocol_that_is_missing_is_answered_before_the_group_is_refused(
     client: WireClient,
 ) -> None:
-    request = SyncGroupRequest(group_id="g", generation_id=1, member_id="m", assignments=[])
+    request = sync_request("g", "m")
 
     assert NO_PROTOCOL == (await client.ask(request, 5)).error_code
     assert NO_GROUP == (await client.ask(request, 4)).error_code
@@ -198,26 +188,16 @@ async def test_a_protocol_that_is_missing_is_answered_before_the_group_is_refuse
 # Offsets
 
 
-def commit(*topics: str | UUID, group_id: str = "g") -> OffsetCommitRequest:
+def commit(*topics: str | UUID, group_id: str = "g") -> Message:
     """
     Commit the offsets of the partitions 0 and 1 of each topic, of which the second does not exist.
     """
     partitions = [
-        OffsetCommitRequestPartition(
-            partition_index=index, committed_offset=9, committed_metadata=""
-        )
+        {"partition_index": index, "committed_offset": 9, "committed_metadata": ""}
         for index in (0, 1)
     ]
-    return OffsetCommitRequest(
-        group_id=group_id,
-        member_id="",
-        topics=[
-            OffsetCommitRequestTopic(topic_id=topic, partitions=partitions)
-            if isinstance(topic, UUID)
-            else OffsetCommitRequestTopic(name=topic, partitions=partitions)
-            for topic in topics
-        ],
-    )
+    wanted = [{**named(topic), "partitions": partitions} for topic in topics]
+    return api_request("offset_commit", group_id=group_id, member_id="", topics=wanted)
 
 
 @pytest.mark.parametrize("version", [2, 9])
@@ -281,35 +261,25 @@ async def ids(broker: TestBroker) -> list[UUID]:
     return [await broker.topic_id("t"), await broker.topic_id("u")]
 
 
-def fetch(topics: Sequence[str] | None) -> OffsetFetchRequest:
+def fetch(topics: Sequence[str] | None) -> Message:
     """
     The offsets of one group, up to version 7.
     """
-    named = (
-        None
-        if topics is None
-        else [OffsetFetchRequestTopic(name=topic, partition_indexes=[0]) for topic in topics]
-    )
-    return OffsetFetchRequest(group_id="g", topics=named)
+    return api_request("offset_fetch", group_id="g", topics=partition_0(topics))
 
 
-def fetch_of_groups(topics: Sequence[str | UUID] | None, *groups: str) -> OffsetFetchRequest:
+def fetch_of_groups(topics: Sequence[str | UUID] | None, *groups: str) -> Message:
     """
     The offsets of several groups, since version 8.
     """
-    named = (
-        None
-        if topics is None
-        else [
-            OffsetFetchRequestTopics(topic_id=topic, partition_indexes=[0])
-            if isinstance(topic, UUID)
-            else OffsetFetchRequestTopics(name=topic, partition_indexes=[0])
-            for topic in topics
-        ]
-    )
-    return OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group_id=group, topics=named) for group in groups]
-    )
+    wanted = [{"group_id": group, "topics": partition_0(topics)} for group in groups]
+    return api_request("offset_fetch", groups=wanted)
+
+
+def partition_0(topics: Sequence[str | UUID] | None) -> list[dict[str, Any]] | None:
+    if topics is None:
+        return None
+    return [{**named(topic), "partition_indexes": [0]} for topic in topics]
 
 
 def fetched(topics: Any) -> list[tuple[str | UUID, int, int]]:

@@ -10,21 +10,11 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.protocol.messages.fetch import ReplicaState
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from barnabas.protocol.messages.offset_for_leader_epoch import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
-from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     ALTER_TOPIC,
@@ -47,11 +37,13 @@ from tests.support.acls import (
     create_topics,
     revoke_all,
 )
+from tests.support.build import api_request
 from tests.support.server import (
     TestBroker,
     batch,
     fetch_request,
     fetch_topic,
+    produce_all,
     produce_request,
     produce_topic,
 )
@@ -128,11 +120,7 @@ async def test_records_are_taken_for_topics_that_the_client_may_write_to(
     names: dict[Any, str] = {
         (topic_id(broker, name) if version > BY_NAME else name): name for name in codes
     }
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=10_000,
-        topic_data=[produce_topic(each, {0: batch("a")}) for each in names],
-    )
+    request = produce_all(*(produce_topic(each, {0: batch("a")}) for each in names))
 
     answer = await client.ask(request, version)
 
@@ -150,7 +138,7 @@ async def test_permissions_come_before_what_is_wrong_with_a_partition(
     await allow_only(broker, ((WRITE_TOPIC, "t"),))
     topics = [produce_topic(name, {0: b"no batch", 5: batch("a")}) for name in ("t", "u")]
 
-    answer = await client.ask(ProduceRequest(acks=7, timeout_ms=9, topic_data=topics), BY_NAME)
+    answer = await client.ask(produce_all(*topics, acks=7), BY_NAME)
 
     assert [("t", [E.INVALID_RECORD, UNKNOWN]), ("u", [FORBIDDEN, FORBIDDEN])] == [
         (topic.name, [each.error_code for each in topic.partition_responses])
@@ -164,7 +152,7 @@ async def test_a_refused_partition_that_is_named_twice_is_answered_once(
     await create_topics(broker, {"t": 1})
     topics = [produce_topic("t", {0: batch("a"), 1: None}), produce_topic("t", {0: batch("b")})]
 
-    answer = await client.ask(ProduceRequest(acks=1, timeout_ms=9, topic_data=topics), BY_NAME)
+    answer = await client.ask(produce_all(*topics), BY_NAME)
 
     assert [("t", [(0, FORBIDDEN), (1, FORBIDDEN)])] == [
         (topic.name, [(each.index, each.error_code) for each in topic.partition_responses])
@@ -198,7 +186,7 @@ async def test_a_codec_that_does_not_exist_is_looked_for_where_the_client_may_wr
     assert {"t": E.UNKNOWN_SERVER_ERROR} == codes_of(failed, {"t": "t"})
 
 
-def transactional(topic: str) -> ProduceRequest:
+def transactional(topic: str) -> Message:
     records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
     return produce_request(topic, records, transactional_id=ID)
 
@@ -434,20 +422,20 @@ async def test_a_fetch_that_waits_has_asked_when_it_began(
 # ListOffsets, OffsetForLeaderEpoch
 
 
-def list_offsets(*topics: str, isolation_level: int = 0) -> ListOffsetsRequest:
-    partitions = [ListOffsetsPartition(partition_index=0, timestamp=-1)]
-    return ListOffsetsRequest(
+def list_offsets(*topics: str, isolation_level: int = 0) -> Message:
+    partitions = [{"partition_index": 0, "timestamp": -1}]
+    return api_request(
+        "list_offsets",
         replica_id=-1,
         isolation_level=isolation_level,
-        topics=[ListOffsetsTopic(name=name, partitions=partitions) for name in topics],
+        topics=[{"name": name, "partitions": partitions} for name in topics],
     )
 
 
-def epochs(*topics: str) -> OffsetForLeaderEpochRequest:
-    partitions = [OffsetForLeaderPartition(partition=0, leader_epoch=0)]
-    return OffsetForLeaderEpochRequest(
-        topics=[OffsetForLeaderTopic(topic=name, partitions=partitions) for name in topics]
-    )
+def epochs(*topics: str) -> Message:
+    partitions = [{"partition": 0, "leader_epoch": 0}]
+    wanted = [{"topic": name, "partitions": partitions} for name in topics]
+    return api_request("offset_for_leader_epoch", topics=wanted)
 
 
 OFFSETS: Final[list[tuple[Rights, list[tuple[str, int, int]]]]] = [

@@ -10,17 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.codec.schema import ZERO_UUID
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_topics import CreateTopicsRequest
-from barnabas.protocol.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     ALTER_TOPIC,
@@ -35,10 +26,11 @@ from barnabas.server.security.acl.permissions import (
     WRITE_TOPIC,
 )
 from tests.support.acls import AUTHORIZER, Rights, allow, allow_only, create_topics
+from tests.support.build import api_request
 from tests.support.cluster_requests import topic_pages
 from tests.support.config_requests import grow
-from tests.support.server import TestBroker
-from tests.support.topic_requests import creatable
+from tests.support.server import TestBroker, metadata_request
+from tests.support.topic_requests import creatable, delete_request
 from tests.support.wire_client import WireClient
 
 E = ErrorCode
@@ -66,12 +58,8 @@ def exists(broker: TestBroker, name: str) -> bool:
 # Metadata
 
 
-def named(*names: str, create: bool = False) -> MetadataRequest:
-    return MetadataRequest(
-        topics=[MetadataRequestTopic(name=name) for name in names],
-        allow_auto_topic_creation=create,
-        include_topic_authorized_operations=True,
-    )
+def described(*topics: str | UUID, create: bool = False) -> Message:
+    return metadata_request(*topics, create=create, include_topic_authorized_operations=True)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +78,7 @@ async def test_metadata_of_all_topics_has_those_that_the_client_may_describe(
     await create_topics(broker, {"t": 1, "u": 1})
     await allow_only(broker, acls)
 
-    answer = await client.ask(MetadataRequest(topics=None if version else []), version)
+    answer = await client.ask(api_request("metadata", topics=None if version else []), version)
 
     assert seen == sorted(topic.name for topic in answer.topics)
     assert all(topic.error_code == 0 for topic in answer.topics)
@@ -102,7 +90,7 @@ async def test_metadata_does_not_say_whether_a_forbidden_topic_exists(
     await create_topics(broker, {"t": 1, "__consumer_offsets": 1})
     names = ["t", "__consumer_offsets", "no", "__transaction_state", "not legal"]
 
-    answer = await client.ask(named(*names, create=True), 10)
+    answer = await client.ask(described(*names, create=True), 10)
 
     assert {name: (FORBIDDEN, ZERO_UUID, False, [], NOT_REQUESTED) for name in names} == {
         topic.name: (
@@ -123,9 +111,8 @@ async def test_metadata_by_id_names_no_topic_that_is_forbidden(
     await create_topics(broker, {"t": 1, "u": 1})
     await allow(broker, DESCRIBE_TOPIC, "t")
     t, u = topic_id(broker, "t"), topic_id(broker, "u")
-    topics = [MetadataRequestTopic(name=None, topic_id=each) for each in (t, u, NOBODYS)]
 
-    answer = await client.ask(MetadataRequest(topics=topics), 13)
+    answer = await client.ask(metadata_request(t, u, NOBODYS), 13)
 
     assert {t: ("t", 0), u: (None, FORBIDDEN), NOBODYS: (None, E.UNKNOWN_TOPIC_ID)} == {
         topic.topic_id: (topic.name, topic.error_code) for topic in answer.topics
@@ -147,7 +134,7 @@ async def test_metadata_creates_topics_that_the_client_may_create(
 ) -> None:
     await allow_only(broker, acls)
 
-    answer = await client.ask(named("__transaction_state", create=True), 10)
+    answer = await client.ask(described("__transaction_state", create=True), 10)
 
     (topic,) = answer.topics
     assert (code, is_internal) == (topic.error_code, topic.is_internal)
@@ -159,7 +146,7 @@ async def test_metadata_does_not_ask_who_may_create_where_nothing_is_created(
 ) -> None:
     await allow(broker, DESCRIBE_TOPIC, "*")
 
-    answer = await client.ask(named("no", "not legal"), 10)
+    answer = await client.ask(described("no", "not legal"), 10)
 
     assert {"no": UNKNOWN, "not legal": E.INVALID_TOPIC_EXCEPTION} == {
         topic.name: topic.error_code for topic in answer.topics
@@ -170,7 +157,7 @@ async def test_metadata_says_what_the_client_may_do(broker: TestBroker, client: 
     await create_topics(broker, {"t": 1})
     await allow_only(broker, ((READ_TOPIC, "t"), (DELETE_TOPIC, "*")))
 
-    answer = await client.ask(named("t"), 10)
+    answer = await client.ask(described("t"), 10)
 
     allowed = {READ_TOPIC, DELETE_TOPIC, DESCRIBE_TOPIC}
     assert allowed < set(SUPPORTED[READ_TOPIC.resource_type])
@@ -235,8 +222,8 @@ async def test_hidden_topics_take_no_room_of_a_page(
 # CreateTopics
 
 
-def creations(*names: str) -> CreateTopicsRequest:
-    return CreateTopicsRequest(topics=[creatable(name, 2) for name in names], timeout_ms=10_000)
+def creations(*names: str) -> Message:
+    return api_request("create_topics", topics=[creatable(name, 2) for name in names])
 
 
 @pytest.mark.parametrize(
@@ -357,11 +344,8 @@ async def test_topics_are_deleted_by_name(
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
-    states = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in codes]
 
-    answer = await client.ask(
-        DeleteTopicsRequest(topics=states, topic_names=list(codes), timeout_ms=10_000), version
-    )
+    answer = await client.ask(delete_request(version, *codes), version)
 
     assert codes == {result.name: result.error_code for result in answer.responses}
     assert (codes["t"] != 0) == exists(broker, "t")
@@ -387,9 +371,9 @@ async def test_topics_are_deleted_by_id(
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
     t = topic_id(broker, "t")
-    states = [DeleteTopicState(topic_id=each) for each in (t, NOBODYS)]
+    states = [{"topic_id": each} for each in (t, NOBODYS)]
 
-    answer = await client.ask(DeleteTopicsRequest(topics=states, timeout_ms=10_000), 6)
+    answer = await client.ask(api_request("delete_topics", topics=states, timeout_ms=10_000), 6)
 
     assert {t: (name, code), NOBODYS: (None, E.UNKNOWN_TOPIC_ID)} == {
         result.topic_id: (result.name, result.error_code) for result in answer.responses
@@ -413,14 +397,10 @@ async def test_who_may_delete_a_topic_deletes_its_records(
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
-    topics = [
-        DeleteRecordsTopic(
-            name=name, partitions=[DeleteRecordsPartition(partition_index=0, offset=0)]
-        )
-        for name in codes
-    ]
+    partitions = [{"partition_index": 0, "offset": 0}]
+    topics = [{"name": name, "partitions": partitions} for name in codes]
 
-    answer = await client.ask(DeleteRecordsRequest(topics=topics, timeout_ms=10_000), 2)
+    answer = await client.ask(api_request("delete_records", topics=topics, timeout_ms=10_000), 2)
 
     assert {name: [(0, code, -1 if code else 0)] for name, code in codes.items()} == {
         topic.name: [(p.partition_index, p.error_code, p.low_watermark) for p in topic.partitions]
@@ -444,9 +424,9 @@ async def test_who_may_read_a_topic_sees_its_producers(
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)
-    topics = [TopicRequest(name=name, partition_indexes=[0]) for name in codes]
+    topics = [{"name": name, "partition_indexes": [0]} for name in codes]
 
-    answer = await client.ask(DescribeProducersRequest(topics=topics), 0)
+    answer = await client.ask(api_request("describe_producers", topics=topics), 0)
 
     assert {name: [(0, code)] for name, code in codes.items()} == {
         topic.name: [(p.partition_index, p.error_code) for p in topic.partitions]

@@ -9,17 +9,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from barnabas.protocol.messages.offset_for_leader_epoch import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
+from tests.support.build import api_request
 from tests.support.server import TestBroker, batch, list_offsets_request
 from tests.support.wire_client import WireClient
 
@@ -36,11 +28,13 @@ async def _records(broker: TestBroker) -> None:
         partition.append(memoryview(bytearray(batch("x", timestamp=timestamp))))
 
 
-def list_request(*asked: ListOffsetsPartition, topic: str = "orders", **options: Any) -> Any:
-    return ListOffsetsRequest(
-        **{"replica_id": -1, "isolation_level": 0} | options,
-        topics=[ListOffsetsTopic(name=topic, partitions=list(asked))],
-    )
+def list_request(*asked: dict[str, int], topic: str = "orders", **options: Any) -> Message:
+    topics = [{"name": topic, "partitions": asked}]
+    return api_request("list_offsets", **{"replica_id": -1, "topics": topics, **options})
+
+
+def asked_of(index: int, timestamp: int, **options: int) -> dict[str, int]:
+    return {"partition_index": index, "timestamp": timestamp, **options}
 
 
 async def list_one(
@@ -49,7 +43,7 @@ async def list_one(
     """
     Error, offset, timestamp and leader epoch.
     """
-    asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    asked = asked_of(0, timestamp)
     answer = await client.ask(list_request(asked, **options), version)
     (partition,) = answer.topics[0].partitions
     return (
@@ -90,7 +84,7 @@ async def test_the_record_with_the_largest_timestamp(client: WireClient) -> None
 
 @pytest.mark.parametrize("timestamp", [MAX_TIMESTAMP, 0])
 async def test_an_empty_log_has_no_record(client: WireClient, timestamp: int) -> None:
-    asked = ListOffsetsPartition(partition_index=1, timestamp=timestamp)
+    asked = asked_of(1, timestamp)
 
     answer = await client.ask(list_request(asked), 11)
 
@@ -122,7 +116,7 @@ async def test_an_unknown_special_timestamp_is_refused(client: WireClient, times
 
 
 async def test_a_partition_may_be_asked_for_once(client: WireClient) -> None:
-    asked = [ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in (0, 1, 0)]
+    asked = [asked_of(index, LATEST) for index in (0, 1, 0)]
 
     answer = await client.ask(list_request(*asked), 11)
 
@@ -132,7 +126,7 @@ async def test_a_partition_may_be_asked_for_once(client: WireClient) -> None:
 
 
 async def test_a_special_timestamp_is_refused_wherever_it_is_asked_for(client: WireClient) -> None:
-    asked = ListOffsetsPartition(partition_index=0, timestamp=MAX_TIMESTAMP)
+    asked = asked_of(0, MAX_TIMESTAMP)
 
     answer = await client.ask(list_request(asked, topic="nowhere"), 6)
 
@@ -141,7 +135,7 @@ async def test_a_special_timestamp_is_refused_wherever_it_is_asked_for(client: W
 
 @pytest.mark.parametrize(("topic", "index"), [("nowhere", 0), ("orders", 2)])
 async def test_an_unknown_partition_is_told(client: WireClient, topic: str, index: int) -> None:
-    asked = ListOffsetsPartition(partition_index=index, timestamp=LATEST)
+    asked = asked_of(index, LATEST)
 
     answer = await client.ask(list_request(asked, topic=topic), 11)
 
@@ -150,7 +144,7 @@ async def test_an_unknown_partition_is_told(client: WireClient, topic: str, inde
 
 
 async def test_the_leader_epoch_is_compared(client: WireClient) -> None:
-    asked = ListOffsetsPartition(partition_index=0, timestamp=LATEST, current_leader_epoch=3)
+    asked = asked_of(0, LATEST, current_leader_epoch=3)
 
     answer = await client.ask(list_request(asked), 11)
 
@@ -197,13 +191,10 @@ async def test_an_unknown_isolation_level_is_refused(client: WireClient) -> None
 
 def epoch_request(
     epoch: int, *, current: int = -1, topic: str = "orders", partition: int = 0
-) -> OffsetForLeaderEpochRequest:
-    asked = OffsetForLeaderPartition(
-        partition=partition, current_leader_epoch=current, leader_epoch=epoch
-    )
-    return OffsetForLeaderEpochRequest(
-        replica_id=-1, topics=[OffsetForLeaderTopic(topic=topic, partitions=[asked])]
-    )
+) -> Message:
+    asked = {"partition": partition, "current_leader_epoch": current, "leader_epoch": epoch}
+    topics = [{"topic": topic, "partitions": [asked]}]
+    return api_request("offset_for_leader_epoch", replica_id=-1, topics=topics)
 
 
 async def end_of(client: WireClient, request: Any, version: int = 4) -> tuple[int, int, int]:

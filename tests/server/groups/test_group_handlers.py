@@ -12,42 +12,27 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from barnabas.protocol.codec.schema import ZERO_UUID
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
-from barnabas.protocol.messages.describe_groups import (
-    DescribeGroupsRequest,
-)
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
-from barnabas.protocol.messages.leave_group import (
-    LeaveGroupRequest,
-    MemberIdentity,
-)
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.sync_group import (
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-)
+from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from barnabas.server.scheduling.turns import finished
+from tests.support.build import api_request
 from tests.support.group_handlers import HandlerBroker
-from tests.support.group_requests import offset_delete_request
+from tests.support.group_requests import (
+    heartbeat_request,
+    join_request,
+    leave_request,
+    offset_delete_request,
+    sync_request,
+)
 
 GROUP = "group"
 TOPIC_ID = UUID(int=7)
@@ -64,15 +49,7 @@ class Broker(HandlerBroker):
         assert TOPIC_ID == self.topics.get("t").id
 
     async def join(self, version: int, member_id: str = "") -> JoinGroupResponse:
-        request = JoinGroupRequest(
-            group_id=GROUP,
-            session_timeout_ms=10_000,
-            rebalance_timeout_ms=20_000,
-            member_id=member_id,
-            protocol_type="consumer",
-            protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")],
-        )
-        waiting = asyncio.ensure_future(self.ask(request, version))
+        waiting = asyncio.ensure_future(self.ask(join_request(GROUP, member_id), version))
         await asyncio.sleep(0)
         await self.world.clock.pass_time(0.001)
         return cast(JoinGroupResponse, await waiting)
@@ -82,31 +59,26 @@ class Broker(HandlerBroker):
         A stable group of one member.
         """
         joined = await self.join(3)
-        request = SyncGroupRequest(
-            group_id=GROUP,
-            generation_id=1,
-            member_id=joined.member_id,
-            assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"a")],
-        )
-        assert 0 == (await self.ask(request, 3)).error_code
+        assert 0 == (await self.ask(sync_request(GROUP, joined.member_id), 3)).error_code
         return joined.member_id
 
     async def commit(self, version: int, **changes: Any) -> OffsetCommitResponse:
-        partition = OffsetCommitRequestPartition(
-            partition_index=0,
-            committed_offset=5,
-            committed_leader_epoch=3,
-            committed_metadata="m",
-        )
-        facts: dict[str, Any] = {
-            "group_id": GROUP,
-            "member_id": "",
-            "topics": [
-                OffsetCommitRequestTopic(name="t", topic_id=TOPIC_ID, partitions=[partition])
-            ],
-        }
-        request = OffsetCommitRequest(**facts | changes)
+        topics = [{"name": "t", "topic_id": TOPIC_ID, "partitions": [committed(0, "m", 3)]}]
+        given: dict[str, Any] = {"group_id": GROUP, "member_id": "", "topics": topics}
+        request = api_request("offset_commit", **given | changes)
         return cast(OffsetCommitResponse, await self.ask(request, version))
+
+
+def committed(index: int, metadata: str | None = None, leader_epoch: int = -1) -> dict[str, Any]:
+    """
+    The offset 5 of a partition.
+    """
+    return {
+        "partition_index": index,
+        "committed_offset": 5,
+        "committed_leader_epoch": leader_epoch,
+        "committed_metadata": metadata,
+    }
 
 
 @pytest_asyncio.fixture
@@ -142,18 +114,11 @@ async def test_sync(broker: Broker, version: int) -> None:
     Since v5 with the protocol.
     """
     joined = await broker.join(3)
-    request = SyncGroupRequest(
-        group_id=GROUP,
-        generation_id=1,
-        member_id=joined.member_id,
-        protocol_type="consumer",
-        protocol_name="range",
-        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"a")],
-    )
+    request = sync_request(GROUP, joined.member_id, protocol_type="consumer", protocol_name="range")
 
     answer = await broker.ask(request, version)
 
-    assert (0, b"a") == (answer.error_code, answer.assignment)
+    assert (0, b"mine") == (answer.error_code, answer.assignment)
     assert (("consumer", "range") if version >= 5 else (None, None)) == (
         answer.protocol_type,
         answer.protocol_name,
@@ -170,13 +135,8 @@ async def test_sync_without_the_protocol(
     Both are mandatory since v5 (KIP-559).
     """
     joined = await broker.join(3)
-    request = SyncGroupRequest(
-        group_id=GROUP,
-        generation_id=1,
-        member_id=joined.member_id,
-        protocol_type=protocol_type,
-        protocol_name=protocol_name,
-        assignments=[],
+    request = sync_request(
+        GROUP, joined.member_id, protocol_type=protocol_type, protocol_name=protocol_name
     )
 
     answer = await broker.ask(request, 5)
@@ -192,7 +152,7 @@ async def test_heartbeat(broker: Broker, version: int) -> None:
     member_id = await broker.stable()
 
     for generation_id, expected in ((1, 0), (2, 22)):
-        request = HeartbeatRequest(group_id=GROUP, generation_id=generation_id, member_id=member_id)
+        request = heartbeat_request(GROUP, member_id, generation_id)
         assert expected == (await broker.ask(request, version)).error_code
 
 
@@ -204,16 +164,12 @@ async def test_leave(broker: Broker, version: int) -> None:
     member_id = await broker.stable()
 
     if version >= 3:
-        request = LeaveGroupRequest(
-            group_id=GROUP,
-            members=[MemberIdentity(member_id=member_id), MemberIdentity(member_id="nobody")],
-        )
-        answer = await broker.ask(request, version)
+        answer = await broker.ask(leave_request(version, GROUP, member_id, "nobody"), version)
         assert 0 == answer.error_code
         assert [0, 25] == [m.error_code for m in answer.members]
     else:
-        known = LeaveGroupRequest(group_id=GROUP, member_id=member_id)
-        unknown = LeaveGroupRequest(group_id=GROUP, member_id="nobody")
+        known = leave_request(version, GROUP, member_id)
+        unknown = leave_request(version, GROUP, "nobody")
         assert 0 == (await broker.ask(known, version)).error_code
         assert 25 == (await broker.ask(unknown, version)).error_code
     assert "Empty" == broker.world.coordinator.describe_group(GROUP, 6).group_state
@@ -224,11 +180,7 @@ async def test_leave_an_unknown_group(broker: Broker, version: int) -> None:
     """
     Since v3 each member is told; before that there is only one place to say it.
     """
-    request = LeaveGroupRequest(
-        group_id="nobody's", member_id="m", members=[MemberIdentity(member_id="m")]
-    )
-
-    answer = await broker.ask(request, version)
+    answer = await broker.ask(leave_request(version, "nobody's", "m"), version)
 
     expected = (25, []) if version < 3 else (0, [25])
     assert expected == (answer.error_code, [m.error_code for m in answer.members])
@@ -264,15 +216,10 @@ async def test_commit_what_does_not_exist(broker: Broker, version: int) -> None:
     """
     Each part has its own answer, and what exists is committed.
     """
-    partitions = [
-        OffsetCommitRequestPartition(
-            partition_index=index, committed_offset=5, committed_metadata=None
-        )
-        for index in (0, 1, 2)
-    ]
+    partitions = [committed(index) for index in (0, 1, 2)]
     topics = [
-        OffsetCommitRequestTopic(name="u", topic_id=UNKNOWN_ID, partitions=partitions[:1]),
-        OffsetCommitRequestTopic(name="t", topic_id=TOPIC_ID, partitions=partitions),
+        {"name": "u", "topic_id": UNKNOWN_ID, "partitions": partitions[:1]},
+        {"name": "t", "topic_id": TOPIC_ID, "partitions": partitions},
     ]
 
     answer = await broker.commit(version, topics=topics)
@@ -294,12 +241,7 @@ async def test_commit_nothing_that_exists(broker: Broker) -> None:
     """
     The coordinator is not even asked: it would make the group.
     """
-    partition = OffsetCommitRequestPartition(
-        partition_index=9, committed_offset=5, committed_metadata=None
-    )
-    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
-
-    answer = await broker.commit(9, topics=[topic])
+    answer = await broker.commit(9, topics=[{"name": "t", "partitions": [committed(9)]}])
 
     assert 3 == answer.topics[0].partitions[0].error_code
     assert [] == finished(broker.world.coordinator.list_groups([], []))
@@ -336,23 +278,17 @@ async def test_fetch(broker: Broker, version: int) -> None:
         assert (100, -1) == (unknown.error_code, unknown.committed_offset)
 
 
-def fetch_request(version: int, indexes: list[int] | None) -> OffsetFetchRequest:
+def fetch_request(version: int, indexes: list[int] | None) -> Message:
     if version < 8:
-        topics = None
-        if indexes is not None:
-            topics = [OffsetFetchRequestTopic(name="t", partition_indexes=indexes)]
-        return OffsetFetchRequest(group_id=GROUP, topics=topics)
-    wanted = None
+        old = None if indexes is None else [{"name": "t", "partition_indexes": indexes}]
+        return api_request("offset_fetch", group_id=GROUP, topics=old)
+    topics = None
     if indexes is not None:
-        wanted = [OffsetFetchRequestTopics(name="t", topic_id=TOPIC_ID, partition_indexes=indexes)]
+        topics = [{"name": "t", "topic_id": TOPIC_ID, "partition_indexes": indexes}]
         if version >= 10:
-            wanted.append(OffsetFetchRequestTopics(topic_id=UNKNOWN_ID, partition_indexes=[0]))
-    return OffsetFetchRequest(
-        groups=[
-            OffsetFetchRequestGroup(group_id=GROUP, topics=wanted),
-            OffsetFetchRequestGroup(group_id="nobody's", topics=wanted),
-        ]
-    )
+            topics.append({"topic_id": UNKNOWN_ID, "partition_indexes": [0]})
+    groups = [{"group_id": group_id, "topics": topics} for group_id in (GROUP, "nobody's")]
+    return api_request("offset_fetch", groups=groups)
 
 
 @pytest.mark.parametrize("version", range(2, 11))
@@ -362,10 +298,8 @@ async def test_fetch_all(broker: Broker, version: int) -> None:
     """
     await broker.commit(9)
     broker.topics.add("gone", UNKNOWN_ID)
-    partition = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=9, committed_metadata=None
-    )
-    await broker.commit(9, topics=[OffsetCommitRequestTopic(name="gone", partitions=[partition])])
+    partition = committed(0) | {"committed_offset": 9}
+    await broker.commit(9, topics=[{"name": "gone", "partitions": [partition]}])
     broker.topics.all.pop()
 
     answer = await broker.ask(fetch_request(version, None), version)
@@ -419,7 +353,7 @@ async def test_describe(broker: Broker, version: int) -> None:
         known.error_code,
     )
     (described,) = known.members
-    assert (member_id, "client", "/127.0.0.1", b"m", b"a") == (
+    assert (member_id, "client", "/127.0.0.1", b"m", b"mine") == (
         described.member_id,
         described.client_id,
         described.client_host,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -22,35 +23,19 @@ from barnabas.protocol.errors import (
     TopicDeletionDisabled,
     UnsupportedEndpointType,
 )
-from barnabas.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
-from barnabas.protocol.messages.delete_topics import (
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    DeleteTopicState,
-)
-from barnabas.protocol.messages.describe_cluster import (
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsResponse
+from barnabas.protocol.messages.delete_topics import DeleteTopicsResponse
+from barnabas.protocol.messages.describe_cluster import DescribeClusterResponse
 from barnabas.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
-from barnabas.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
+from barnabas.protocol.messages.metadata import MetadataResponse
 from barnabas.server.cluster.lifecycle import controlled_shutdown
 from barnabas.server.dynamic_config.brokers import ConfigSource
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import OptionType
+from tests.support.build import api_request, named
 from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.some import some
 from tests.support.topic_requests import creatable
@@ -65,20 +50,15 @@ UNKNOWN_ID = UUID(int=12345)
 async def metadata(
     node: ClusterNode, version: int, *asked: str | UUID | None, **options: bool
 ) -> MetadataResponse:
-    topics = [
-        MetadataRequestTopic(topic_id=one, name=None)
-        if isinstance(one, UUID)
-        else MetadataRequestTopic(name=one)
-        for one in asked
-    ]
-    answer = await ask(node, MetadataRequest(topics=topics, **options), version)
+    topics = [{"name": None, **({} if one is None else named(one))} for one in asked]
+    answer = await ask(node, api_request("metadata", topics=topics, **options), version)
     assert isinstance(answer, MetadataResponse)
     return answer
 
 
 async def all_topics(node: ClusterNode, version: int) -> MetadataResponse:
-    topics: list[MetadataRequestTopic] | None = [] if version == 0 else None
-    answer = await ask(node, MetadataRequest(topics=topics), version)
+    request = api_request("metadata", topics=[] if version == 0 else None)
+    answer = await ask(node, request, version)
     assert isinstance(answer, MetadataResponse)
     return answer
 
@@ -210,7 +190,7 @@ async def test_metadata_by_id_before_it_was_possible(version: int) -> None:
         (topic.error_code, topic.name, topic.topic_id) for topic in answer.topics
     ]
 
-    request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=UNKNOWN_ID, name="a")])
+    request = api_request("metadata", topics=[{"topic_id": UNKNOWN_ID, "name": "a"}])
     (topic,) = (await ask(node, request, version)).topics
     assert (E.INVALID_REQUEST, "a") == (topic.error_code, topic.name)
 
@@ -266,7 +246,7 @@ async def test_a_partition_without_a_leader() -> None:
 async def create(
     node: ClusterNode, version: int, *topics: CreatableTopic, validate_only: bool = False
 ) -> CreateTopicsResponse:
-    request = CreateTopicsRequest(topics=list(topics), validate_only=validate_only)
+    request = api_request("create_topics", topics=topics, validate_only=validate_only)
     answer = await ask(node, request, version)
     assert isinstance(answer, CreateTopicsResponse)
     return answer
@@ -365,20 +345,20 @@ async def delete(
 ) -> list[tuple[str | None, UUID, int, str | None]]:
     if version < 6:
         names = [state for state in states if isinstance(state, str)]
-        request = DeleteTopicsRequest(topic_names=names, timeout_ms=1000)
+        request = api_request("delete_topics", topic_names=names, timeout_ms=1000)
     else:
-        request = DeleteTopicsRequest(topics=list(map(_state, states)), timeout_ms=1000)
+        request = api_request("delete_topics", topics=map(_state, states), timeout_ms=1000)
     answer = await ask(node, request, version)
     assert isinstance(answer, DeleteTopicsResponse)
     return [(r.name, r.topic_id, r.error_code, r.error_message) for r in answer.responses]
 
 
-def _state(state: str | UUID | tuple[str | None, UUID]) -> DeleteTopicState:
+def _state(state: str | UUID | tuple[str | None, UUID]) -> dict[str, Any]:
     if isinstance(state, str):
-        return DeleteTopicState(name=state, topic_id=ZERO_UUID)
+        return {"name": state, "topic_id": ZERO_UUID}
     if isinstance(state, UUID):
-        return DeleteTopicState(name=None, topic_id=state)
-    return DeleteTopicState(name=state[0], topic_id=state[1])
+        return {"name": None, "topic_id": state}
+    return {"name": state[0], "topic_id": state[1]}
 
 
 @pytest.mark.parametrize("version", range(1, 7))
@@ -467,7 +447,7 @@ async def test_describe_cluster(version: int) -> None:
     node = await started(broker_rack="r1")
 
     answer = await ask(
-        node, DescribeClusterRequest(include_cluster_authorized_operations=True), version
+        node, api_request("describe_cluster", include_cluster_authorized_operations=True), version
     )
 
     assert isinstance(answer, DescribeClusterResponse)
@@ -499,9 +479,8 @@ async def test_describe_cluster_of_controllers(
     """
     Brokers do not say where controllers are (KIP-919).
     """
-    request = DescribeClusterRequest(
-        include_cluster_authorized_operations=False, endpoint_type=endpoint_type
-    )
+    fields = {"include_cluster_authorized_operations": False, "endpoint_type": endpoint_type}
+    request = api_request("describe_cluster", **fields)
 
     answer = await ask(await started(), request, 1)
 
@@ -518,14 +497,14 @@ async def describe(
     **options: bool,
 ) -> DescribeConfigsResponse:
     wanted = [
-        DescribeConfigsResource(
-            resource_type=resource[0],
-            resource_name=resource[1],
-            configuration_keys=list(resource[2]) if len(resource) > 2 else None,
-        )
+        {
+            "resource_type": resource[0],
+            "resource_name": resource[1],
+            "configuration_keys": resource[2] if len(resource) > 2 else None,
+        }
         for resource in resources
     ]
-    answer = await ask(node, DescribeConfigsRequest(resources=wanted, **options), version)
+    answer = await ask(node, api_request("describe_configs", resources=wanted, **options), version)
     assert isinstance(answer, DescribeConfigsResponse)
     return answer
 

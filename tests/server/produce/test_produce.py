@@ -31,6 +31,7 @@ from tests.support.server import (
     fetch_request,
     fetch_topic,
     list_offsets_request,
+    produce_all,
     produce_request,
     produce_topic,
     running,
@@ -128,14 +129,10 @@ async def test_a_partition_is_answered_once(broker: TestBroker, client: WireClie
     """
     For the last batch that comes for it, wherever in the request.
     """
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[
-            produce_topic("orders", {0: batch("a")}),
-            produce_topic("nowhere", {}),
-            produce_topic("orders", {1: batch("b"), 0: batch("c", "d")}),
-        ],
+    request = produce_all(
+        produce_topic("orders", {0: batch("a")}),
+        produce_topic("nowhere", {}),
+        produce_topic("orders", {1: batch("b"), 0: batch("c", "d")}),
     )
 
     answer = await client.ask(request, BY_NAME)
@@ -148,13 +145,9 @@ async def test_a_partition_is_answered_once(broker: TestBroker, client: WireClie
 
 
 async def test_each_partition_stands_for_itself(broker: TestBroker, client: WireClient) -> None:
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[
-            produce_topic("nowhere", {0: batch("x")}),
-            produce_topic("orders", {0: None, 1: batch("a"), 7: batch("x")}),
-        ],
+    request = produce_all(
+        produce_topic("nowhere", {0: batch("x")}),
+        produce_topic("orders", {0: None, 1: batch("a"), 7: batch("x")}),
     )
 
     answer = await client.ask(request, BY_NAME)
@@ -175,13 +168,10 @@ async def test_many_partitions_of_many_topics_are_answered_in_their_order(
     ids = {await broker.topic_id(name): name for name in ("orders", "more")}
     names: list[Any] = list(ids if version > BY_NAME else ids.values())
     start_at(broker, "orders", await append_and_end(client, "orders"))
-    request = ProduceRequest(
+    request = produce_all(
+        produce_topic(names[0], {1: batch("a", "b"), 0: batch("c")}),
+        produce_topic(names[1], dict.fromkeys(reversed(range(200)), batch("d"))),
         acks=-1,
-        timeout_ms=1000,
-        topic_data=[
-            produce_topic(names[0], {1: batch("a", "b"), 0: batch("c")}),
-            produce_topic(names[1], dict.fromkeys(reversed(range(200)), batch("d"))),
-        ],
     )
 
     answer = await client.ask(request, version)
@@ -210,13 +200,8 @@ async def append_and_end(client: WireClient, topic: str) -> int:
 
 
 async def test_a_topic_that_comes_twice_is_answered_once(client: WireClient) -> None:
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[
-            produce_topic("orders", {0: batch("a")}),
-            produce_topic("orders", {1: batch("b")}),
-        ],
+    request = produce_all(
+        produce_topic("orders", {0: batch("a")}), produce_topic("orders", {1: batch("b")})
     )
 
     answer = await client.ask(request, BY_NAME)
@@ -233,13 +218,9 @@ async def test_a_batch_that_the_log_refuses_holds_up_no_other(
     await broker.create("more")
     await append_and_end(client, "orders")
     start_at(broker, "orders", 1)
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[
-            produce_topic("orders", {0: batch("a", base_offset=5), 1: spoiled(-1, 7)}),
-            produce_topic("more", {0: batch("a")}),
-        ],
+    request = produce_all(
+        produce_topic("orders", {0: batch("a", base_offset=5), 1: spoiled(-1, 7)}),
+        produce_topic("more", {0: batch("a")}),
     )
 
     answer = await client.ask(request, BY_NAME)
@@ -421,7 +402,7 @@ async def test_before_version_7_a_codec_that_does_not_exist_fails_the_request(
     All of it, and nothing is appended: Kafka looks there for zstd. Later it fails the batch alone.
     """
     data = {0: GOOD, 1: of_codec(codec)}
-    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[produce_topic("orders", data)])
+    request = produce_all(produce_topic("orders", data))
 
     answer = await client.ask(request, version)
 
@@ -435,7 +416,7 @@ async def test_a_codec_for_a_partition_that_does_not_exist_is_not_looked_at(
     client: WireClient,
 ) -> None:
     data = {0: GOOD, 2: of_codec(5)}
-    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[produce_topic("orders", data)])
+    request = produce_all(produce_topic("orders", data))
 
     answer = await client.ask(request, 3)
 
@@ -474,11 +455,7 @@ async def test_the_time_of_the_append_is_told(broker: TestBroker, client: WireCl
 
 async def test_a_transactional_batch_needs_a_transactional_id(client: WireClient) -> None:
     records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[produce_topic("orders", {0: batch("plain"), 1: records})],
-    )
+    request = produce_all(produce_topic("orders", {0: batch("plain"), 1: records}))
 
     answer = await client.ask(request, BY_NAME)
 
@@ -495,11 +472,7 @@ async def test_a_first_batch_that_cannot_be_told_apart_fails_the_whole_request(
     """
     broken = bytearray(batch("a"))
     broken[16] = 50
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[produce_topic("orders", {0: batch("plain"), 1: bytes(broken)})],
-    )
+    request = produce_all(produce_topic("orders", {0: batch("plain"), 1: bytes(broken)}))
 
     answer = await client.ask(request, BY_NAME)
     after = await ask_one(client, produce_request("orders", batch("a")))
@@ -713,10 +686,8 @@ async def test_an_fsync_that_fails_ends_the_connection_with_acks_0() -> None:
 async def test_an_answer_waits_for_all_of_its_partitions(slow_broker: TestBroker) -> None:
     files: Any = slow_broker.files
     await slow_broker.create("quick")
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=1000,
-        topic_data=[produce_topic("quick", {0: GOOD}), produce_topic("durable", {0: GOOD})],
+    request = produce_all(
+        produce_topic("quick", {0: GOOD}), produce_topic("durable", {0: GOOD}), acks=-1
     )
     async with await slow_broker.client() as client:
         client.send(request, version=BY_NAME)

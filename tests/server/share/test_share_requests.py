@@ -111,7 +111,7 @@ async def test_records_go_to_one_member_each(broker: TestBroker, share: ShareCli
 
 async def test_a_fetch_waits_for_what_is_produced(broker: TestBroker, share: ShareClient) -> None:
     member = Member(GROUP)
-    await share.send_share_fetch(member, max_wait_ms=LONG_MS)
+    share.send_share_fetch(member, max_wait_ms=LONG_MS)
     await waiting(broker)
 
     other = await share.another()
@@ -152,7 +152,7 @@ async def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(
     And no longer than it says.
     """
     member, other = Member(GROUP), await share.another()
-    await share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
+    share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
     await waiting(broker)
     await other.produce([b"a"])
     await asyncio.sleep(0)
@@ -162,7 +162,7 @@ async def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(
     await other.produce([b"b"], [b"c"])
     assert [(0, 2, 1)] == acquired(await share.client.receive())
 
-    await share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
+    share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
     await waiting(broker)
     await other.produce([b"d"])
     await pass_time(broker, 1.0)
@@ -177,7 +177,7 @@ async def test_a_fetch_waits_for_what_another_member_releases(
     one, other = Member(GROUP, "one"), Member(GROUP, "other")
     second = await share.another()
     assert [(0, 0, 1)] == acquired(await share.share_fetch(one, max_wait_ms=LONG_MS))
-    await second.send_share_fetch(other, max_wait_ms=LONG_MS)
+    second.send_share_fetch(other, max_wait_ms=LONG_MS)
     await waiting(broker)
 
     assert 0 == code_of(await share.share_acknowledge(one, [(0, 0, [2])]))
@@ -194,7 +194,7 @@ async def test_an_acquisition_ends(broker: TestBroker, share: ShareClient) -> No
     one, other = Member(GROUP, "one"), Member(GROUP, "other")
     second = await share.another()
     await share.share_fetch(one, max_wait_ms=LONG_MS)
-    await second.send_share_fetch(other, max_wait_ms=LONG_MS)
+    second.send_share_fetch(other, max_wait_ms=LONG_MS)
     await waiting(broker)
 
     await pass_time(broker, LOCK_S)
@@ -242,7 +242,7 @@ async def test_a_broken_connection_releases_what_its_members_have(
     second = await share.another()
     await second.share_fetch(Member(GROUP, "one"), max_wait_ms=LONG_MS)
     other = Member(GROUP, "other")
-    await share.send_share_fetch(other, max_wait_ms=LONG_MS)
+    share.send_share_fetch(other, max_wait_ms=LONG_MS)
     await waiting(broker)
 
     await second.close()
@@ -277,7 +277,7 @@ async def test_one_session_too_many_is_refused_late(broker: TestBroker, share: S
     """
     await share.share_fetch(Member(GROUP, "one"))
     second = await share.another()
-    await second.send_share_fetch(Member(GROUP, "other"), max_wait_ms=500)
+    second.send_share_fetch(Member(GROUP, "other"), max_wait_ms=500)
     refusal = asyncio.ensure_future(second.client.receive())
     await share.summary(GROUP)
     assert not refusal.done()
@@ -349,7 +349,7 @@ async def test_a_deleted_topic_ends_a_wait(broker: TestBroker, share: ShareClien
     And its state is deleted.
     """
     second = await share.another()
-    await share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+    share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
     await waiting(broker)
 
     request = DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000)
@@ -481,8 +481,8 @@ async def test_cold_pages_are_read_in_a_thread(broker: TestBroker, share: ShareC
     assert isinstance(broker.files, MemoryFiles)
     broker.files.is_cold = True
 
-    await share.send_share_fetch(one, max_records=1, max_wait_ms=LONG_MS)
-    await second.send_share_fetch(other, max_records=1, max_wait_ms=LONG_MS)
+    share.send_share_fetch(one, max_records=1, max_wait_ms=LONG_MS)
+    second.send_share_fetch(other, max_records=1, max_wait_ms=LONG_MS)
     answers = [acquired(await each.client.receive()) for each in (share, second)]
 
     assert [[(0, 0, 1)], [(1, 1, 1)]] == sorted(answers)
@@ -627,7 +627,7 @@ async def test_an_acknowledgement_that_is_being_written_excludes_others(
 
 
 async def test_a_stop_answers_fetches_that_wait(broker: TestBroker, share: ShareClient) -> None:
-    await share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+    share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
     await waiting(broker)
 
     await broker.stop()

@@ -226,6 +226,7 @@ LEFT_OUT: Final = frozenset(
         "missing-secret",
         "producers",
         "session-partitions",
+        "set-aside",
         "share-runs",
         "share-state-ahead",
         "stale-timer",

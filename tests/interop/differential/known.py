@@ -213,6 +213,7 @@ LEFT_OUT: Final = frozenset(
         "cleaner-checkpoint-early",
         "config-operation",
         "coordinator-memory",
+        "delegation-tokens",
         "entries",
         "expired-token",
         "first-round",

@@ -733,6 +733,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "entries": test_entries,
     "answer-memory": "test_an_answer_beyond_the_limit_closes_the_connection",
     "coordinator-memory": "test_offsets_for_which_there_is_no_room_are_refused",
+    "delegation-tokens": "test_tokens_of_one_requester_take_a_bounded_memory",
     "members": "test_members_of_all_groups_share_one_budget",
     "producers": "test_a_further_one_takes_the_place_of_the_first",
     "share-runs": "test_a_batch_is_cut_into_a_bounded_number_of_runs",

@@ -50,8 +50,8 @@ def check_size(records: Sized) -> None:
 
 def check_config_value(value: str) -> None:
     """
-    Check the size of a config (Kafka's ``ConfigurationControlManager``). Kafka counts characters and
-    fails later, as no string of a record may have more bytes.
+    Check the size of a config (Kafka's ``ConfigurationControlManager``). Kafka counts characters
+    and fails later, as no string of a record may have more bytes.
 
     Raises:
         InvalidConfig: it is too long.

@@ -19,6 +19,7 @@ from barnabas.server.handlers.described_groups import Describing, described
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.requests.settled import groups, reads
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from barnabas.server.text_memory import text_bytes
@@ -29,6 +30,7 @@ HIDDEN_TOPICS: Final = (
 
 
 @handles(StreamsGroupDescribeRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
+@reads(groups, lambda request: request.group_ids)
 def streams_group_describe(
     request: StreamsGroupDescribeRequest, context: RequestContext
 ) -> Steps[StreamsGroupDescribeResponse]:

@@ -6,13 +6,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from barnabas.protocol.errors import CoordinatorNotAvailable, NotCoordinator
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.errors import (
+    CoordinatorNotAvailable,
+    ErrorCode,
+    NotCoordinator,
+    error_for,
+)
 from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard
+from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
     from barnabas.server.cluster.image import Topic
@@ -113,6 +120,39 @@ class Shards(Generic[S]):
         if shard is None:
             raise NotCoordinator
         return shard
+
+    # Answers
+
+    def settled(self, answer: Message, keys: Iterable[str] | None = None) -> Message | Delayed:
+        """
+        The *answer* to a request that has read the state of shards, once that state is committed: a
+        crash could take it back otherwise.
+
+        Args:
+            keys: whose shards were read; None if all were.
+        """
+        if keys is None:
+            read = set(self._shards.values())
+        else:
+            found = (self._shards.get(self.partition_for(key)) for key in keys)
+            read = {shard for shard in found if shard is not None}
+        unsettled = [shard for shard in read if not shard.log.is_settled]
+        if not unsettled:
+            return answer
+        delayed = Delayed()
+        left = len(unsettled)
+
+        def settle(error: ErrorCode | None) -> None:
+            nonlocal left
+            left -= 1
+            if error is not None:
+                delayed.fail(error_for(error)())
+            elif not left:
+                delayed.answer(answer)
+
+        for shard in unsettled:
+            shard.when_settled(settle)
+        return delayed
 
     # Elections and resignations
 

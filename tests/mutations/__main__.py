@@ -21,6 +21,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.mutations import results
@@ -28,7 +29,7 @@ from tests.mutations.drawing import AREAS, ROOT, area_of, draw, named, path_of
 from tests.mutations.mutation import Mutation
 from tests.mutations.reach import FOLDER_VARIABLE, PREFIX_VARIABLE, Reach
 from tests.mutations.results import CAUGHT, Result
-from tests.mutations.running import MEMORY_LIMIT, UNREACHED, USUAL_MEMORY_LIMIT, run_tests
+from tests.mutations.running import MEMORY_LIMIT, UNREACHED, USUAL_MEMORY_LIMIT, Runner
 
 FAST_BUDGET: Final = 30.0
 """Recorded seconds of tests for one mutation with ``--tests fast``."""
@@ -77,20 +78,22 @@ def run(
     Run the tests of each mutation, and write what is known to *out* after each.
     """
     found: list[Result] = []
-    for mutation in mutations:
-        result = _run(mutation, reach, budget)
-        found.append(result)
-        print(f"{result.status:10s}{result.seconds:7.1f} s  {result.name}", flush=True)
-        if out is not None:
-            results.write(out, found)
+    with TemporaryDirectory(prefix="mutations-", ignore_cleanup_errors=True) as folder:
+        runner = Runner(Path(folder))
+        for mutation in mutations:
+            result = _run(runner, mutation, reach, budget)
+            found.append(result)
+            print(f"{result.status:10s}{result.seconds:7.1f} s  {result.name}", flush=True)
+            if out is not None:
+                results.write(out, found)
     return found
 
 
-def _run(mutation: Mutation, reach: Reach, budget: float | None) -> Result:
+def _run(runner: Runner, mutation: Mutation, reach: Reach, budget: float | None) -> Result:
     chosen = reach.choose(mutation, budget)
     status, test, seconds = UNREACHED, "", 0.0
     if chosen.tests:
-        outcome = run_tests(
+        outcome = runner.run(
             mutation,
             chosen.tests,
             expected_seconds=chosen.seconds,

@@ -1,58 +1,65 @@
 """
-A mutated module for the processes of one run, without a change of the checkout.
+The product with one module mutated, without a change of the checkout.
 
-The overlay is a folder that precedes the others in ``PYTHONPATH``. It holds the package of the
-module: the folders that lead to it, and symbolic links to everything beside these. Brokers that a
-test starts inherit the variable.
+The overlay is a folder with the trees of all packages: symbolic links to their files, but for the
+mutated module. Its folders precede the others in ``PYTHONPATH``, which brokers that a test starts
+inherit. Compiled modules are left out, for Python would take one instead of the mutated source.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Final
 
 from tests.mutations.drawing import ROOT
 from tests.mutations.mutation import Mutation
 
-_CACHE: Final = "__pycache__"
-_SOURCES: Final = ("protocol", "storage", "server", "pipeline", "testing")
+_PACKAGES: Final = ("protocol", "storage", "server", "pipeline", "testing")
+_COMPILED: Final = (".so", ".pyd")
 
 
-def python_path(overlay: Path | None = None) -> str:
+class Overlay:
     """
-    ``PYTHONPATH`` for a run of the checkout, or of it with the modules in *overlay*.
+    Not safe for two runs at a time.
     """
-    first = [] if overlay is None else [overlay]
-    return os.pathsep.join(map(str, [*first, *(ROOT / source for source in _SOURCES)]))
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        for package in _PACKAGES:
+            for place, folders, files in os.walk(ROOT / package):
+                folders[:] = [name for name in folders if name != "__pycache__"]
+                linked = folder / Path(place).relative_to(ROOT)
+                linked.mkdir(parents=True)
+                for name in files:
+                    if not name.endswith(_COMPILED):
+                        (linked / name).symlink_to(Path(place, name))
 
-def write_overlay(overlay: Path, mutation: Mutation) -> None:
-    source, namespace, *folders, module = Path(mutation.path).parts
-    real, place = ROOT / source / namespace, overlay / namespace
-    place.mkdir(parents=True)
-    for folder in folders:
-        real, place = real / folder, place / folder
-        _link_all_but(next_part(mutation.path, real), real, place)
-    (place / module).write_bytes(mutation.apply((real / module).read_bytes()))
+    @property
+    def python_path(self) -> str:
+        return os.pathsep.join(str(self._folder / package) for package in _PACKAGES)
 
+    @contextmanager
+    def holding(self, mutation: Mutation) -> Iterator[None]:
+        """
+        Have the mutated module in the place of its link.
+        """
+        module = self._folder / mutation.path
+        source = module.read_bytes()
+        self._replace(module, mutation.apply(source))
+        try:
+            yield
+        finally:
+            self._replace(module, None)
 
-def next_part(path: str, folder: Path) -> str:
-    """
-    The name in *folder* on the way to *path*.
-    """
-    return (ROOT / path).relative_to(folder).parts[0]
-
-
-def _link_all_but(name: str, real: Path, place: Path) -> None:
-    place.mkdir()
-    for entry in real.iterdir():
-        if entry.name not in (name, _CACHE):
-            (place / entry.name).symlink_to(entry)
-    cached = real / _CACHE
-    if cached.exists():
-        # A link has the times of its file, so that what is compiled is as good here.
-        (place / _CACHE).mkdir()
-        for entry in cached.iterdir():
-            if not entry.name.startswith(f"{Path(name).stem}."):
-                (place / _CACHE / entry.name).symlink_to(entry)
+    def _replace(self, module: Path, source: bytes | None) -> None:
+        module.unlink()
+        if source is None:
+            module.symlink_to(ROOT / module.relative_to(self._folder))
+        else:
+            module.write_bytes(source)
+        # Mutations of one second and of one size look alike to Python.
+        Path(cache_from_source(str(module))).unlink(missing_ok=True)

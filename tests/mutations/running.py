@@ -10,24 +10,24 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.mutations.drawing import ROOT
 from tests.mutations.mutation import Mutation
-from tests.mutations.overlay import python_path, write_overlay
+from tests.mutations.overlay import Overlay
 from tests.mutations.selection import FAILURE, VARIABLE
 
 KILLED: Final = "killed"
 SURVIVED: Final = "survived"
 TIMEOUT: Final = "timeout"
 UNREACHED: Final = "unreached"
-"""No recorded test executes the mutated lines."""
+"""No test executes the mutated lines, or none of those that did still exists."""
 
 _GIB: Final = 1 << 30
 MEMORY_LIMIT: Final = {"pipeline": 24 * _GIB}
@@ -58,81 +58,84 @@ class Outcome:
     seconds: float
 
 
-def run_tests(
-    mutation: Mutation | None,
-    tests: Sequence[str],
-    *,
-    expected_seconds: float,
-    memory_limit: int = USUAL_MEMORY_LIMIT,
-) -> Outcome:
+class Runner:
     """
-    Run *tests* in their order up to the first that fails.
+    Attributes:
+        overlay: with which all runs take place.
+    """
 
-    Args:
-        mutation: None runs the product as it is.
-        expected_seconds: the time of all tests in the recorded run.
-    """
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="mutation-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        overlay = folder / "overlay"
-        if mutation is not None:
-            write_overlay(overlay, mutation)
-        (folder / "tests.json").write_text(json.dumps(tests))
+    def __init__(self, folder: Path) -> None:
+        self.overlay = Overlay(folder / "overlay")
+        self._folder = folder
+
+    def run(
+        self,
+        mutation: Mutation | None,
+        tests: Sequence[str],
+        *,
+        expected_seconds: float,
+        memory_limit: int = USUAL_MEMORY_LIMIT,
+    ) -> Outcome:
+        """
+        Run *tests* in their order up to the first that fails.
+
+        Args:
+            mutation: None runs the product as it is.
+            expected_seconds: the time of all tests in the recorded run.
+        """
+        start = time.monotonic()
+        timeout = _START_SECONDS + _SLOWNESS * expected_seconds
+        with TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            (folder / "tests.json").write_text(json.dumps(tests))
+            with self.overlay.holding(mutation) if mutation is not None else nullcontext():
+                code = self._pytest(folder, tests, timeout, memory_limit)
+            failure = folder / FAILURE
+            found = json.loads(failure.read_text()) if failure.exists() else None
+        status, test = _judge(code, found)
+        return Outcome(status, test, round(time.monotonic() - start, 2))
+
+    def _pytest(
+        self, folder: Path, tests: Sequence[str], timeout: float, memory_limit: int
+    ) -> int | None:
+        """
+        Return the exit code, or None if the process was stopped.
+        """
         (folder / "tmp").mkdir()
-        code = _pytest(
-            folder,
-            tests,
-            python_path(None if mutation is None else overlay),
-            timeout=_START_SECONDS + _SLOWNESS * expected_seconds,
-            memory_limit=memory_limit,
+        environment = os.environ | {
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
+            "PYTHONPATH": self.overlay.python_path,
+            "TMPDIR": str(folder / "tmp"),
+            VARIABLE: str(folder / "tests.json"),
+        }
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "tests.mutations.selection"]
+        limits = ["-o", f"timeout={_LONGEST_TEST}", "--basetemp", str(folder / "basetemp")]
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options, *limits, *files],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=limit,  # noqa: PLW1509  # This program has one thread.
+            start_new_session=True,
         )
-        failure = folder / FAILURE
-        found = json.loads(failure.read_text()) if failure.exists() else None
-    status, test = _judge(code, found)
-    return Outcome(status, test, round(time.monotonic() - start, 2))
-
-
-def _pytest(
-    folder: Path, tests: Sequence[str], path: str, *, timeout: float, memory_limit: int
-) -> int | None:
-    """
-    Return the exit code, or None if the process was stopped.
-    """
-    environment = os.environ | {
-        "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPATH": path,
-        "TMPDIR": str(folder / "tmp"),
-        VARIABLE: str(folder / "tests.json"),
-    }
-    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "tests.mutations.selection"]
-    limits = ["-o", f"timeout={_LONGEST_TEST}", "--basetemp", str(folder / "basetemp")]
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *options, *limits, *files],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=limit,  # noqa: PLW1509  # This program has one thread.
-        start_new_session=True,
-    )
-    try:
-        return process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        # Brokers that a test has started are in the same group.
-        _kill_group(process.pid)
-        process.wait()
+        try:
+            return process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            # Brokers that a test has started are in the same group.
+            _kill_group(process.pid)
+            process.wait()
 
 
 def _kill_group(group: int) -> None:
@@ -147,5 +150,5 @@ def _judge(code: int | None, failure: dict[str, str] | None) -> tuple[str, str]:
     if code is None:
         return TIMEOUT, ""
     if code == _NO_TESTS:
-        raise AssertionError("no test was selected: record the map again")
+        return UNREACHED, ""
     return (SURVIVED, "") if code == 0 else (KILLED, f"the process ended with {code}")

@@ -29,9 +29,9 @@ from tests.mutations.drawing import AREAS, ROOT, area_of, draw, named, path_of
 from tests.mutations.mutation import Mutation
 from tests.mutations.reach import FOLDER_VARIABLE, PREFIX_VARIABLE, Reach
 from tests.mutations.results import CAUGHT, Result
-from tests.mutations.running import MEMORY_LIMIT, UNREACHED, USUAL_MEMORY_LIMIT, Runner
+from tests.mutations.running import MEMORY_LIMIT, UNREACHED, USUAL_MEMORY_LIMIT, Outcome, Runner
 
-FAST_BUDGET: Final = 30.0
+FAST_BUDGET: Final = 12.0
 """Recorded seconds of tests for one mutation with ``--tests fast``."""
 
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "barnabas-mutations"
@@ -90,25 +90,28 @@ def run(
 
 
 def _run(runner: Runner, mutation: Mutation, reach: Reach, budget: float | None) -> Result:
-    chosen = reach.choose(mutation, budget)
-    status, test, seconds = UNREACHED, "", 0.0
-    if chosen.tests:
+    choice = reach.choose(mutation, budget)
+    outcome = Outcome(UNREACHED, "", 0.0)
+    seconds = 0.0
+    for batch in choice.batches:
         outcome = runner.run(
             mutation,
-            chosen.tests,
-            expected_seconds=chosen.seconds,
+            batch.tests,
+            expected_seconds=batch.seconds,
             memory_limit=MEMORY_LIMIT.get(area_of(mutation.path), USUAL_MEMORY_LIMIT),
         )
-        status, test, seconds = outcome.status, outcome.test, outcome.seconds
+        seconds += outcome.seconds
+        if outcome.status in CAUGHT:
+            break
     return Result(
         name=mutation.name,
         operator=mutation.operator,
         line=mutation.lines.start,
-        status=status,
-        test=test,
-        seconds=seconds,
-        reaching=chosen.reaching,
-        chosen=len(chosen.tests),
+        status=outcome.status,
+        test=outcome.test,
+        seconds=round(seconds, 2),
+        reaching=choice.reaching,
+        chosen=sum(len(batch.tests) for batch in choice.batches),
     )
 
 

@@ -23,17 +23,28 @@ TIMES_SUFFIX: Final = ".times"
 _IMPORTS: Final = ""
 """The context of lines that run outside of tests."""
 
+_FIRST_FILES: Final = 6
+_FIRST_SECONDS: Final = 6.0
+
+
+class Batch(NamedTuple):
+    """
+    Tests that run in one process, and their recorded time.
+    """
+
+    tests: Sequence[str]
+    seconds: float
+
 
 class Choice(NamedTuple):
     """
     Attributes:
+        batches: the tests to run, those that are likely to fail soon in the first.
         reaching: how many tests execute the mutated lines.
-        seconds: the recorded time of *tests*.
     """
 
-    tests: Sequence[str]
+    batches: Sequence[Batch]
     reaching: int
-    seconds: float
 
 
 class Reach:
@@ -60,19 +71,38 @@ class Reach:
         """
         Choose tests that execute the mutated lines, up to *budget* seconds of recorded time.
 
-        The tests of the module come first, then the fastest.
+        The fastest are the first, and the tests of the module count as faster than they are.
         """
         reaching = self._reaching(mutation)
-        near = _near(mutation.path)
-        reaching.sort(key=lambda test: (not test.startswith(near), self.seconds[test]))
+        weights = _weights(mutation.path)
+
+        def cost(test: str) -> float:
+            weight = min(weight for start, weight in weights.items() if test.startswith(start))
+            return weight * self.seconds[test]
+
         chosen: list[str] = []
         total = 0.0
-        for test in reaching:
-            if budget is not None and chosen and total + self.seconds[test] > budget:
-                continue
-            chosen.append(test)
+        for test in sorted(reaching, key=cost):
+            if budget is None or not chosen or total + self.seconds[test] <= budget:
+                chosen.append(test)
+                total += self.seconds[test]
+        first = self._first_batch(chosen)
+        parts = (chosen[:first], chosen[first:])
+        batches = [Batch(part, sum(map(self.seconds.__getitem__, part))) for part in parts if part]
+        return Choice(batches, len(reaching))
+
+    def _first_batch(self, tests: Sequence[str]) -> int:
+        """
+        Return how many of *tests* are few enough, in few files, to be collected and run soon.
+        """
+        files: set[str] = set()
+        total = 0.0
+        for i, test in enumerate(tests):
+            files.add(test.partition("::")[0])
             total += self.seconds[test]
-        return Choice(chosen, len(reaching), total)
+            if len(files) > _FIRST_FILES or total > _FIRST_SECONDS:
+                return max(i, 1)
+        return len(tests)
 
     def _reaching(self, mutation: Mutation) -> list[str]:
         by_line = self._lines(mutation.path)
@@ -84,7 +114,8 @@ class Reach:
             if found <= {_IMPORTS}:
                 found = set().union(*(by_line.get(line, ()) for line in mutation.statement))
         if mutation.at_import and found <= {_IMPORTS}:
-            return [test for test in self.seconds if test.startswith(_near(mutation.path))]
+            near = tuple(start for start in _weights(mutation.path) if start)
+            return [test for test in self.seconds if test.startswith(near)]
         return [test for test in found if test in self.seconds]
 
     @lru_cache(maxsize=4)  # noqa: B019  # There is one object.
@@ -100,10 +131,10 @@ class Reach:
         return found
 
 
-def _near(path: str) -> tuple[str, str]:
+def _weights(path: str) -> Mapping[str, float]:
     """
-    The beginnings of the names of a module's own tests, and of those of its folder.
+    The beginnings of the names of tests: the module's own, those of its folder, and all.
     """
     package, _, _, *folders, module = Path(path).parts
     folder = "/".join(("tests", package, *folders))
-    return f"{folder}/test_{module}", f"{folder}/"
+    return {f"{folder}/test_{module}": 0.1, f"{folder}/": 0.3, "": 1.0}

@@ -40,10 +40,10 @@ _NO_TESTS: Final = 5
 _TIMED_OUT: Final = "Timeout ("
 """The beginning of pytest-timeout's message."""
 
-_LONGEST_TEST: Final = 60.0
+_TEST_SECONDS: Final = 20.0
 _START_SECONDS: Final = 60.0
 _SLOWNESS: Final = 4
-"""How much longer tests may take than in the recorded run."""
+"""How many times as long as in the recorded run tests may take, besides the seconds above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +84,19 @@ class Runner:
             expected_seconds: the time of all tests in the recorded run.
         """
         start = time.monotonic()
-        timeout = _START_SECONDS + _SLOWNESS * expected_seconds
+        slow = _SLOWNESS * expected_seconds
         with TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as name:
             folder = Path(name)
             (folder / "tests.json").write_text(json.dumps(tests))
             with self.overlay.holding(mutation) if mutation is not None else nullcontext():
-                code = self._pytest(folder, tests, timeout, memory_limit)
+                code = self._pytest(folder, tests, slow, memory_limit)
             failure = folder / FAILURE
             found = json.loads(failure.read_text()) if failure.exists() else None
         status, test = _judge(code, found)
         return Outcome(status, test, round(time.monotonic() - start, 2))
 
     def _pytest(
-        self, folder: Path, tests: Sequence[str], timeout: float, memory_limit: int
+        self, folder: Path, tests: Sequence[str], slow: float, memory_limit: int
     ) -> int | None:
         """
         Return the exit code, or None if the process was stopped.
@@ -111,7 +111,7 @@ class Runner:
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
         options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "tests.mutations.selection"]
-        limits = ["-o", f"timeout={_LONGEST_TEST}", "--basetemp", str(folder / "basetemp")]
+        limits = ["-o", f"timeout={_TEST_SECONDS + slow}", "--basetemp", str(folder / "basetemp")]
 
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
@@ -129,7 +129,7 @@ class Runner:
             start_new_session=True,
         )
         try:
-            return process.wait(timeout)
+            return process.wait(_START_SECONDS + slow)
         except subprocess.TimeoutExpired:
             return None
         finally:

@@ -234,6 +234,7 @@ def test_the_end_of_the_log_that_is_lost_takes_records_along() -> None:
     driven.run("release a")
     driven.run("written 1")
 
+    assert 0 == driven.window.delivery_complete_count
     assert "7:9:2" == acquire(driven, (5, 9))
 
 

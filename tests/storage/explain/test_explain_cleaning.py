@@ -14,6 +14,7 @@ from barnabas.storage.cleaner.cleanable import CleanableLog, CleaningVerdict, pl
 from barnabas.storage.explain.cleaning import Part, horizons_in
 from barnabas.storage.explain.report import PartitionReport, report_on_segment
 from barnabas.storage.explain.wording.cleaning import (
+    cleaner_sentences,
     cleaning_sentences,
     horizon_sentence,
     part_sentence,
@@ -164,10 +165,12 @@ def test_horizons_are_told_of(now: int, passed: int) -> None:
         horizons.earliest_ms,
         horizons.passed,
     )
-    assert (
+    sentence = (
         "A cleaning removes the tombstones or markers in 1 batch after their delete horizon:"
         f" 2023-11-14T22:13:20.500Z; it has passed for {passed}."
-    ) == horizon_sentence(horizons)
+    )
+    assert sentence == horizon_sentence(horizons)
+    assert sentence == cleaner_sentences(report, report.chosen)[-1]
 
 
 def with_horizon(horizon_ms: int) -> memoryview:

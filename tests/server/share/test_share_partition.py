@@ -240,6 +240,19 @@ def test_the_end_of_the_log_that_is_lost_takes_records_along() -> None:
     assert "7:9:2" == acquire(driven, (5, 9))
 
 
+def test_each_record_of_a_batch_has_the_type_that_its_acknowledgement_gives_it() -> None:
+    """
+    1 accepts, 2 releases.
+    """
+    driven = partition()
+    acquire(driven, (0, 4))
+
+    driven.run("ack a 0:4:12212")
+    driven.run("written 1")
+
+    assert "1:2:2,4:4:2" == acquire(driven, (0, 4))
+
+
 def test_batches_of_aborted_transactions_are_found_behind_those_without_a_producer() -> None:
     batches = [
         FetchedBatch(0, 0),

@@ -178,3 +178,11 @@ def test_a_log_with_records_has_a_topic_id(files: MemoryFiles) -> None:
     files.remove(LOG / PARTITION_METADATA)
 
     assert [PARTITION_METADATA] == [Path(found.path).name for found in look(files)[0]]
+
+
+def test_logs_are_counted_once_though_there_is_a_second_look(files: MemoryFiles) -> None:
+    files.remove(LOG / PARTITION_METADATA)
+
+    verification = verified([ROOT], files=files, clock=Meanwhile(lambda: None))[1]
+
+    assert 6 == verification._report.logs

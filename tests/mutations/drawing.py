@@ -14,6 +14,9 @@ from tests.mutations.mutation import Mutation, find_mutations
 
 ROOT: Final = Path(__file__).parent.parent.parent
 
+PACKAGES: Final = ("protocol", "storage", "server", "pipeline")
+"""The folders with code that is mutated."""
+
 
 class Area(NamedTuple):
     """

@@ -16,7 +16,7 @@ from typing import Any
 import coverage
 import pytest
 
-from tests.mutations.drawing import AREAS, ROOT
+from tests.mutations.drawing import PACKAGES, ROOT
 from tests.mutations.reach import FOLDER_VARIABLE, LINES_SUFFIX, PREFIX_VARIABLE, TIMES_SUFFIX
 
 
@@ -26,7 +26,7 @@ class Recorder:
         self._coverage = coverage.Coverage(
             data_file=folder / f"{prefix}{LINES_SUFFIX}",
             config_file=False,
-            source=[str(ROOT / folder) for area in AREAS.values() for folder in area.folders],
+            source=[str(ROOT / package) for package in PACKAGES],
         )
         self._coverage.erase()
         self._coverage.start()

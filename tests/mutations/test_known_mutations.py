@@ -1,13 +1,17 @@
 """
-The harness on mutations that tests catch: some of a list, and one with an exact outcome.
+The harness, on mutations that tests have caught before.
 
-A run with other seeds is a job for a quiet hour: ``python -m tests.mutations``.
+``python -m tests.mutations`` draws others. A mutation that survives here was caught once: compare
+the tests of then and now.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,8 +19,8 @@ from typing import Final
 
 import pytest
 
-from tests.mutations.drawing import named
-from tests.mutations.mutation import Mutation
+from tests.mutations.drawing import ROOT, named
+from tests.mutations.mutation import Mutation, find_mutations
 from tests.mutations.running import SURVIVED, UNREACHED, Outcome, Runner
 
 pytestmark = pytest.mark.prove
@@ -27,8 +31,7 @@ KNOWN: Final = Path(__file__).with_name("known_killed.json")
 SEED: Final = 1
 DRAWN: Final = 12
 
-VARINT: Final = "protocol/barnabas/protocol/records/varints.py"
-VARINT_TESTS: Final = "tests/protocol/records/test_varints.py"
+MODULE: Final = "storage/barnabas/storage/units.py"
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +55,17 @@ def mutations(known: dict[str, str]) -> dict[str, Mutation]:
     names = sorted(found)
     random.Random(SEED).shuffle(names)
     return {name: found[name] for name in names}
+
+
+def imported(runner: Runner) -> bytes:
+    """
+    Return the source of ``MODULE`` as a process that a test starts would import it.
+    """
+    code = "import barnabas.storage.units as m; print(open(m.__file__).read(), end='')"
+    environment = os.environ | {"PYTHONPATH": runner.overlay.python_path}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=True
+    ).stdout
 
 
 def run(runner: Runner, mutation: Mutation | None, *tests: str) -> Outcome:
@@ -84,3 +98,16 @@ def test_the_product_as_it_is_passes_the_tests_that_catch_its_mutations(
     tests = [known[name] for name in mutations][:DRAWN]
 
     assert SURVIVED == run(runner, None, *tests).status
+
+
+def test_processes_import_the_mutated_module_and_the_checkout_stays_as_it_is(
+    runner: Runner,
+) -> None:
+    source = (ROOT / MODULE).read_bytes()
+    mutation = next(iter(find_mutations(MODULE, ROOT)))
+
+    with runner.overlay.holding(mutation):
+        assert mutation.apply(source) == imported(runner) != source
+        assert source == (ROOT / MODULE).read_bytes()
+
+    assert source == imported(runner)

@@ -107,16 +107,20 @@ class Reach:
     def _reaching(self, mutation: Mutation) -> list[str]:
         by_line = self._lines(mutation.path)
         if mutation.at_import:
-            # Whoever uses the module sees the values that its import has made.
-            found = set().union(*by_line.values()) if by_line else set()
+            # Whoever uses the module sees the values that its import has made, and its own tests
+            # may execute nothing else of it.
+            own, folder, _ = _weights(mutation.path)
+            found = set().union(*by_line.values()) | self._tests_below(own)
+            if found <= {_IMPORTS}:
+                found = self._tests_below(folder)
         else:
             found = set().union(*(by_line.get(line, ()) for line in mutation.lines))
             if found <= {_IMPORTS}:
                 found = set().union(*(by_line.get(line, ()) for line in mutation.statement))
-        if mutation.at_import and found <= {_IMPORTS}:
-            near = tuple(start for start in _weights(mutation.path) if start)
-            return [test for test in self.seconds if test.startswith(near)]
         return [test for test in found if test in self.seconds]
+
+    def _tests_below(self, start: str) -> set[str]:
+        return {test for test in self.seconds if test.startswith(start)}
 
     @lru_cache(maxsize=4)  # noqa: B019  # There is one object.
     def _lines(self, path: str) -> Mapping[int, set[str]]:

@@ -431,6 +431,7 @@ class TestLoading:
             finished(c.list_groups([], []))
         with pytest.raises(CoordinatorLoadInProgress):
             c.describe_group(GROUP, 6)
+        await c.expire_offsets()
 
         gate.set()
         await world.loaded()

@@ -267,6 +267,8 @@ async def test_users_are_changed_once_in_a_request_and_exist_before_they_are_rem
     node = await started()
 
     assert {"a": E.DUPLICATE_RESOURCE} == await change(node, ("a", 1, 5000), ("a", 2, 5000))
+    twice = [("a", 1, 5000), ("a", 2, 5000), ("a", 1, 6000)]
+    assert {"a": E.DUPLICATE_RESOURCE, "b": E.NONE} == await change(node, *twice, ("b", 1, 5000))
     assert {"a": E.RESOURCE_NOT_FOUND} == await change(node, without=[("a", 1)])
     first = await change(node, ("a", 1, 5000), without=[("a", 1)])
     assert {"a": E.RESOURCE_NOT_FOUND} == first

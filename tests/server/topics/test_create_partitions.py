@@ -189,7 +189,7 @@ async def test_topics_succeed_or_fail_by_themselves() -> None:
     node = await started()
     await node.create("p")
     await node.create("t")
-    wanted = [("p", 3), ("t", 2), ("p", 4), ("q", 2)]
+    wanted = [("p", 3), ("q", 2), ("t", 2), ("p", 4), ("r", 2)]
     request = CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=n, count=c, assignments=None) for n, c in wanted],
         timeout_ms=1000,
@@ -198,8 +198,9 @@ async def test_topics_succeed_or_fail_by_themselves() -> None:
 
     assert [
         ("p", E.INVALID_REQUEST, "Duplicate topic name."),
-        ("t", E.NONE, None),
         ("q", E.UNKNOWN_TOPIC_OR_PARTITION, None),
+        ("t", E.NONE, None),
+        ("r", E.UNKNOWN_TOPIC_OR_PARTITION, None),
     ] == await told_by(node, request)
 
     assert [1, 2] == [len(node.partitions.of_topic(name)) for name in ("p", "t")]

@@ -362,11 +362,7 @@ async def test_describe(broker: Broker, version: int) -> None:
     )
     not_asked = -(2**31)
     assert (0b1101_0100_1000 if version >= 3 else not_asked) == known.authorized_operations
-    assert ("Dead", "", "") == (
-        unknown.group_state,
-        unknown.protocol_type,
-        unknown.protocol_data,
-    )
+    assert ("Dead", "", "") == (unknown.group_state, unknown.protocol_type, unknown.protocol_data)
     if version >= 6:
         assert (69, "Group nobody's not found.") == (unknown.error_code, unknown.error_message)
         assert not_asked == unknown.authorized_operations

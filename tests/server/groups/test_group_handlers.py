@@ -46,7 +46,6 @@ class Broker(HandlerBroker):
 
     def __init__(self) -> None:
         super().__init__({"t": 2})
-        assert TOPIC_ID == self.topics.get("t").id
 
     async def join(self, version: int, member_id: str = "") -> JoinGroupResponse:
         waiting = asyncio.ensure_future(self.ask(join_request(GROUP, member_id), version))
@@ -297,10 +296,10 @@ async def test_fetch_all(broker: Broker, version: int) -> None:
     Topics null: everything that is stored. By id only what still exists can be told.
     """
     await broker.commit(9)
-    broker.topics.add("gone", UNKNOWN_ID)
+    broker.topics.put("gone", 1, UNKNOWN_ID)
     partition = committed(0) | {"committed_offset": 9}
     await broker.commit(9, topics=[{"name": "gone", "partitions": [partition]}])
-    broker.topics.all.pop()
+    broker.topics.remove("gone")
 
     answer = await broker.ask(fetch_request(version, None), version)
 

@@ -239,10 +239,7 @@ def test_a_static_member_that_is_started_again_has_its_partitions(
 @pytest.mark.parametrize("way", ["restart", "kill"])
 def test_a_group_outlives_its_broker(tmp_path: Path, way: str) -> None:
     settings = {name.replace(".", "__"): value for name, value in QUICK.items()}
-    with (
-        new_broker(tmp_path, **settings) as broker,
-        Group(broker, f"outlives-{way}") as group,
-    ):
+    with new_broker(tmp_path, **settings) as broker, Group(broker, f"outlives-{way}") as group:
         members = [group.join(), group.join(library="Java"), group.join("static")]
         group.wait_for_shares(*members)
         group.send()

@@ -42,9 +42,7 @@ In this order: each is compared with what counts then.
 def java_can_read(path: Path) -> Path:
     text = path.read_bytes()
     key = serialization.load_pem_private_key(text, None).private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     path.write_bytes(key + text[text.index(b"-----BEGIN CERTIFICATE") :])
     return path

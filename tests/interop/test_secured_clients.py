@@ -15,9 +15,7 @@ from typing import Final, NamedTuple
 import aiokafka  # type: ignore[import-untyped]  # the library has no type hints
 import kafka  # type: ignore[import-untyped]  # the library has no type hints
 import pytest
-from aiokafka.errors import (  # type: ignore[import-untyped]
-    KafkaError as AioKafkaError,
-)
+from aiokafka.errors import KafkaError as AioKafkaError  # type: ignore[import-untyped]
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from cryptography.hazmat.primitives import serialization
 
@@ -279,9 +277,7 @@ def _pkcs8(path: Path) -> Path:
     text = path.read_bytes()
     key = serialization.load_pem_private_key(text, None)
     pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     other = path.with_suffix(".pkcs8.pem")
     other.write_bytes(pem + text[text.index(b"-----BEGIN CERTIFICATE") :])

@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from confluent_kafka import (
-    Consumer,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.interop.clients.confluent import Confluent
 from tests.interop.committed import group_offsets, read_committed

@@ -109,9 +109,7 @@ class ApacheKafka(BrokerProcess):
         if not (self.data / "meta.properties").exists():
             format_it = ("format", "-t", CLUSTER_ID, "-c", str(properties))
             subprocess.run(
-                java("kafka.tools.StorageTool", *format_it),
-                check=True,
-                stdout=subprocess.DEVNULL,
+                java("kafka.tools.StorageTool", *format_it), check=True, stdout=subprocess.DEVNULL
             )
 
     def is_ready(self) -> bool:

@@ -203,10 +203,7 @@ def features(*wanted: tuple[str, int, int], validate: bool = False) -> Message:
         for name, level, upgrade_type in wanted
     ]
     return api_request(
-        "update_features",
-        timeout_ms=TIMEOUT_MS,
-        feature_updates=updates,
-        validate_only=validate,
+        "update_features", timeout_ms=TIMEOUT_MS, feature_updates=updates, validate_only=validate
     )
 
 

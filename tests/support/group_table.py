@@ -31,14 +31,7 @@ Two topics with a partition each, which must exist; members subscribe to the fir
 """
 
 MISSING: Final = "no such group"
-STATES: Final = (
-    MISSING,
-    "Empty",
-    "PreparingRebalance",
-    "CompletingRebalance",
-    "Stable",
-    "Dead",
-)
+STATES: Final = (MISSING, "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 
 
 class Peer(Protocol):
@@ -246,10 +239,7 @@ TABLE: Final[dict[str, Row]] = {
         (PARKED, PARKED, PARKED, PARKED, PARKED, 15),
     ),
     "join without protocols": (lambda s: s.join(protocols=[]), (23, 23, 23, 23, 23, 15)),
-    "join without a protocol type": (
-        lambda s: s.join(protocol_type=""),
-        (23, 23, 23, 23, 23, 15),
-    ),
+    "join without a protocol type": (lambda s: s.join(protocol_type=""), (23, 23, 23, 23, 23, 15)),
     "join of another kind of program": (
         lambda s: s.join(protocol_type="connect"),
         (79, 79, 23, 23, 23, 15),

@@ -21,6 +21,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.broker import Broker
 from barnabas.server.clock import ServerClock
 from barnabas.server.config import BrokerConfig
+from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.storage.fs.interface import Files
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
@@ -61,6 +62,19 @@ class TestBroker(Broker):
     @property
     def port(self) -> int:
         return self.listeners[0].port
+
+    @property
+    def inside(self) -> BrokerParts:
+        """
+        The parts of a broker that has started.
+        """
+        assert self.parts is not None
+        return self.parts
+
+    @property
+    def http_port(self) -> int:
+        assert self.http is not None
+        return self.http.address.port
 
     @property
     def examiner(self) -> Executor:

@@ -47,9 +47,7 @@ def add_partitions_request(
 
 
 def add_as_broker_request(
-    producers: Sequence[tuple[str, ProducerIds]],
-    *partitions: Indexes,
-    verify: bool = False,
+    producers: Sequence[tuple[str, ProducerIds]], *partitions: Indexes, verify: bool = False
 ) -> Message:
     """
     Add partitions to transactions of several transactional ids, as brokers do; from v4 on.

@@ -14,10 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.interop.committed import group_offsets, read_committed
 
 ARCHIVES: Final = Path(__file__).parent
-SETTINGS: Final = {
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.num.partitions": "1",
-}
+SETTINGS: Final = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 PATIENCE_S: Final = 60.0
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 RECORDS: Final = 40

@@ -102,8 +102,7 @@ async def test_a_pattern_matches_topics_that_its_member_may_describe(
         epoch, assigned = answer.member_epoch, answer.assignment
 
     (topic,) = assigned.topic_partitions
-    assert broker.parts is not None
-    known = broker.parts.topics.get("u")
+    known = broker.inside.topics.get("u")
     assert known is not None
     assert known.id == topic.topic_id
 

@@ -118,12 +118,7 @@ async def test_the_coordinator_of_one_key_is_refused(
     expected = {0: NO_GROUP, 1: NO_TRANSACTION}
     for key_type, code in expected.items() if version else ((0, NO_GROUP),):
         answer = await client.ask(FindCoordinatorRequest(key="g", key_type=key_type), version)
-        assert (code, -1, "", -1) == (
-            answer.error_code,
-            answer.node_id,
-            answer.host,
-            answer.port,
-        )
+        assert (code, -1, "", -1) == (answer.error_code, answer.node_id, answer.host, answer.port)
         assert (ErrorCode(code).sentence if version else None) == answer.error_message
 
     await allow_only(broker, [DESCRIBE_G])
@@ -133,8 +128,7 @@ async def test_the_coordinator_of_one_key_is_refused(
 
 async def test_a_refused_key_creates_no_topic() -> None:
     async with running(**AUTHORIZER) as broker, await broker.client() as client:
-        assert broker.parts is not None
-        topics = broker.parts.topics
+        topics = broker.inside.topics
         await client.ask(coordinator_request("g", "h"), 4)
         await client.ask(coordinator_request("g", key_type=1), 4)
         assert GROUP_METADATA_TOPIC not in topics
@@ -207,10 +201,7 @@ def commit(*topics: str | UUID, group_id: str = "g") -> Message:
         ((), {("t", NO_GROUP), ("u", NO_GROUP), ("x", NO_GROUP)}),
         ((DESCRIBE_G, READ_T), {("t", NO_GROUP), ("u", NO_GROUP), ("x", NO_GROUP)}),
         ((READ_G, (DESCRIBE_TOPIC, "t")), {("t", NO_TOPIC), ("u", NO_TOPIC), ("x", NO_TOPIC)}),
-        (
-            (READ_G, READ_T),
-            {("t", 0), ("t", UNKNOWN_TOPIC), ("u", NO_TOPIC), ("x", NO_TOPIC)},
-        ),
+        ((READ_G, READ_T), {("t", 0), ("t", UNKNOWN_TOPIC), ("u", NO_TOPIC), ("x", NO_TOPIC)}),
         (
             (READ_G, (READ_TOPIC, "u"), (READ_TOPIC, "x")),
             {("t", NO_TOPIC), ("u", 0), ("u", UNKNOWN_TOPIC), ("x", UNKNOWN_TOPIC)},

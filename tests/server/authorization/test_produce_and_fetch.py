@@ -65,19 +65,16 @@ Codes = Mapping[str, int]
 
 
 def topic_id(broker: TestBroker, name: str) -> UUID:
-    assert broker.parts is not None
-    topic = broker.parts.topics.get(name)
+    topic = broker.inside.topics.get(name)
     return NOBODYS if topic is None else topic.id
 
 
 def end_offset(broker: TestBroker, name: str = "t", index: int = 0) -> int:
-    assert broker.parts is not None
-    return broker.parts.partitions.expect(name, index).log.log_end_offset
+    return broker.inside.partitions.expect(name, index).log.log_end_offset
 
 
 async def put_record(broker: TestBroker, name: str = "t") -> None:
-    assert broker.parts is not None
-    partition = broker.parts.partitions.expect(name, 0)
+    partition = broker.inside.partitions.expect(name, 0)
     await partition.committed(partition.append(memoryview(bytearray(batch("a")))).last_offset + 1)
 
 
@@ -304,10 +301,7 @@ def fetched(answer: Any, names: Mapping[Any, str]) -> list[tuple[str, int, bool]
             ((WRITE_TOPIC, "*"), (CLUSTER_ACTION, CLUSTER_NAME)),
             [("t", FORBIDDEN, False), ("u", FORBIDDEN, False), ("no", FORBIDDEN, False)],
         ),
-        (
-            ((READ_TOPIC, "u"),),
-            [("u", 0, True), ("t", FORBIDDEN, False), ("no", FORBIDDEN, False)],
-        ),
+        (((READ_TOPIC, "u"),), [("u", 0, True), ("t", FORBIDDEN, False), ("no", FORBIDDEN, False)]),
         (((READ_TOPIC, "*"),), [("t", 0, True), ("u", 0, True), ("no", UNKNOWN, False)]),
     ],
 )
@@ -454,10 +448,7 @@ async def with_records(broker: TestBroker, acls: Rights) -> None:
 
 @pytest.mark.parametrize(("acls", "told"), OFFSETS)
 async def test_offsets_are_listed_for_who_may_describe_the_topic(
-    broker: TestBroker,
-    client: WireClient,
-    acls: Rights,
-    told: list[tuple[str, int, int]],
+    broker: TestBroker, client: WireClient, acls: Rights, told: list[tuple[str, int, int]]
 ) -> None:
     await with_records(broker, acls)
 
@@ -481,10 +472,7 @@ CLUSTERS: Final[tuple[Permission, str]] = (CLUSTER_ACTION, CLUSTER_NAME)
 
 @pytest.mark.parametrize(("acls", "told"), [*OFFSETS, ((CLUSTERS,), OFFSETS[-1][1])])
 async def test_ends_of_epochs_are_for_brokers_and_for_who_may_describe_the_topic(
-    broker: TestBroker,
-    client: WireClient,
-    acls: Rights,
-    told: list[tuple[str, int, int]],
+    broker: TestBroker, client: WireClient, acls: Rights, told: list[tuple[str, int, int]]
 ) -> None:
     await with_records(broker, acls)
 

@@ -67,8 +67,7 @@ async def begin(broker: TestBroker, client: WireClient) -> None:
 
 
 def has(broker: TestBroker, topic: str) -> bool:
-    assert broker.parts is not None
-    return broker.parts.topics.is_usable(topic)
+    return broker.inside.topics.is_usable(topic)
 
 
 async def test_a_member_reads_the_group_and_describes_all_of_its_topics(

@@ -44,15 +44,13 @@ NOT_REQUESTED: Final = -(2**31)
 
 
 def topic_id(broker: TestBroker, name: str) -> UUID:
-    assert broker.parts is not None
-    topic = broker.parts.topics.get(name)
+    topic = broker.inside.topics.get(name)
     assert topic is not None
     return topic.id
 
 
 def exists(broker: TestBroker, name: str) -> bool:
-    assert broker.parts is not None
-    return name in broker.parts.topics
+    return name in broker.inside.topics
 
 
 # Metadata
@@ -179,11 +177,7 @@ async def test_metadata_says_what_the_client_may_do(broker: TestBroker, client: 
     ],
 )
 async def test_pages_of_topics_leave_out_or_refuse_what_the_client_may_not_describe(
-    broker: TestBroker,
-    client: WireClient,
-    acls: Rights,
-    asked: list[str],
-    told: list[Any],
+    broker: TestBroker, client: WireClient, acls: Rights, asked: list[str], told: list[Any]
 ) -> None:
     await create_topics(broker, {"t": 1, "u": 1})
     await allow_only(broker, acls)
@@ -336,11 +330,7 @@ async def test_topics_that_are_named_twice_are_not_asked_about(
 )
 @pytest.mark.parametrize("version", [5, 6])
 async def test_topics_are_deleted_by_name(
-    broker: TestBroker,
-    client: WireClient,
-    acls: Rights,
-    codes: dict[str, int],
-    version: int,
+    broker: TestBroker, client: WireClient, acls: Rights, codes: dict[str, int], version: int
 ) -> None:
     await create_topics(broker, {"t": 1})
     await allow_only(broker, acls)

@@ -46,12 +46,7 @@ async def list_one(
     asked = asked_of(0, timestamp)
     answer = await client.ask(list_request(asked, **options), version)
     (partition,) = answer.topics[0].partitions
-    return (
-        partition.error_code,
-        partition.offset,
-        partition.timestamp,
-        partition.leader_epoch,
-    )
+    return (partition.error_code, partition.offset, partition.timestamp, partition.leader_epoch)
 
 
 @pytest.mark.parametrize("version", range(1, 12))
@@ -159,12 +154,7 @@ async def test_committed_records_end_where_a_transaction_is_open(
         7, sequence=0, epoch=0, supports_epoch_bump=False
     )
     records = batch(
-        "t",
-        is_transactional=True,
-        producer_id=7,
-        producer_epoch=0,
-        base_sequence=0,
-        timestamp=300,
+        "t", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0, timestamp=300
     )
     partition.append(memoryview(bytearray(records)), verification_guard=guard)
 
@@ -209,11 +199,7 @@ async def end_of(client: WireClient, request: Any, version: int = 4) -> tuple[in
     [(0, (0, 0, 5)), (1, (0, 0, 5)), (2, (0, 2, 6)), (3, (0, -1, -1)), (-1, (0, -1, -1))],
 )
 async def test_where_an_epoch_ended(
-    broker: TestBroker,
-    client: WireClient,
-    version: int,
-    epoch: int,
-    expected: tuple[int, int, int],
+    broker: TestBroker, client: WireClient, version: int, epoch: int, expected: tuple[int, int, int]
 ) -> None:
     partition = broker.partitions.expect("orders", 0)
     partition.leader_epoch = 2

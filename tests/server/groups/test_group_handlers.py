@@ -46,7 +46,6 @@ class Broker(HandlerBroker):
 
     def __init__(self) -> None:
         super().__init__({"t": 2})
-        assert TOPIC_ID == self.topics.get("t").id
 
     async def join(self, version: int, member_id: str = "") -> JoinGroupResponse:
         waiting = asyncio.ensure_future(self.ask(join_request(GROUP, member_id), version))
@@ -297,10 +296,10 @@ async def test_fetch_all(broker: Broker, version: int) -> None:
     Topics null: everything that is stored. By id only what still exists can be told.
     """
     await broker.commit(9)
-    broker.topics.add("gone", UNKNOWN_ID)
+    broker.topics.put("gone", 1, UNKNOWN_ID)
     partition = committed(0) | {"committed_offset": 9}
     await broker.commit(9, topics=[{"name": "gone", "partitions": [partition]}])
-    broker.topics.all.pop()
+    broker.topics.remove("gone")
 
     answer = await broker.ask(fetch_request(version, None), version)
 
@@ -362,11 +361,7 @@ async def test_describe(broker: Broker, version: int) -> None:
     )
     not_asked = -(2**31)
     assert (0b1101_0100_1000 if version >= 3 else not_asked) == known.authorized_operations
-    assert ("Dead", "", "") == (
-        unknown.group_state,
-        unknown.protocol_type,
-        unknown.protocol_data,
-    )
+    assert ("Dead", "", "") == (unknown.group_state, unknown.protocol_type, unknown.protocol_data)
     if version >= 6:
         assert (69, "Group nobody's not found.") == (unknown.error_code, unknown.error_message)
         assert not_asked == unknown.authorized_operations

@@ -509,9 +509,7 @@ async def describe(
     return answer
 
 
-def by_name(
-    answer: DescribeConfigsResponse,
-) -> dict[str, DescribeConfigsResourceResult]:
+def by_name(answer: DescribeConfigsResponse) -> dict[str, DescribeConfigsResourceResult]:
     (result,) = answer.results
     assert result.error_code == E.NONE
     return {config.name: config for config in result.configs}

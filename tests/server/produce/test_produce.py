@@ -501,10 +501,7 @@ async def test_without_verification_no_coordinator_is_asked() -> None:
     """
     unverified = {"transaction_partition_verification_enable": "false"}
     transactional = {"is_transactional": True, "producer_epoch": 0, "base_sequence": 0}
-    async with (
-        running(**unverified) as broker,
-        await broker.client() as client,
-    ):
+    async with running(**unverified) as broker, await broker.client() as client:
         await broker.create("orders")
         one, other = (
             produce_request(

@@ -298,8 +298,7 @@ async def test_a_cluster_that_is_finalized_for_an_older_release_has_no_tokens(
     broker: TestBroker,
 ) -> None:
     token = await create(broker)
-    assert broker.parts is not None
-    controller = broker.parts.controller
+    controller = broker.inside.controller
     level = FeatureLevelRecord(name="metadata.version", feature_level=13)
     await controller.change(lambda: controller.write([(level, 0)]))
 
@@ -567,8 +566,7 @@ async def test_expired_tokens_are_removed_in_the_background() -> None:
 
         await clock.pass_time(1.0)
 
-        assert broker.parts is not None
-        kept = broker.parts.image.kept
+        kept = broker.inside.image.kept
         await until(lambda: kept.count(DelegationTokenRecord) == 1)
         assert [long.token_id] == await ids_seen(broker, "alice")
         (gone,) = await ask(broker, "alice", renewal(short.hmac))
@@ -652,8 +650,7 @@ async def test_tokens_from_before_a_restart_are_found_when_others_come_and_go() 
     async def go_on(broker: TestBroker, _clock: ManualClock) -> None:
         other = await create(broker)
         await ask(broker, "alice", expiry(other.hmac))
-        assert broker.parts is not None
-        broker.parts.delegation_tokens().hmac_of(other.token_id)
+        broker.inside.delegation_tokens().hmac_of(other.token_id)
         (renewed,) = await ask(broker, "alice", renewal(made[0].hmac))
         assert 0 == renewed.error_code
 

@@ -87,8 +87,7 @@ async def waiting(broker: TestBroker) -> None:
     """
     Until a fetch waits.
     """
-    assert broker.parts is not None
-    manager = broker.parts.share_partitions
+    manager = broker.inside.share_partitions
     await until(lambda: bool(manager.fetches.waiting))
 
 
@@ -129,9 +128,8 @@ async def test_a_broker_that_stops_takes_the_acknowledgements_that_it_has(
     """
     await share.produce([b"a"])
     await share.share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
-    assert broker.parts is not None
     assert broker.connections is not None
-    coordinator, drain = broker.parts.shares, broker.connections.drain
+    coordinator, drain = broker.inside.shares, broker.connections.drain
 
     class Draining:
         async def drain(self, seconds: float) -> None:
@@ -156,8 +154,7 @@ async def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(
     await waiting(broker)
     await other.produce([b"a"])
     await asyncio.sleep(0)
-    assert broker.parts is not None
-    assert broker.parts.share_partitions.fetches.waiting
+    assert broker.inside.share_partitions.fetches.waiting
 
     await other.produce([b"b"], [b"c"])
     assert [(0, 2, 1)] == acquired(await share.client.receive())
@@ -322,8 +319,7 @@ async def test_a_group_whose_records_are_lost_goes_on_with_its_states(
     await share.client.ask(coordinator_request(LOST_GROUP), 6)
     client = ShareGroupClient("m", "t", group_id=LOST_GROUP)
     assert ErrorCode.NONE is await client.beat(share.client)
-    assert broker.parts is not None
-    states = broker.parts.coordinators.groups.share_states
+    states = broker.inside.coordinators.groups.share_states
     await until(lambda: states.initialized(LOST_GROUP))
 
     assert ErrorCode.NONE is await client.beat(share.client)
@@ -335,8 +331,7 @@ async def test_a_group_whose_records_are_lost_goes_on_with_its_states(
 
 async def test_the_start_follows_that_of_the_log(broker: TestBroker, share: ShareClient) -> None:
     await share.produce([b"a"], [b"b"], [b"c"])
-    assert broker.parts is not None
-    broker.parts.partitions.expect("t", 0).log.delete_records(2)
+    broker.inside.partitions.expect("t", 0).log.delete_records(2)
     member = Member(GROUP)
 
     # The first answer is empty: its fetch finds that its offset has gone.
@@ -357,8 +352,7 @@ async def test_a_deleted_topic_ends_a_wait(broker: TestBroker, share: ShareClien
 
     (topic,) = (await share.client.receive()).responses
     assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == topic.partitions[0].error_code
-    assert broker.parts is not None
-    (shard,) = broker.parts.shares.shards
+    (shard,) = broker.inside.shares.shards
     assert not shard.state.known
     await second.close()
 
@@ -370,8 +364,7 @@ async def test_a_session_finds_a_topic_that_is_being_created(
     Clients hear of its id before its partitions can be found. The error in between passes, although
     the session has the partition already and the client does not add it again.
     """
-    assert broker.parts is not None
-    by_id = broker.parts.partitions._by_id
+    by_id = broker.inside.partitions._by_id
     created = by_id.pop(share.topic_id.bytes)
     member = Member(GROUP)
     early = await share.share_fetch(member)
@@ -421,8 +414,7 @@ async def test_a_new_group_begins_where_its_config_says(
 ) -> None:
     share = await ShareClient.of(broker.port, "t")
     await share.initialize(GROUP)
-    assert broker.parts is not None
-    broker.parts.image.configs[ResourceType.GROUP, GROUP] = {"share.auto.offset.reset": reset}
+    broker.inside.image.configs[ResourceType.GROUP, GROUP] = {"share.auto.offset.reset": reset}
     for age_ms in (60_000, 5000):
         record = SimpleRecord(START_MS - age_ms, None, b"v")
         await share.produce_bytes(build_batch([record]))
@@ -443,8 +435,7 @@ async def test_states_are_written_anew_and_older_records_deleted(
     member = Member(GROUP)
     await share.share_fetch(member, max_wait_ms=LONG_MS)
     await share.share_acknowledge(member, [(0, 0, [1])])
-    assert broker.parts is not None
-    log = broker.parts.partitions.expect(SHARE_GROUP_STATE_TOPIC, 0).log
+    log = broker.inside.partitions.expect(SHARE_GROUP_STATE_TOPIC, 0).log
 
     for _ in range(3):
         await pass_time(broker, 301)
@@ -453,9 +444,9 @@ async def test_states_are_written_anew_and_older_records_deleted(
     assert log.log_start_offset > 2
     before = await share.read(GROUP, -1)
     assert before.state_batches
-    (shard,) = broker.parts.shares.shards
-    broker.parts.shares.shards.elect(shard.log.partition)
-    shards = broker.parts.shares.shards
+    (shard,) = broker.inside.shares.shards
+    broker.inside.shares.shards.elect(shard.log.partition)
+    shards = broker.inside.shares.shards
     await until(lambda: all(each.log.is_open for each in shards))
     assert before == await share.read(GROUP, -1)
 
@@ -579,9 +570,8 @@ async def test_a_group_that_reads_committed_records_gets_no_aborted_ones(
     They are done, and the records that are sent begin behind them.
     """
     await prepare(broker, 1)
-    assert broker.parts is not None
     committed = {"share.isolation.level": "read_committed"}
-    broker.parts.image.configs[ResourceType.GROUP, GROUP] = committed
+    broker.inside.image.configs[ResourceType.GROUP, GROUP] = committed
     share = await ShareClient.of(broker.port, TOPIC)
     await share.initialize(GROUP, 0)
     async with await broker.client() as wire:

@@ -16,8 +16,9 @@ import pytest
 
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs import disk
-from barnabas.storage.fs.disk import DiskFiles, storage_error
+from barnabas.storage.fs.disk import DiskFiles, most_maps, storage_error
 from barnabas.storage.fs.open_files import OpenFiles
+from tests.support.limits import stated
 from tests.support.logs import append, new_log, offsets
 
 MIB = 1 << 20
@@ -108,6 +109,12 @@ def test_an_append_without_a_map_is_refused_as_a_whole(
 
     append(log, 2)
     assert list(range(5)) == offsets(log)
+
+
+def test_indexes_leave_maps_to_the_rest_of_the_process() -> None:
+    allowed = int(Path("/proc/sys/vm/max_map_count").read_text())
+
+    assert int(allowed * stated("index-maps") / 100) == most_maps()
 
 
 @pytest.mark.parametrize("action", ["write", "read", "sync", "truncate", "rename to x"])

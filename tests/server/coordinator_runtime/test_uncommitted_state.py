@@ -27,8 +27,6 @@ from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
-)
-from barnabas.protocol.messages.initialize_share_group_state import (
     InitializeStateData,
 )
 from barnabas.protocol.messages.initialize_share_group_state import (
@@ -61,8 +59,8 @@ OPTIONS: Final = {
     "share_coordinator_state_topic_num_partitions": "1",
 }
 COORDINATOR_TOPICS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-READ: Final = {"group_ids": [GROUP], "include_authorized_operations": False}
-PATTERN: Final = {"transactional_id_pattern": ".*"}
+READ: Final[dict[str, Any]] = {"group_ids": [GROUP], "include_authorized_operations": False}
+PATTERN: Final[dict[str, Any]] = {"transactional_id_pattern": ".*"}
 
 
 class SlowSync:
@@ -121,7 +119,7 @@ async def waits(reader: WireClient, request: Message, version: int) -> asyncio.T
     return answer
 
 
-GROUP_READS: Final = [
+GROUP_READS: Final[list[tuple[Message, int]]] = [
     (committed_request(GROUP, "t", 0), 8),
     (DescribeGroupsRequest(groups=[GROUP], include_authorized_operations=False), 5),
     (ListGroupsRequest(states_filter=[], types_filter=[]), 5),
@@ -189,7 +187,7 @@ async def test_a_heartbeat_that_changes_nothing_waits_for_what_it_tells(sync: Sl
         assert 0 == (await writer.receive()).error_code
 
 
-TRANSACTION_READS: Final = [
+TRANSACTION_READS: Final[list[tuple[Message, int]]] = [
     (DescribeTransactionsRequest(transactional_ids=["id"]), 0),
     (ListTransactionsRequest(state_filters=[], producer_id_filters=[], duration_filter=-1), 1),
     (

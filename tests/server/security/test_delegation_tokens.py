@@ -182,6 +182,19 @@ async def test_tokens_of_one_requester_take_a_bounded_memory(broker: TestBroker)
     await create(broker, "alice", *names)
 
 
+async def test_tokens_that_a_start_has_read_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = MemoryFiles()
+    async with running(files, **OPTIONS) as broker:
+        for _ in range(3):
+            await create(broker)
+    monkeypatch.setattr(delegation_tokens, "MAX_TOKEN_BYTES_OF_A_REQUESTER", 3 * 2_700)
+
+    async with running(files, **OPTIONS) as broker:
+        (refused,) = await ask(broker, "alice", new_token())
+
+    assert E.POLICY_VIOLATION == refused.error_code
+
+
 async def test_all_tokens_take_a_bounded_memory(
     broker: TestBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

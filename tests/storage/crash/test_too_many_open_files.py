@@ -36,7 +36,9 @@ pytestmark = [pytest.mark.usefixtures("silent_logs"), pytest.mark.prove]
 
 
 @LIVES
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE], ids=["process", "system"])
+@pytest.mark.parametrize(
+    "number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM], ids=["process", "system", "maps"]
+)
 def test_an_opening_that_finds_no_descriptor_is_no_failure_of_the_disk(
     workload: Workload, number: int, all_crash_points: bool
 ) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import (
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+
+MOST_NAMED: Final = 1000
+"""
+The keys of which an answer looks up the shards, which takes less than a millisecond.
+"""
 
 S = TypeVar("S", bound=CoordinatorShard[Any])
 
@@ -129,14 +135,14 @@ class Shards(Generic[S]):
         crash could take it back otherwise.
 
         Args:
-            keys: whose shards were read; None if all were.
+            keys: whose shards were read; None if all were. An answer about very many waits for all.
         """
-        if keys is None:
-            read = set(self._shards.values())
-        else:
-            found = (self._shards.get(self.partition_for(key)) for key in keys)
-            read = {shard for shard in found if shard is not None}
-        unsettled = [shard for shard in read if not shard.log.is_settled]
+        unsettled = [shard for shard in self._shards.values() if not shard.log.is_settled]
+        if unsettled and keys is not None:
+            named = [*islice(keys, MOST_NAMED + 1)]
+            if len(named) <= MOST_NAMED:
+                indexes = set(map(self.partition_for, named))
+                unsettled = [shard for shard in unsettled if shard.log.index in indexes]
         if not unsettled:
             return answer
         delayed = Delayed()

@@ -26,7 +26,7 @@ from barnabas.server.share.offsets import UNKNOWN, ShareOffset, describe
 
 
 @handles(DescribeShareGroupOffsetsRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
-@reads(groups, lambda request: [each.group_id for each in request.groups])
+@reads(groups, lambda request: (each.group_id for each in request.groups))
 async def describe_share_group_offsets(
     request: DescribeShareGroupOffsetsRequest, context: RequestContext
 ) -> DescribeShareGroupOffsetsResponse:

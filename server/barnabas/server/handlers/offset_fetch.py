@@ -9,6 +9,7 @@ has named it, and left out if it wants all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -38,8 +39,14 @@ SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 
 
+def _group_ids(request: OffsetFetchRequest) -> Iterator[str]:
+    yield request.group_id
+    for group in request.groups:
+        yield group.group_id
+
+
 @handles(OffsetFetchRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
-@reads(groups, lambda request: [request.group_id, *(each.group_id for each in request.groups)])
+@reads(groups, _group_ids)
 def offset_fetch(
     request: OffsetFetchRequest, context: RequestContext
 ) -> Steps[OffsetFetchResponse]:

@@ -1,22 +1,22 @@
 """
-Compiles the modules that the records go through, when a wheel is built and asked to.
+Compiles the modules on the path of a record when a wheel is built.
 
-``BARNABAS_COMPILE`` decides: ``0`` gives a wheel of plain Python for every system, ``1`` a wheel
-for this one or an error, nothing or ``auto`` the one or the other, by whether there are a C
-compiler and Python's headers. ``barnabas --version`` says which it is. ``BARNABAS_OPTIMIZATION`` is
-how much the C compiler optimizes: 3, or less of it, which is sooner done.
+``BARNABAS_COMPILE`` decides: ``0`` (the default) builds a wheel of plain Python for every system
+within seconds, ``1`` compiles a wheel for this system, which takes minutes, or fails, and ``auto``
+compiles where it finds a C compiler and Python's headers. ``barnabas --version`` prints which kind
+is installed. ``BARNABAS_OPTIMIZATION`` is the level of the C compiler, 0 to 3; lower levels compile
+faster.
 
-A module is compiled if it has the line ``MARK``. It is ordinary Python that ``mypyc`` translates.
-All of them make one library, so that they call each other as C does, in whichever package they are.
+A module is compiled if it contains the line ``MARK``. It is ordinary Python that ``mypyc``
+translates. All compiled modules form one library, so they call each other directly, across
+packages.
 
-An editable install gets the compiled modules next to their sources, where Python prefers them. A
-source that is edited afterwards would not be run any more: the name of the library has a
-fingerprint of the sources in it, which the tests compare with them.
+An editable install never compiles: Python would prefer the compiled modules to their sources, and
+an edit would have no effect. ``compiled_copy.py`` compiles a checkout into a folder of its own.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -35,9 +35,21 @@ VARIABLE = "BARNABAS_COMPILE"
 NEEDED = ["mypy[mypyc]>=2.4", "setuptools>=77"]
 SUFFIX = os.environ.get("SETUPTOOLS_EXT_SUFFIX") or sysconfig.get_config_var("EXT_SUFFIX")
 MARK = "# Compiled: see hatch_build.py."
-HOME = "protocol"
+LIBRARY = "barnabas.protocol._compiled"
 """
-The folder whose package has the library that all compiled modules share.
+The extension module that all compiled modules share.
+"""
+
+OFF_LINUX = [
+    "--disable-error-code=attr-defined",
+    "--disable-error-code=call-arg",
+    "--disable-error-code=no-any-return",
+    "--no-warn-unused-ignores",
+]
+"""
+Options of the type checker on other systems. Some modules call functions that only Linux has, after
+they ask for the system; the type stubs of other systems lack these functions. ``make types`` checks
+the calls.
 """
 
 
@@ -61,10 +73,10 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
         if version == "editable":
             for folder in folders:
                 remove_compiled(root / folder)
-        if wanted():
+        elif wanted():
             try:
                 for built in compiled(root, sources_in(root, folders), self.work):
-                    self.place(built.relative_to(self.work), version, build_data)
+                    self.pack(built.relative_to(self.work), build_data)
             except subprocess.CalledProcessError:
                 if demand() == "1":
                     raise
@@ -72,14 +84,10 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
         elif demand() == "auto":
             self.app.display_info("No C compiler or no Python.h: a build of plain Python.")
 
-    def place(self, built: Path, version: str, build_data: dict[str, Any]) -> None:
+    def pack(self, built: Path, build_data: dict[str, Any]) -> None:
         """
-        Put a compiled module next to its source, or into the wheel.
+        Put a compiled module next to its source in the wheel.
         """
-        if version == "editable":
-            folder = built.parts[1]  # of barnabas/storage/log/..., storage
-            shutil.copy(self.work / built, Path(self.root, folder) / built)
-            return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
         build_data["force_include"][str(self.work / built)] = str(PurePosixPath(built))
@@ -89,7 +97,7 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
 
 
 def demand() -> str:
-    return os.environ.get(VARIABLE) or "auto"
+    return os.environ.get(VARIABLE) or "0"
 
 
 def wanted() -> bool:
@@ -145,11 +153,10 @@ def compiled(root: Path, sources: list[Path], work: Path) -> list[Path]:
     """
     The files in *work* that *sources* become: one for each, and one that they share.
     """
-    group = f"barnabas.{HOME}._compiled_{fingerprint(sources)}"
     paths = [str(source.relative_to(root)) for source in sources]
     # mypyc keeps settings in its modules, and ends the process when it fails.
     subprocess.run(
-        [sys.executable, __file__, str(work), group, *paths],
+        [sys.executable, __file__, str(work), LIBRARY, *paths],
         cwd=root,
         check=True,
         env={**os.environ, "MYPY_CACHE_DIR": str(work / "types")},
@@ -170,7 +177,7 @@ def build(work: str, group: str, *sources: str) -> None:
     generated = f"{work}/c"
     library, *shims = mypycify(
         # Other modules are looked at for their types alone: some need what is not installed here.
-        ["--follow-imports=silent", *sources],
+        ["--follow-imports=silent", *([] if sys.platform == "linux" else OFF_LINUX), *sources],
         group_name=group,
         opt_level=os.environ.get("BARNABAS_OPTIMIZATION", "3"),
         target_dir=generated,
@@ -216,19 +223,9 @@ def compile_side_by_side() -> None:
     CCompiler.compile = compile_all
 
 
-def fingerprint(sources: list[Path]) -> str:
-    """
-    Eight digits that change with any of the *sources*.
-    """
-    contents = hashlib.sha256()
-    for source in sources:
-        contents.update(source.read_bytes())
-    return contents.hexdigest()[:8]
-
-
 def remove_compiled(folder: Path) -> None:
     """
-    Take away what an earlier editable install has put next to the sources.
+    Remove modules that earlier versions of this hook compiled next to their sources.
     """
     for old in folder.rglob(f"*{SUFFIX}"):
         old.unlink()

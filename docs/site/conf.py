@@ -97,6 +97,7 @@ SECTIONS: Final = {
     },
     "Take part": {
         "CONTRIBUTING": "Contributing",
+        "CODE_OF_CONDUCT": "Code of conduct",
         "SECURITY": "Reporting a hole",
         "examples/README": "Examples",
     },

@@ -12,6 +12,7 @@ import pytest
 
 from barnabas.storage.errors import CorruptRecord
 from barnabas.storage.producers.snapshots import decode_snapshot
+from barnabas.storage.state_files.file_names import DELETED_SUFFIX, SET_ASIDE_SUFFIX
 from tests.golden.test_logs import list_offset
 from tests.support.kafka_directory import KafkaDirectory
 
@@ -46,12 +47,13 @@ LOGS = [
 
 def contents(directory: Path) -> dict[str, Any]:
     """
-    The files of a directory; snapshots as their entries, which have no order.
+    The files of a directory; snapshots as their entries, which have no order. Kafka deletes the
+    segments that Barnabas sets aside.
     """
     found: dict[str, Any] = {}
     for path in directory.iterdir():
         data = path.read_bytes()
-        found[path.name] = data
+        found[path.name.replace(SET_ASIDE_SUFFIX, DELETED_SUFFIX)] = data
         if ".snapshot" in path.name:
             found[path.name] = sorted(map(repr, decode_snapshot(data)))
     return found

@@ -9,7 +9,9 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer
+
+from tests.interop.committed import read_committed
 
 PARTITIONS: Final = 4
 PATIENCE_S: Final = 180.0
@@ -105,31 +107,10 @@ def number_in(message: Message) -> int:
 
 def read_whole(bootstraps: str, topic: str) -> list[int]:
     """
-    All committed records of a topic.
+    The numbers of all committed records of a topic.
     """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstraps,
-            "group.id": "unused",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    found: list[int] = []
-    ended: set[int] = set()
-    deadline = time.monotonic() + PATIENCE_S
-    try:
-        consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
-        while len(ended) < PARTITIONS and time.monotonic() < deadline:
-            for each in consumer.consume(500, 1.0):
-                if each.error():
-                    ended.add(each.partition() or 0)
-                else:
-                    found.append(number_in(each))
-    finally:
-        consumer.close()
-    assert len(ended) == PARTITIONS, f"only {len(found)} records, and not to the end"
-    return found
+    found = read_committed(bootstraps, topic, PARTITIONS)
+    return [int(value) for values in found for value in values]
 
 
 def read_in_group(bootstraps: str, topic: str, count: int, group: str) -> list[int]:

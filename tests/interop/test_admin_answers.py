@@ -38,6 +38,8 @@ from tests.support.config_requests import (
 from tests.support.server import batch, produce_request
 from tests.support.topic_requests import creatable
 
+pytestmark = pytest.mark.prove
+
 TOPICS: Final = {
     "t": creatable("t"),
     "p": creatable("p", 2),

@@ -17,6 +17,8 @@ from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import run_program
 
+pytestmark = pytest.mark.prove
+
 SOURCE = Path(__file__).parent / "java" / "Configs.java"
 CONFIGS = "kafka-configs"
 DELETE_RECORDS = "kafka-delete-records"

@@ -20,7 +20,7 @@ from tests.support.group_lives import (
 )
 from tests.support.java_programs import run_program
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 SOURCE = Path(__file__).parent / "java" / "Assigns.java"
 GROUPS = 1200

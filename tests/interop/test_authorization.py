@@ -16,20 +16,11 @@ from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Message, replace
 from barnabas.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
-from barnabas.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
-from barnabas.protocol.messages.describe_acls import DescribeAclsRequest
 from barnabas.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
 )
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from barnabas.server.security.acl.bindings import (
     CLUSTER_NAME,
     AclOperation,
@@ -43,8 +34,13 @@ from tests.interop.differential.sides import Side
 from tests.support.authorization_requests import DOOMED, MAKERS, OPEN, OTHER, Ids
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
+from tests.support.cluster_requests import acls, no_acl
+from tests.support.group_requests import commit_request, coordinator_request
 from tests.support.sasl_client import SILENT, SaslClient
+from tests.support.server import metadata_request
 from tests.support.topic_requests import creatable
+
+pytestmark = pytest.mark.prove
 
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 LISTENER: Final = "SASL_PLAINTEXT"
@@ -178,20 +174,12 @@ def prepare(broker: BrokerProcess) -> None:
     with SaslClient(broker.port) as client:
         create(client, OPEN, OTHER, DOOMED)
         for kind in (0, 1):
-            find = FindCoordinatorRequest(key_type=kind, coordinator_keys=[OPEN])
-            until_served(client, find, 4)
+            until_served(client, coordinator_request(OPEN, key_type=kind), 4)
         for name in (OPEN, OTHER):
             begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
             until_served(client, begin, 4)
-            committed = [
-                OffsetCommitRequestPartition(
-                    partition_index=0, committed_offset=1, committed_metadata=""
-                )
-            ]
-            topics = [
-                OffsetCommitRequestTopic(name=it, partitions=committed) for it in (OPEN, OTHER)
-            ]
-            until_served(client, OffsetCommitRequest(group_id=name, member_id="", topics=topics), 8)
+            for topic in (OPEN, OTHER):
+                until_served(client, commit_request(name, topic, {0: 1}), 8)
         answer = client.ask(CreateAclsRequest(creations=creations), 3)
         assert {0} == {result.error_code for result in answer.results}
         wait_for(lambda: entries_of(client) == len(creations), "the entries", 60)
@@ -214,15 +202,7 @@ def codes_in(value: Any) -> set[int]:
     return own.union(*map(codes_in, value.values()))
 
 
-EVERY_ENTRY: Final = DescribeAclsRequest(
-    resource_type_filter=ResourceType.ANY,
-    resource_name_filter=None,
-    pattern_type_filter=PatternType.ANY,
-    principal_filter=None,
-    host_filter=None,
-    operation=AclOperation.ANY,
-    permission_type=AclPermissionType.ANY,
-)
+EVERY_ENTRY: Final = acls()
 
 
 def entries_of(client: SaslClient) -> int:
@@ -235,8 +215,7 @@ def create(client: SaslClient, *names: str) -> None:
 
 
 def ids_of(client: SaslClient, names: tuple[str, ...]) -> Ids | None:
-    asked = [MetadataRequestTopic(name=name) for name in names]
-    answer = client.ask(MetadataRequest(topics=asked, allow_auto_topic_creation=False), METADATA)
+    answer = client.ask(metadata_request(*names), METADATA)
     found = {topic.name: topic.topic_id for topic in answer.topics if not topic.error_code}
     is_led = all(not p.error_code for topic in answer.topics for p in topic.partitions)
     return found if len(found) == len(names) and is_led else None
@@ -391,22 +370,11 @@ def test_each_goes_by_the_entries_that_the_other_has_left(tmp_path: Path) -> Non
                 answer = client.ask(CreateAclsRequest(creations=[topic, group, user]), 3)
                 assert [0, 0, 0] == [result.error_code for result in answer.results]
                 until_described(client, [*expected, topic, group, user])
-                answer = client.ask(DeleteAclsRequest(filters=[ABOUT_TOPICS]), 3)
+                answer = client.ask(no_acl(None, pattern_type_filter=PatternType.ANY), 3)
                 assert 1 == len(answer.filter_results[0].matching_acls)
                 expected += [group, user]
                 until_described(client, expected)
             broker.stop()
-
-
-ABOUT_TOPICS: Final = DeleteAclsFilter(
-    resource_type_filter=ResourceType.TOPIC,
-    resource_name_filter=None,
-    pattern_type_filter=PatternType.ANY,
-    principal_filter=None,
-    host_filter=None,
-    operation=AclOperation.ANY,
-    permission_type=AclPermissionType.ANY,
-)
 
 
 def until_described(client: SaslClient, expected: list[AclCreation]) -> None:
@@ -438,11 +406,10 @@ def test_names_that_begin_with_a_star(both: BothBrokers) -> None:
     """
     Apache Kafka forgets the entries for all names (``acl-wildcard``).
     """
-    find = FindCoordinatorRequest(key_type=0, coordinator_keys=["*x"])
     codes = []
     for broker in both:
         with logged_in(broker, "everything") as client:
-            codes.append(client.ask(find, 4).coordinators[0].error_code)
+            codes.append(client.ask(coordinator_request("*x"), 4).coordinators[0].error_code)
 
     assert codes == [30, 0]
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+import pytest
+
 from barnabas.server.security.acl.acls import Acls
 from barnabas.server.security.acl.authorizer import StandardAuthorizer
 from barnabas.server.security.acl.bindings import (
@@ -23,6 +25,8 @@ from barnabas.server.security.acl.permissions import Permission
 from barnabas.server.security.host_address import host_address
 from barnabas.server.security.principal import KafkaPrincipal
 from tests.support.java_programs import run_program
+
+pytestmark = pytest.mark.prove
 
 PROGRAM: Final = Path(__file__).parent / "java" / "Authorizes.java"
 WORLDS: Final = 300

@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.interop.committed import group_offsets, read_committed
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import Barnabas
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 BACKUPS: Final = 3
 PAUSE_S: Final = 0.7
@@ -157,37 +158,8 @@ def read(bootstrap: str, topic: str) -> list[int]:
     """
     The numbers of the committed records up to the end.
     """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "reading",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    # Without an offset it asks for the group's, and never again if the coordinator is not ready.
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    found = []
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        message = consumer.poll(1)
-        if message is None:
-            continue
-        error = message.error()
-        if error is None:
-            found.append(int(message.value() or b""))
-        elif error.code() == KafkaError._PARTITION_EOF:
-            consumer.close()
-            return found
-    raise TimeoutError(f"{topic} has no end")
-
-
-def committed(bootstrap: str) -> int:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    (found,) = consumer.committed([TopicPartition("plain", 0)], timeout=30)
-    consumer.close()
-    return int(found.offset)
+    [values] = read_committed(bootstrap, topic)
+    return [int(value) for value in values]
 
 
 @pytest.fixture
@@ -204,7 +176,7 @@ def check(broker: Barnabas, before: dict[str, int]) -> None:
     plain = read(bootstrap, "plain")
     assert plain == [*range(len(plain))]
     assert len(plain) > before["plain"]
-    assert 0 <= committed(bootstrap) <= len(plain)
+    assert 0 <= group_offsets(bootstrap, GROUP)["plain", 0] <= len(plain)
     short = read(bootstrap, "short")
     assert short == [*range(short[0], short[0] + len(short))]
     assert short[-1] >= before["short"]

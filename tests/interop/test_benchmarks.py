@@ -20,7 +20,7 @@ from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.maven import PrerequisiteMissing
 from tests.support.some import some
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 ROOT = Path(__file__).parents[2]
 TINY = ("--broker", "barnabas", "--scale", "0.001", "--passes", "1")
 PAGE = "".join(f"<!-- {name} -->\n<!-- end -->\n" for name in ("table", "dial", "machine"))

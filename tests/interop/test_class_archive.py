@@ -13,6 +13,8 @@ import pytest
 from tests.support.apache_kafka import QUICK, java
 from tests.support.class_archive import archive_options, with_archive
 
+pytestmark = pytest.mark.prove
+
 PRINTS_A_UUID = ("kafka.tools.StorageTool", "random-uuid")
 SHARED = "org.apache.kafka.common.Uuid source: shared objects file (top)"
 

@@ -25,6 +25,8 @@ from tests.support.legacy_logs import LegacyWriter
 from tests.support.random_logs import RandomLog
 from tests.support.some import some
 
+pytestmark = pytest.mark.prove
+
 SOURCE: Final = Path(__file__).parent / "java" / "CleanLog.java"
 FILES: Final = DiskFiles()
 NOW_MS: Final = 1_700_000_500_000

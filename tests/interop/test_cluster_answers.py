@@ -39,6 +39,8 @@ from tests.support.cluster_requests import (
 from tests.support.config_requests import SET, change
 from tests.support.topic_requests import creatable
 
+pytestmark = pytest.mark.prove
+
 OWN: Final = frozenset(
     {
         "topic_id",

@@ -7,10 +7,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
 from tests.support.config_requests import BROKER, describe
 from tests.support.sasl_client import SaslClient
+
+pytestmark = pytest.mark.prove
 
 PACKAGE = "org.apache.kafka.common.config.provider"
 ASKED = (

@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
+from tests.interop.committed import read_committed
 from tests.interop.connect_worker import PATIENCE, Worker
 from tests.support.apache_kafka import class_path, library
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.some import some
+
+pytestmark = pytest.mark.prove
 
 TOPIC = "lines"
 
@@ -108,7 +110,8 @@ def test_lines_arrive_in_order(
     for name in ("source", "sink"):
         wait_for(partial(worker.runs_task_of, name), f"the task of the {name} to run", PATIENCE)
     _assert_in_order_at_least_once(lines.arrived(), lines.written)
-    assert list(range(lines.written)) == _committed(impatient_broker)
+    [values] = read_committed(impatient_broker.bootstrap, TOPIC)
+    assert list(range(lines.written)) == [int(value) for value in values]
 
 
 def _assert_in_order_at_least_once(arrived: list[int], written: int) -> None:
@@ -120,27 +123,3 @@ def _assert_in_order_at_least_once(arrived: list[int], written: int) -> None:
         assert line <= expected, f"{line} arrived before {expected}"
         expected = max(expected, line + 1)
     assert written == expected
-
-
-def _committed(broker: BrokerProcess) -> list[int]:
-    """
-    The lines in the topic that a reader of committed records sees.
-    """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": "reader",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "enable.auto.commit": False,
-        }
-    )
-    consumer.assign([TopicPartition(TOPIC, 0, 0)])
-    lines: list[int] = []
-    while True:
-        message = consumer.poll(PATIENCE)
-        assert message is not None, "neither a record nor an end"
-        if message.error():
-            consumer.close()
-            return lines
-        lines.append(int(message.value() or b""))

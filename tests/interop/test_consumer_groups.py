@@ -10,13 +10,15 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from tests.interop.clients.base import NewRecord
+from tests.interop.committed import group_offsets
 from tests.interop.conftest import new_broker
 from tests.interop.live_group import PATIENCE, LiveGroup, MemberProcess, java_member
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
+
+pytestmark = pytest.mark.prove
 
 SOURCE = Path(__file__).parent / "java" / "Member.java"
 SESSION_S = 4.0
@@ -153,12 +155,8 @@ class Group(LiveGroup[Member]):
         return ends
 
     def committed(self) -> dict[tuple[str, int], int]:
-        asked = ConsumerGroupTopicPartitions(
-            self.group_id, [TopicPartition(topic, p) for topic, p in self.ends()]
-        )
-        (future,) = self.admin.list_consumer_group_offsets([asked]).values()
-        found = future.result(30).topic_partitions
-        return {(each.topic, each.partition): each.offset for each in found}
+        offsets = group_offsets(self.broker.bootstrap, self.group_id)
+        return {place: offset for place, offset in offsets.items() if place in self.ends()}
 
     def type_and_state(self) -> tuple[str, str] | None:
         """
@@ -241,10 +239,7 @@ def test_a_static_member_that_is_started_again_has_its_partitions(
 @pytest.mark.parametrize("way", ["restart", "kill"])
 def test_a_group_outlives_its_broker(tmp_path: Path, way: str) -> None:
     settings = {name.replace(".", "__"): value for name, value in QUICK.items()}
-    with (
-        new_broker(tmp_path, **settings) as broker,
-        Group(broker, f"outlives-{way}") as group,
-    ):
+    with new_broker(tmp_path, **settings) as broker, Group(broker, f"outlives-{way}") as group:
         members = [group.join(), group.join(library="Java"), group.join("static")]
         group.wait_for_shares(*members)
         group.send()

@@ -33,6 +33,8 @@ from tests.support.java_programs import run_program
 from tests.support.sasl_client import CLOSED, SaslClient
 from tests.support.token_requests import expiry, new_token, renewal, tokens_of
 
+pytestmark = pytest.mark.prove
+
 LISTENER: Final = "SASL_PLAINTEXT"
 PEOPLE: Final = ("alice", "bob", "carol", "dora")
 HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}

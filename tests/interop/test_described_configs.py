@@ -17,6 +17,8 @@ from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.config_requests import BROKER, GROUP, METRICS, VERSIONS, describe
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.prove
+
 DESCRIBE_CONFIGS: Final = 32
 DEFAULT: Final = 5
 """

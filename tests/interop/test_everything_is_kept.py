@@ -15,7 +15,7 @@ from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import run_program
 
-pytestmark = pytest.mark.flaky(reruns=0)
+pytestmark = pytest.mark.prove
 
 SOURCE = Path(__file__).parent / "java" / "Everything.java"
 

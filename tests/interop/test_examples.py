@@ -16,6 +16,8 @@ from tests.support.kafka_jars import VERSION, require_java
 from tests.support.maven import PrerequisiteMissing
 from tests.support.wheel import ROOT, environment, plain_wheel
 
+pytestmark = pytest.mark.prove
+
 EXAMPLES = ROOT / "examples"
 PATIENCE = 300
 

@@ -14,28 +14,24 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
-from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.server.groups.records import GroupRecord, OffsetRecord, decode_record
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
+from tests.support.build import api_request
 from tests.support.coordination import subscription
-from tests.support.group_requests import offset_delete_request
-from tests.support.topic_requests import create_request
+from tests.support.group_requests import (
+    coordinator_request,
+    join_request,
+    leave_request,
+    offset_delete_request,
+    sync_request,
+)
+from tests.support.server import fetch_request, fetch_topic
+from tests.support.topic_requests import create_request, delete_request
 from tests.support.wire_client import WireClient
+
+pytestmark = pytest.mark.prove
 
 
 @pytest.fixture
@@ -61,11 +57,10 @@ class Session:
 
     async def set_up(self) -> None:
         await self.client.ask(create_request(t=2, u=2), 7)
-        find = FindCoordinatorRequest(key_type=0, coordinator_keys=["any"])
-        groups = [OffsetFetchRequestGroup(group_id="any", topics=None)]
+        committed = api_request("offset_fetch", groups=[{"group_id": "any", "topics": None}])
         for _ in range(50):
-            found = await self.client.ask(find, 4)
-            asked = await self.client.ask(OffsetFetchRequest(groups=groups), 8)
+            found = await self.client.ask(coordinator_request("any"), 4)
+            asked = await self.client.ask(committed, 8)
             if not (found.coordinators[0].error_code or asked.groups[0].error_code):
                 return
             await asyncio.sleep(0.2)  # Kafka is still making the topic, or loading it.
@@ -77,12 +72,8 @@ class Session:
         """
         found: list[list[tuple[Any, ...]]] = []
         for _ in range(50):
-            partition = FetchPartition(
-                partition=0, fetch_offset=self.next_offset, partition_max_bytes=1 << 20
-            )
-            topics = [FetchTopic(topic="__consumer_offsets", partitions=[partition])]
-            request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics)
-            answer = await self.client.ask(request, 12)
+            wanted = fetch_topic("__consumer_offsets", {0: self.next_offset})
+            answer = await self.client.ask(fetch_request(wanted, min_bytes=0), 12)
             (data,) = answer.responses[0].partitions
             assert 0 == data.error_code
             for batch in batches(bytes(data.records or b"")):
@@ -138,29 +129,21 @@ class Session:
 
     async def join(self, name: str, group_id: str, member_id: str = "", **changes: Any) -> Any:
         facts: dict[str, Any] = {
-            "group_id": group_id,
             "session_timeout_ms": 30_000,
-            "rebalance_timeout_ms": 60_000,
-            "member_id": member_id,
-            "protocol_type": "consumer",
-            "protocols": [JoinGroupRequestProtocol(name="range", metadata=subscription("t"))],
+            "protocols": [{"name": "range", "metadata": subscription("t")}],
         }
-        answer = await self.client.ask(JoinGroupRequest(**facts | changes), 9)
+        answer = await self.client.ask(join_request(group_id, member_id, **facts | changes), 9)
         if answer.member_id:
             self.names[answer.member_id] = name
         return answer
 
     async def sync(self, group_id: str, joined: Any) -> None:
-        assignment = [
-            SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"assigned")
-        ]
-        request = SyncGroupRequest(
-            group_id=group_id,
-            generation_id=joined.generation_id,
-            member_id=joined.member_id,
+        request = sync_request(
+            group_id,
+            joined.member_id,
+            joined.generation_id,
             protocol_type="consumer",
             protocol_name="range",
-            assignments=assignment,
         )
         assert 0 == (await self.client.ask(request, 5)).error_code
 
@@ -168,25 +151,24 @@ class Session:
         self, group_id: str, version: int, *partitions: int, topic: str = "t", **changes: Any
     ) -> None:
         wanted = [
-            OffsetCommitRequestPartition(
-                partition_index=index,
-                committed_offset=10 + index,
-                committed_leader_epoch=index,
-                committed_metadata="m",
-            )
+            {
+                "partition_index": index,
+                "committed_offset": 10 + index,
+                "committed_leader_epoch": index,
+                "committed_metadata": "m",
+            }
             for index in partitions
         ]
-        facts: dict[str, Any] = {
-            "group_id": group_id,
-            "member_id": "",
-            "topics": [OffsetCommitRequestTopic(name=topic, partitions=wanted)],
-        }
-        answer = await self.client.ask(OffsetCommitRequest(**facts | changes), version)
+        topics = [{"name": topic, "partitions": wanted}]
+        facts: dict[str, Any] = {"group_id": group_id, "member_id": "", "topics": topics}
+        answer = await self.client.ask(api_request("offset_commit", **facts | changes), version)
         assert {0} == {p.error_code for p in answer.topics[0].partitions}
 
     async def leave(self, group_id: str, member_id: str) -> None:
-        members = [MemberIdentity(member_id=member_id)]
-        await self.client.ask(LeaveGroupRequest(group_id=group_id, members=members), 5)
+        await self.client.ask(leave_request(5, group_id, member_id), 5)
+
+    async def delete(self, group_id: str) -> None:
+        await self.client.ask(api_request("delete_groups", groups_names=[group_id]), 2)
 
 
 @pytest_asyncio.fixture
@@ -219,12 +201,10 @@ async def test_what_requests_about_offsets_write(session: Session) -> None:
     await session.client.ask(offset_delete_request("simple", {"t": [1]}), 0)
     assert [[("offset", None, "simple", "t", 1)]] == await session.written()
 
-    topic = DeleteTopicState(name="u", topic_id=ZERO_UUID)
-    delete = DeleteTopicsRequest(topics=[topic], timeout_ms=10_000)
-    await session.client.ask(delete, 6)
+    await session.client.ask(delete_request(6, "u"), 6)
     assert [[("offset", None, "simple", "u", 0)]] == await session.written()
 
-    await session.client.ask(DeleteGroupsRequest(groups_names=["simple"]), 2)
+    await session.delete("simple")
     assert [
         [("offset", None, "simple", "t", 0), ("group", None, "simple")]
     ] == await session.written()
@@ -239,7 +219,7 @@ async def test_what_the_life_of_a_group_writes(session: Session) -> None:
 
     joined = await session.join("a", "g", required.member_id)
     await session.sync("g", joined)
-    member = ("a", None, "client", "/127.0.0.1", 60_000, 30_000, b"assigned")
+    member = ("a", None, "client", "/127.0.0.1", 60_000, 30_000, b"mine")
     assert [[("group", 3, "g", "consumer", 1, "range", "a", [member])]] == await session.written()
 
     await session.commit("g", 9, 0, member_id=joined.member_id, generation_id_or_member_epoch=1)
@@ -248,7 +228,7 @@ async def test_what_the_life_of_a_group_writes(session: Session) -> None:
     await session.leave("g", joined.member_id)
     assert [[("group", 3, "g", "consumer", 2, None, None, [])]] == await session.written()
 
-    await session.client.ask(DeleteGroupsRequest(groups_names=["g"]), 2)
+    await session.delete("g")
     assert [[("offset", None, "g", "t", 0), ("group", None, "g")]] == await session.written()
 
 
@@ -259,7 +239,7 @@ async def test_what_a_static_member_writes(session: Session) -> None:
     joined = await session.join("a", "s", group_instance_id="i")
     assert [[("group", 3, "s", "", 0, None, None, [])]] == await session.written()
     await session.sync("s", joined)
-    member = ("i", "client", "/127.0.0.1", 60_000, 30_000, b"assigned")
+    member = ("i", "client", "/127.0.0.1", 60_000, 30_000, b"mine")
     assert [
         [("group", 3, "s", "consumer", 1, "range", "a", [("a", *member)])]
     ] == await session.written()

@@ -4,31 +4,23 @@ Consumer groups of real clients: members come, go, die and start again.
 
 from __future__ import annotations
 
-import signal
-import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
-from pathlib import Path
-from typing import Self
 
 import pytest
 
 from tests.interop.clients.base import NewRecord
-from tests.interop.clients.confluent import Confluent
 from tests.interop.group_member import LIBRARIES, SESSION_TIMEOUT_MS
+from tests.interop.live_group import PATIENCE, LiveGroup, MemberProcess
 from tests.support.broker_process import BrokerProcess
 from tests.support.some import some
 
 PARTITIONS = 6
 ALL = set(range(PARTITIONS))
-ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
 
 
-class Member:
+class Member(MemberProcess):
     """
     A member in a process of its own, and what it has said.
     """
@@ -36,13 +28,10 @@ class Member:
     def __init__(
         self, library: str, broker: BrokerProcess, topic: str, instance: str | None = None
     ) -> None:
-        command = [sys.executable, "-m", "tests.interop.group_member", library, broker.bootstrap]
-        command += [topic, topic, *([] if instance is None else [instance])]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True)
         self.assignments: list[set[int]] = []
         self.next_offsets: dict[int, int] = {}
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
+        command = [sys.executable, "-m", "tests.interop.group_member", library, broker.bootstrap]
+        super().__init__([*command, topic, topic, *([] if instance is None else [instance])])
 
     @property
     def assigned(self) -> set[int]:
@@ -51,52 +40,26 @@ class Member:
         """
         return self.assignments[-1] if self.assignments else set()
 
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            what, *facts = line.split()
-            if what == "assigned":
-                listed = facts[0]
-                self.assignments.append(
-                    set() if listed == "-" else {int(p) for p in listed.split(",")}
-                )
-            elif what == "seen":
-                self.next_offsets[int(facts[2])] = int(facts[0])
-
-    def close(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self._end()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self._end()
-
-    def _end(self) -> None:
-        self.process.wait(PATIENCE)
-        self._reader.join(PATIENCE)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+    def hear(self, words: Sequence[str]) -> None:
+        what, *facts = words
+        if what == "assigned":
+            listed = facts[0]
+            self.assignments.append(set() if listed == "-" else {int(p) for p in listed.split(",")})
+        elif what == "seen":
+            self.next_offsets[int(facts[2])] = int(facts[0])
 
 
-class Group:
+class Group(LiveGroup[Member]):
     """
     Members of one group with one topic, of one library.
     """
 
     def __init__(self, library: str, broker: BrokerProcess, topic: str) -> None:
-        self.library, self.broker, self.topic = library, broker, topic
-        self.members: list[Member] = []
-        self._client = Confluent()
-        self._client.create_topic(broker.bootstrap, topic, PARTITIONS, {})
+        super().__init__(broker, topic)
+        self.library = library
+        self.create(topic, PARTITIONS)
         self._numbers = count()
         self.sent = dict.fromkeys(range(PARTITIONS), 0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for member in self.members:
-            member.kill()
 
     def join(self, instance: str | None = None) -> Member:
         """
@@ -112,20 +75,11 @@ class Group:
             for partition in range(PARTITIONS)
             for _ in range(5)
         ]
-        for place in self._client.produce(self.broker.bootstrap, self.topic, records, "none"):
+        for place in self.client.produce(self.broker.bootstrap, self.topic, records, "none"):
             self.sent[place.partition] = max(self.sent[place.partition], place.offset + 1)
 
-    def wait_until(self, condition: Callable[[], bool], what: str, seconds: float) -> float:
-        """
-        Wait, and return how long it took.
-        """
-        began = time.monotonic()
-        while not condition():
-            assert time.monotonic() - began < seconds, (
-                f"{what}: {[m.assigned for m in self.members]}"
-            )
-            time.sleep(0.02)
-        return time.monotonic() - began
+    def situation(self) -> str:
+        return f"{[member.assigned for member in self.members]}"
 
     def wait_for_shares(self, *members: Member, seconds: float = PATIENCE) -> float:
         """
@@ -153,7 +107,7 @@ class Group:
 
         self.wait_until(are_read, "records", PATIENCE)
         for member in some(members):
-            assert member.process.poll() is None, "a member has died"
+            assert member.is_running, "a member has died"
 
 
 @pytest.fixture(params=LIBRARIES)

@@ -30,7 +30,7 @@ from tests.interop.tools.toolbox import TOOLS
 from tests.support.apache_kafka import ApacheKafka, class_path, java
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port, wait_for
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 NODES: Final = 3
 RECORDS: Final = 1_000_000

@@ -15,71 +15,36 @@ from typing import Final
 
 import pytest
 
-from barnabas.protocol.codec.codec import decode
-from barnabas.protocol.messages.create_topics import (
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.produce import ProduceResponse
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from tests.support.broker_process import Barnabas, resident_bytes, wait_for
 from tests.support.limits import stated
 from tests.support.server import batch, fetch_request, fetch_topic, produce_request
 from tests.support.topic_requests import creatable
-from tests.support.wire_client import request_frame
+from tests.support.wire_client import BlockingClient, request_frame
+
+pytestmark = pytest.mark.prove
 
 PEERS: Final = 1_000
 LIMIT_BYTES: Final = 64 * 1024 * 1024
 FETCH: Final = request_frame(
     fetch_request(fetch_topic("records", dict.fromkeys(range(4), 0)), max_bytes=50 << 20), 11
 )
-METADATA: Final = request_frame(MetadataRequest(topics=[MetadataRequestTopic(name="wide")]), 9)
+WIDE: Final = MetadataRequest(topics=[MetadataRequestTopic(name="wide")])
 
 
-class Peer:
+class Peer(BlockingClient):
     """
-    One blocking connection.
+    A connection that may end rudely.
     """
-
-    def __init__(self, port: int, *, receive_buffer_bytes: int | None = None) -> None:
-        self.socket = socket.socket()
-        if receive_buffer_bytes is not None:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        self.socket.settimeout(20)
-        self.socket.connect(("127.0.0.1", port))
-
-    def send(self, data: bytes) -> None:
-        self.socket.sendall(data)
-
-    def ask(self, frame: bytes) -> bytes:
-        self.send(frame)
-        return self.receive()
-
-    def receive(self) -> bytes:
-        (size,) = struct.unpack(">i", self._exactly(4))
-        return self._exactly(size)
-
-    def _exactly(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            piece = self.socket.recv(size - len(data))
-            assert piece, "the broker has closed the connection"
-            data += piece
-        return bytes(data)
 
     def reset(self) -> None:
         """
         Leave with what was sent to this peer unread.
         """
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.socket.close()
-
-    def __enter__(self) -> Peer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.socket.close()
+        self.close()
 
 
 @pytest.fixture
@@ -98,14 +63,14 @@ def broker(tmp_path: Path) -> Iterator[Barnabas]:
     topics = [creatable(name, count) for name, count in (("records", 4), ("wide", 1000))]
     data = batch(*[b"x" * 10_000] * 50)
     with Peer(broker.port) as peer:
-        peer.ask(request_frame(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7))
+        peer.ask(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7)
         for partition in range(4):
             for _ in range(8):
-                peer.ask(request_frame(produce_request("records", data, partition=partition), 9))
+                peer.ask(produce_request("records", data, partition=partition), 9)
     for _ in range(3):
         with ExitStack() as stack:
             for _ in range(100):
-                stack.enter_context(Peer(broker.port)).ask(METADATA)
+                stack.enter_context(Peer(broker.port)).ask(WIDE, 9)
     yield broker
     broker.close()
     assert "Traceback" not in broker.log_text()
@@ -116,7 +81,9 @@ def announcing(port: int, stack: ExitStack) -> None:
     A large frame is announced, and four bytes of it are sent.
     """
     for _ in range(PEERS):
-        stack.enter_context(Peer(port)).send(struct.pack(">i", LIMIT_BYTES - 1) + b"\0\0\0\x09")
+        stack.enter_context(Peer(port)).send_bytes(
+            struct.pack(">i", LIMIT_BYTES - 1) + b"\0\0\0\x09"
+        )
 
 
 def not_reading(port: int, stack: ExitStack) -> None:
@@ -124,7 +91,7 @@ def not_reading(port: int, stack: ExitStack) -> None:
     Records are asked for and not read.
     """
     for _ in range(PEERS):
-        stack.enter_context(Peer(port, receive_buffer_bytes=4096)).send(FETCH * 3)
+        stack.enter_context(Peer(port, receive_buffer_bytes=4096)).send_bytes(FETCH * 3)
 
 
 def leaving(port: int, stack: ExitStack) -> None:
@@ -134,7 +101,7 @@ def leaving(port: int, stack: ExitStack) -> None:
     for _ in range(10):
         peers = [Peer(port) for _ in range(PEERS // 2)]
         for number, peer in enumerate(peers):
-            peer.send(FETCH if number % 2 else FETCH[:2])
+            peer.send_bytes(FETCH if number % 2 else FETCH[:2])
         for peer in peers:
             peer.reset()
 
@@ -146,7 +113,7 @@ def test_a_crowd_of_hostile_peers_costs_little(
     before = resident_bytes(broker.pid)
     with ExitStack() as stack, Peer(broker.port) as healthy:
         hostile(broker.port, stack)
-        assert healthy.ask(METADATA)
+        assert healthy.ask(WIDE, 9)
 
         assert resident_bytes(broker.pid) - before <= stated("hostile-crowd")
     wait_for(
@@ -190,7 +157,7 @@ def test_what_is_sent_and_not_served_is_bounded(
     before = resident_bytes(broker.pid)
     with ExitStack() as stack, Peer(broker.port) as healthy:
         hostile(broker.port, stack)
-        assert healthy.ask(METADATA)
+        assert healthy.ask(WIDE, 9)
 
         held = resident_bytes(broker.pid) - before
         assert held <= LIMIT_BYTES + stated("hostile-crowd")
@@ -223,10 +190,8 @@ def test_connections_do_not_take_the_descriptors_of_files(tmp_path: Path) -> Non
             for number in range(5):
                 name = f"topic-{number}"
                 topic = creatable(name, 3)
-                created = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
-                healthy.ask(request_frame(created, 7))
-                answer = healthy.ask(request_frame(produce_request(name, batch(b"x")), 9))
-                response = decode(ProduceResponse, 9, answer[5:])
+                healthy.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7)
+                response = healthy.ask(produce_request(name, batch(b"x")), 9)
                 assert 0 == response.responses[0].partition_responses[0].error_code
 
         assert "at most 200 connections are served" in broker.log_text()
@@ -247,14 +212,11 @@ def test_partitions_may_be_more_than_descriptors(tmp_path: Path) -> None:
             for number in range(100):
                 topic = creatable(f"topic-{number}", 5)
                 created = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
-                answer = peer.ask(request_frame(created, 7))
-                assert 0 == decode(CreateTopicsResponse, 7, answer[5:]).topics[0].error_code
+                assert 0 == peer.ask(created, 7).topics[0].error_code
         for expected in range(2):
             with Peer(broker.port) as peer:
                 for number in range(100):
-                    request = produce_request(f"topic-{number}", batch(b"x"))
-                    answer = peer.ask(request_frame(request, 9))
-                    response = decode(ProduceResponse, 9, answer[5:])
+                    response = peer.ask(produce_request(f"topic-{number}", batch(b"x")), 9)
                     produced = response.responses[0].partition_responses[0]
                     assert (0, expected) == (produced.error_code, produced.base_offset)
             broker.stop()

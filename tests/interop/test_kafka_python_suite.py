@@ -25,6 +25,8 @@ from tests.support.broker_process import BrokerProcess
 from tests.support.maven import PrerequisiteMissing
 from tests.support.sasl_client import add_scram_user
 
+pytestmark = pytest.mark.prove
+
 MISSING: Mapping[str, str] = {}
 """
 The tests that fail, each with the feature that Barnabas lacks. One that begins to pass has to leave

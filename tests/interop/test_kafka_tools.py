@@ -13,6 +13,8 @@ from tests.interop.conftest import new_broker
 from tests.interop.tools.toolbox import Toolbox
 from tests.support.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.prove
+
 
 class Tools:
     """

@@ -20,6 +20,8 @@ from tests.support.certificates import HOST, Certificates
 from tests.support.config_requests import BROKER, SET, change
 from tests.support.sasl_client import SaslClient
 
+pytestmark = pytest.mark.prove
+
 LOCATION: Final = "listener.name.ssl.ssl.keystore.location"
 NAMES: Final = (HOST, "localhost")
 NEW: Final[dict[str, dict[str, Any]]] = {
@@ -40,9 +42,7 @@ In this order: each is compared with what counts then.
 def java_can_read(path: Path) -> Path:
     text = path.read_bytes()
     key = serialization.load_pem_private_key(text, None).private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     path.write_bytes(key + text[text.index(b"-----BEGIN CERTIFICATE") :])
     return path
@@ -88,7 +88,7 @@ def presented(broker: BrokerProcess, certificates: Certificates) -> Any:
         return context.wrap_socket(plain, server_hostname=HOST)
 
     with SaslClient(broker.ports["SSL"], wrap) as client:
-        return client.socket.getpeercert()["serialNumber"]  # type: ignore[union-attr]
+        return client.socket.getpeercert()["serialNumber"]
 
 
 def is_another(broker: BrokerProcess, certificates: Certificates, earlier: str) -> bool:

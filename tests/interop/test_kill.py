@@ -21,7 +21,7 @@ from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.some import some
 
-pytestmark = pytest.mark.flaky(reruns=0)
+pytestmark = pytest.mark.prove
 
 KILLS = 20
 PARTITIONS = 3

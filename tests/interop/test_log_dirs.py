@@ -30,6 +30,8 @@ from tests.support.server import (
 from tests.support.topic_requests import creatable
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.prove
+
 PATIENCE: Final = 60.0
 DIRECTORIES: Final = ("first", "second", "third")
 TOPICS: Final = ("one", "two", "three", "four", "five", "six")

@@ -19,7 +19,7 @@ from tests.support.apache_kafka import library
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 RECORDS: Final = 1_000_000
 TOPIC: Final = "orders"

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
+from tests.interop.committed import group_offsets
 from tests.support.both_brokers import BothBrokers
+
+pytestmark = pytest.mark.prove
 
 TOPIC, GROUP = "shared", "modern"
 RECORDS = 10
@@ -82,17 +85,10 @@ def wait_for(bootstrap: str, kind: str, state: str, seconds: float = 60) -> None
 
 
 def committed(bootstrap: str) -> int:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    wanted = ConsumerGroupTopicPartitions(GROUP, [TopicPartition(TOPIC, 0)])
-    (future,) = admin.list_consumer_group_offsets([wanted]).values()
-    (partition,) = future.result(30).topic_partitions
-    offset: int = partition.offset
-    return offset
+    return group_offsets(bootstrap, GROUP)[TOPIC, 0]
 
 
-def test_a_modern_group_is_kept_and_can_become_classic(
-    both: BothBrokers,
-) -> None:
+def test_a_modern_group_is_kept_and_can_become_classic(both: BothBrokers) -> None:
     """
     Its offsets can be read, its members go when their sessions have run out, then members of the
     classic protocol may have it; and Apache Kafka understands what was written of all that.

@@ -21,6 +21,8 @@ from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.server import fetch_request, fetch_topic, list_offsets_request
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.prove
+
 TOPICS = ("version-0", "version-1")
 SEGMENTS, MESSAGES = 3, 120
 CONFIGS = {"retention.ms": "-1", "index.interval.bytes": "300"}

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions
-from confluent_kafka.admin import AdminClient
 
+from tests.interop.committed import group_offsets
 from tests.interop.conftest import needs_program
 from tests.support.broker_process import BrokerProcess
 from tests.support.maven import PrerequisiteMissing
@@ -96,7 +95,5 @@ def _line(text: str) -> Line:
 
 
 def _committed(broker: BrokerProcess, group: str) -> dict[int, int]:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    wanted = ConsumerGroupTopicPartitions(group)
-    found = admin.list_consumer_group_offsets([wanted])[group].result(PATIENCE)
-    return {part.partition: part.offset for part in found.topic_partitions}
+    offsets = group_offsets(broker.bootstrap, group)
+    return {partition: offset for (_, partition), offset in offsets.items()}

@@ -27,6 +27,8 @@ from tests.support.docker_image import BASE
 from tests.support.maven import PrerequisiteMissing
 from tests.support.wheel import ROOT, built_wheel, environment, plain_wheel
 
+pytestmark = pytest.mark.prove
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:

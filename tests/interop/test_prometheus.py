@@ -22,7 +22,7 @@ from tests.support.broker_process import Barnabas, free_port, wait_for
 from tests.support.maven import PrerequisiteMissing
 from tests.support.undisturbed import undisturbed
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 CONFIGURATION: Final = ROOT / "docker" / "prometheus.yml"
 PATIENCE_S: Final = 60

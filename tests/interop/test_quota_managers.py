@@ -8,12 +8,16 @@ import random
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from barnabas.protocol.errors import ThrottlingQuotaExceeded
 from barnabas.server.security.quotas.limits import DEFAULT, Entity
 from barnabas.server.security.quotas.quotas import MutationQuotas, RateQuotas
 from barnabas.server.security.quotas.rate import Windows
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.java_programs import run_program
+
+pytestmark = pytest.mark.prove
 
 PROGRAM: Final = Path(__file__).parent / "java" / "Quotas.java"
 WORLDS: Final = 80

@@ -23,6 +23,8 @@ from tests.support.server import batch, fetch_request, fetch_topic, produce_requ
 from tests.support.topic_requests import create_request, delete_request, grow_request
 from tests.support.wire_client import Disconnected, WireClient
 
+pytestmark = pytest.mark.prove
+
 T = TypeVar("T")
 
 RATE: Final = 100_000

@@ -8,20 +8,17 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    KafkaException,
-    Producer,
-)
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaConsumer  # type: ignore[import-untyped]  # it has none
 
+from tests.interop.committed import group_offsets
 from tests.interop.numbered import (
     PARTITIONS,
     PATIENCE_S,
@@ -35,7 +32,7 @@ from tests.support.apache_kafka import CLUSTER_ID, ApacheKafka, class_path, java
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port
 from tests.support.fingerprint import fingerprint
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 RECORDS: Final = 20_000
 TOPIC, TRANSACTIONS, GROUP = "orders", "payments", "readers"
@@ -81,15 +78,8 @@ def committed(bootstrap: str) -> int:
     """
     How many records the group has read, by what it has committed.
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    asked = ConsumerGroupTopicPartitions(GROUP)
-    for _ in range(100):
-        [future] = admin.list_consumer_group_offsets([asked]).values()
-        with suppress(KafkaException):  # The coordinator is loading, and the admin does not wait.
-            found = future.result(30).topic_partitions
-            break
-        time.sleep(0.1)
-    return sum(each.offset for each in found if each.offset > 0)
+    offsets = group_offsets(bootstrap, GROUP).values()
+    return sum(offset for offset in offsets if offset > 0)
 
 
 @pytest.fixture(scope="module", params=["stopped", "killed"])

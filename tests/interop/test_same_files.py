@@ -14,6 +14,8 @@ from tests.interop.clients.confluent import Confluent
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.prove
+
 PARTITIONS = 2
 EACH = 500
 SMALL = {"segment.bytes": "1048576"}

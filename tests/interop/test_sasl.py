@@ -20,6 +20,8 @@ from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
 from tests.support.sasl_client import NONCE, SaslClient, add_scram_user
 
+pytestmark = pytest.mark.prove
+
 PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 BEARER_MODULE: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"

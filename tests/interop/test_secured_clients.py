@@ -15,16 +15,8 @@ from typing import Final, NamedTuple
 import aiokafka  # type: ignore[import-untyped]  # the library has no type hints
 import kafka  # type: ignore[import-untyped]  # the library has no type hints
 import pytest
-from aiokafka.errors import (  # type: ignore[import-untyped]
-    KafkaError as AioKafkaError,
-)
+from aiokafka.errors import KafkaError as AioKafkaError  # type: ignore[import-untyped]
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
 from cryptography.hazmat.primitives import serialization
 
 from tests.interop.conftest import needs_program
@@ -32,11 +24,12 @@ from tests.interop.test_other_languages import node_clients
 from tests.support.broker_process import Barnabas
 from tests.support.certificates import Certificates
 from tests.support.java_programs import run_program
+from tests.support.sasl_client import add_scram_user
 
 __all__ = ["node_clients"]
 
 # Clients that are refused leave sockets behind.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::ResourceWarning"), pytest.mark.prove]
 
 HERE: Final = Path(__file__).parent
 PATIENCE: Final = 60
@@ -88,12 +81,7 @@ def secured(
         },
         secured=["SSL", "SASL_SSL"],
     ) as broker:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
-            user = UserScramCredentialUpsertion(
-                "alice", ScramCredentialInfo(mechanism, 4096), PASSWORD.encode()
-            )
-            admin.alter_user_scram_credentials([user])["alice"].result(PATIENCE)
+        add_scram_user(broker.port, "alice", PASSWORD)
         yield broker
 
 
@@ -289,9 +277,7 @@ def _pkcs8(path: Path) -> Path:
     text = path.read_bytes()
     key = serialization.load_pem_private_key(text, None)
     pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     other = path.with_suffix(".pkcs8.pem")
     other.write_bytes(pem + text[text.index(b"-----BEGIN CERTIFICATE") :])

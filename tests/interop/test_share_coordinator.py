@@ -19,7 +19,7 @@ from barnabas.server.share.coordinator.records import decode_record
 from tests.support.both_brokers import BothBrokers
 from tests.support.share_client import PATIENCE_S, ShareClient, topic_id_of
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 TOPIC = "t"
 STATE_TOPIC = "__share_group_state"

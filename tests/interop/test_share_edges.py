@@ -22,7 +22,7 @@ from tests.support.both_brokers import BothBrokers
 from tests.support.config_requests import GROUP, SET, change
 from tests.support.share_client import Member, ShareClient
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 WAIT_MS = 3000
 SHORT_WAIT_MS = 500

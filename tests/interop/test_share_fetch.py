@@ -17,7 +17,7 @@ from tests.interop.test_share_coordinator import SETTINGS, until_ready
 from tests.support.both_brokers import BothBrokers
 from tests.support.share_client import Member, ShareClient
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 TOPIC = "t"
 REQUESTS = 300

@@ -31,6 +31,8 @@ from tests.support.broker_process import BrokerProcess
 from tests.support.config_requests import GROUP, SET, change
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.prove
+
 SOURCE = Path(__file__).parent / "java" / "ShareMember.java"
 SESSION_S: Final = 4.0
 LOCK_S: Final = 30.0

@@ -15,7 +15,7 @@ from barnabas.server.share.coordinator.batches import combine
 from tests.support.java_programs import run_program
 from tests.support.share_partition import RandomScript
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 SOURCE = Path(__file__).parent / "java" / "SharePartitions.java"
 SCRIPTS = 400

@@ -19,6 +19,8 @@ from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.java_programs import compiled
 
+pytestmark = pytest.mark.prove
+
 SOURCE = Path(__file__).parent / "java" / "WordCount.java"
 APPLICATION = "word-count"
 PARTITIONS = 2

@@ -20,6 +20,8 @@ from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import compiled
 
+pytestmark = pytest.mark.prove
+
 TOOL = "kafka-streams-groups"
 OF_GROUP = (TOOL, "--describe", "--group", APPLICATION)
 DETAILS = (

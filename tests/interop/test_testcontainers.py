@@ -48,6 +48,7 @@ How the stock container starts its image.
 """
 
 pytestmark = [
+    pytest.mark.prove,
     pytest.mark.usefixtures("image"),
     # kafka-python leaves the socket behind by which it has found the broker.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

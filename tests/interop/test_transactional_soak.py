@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.committed import committed
+from tests.interop.committed import read_committed
 from tests.interop.conftest import new_broker
 from tests.interop.soak.run import Command, Run
 from tests.interop.soak.task import FENCED, PARTITIONS, Task, Transaction
@@ -20,7 +20,7 @@ from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import compiled
 from tests.support.some import some
 
-pytestmark = pytest.mark.flaky(reruns=0)
+pytestmark = pytest.mark.prove
 
 SOURCE = Path(__file__).parent / "java" / "Transformer.java"
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,8 @@ def _soak(broker: BrokerProcess, seed: int, commands: Sequence[Command], directo
 
     print(run.story())
     where = f"seed {seed}"
-    read = committed(broker, run.topic_out, PARTITIONS)
+    found = read_committed(broker.bootstrap, run.topic_out, PARTITIONS)
+    read = [[value.decode() for value in values] for values in found]
     for source in range(PARTITIONS):
         _assert_exactly_once(read, source, run.records[source], where)
         _assert_as_the_ledgers_say(read, source, run.transactions(source), where)

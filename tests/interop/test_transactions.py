@@ -14,19 +14,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from confluent_kafka import (
-    Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaError,
-    KafkaException,
-    Producer,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.interop.clients.confluent import Confluent
-from tests.interop.committed import committed
-from tests.support.broker_process import BrokerProcess, wait_for
+from tests.interop.committed import group_offsets, read_committed
+from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import run_program
 
 PARTITIONS = 3
@@ -147,22 +139,12 @@ def group_offset(broker: BrokerProcess, topic: str) -> int:
     """
     What the group of the topic's name has committed for partition 0.
     """
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    wanted = ConsumerGroupTopicPartitions(topic, [TopicPartition(topic, 0)])
-    offsets: list[int] = []
+    return group_offsets(broker.bootstrap, topic)[topic, 0]
 
-    def is_known() -> bool:
-        [future] = admin.list_consumer_group_offsets([wanted]).values()
-        try:
-            offsets.extend(found.offset for found in future.result(PATIENCE).topic_partitions)
-        except KafkaException as error:
-            # A broker that has just started loads its groups, and this client does not ask again.
-            if error.args[0].code() != KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
-                raise
-        return bool(offsets)
 
-    wait_for(is_known, f"the group {topic} to be loaded", PATIENCE)
-    return offsets[0]
+def committed(broker: BrokerProcess, topic: str) -> list[list[str]]:
+    found = read_committed(broker.bootstrap, topic, PARTITIONS)
+    return [[value.decode() for value in values] for values in found]
 
 
 def test_what_is_committed_is_read_once_and_in_order(
@@ -176,13 +158,11 @@ def test_what_is_committed_is_read_once_and_in_order(
     produce(broker, topic, ["commit", "abort", "commit", "abort"])
     broker.restart()
 
-    assert [[f"{n}-{p}" for n in (0, 2)] for p in range(PARTITIONS)] == committed(
-        broker, topic, PARTITIONS
-    )
+    assert [[f"{n}-{p}" for n in (0, 2)] for p in range(PARTITIONS)] == committed(broker, topic)
     assert 3 == group_offset(broker, topic)
     produce(broker, topic, ["abort", "commit"])
     expected = [["0-0", "2-0", "1-0"], ["0-1", "2-1", "1-1"], ["0-2", "2-2", "1-2"]]
-    assert expected == committed(broker, topic, PARTITIONS)
+    assert expected == committed(broker, topic)
     assert 2 == group_offset(broker, topic)
 
 
@@ -207,8 +187,8 @@ def test_the_next_producer_ends_what_the_one_before_has_left(
     produce(broker, topic, ["commit", "leave"])
     broker.kill()
     broker.start()
-    assert [[f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic, PARTITIONS)
+    assert [[f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic)
     produce(broker, topic, ["commit"])
 
-    assert [[f"0-{p}", f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic, PARTITIONS)
+    assert [[f"0-{p}", f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic)
     assert 1 == group_offset(broker, topic)

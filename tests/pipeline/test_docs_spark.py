@@ -15,7 +15,7 @@ from barnabas.pipeline.jobs.archive.job import archive
 from tests.support.compiled import ROOT
 from tests.support.log_directory import WrittenDirectory, append, some_records
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 PAGE = (ROOT / "docs" / "spark.md").read_text()
 

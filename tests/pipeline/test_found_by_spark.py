@@ -18,7 +18,7 @@ from barnabas.pipeline import register
 from tests.support.compiled import ROOT
 from tests.support.log_directory import WrittenDirectory, append, some_records
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 PROGRAMS = Path(pyspark.__file__).parent / "bin"
 

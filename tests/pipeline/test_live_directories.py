@@ -16,7 +16,7 @@ from tests.support.apache_kafka import ApacheKafka, class_path
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.scanned import scanned_rows
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 COUNT = 400

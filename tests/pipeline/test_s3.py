@@ -19,6 +19,8 @@ from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.s3_server import S3Server
 from tests.support.scanned import plain_rows, scanned_rows
 
+pytestmark = pytest.mark.prove
+
 pytest.importorskip("moto", reason="moto is not installed")
 
 

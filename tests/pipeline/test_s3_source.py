@@ -16,7 +16,7 @@ from barnabas.pipeline import register
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.s3_server import SECRET, S3Server, s3_server
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 pytest.importorskip("moto", reason="moto is not installed")
 

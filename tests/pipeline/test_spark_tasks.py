@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from barnabas.pipeline.spark.tasks import settle_worker
 from barnabas.pipeline.spark.worker import each_of, in_waves
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 WAVE = 4
 """Tasks, on the two cores of the session."""

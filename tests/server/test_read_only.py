@@ -184,8 +184,7 @@ async def write_something(broker: TestBroker) -> None:
 
 
 async def loaded(broker: TestBroker) -> None:
-    assert broker.parts is not None
-    coordinators = broker.parts.coordinators
+    coordinators = broker.inside.coordinators
     await until(lambda: coordinators.loading == 0)
 
 
@@ -221,16 +220,15 @@ async def furnished(files: MemoryFiles) -> Ids:
                 await client.ask(coordinator_request(group, key_type=1), 4)
                 begin = InitProducerIdRequest(transactional_id=group, transaction_timeout_ms=60_000)
                 assert 0 == (await client.ask(begin, 4)).error_code
-        return {topic.name: topic.id for topic in broker.parts.topics}
+        return {topic.name: topic.id for topic in broker.inside.topics}
 
 
 def ends_of(broker: TestBroker) -> dict[str, int]:
     """
     Where each log ends in memory, also that of the metadata.
     """
-    assert broker.parts is not None
     ends = {str(each.log.topic_partition): each.log.log_end_offset for each in broker.partitions}
-    return {**ends, "metadata": broker.parts.controller.log.end_offset}
+    return {**ends, "metadata": broker.inside.controller.log.end_offset}
 
 
 @pytest.mark.parametrize(
@@ -364,8 +362,7 @@ async def test_what_members_change_takes_no_more_memory_than_an_option_allows(
         for offset in range(200):
             answer = await client.ask(commit_request(GROUP, TOPIC, {0: offset}), 8)
             found.append(answer.topics[0].partitions[0].error_code)
-        assert broker.parts is not None
-        [offsets] = broker.parts.partitions.of_topic("__consumer_offsets")
+        [offsets] = broker.inside.partitions.of_topic("__consumer_offsets")
 
         assert [ErrorCode.NONE, ErrorCode.GROUP_AUTHORIZATION_FAILED] == sorted(set(found))
         assert 20_000 < offsets.bytes_in < 20_300
@@ -402,10 +399,9 @@ async def test_the_epoch_of_what_was_led_here_stays(files: MemoryFiles) -> None:
     """
     async with written(files) as broker:
         await write_something(broker)
-        epoch = broker.parts.topics.get(TOPIC).partitions[0].leader_epoch
+        epoch = broker.inside.topics.get(TOPIC).partitions[0].leader_epoch
     async with shown(files) as broker:
-        assert broker.parts is not None
-        topic = broker.parts.topics.get(TOPIC)
+        topic = broker.inside.topics.get(TOPIC)
         assert topic is not None
         assert epoch == topic.partitions[0].leader_epoch
 
@@ -465,7 +461,7 @@ async def test_a_prepared_transaction_is_not_completed(files: MemoryFiles) -> No
             producer = Client(wire, SECOND)
             await producer.init()
             assert ErrorCode.NONE is await producer.produce("open")
-        shard, current = broker.parts.transactions._find(ID)
+        shard, current = broker.inside.transactions._find(ID)
         shard.claim(ID)
         prepared = end(current, producer.producer, commit=True, now_ms=START_MS)
         await shard.update(ID, prepared)

@@ -66,8 +66,7 @@ async def allow(
         operation=permission.operation,
         permission_type=AclPermissionType.DENY if deny else AclPermissionType.ALLOW,
     )
-    assert broker.parts is not None
-    controller = broker.parts.controller
+    controller = broker.inside.controller
     await controller.change(lambda: controller.write([acl_record(uuid4(), entry)]))
 
 
@@ -75,8 +74,7 @@ async def revoke_all(broker: TestBroker) -> None:
     """
     Remove all entries.
     """
-    assert broker.parts is not None
-    controller = broker.parts.controller
+    controller = broker.inside.controller
     records = [
         (RemoveAccessControlEntryRecord(id=acl_id), 0)
         for acl_id, _ in controller.image.acls.items()

@@ -5,15 +5,11 @@ Apache Kafka itself: a broker made of its jars.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from struct import error, unpack
-from typing import Final
+from typing import Any, Final
 
-from barnabas.protocol.codec.codec import decode
-from barnabas.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.class_archive import archive_options
 from tests.support.kafka_jars import (
@@ -25,7 +21,7 @@ from tests.support.kafka_jars import (
     require_java,
 )
 from tests.support.maven import PrerequisiteMissing, alone
-from tests.support.wire_client import request_frame
+from tests.support.wire_client import BlockingClient, Disconnected
 
 __all__ = [
     "CLUSTER_ID",
@@ -96,17 +92,8 @@ class ApacheKafka(BrokerProcess):
     first, and that changes with it.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        port: int | None = None,
-        settings: Mapping[str, str] | None = None,
-        secured: Sequence[str] = (),
-        heap: str = "512m",
-        bounded: bool = True,
-    ) -> None:
-        super().__init__(directory, port=port, settings=settings, secured=secured, bounded=bounded)
+    def __init__(self, directory: Path, *, heap: str = "512m", **options: Any) -> None:
+        super().__init__(directory, **options)
         self.heap = heap
         self._controller_port = free_port()
 
@@ -122,9 +109,7 @@ class ApacheKafka(BrokerProcess):
         if not (self.data / "meta.properties").exists():
             format_it = ("format", "-t", CLUSTER_ID, "-c", str(properties))
             subprocess.run(
-                java("kafka.tools.StorageTool", *format_it),
-                check=True,
-                stdout=subprocess.DEVNULL,
+                java("kafka.tools.StorageTool", *format_it), check=True, stdout=subprocess.DEVNULL
             )
 
     def is_ready(self) -> bool:
@@ -168,16 +153,11 @@ def has_brokers(port: int, seconds: float = 2.0) -> bool:
     """
     Whether the broker on *port* of the loopback interface knows of brokers that serve.
     """
-    request = request_frame(MetadataRequest(topics=[]), METADATA_VERSION, 1)
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
-            connection.sendall(request)
-            with connection.makefile("rb") as stream:
-                size, _ = unpack(">ii", stream.read(8))
-                answer = decode(MetadataResponse, METADATA_VERSION, stream.read(size - 4))
-    except (OSError, error):  # such as that it closes the connection
+        with BlockingClient(port, seconds=seconds) as client:
+            return len(client.ask(MetadataRequest(topics=[]), METADATA_VERSION).brokers) > 0
+    except (OSError, Disconnected):
         return False
-    return len(answer.brokers) > 0
 
 
 def _logging_file(level: str) -> Path:

@@ -64,9 +64,8 @@ async def request(broker: TestBroker, path: str, *query: tuple[str, object]) -> 
     """
     The answer to one request.
     """
-    assert broker.http is not None
     encoded = urlencode([(name, _text(value)) for name, value in query])
-    return await get(broker.http.address.port, f"{PREFIX}{path}?{encoded}".rstrip("?"))
+    return await get(broker.http_port, f"{PREFIX}{path}?{encoded}".rstrip("?"))
 
 
 async def ask(broker: TestBroker, path: str, **query: object) -> Any:

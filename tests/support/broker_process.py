@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from tests.support.undisturbed import undisturbed
 
@@ -256,25 +256,8 @@ class Barnabas(BrokerProcess):
 
     name = "Barnabas"
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        port: int | None = None,
-        settings: Mapping[str, str] | None = None,
-        environment: Mapping[str, str] | None = None,
-        secured: Sequence[str] = (),
-        ephemeral: bool = False,
-        bounded: bool = True,
-    ) -> None:
-        super().__init__(
-            directory,
-            port=port,
-            settings=settings,
-            environment=environment,
-            secured=secured,
-            bounded=bounded,
-        )
+    def __init__(self, directory: Path, *, ephemeral: bool = False, **options: Any) -> None:
+        super().__init__(directory, **options)
         self.ephemeral = ephemeral
 
     def command(self) -> list[str]:

@@ -7,17 +7,14 @@ It starts and stops in the order in which a broker does, and everything blocking
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.errors import KafkaError
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
@@ -29,9 +26,7 @@ from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.requests.error_response import error_response
-from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.scheduling.turns import Steps, Turns, finished
+from barnabas.server.scheduling.turns import Turns
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.storage.clock import Clock
@@ -43,7 +38,7 @@ from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.clock import StillClock
 from tests.support.log_manager import open_manager
-from tests.support.requests import request_context
+from tests.support.requests import handled, request_context
 from tests.support.topic_requests import creatable
 
 T = TypeVar("T")
@@ -221,15 +216,4 @@ async def ask(node: ClusterNode, request: Message, version: int) -> Any:
     """
     The answer of a handler, as it comes through the wire; errors as the connection answers them.
     """
-    registration = HANDLERS[request.api.key]
-    received = decode(type(request), version, encode(request, version))
-    try:
-        answer: Any = registration.handler(received, node.context(version))
-        if inspect.isgenerator(answer):
-            answer = finished(cast(Steps[Any], answer))
-        if inspect.isawaitable(answer):
-            answer = await answer
-    except KafkaError as error:
-        answer = finished(error_response(registration, received, version, error.code, str(error)))
-    assert answer is not None
-    return decode(registration.response, version, encode(answer, version))
+    return await handled(request, node.context(version))

@@ -4,10 +4,8 @@ The two ways in which some modules run: as plain Python, and compiled.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sys
-from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -41,23 +39,13 @@ def name_of(source: Path) -> str:
     return ".".join(source.relative_to(ROOT).with_suffix("").parts[1:])
 
 
-def fingerprint(sources: Iterable[Path]) -> str:
-    """
-    What the build hook puts into the name of the library made of *sources*.
-    """
-    contents = hashlib.sha256()
-    for source in sources:
-        contents.update(source.read_bytes())
-    return contents.hexdigest()[:8]
-
-
 def compiled(name: str) -> ModuleType:
     """
     The module *name*; skips the test if it is not compiled here.
     """
     module = import_module(name)
     if _file(module).suffix == ".py":
-        pytest.skip(f"{name} is not compiled here (BARNABAS_COMPILE=1)")
+        pytest.skip(f"{name} is not compiled here (make unit COMPILED=1)")
     return module
 
 

@@ -8,22 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.messages import alter_configs as alter
-from barnabas.protocol.messages import incremental_alter_configs as incremental
-from barnabas.protocol.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.protocol.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from barnabas.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
+from barnabas.protocol.messages.create_partitions import CreatePartitionsRequest
+from barnabas.protocol.messages.delete_records import DeleteRecordsRequest
+from barnabas.protocol.messages.describe_configs import DescribeConfigsRequest
+from barnabas.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from tests.support.build import api_request, build
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -36,7 +25,7 @@ The newest version of each request here.
 
 def change(
     resource_type: int, name: str, *changes: tuple[str, int, str | None], validate: bool = False
-) -> incremental.IncrementalAlterConfigsRequest:
+) -> IncrementalAlterConfigsRequest:
     """
     A request to change some options of one resource.
     """
@@ -45,20 +34,21 @@ def change(
 
 def change_all(
     *resources: tuple[int, str, Sequence[tuple[str, int, str | None]]], validate: bool = False
-) -> incremental.IncrementalAlterConfigsRequest:
+) -> IncrementalAlterConfigsRequest:
     """
     The same for several resources.
     """
-    return incremental.IncrementalAlterConfigsRequest(
+    return build(
+        IncrementalAlterConfigsRequest,
         resources=[
-            incremental.AlterConfigsResource(
-                resource_type=resource_type,
-                resource_name=name,
-                configs=[
-                    incremental.AlterableConfig(name=option, config_operation=what, value=value)
+            {
+                "resource_type": resource_type,
+                "resource_name": name,
+                "configs": [
+                    {"name": option, "config_operation": what, "value": value}
                     for option, what, value in changes
                 ],
-            )
+            }
             for resource_type, name, changes in resources
         ],
         validate_only=validate,
@@ -67,32 +57,28 @@ def change_all(
 
 def replace(
     resource_type: int, name: str, *configs: tuple[str, str | None], validate: bool = False
-) -> alter.AlterConfigsRequest:
+) -> Message:
     """
     A request to replace all options of one resource.
     """
-    return alter.AlterConfigsRequest(
-        resources=[
-            alter.AlterConfigsResource(
-                resource_type=resource_type,
-                resource_name=name,
-                configs=[alter.AlterableConfig(name=n, value=value) for n, value in configs],
-            )
-        ],
-        validate_only=validate,
-    )
+    wanted = {
+        "resource_type": resource_type,
+        "resource_name": name,
+        "configs": [{"name": option, "value": value} for option, value in configs],
+    }
+    return api_request("alter_configs", resources=[wanted], validate_only=validate)
 
 
 def describe(resource_type: int, name: str, *options: str) -> DescribeConfigsRequest:
     """
     A request to describe options of one resource, with their synonyms.
     """
-    wanted = DescribeConfigsResource(
-        resource_type=resource_type,
-        resource_name=name,
-        configuration_keys=list(options) if options else None,
-    )
-    return DescribeConfigsRequest(resources=[wanted], include_synonyms=True)
+    wanted = {
+        "resource_type": resource_type,
+        "resource_name": name,
+        "configuration_keys": options or None,
+    }
+    return build(DescribeConfigsRequest, resources=[wanted], include_synonyms=True)
 
 
 def grow(
@@ -107,37 +93,38 @@ def grow(
     """
     given = None
     if assignments is not None:
-        given = [CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in assignments]
-    wanted = CreatePartitionsTopic(name=topic, count=count, assignments=given)
-    return CreatePartitionsRequest(topics=[wanted], timeout_ms=10_000, validate_only=validate)
+        given = [{"broker_ids": brokers} for brokers in assignments]
+    wanted = {"name": topic, "count": count, "assignments": given}
+    return build(
+        CreatePartitionsRequest, topics=[wanted], timeout_ms=10_000, validate_only=validate
+    )
 
 
 def trim(topic: str, *offsets: tuple[int, int]) -> DeleteRecordsRequest:
     """
     A request to delete records of one topic: partitions and the offsets that they begin with then.
     """
-    partitions = [DeleteRecordsPartition(partition_index=p, offset=o) for p, o in offsets]
-    return DeleteRecordsRequest(
-        topics=[DeleteRecordsTopic(name=topic, partitions=partitions)], timeout_ms=10_000
-    )
+    partitions = [{"partition_index": p, "offset": o} for p, o in offsets]
+    topics = [{"name": topic, "partitions": partitions}]
+    return build(DeleteRecordsRequest, topics=topics, timeout_ms=10_000)
 
 
-def told(answer: Message) -> Any:
+def told(answer: Any) -> Any:
     """
     What an answer says, as plain values that can be compared; options in the order of their names.
     """
     kind = type(answer).__name__
     if kind == "CreatePartitionsResponse":
-        return [(r.name, r.error_code, r.error_message) for r in answer.results]  # type: ignore[attr-defined]  # as its name says
+        return [(r.name, r.error_code, r.error_message) for r in answer.results]
     if kind == "DeleteRecordsResponse":
         return {
             (topic.name, p.partition_index): (p.low_watermark, p.error_code)
-            for topic in answer.topics  # type: ignore[attr-defined]  # the same
+            for topic in answer.topics
             for p in topic.partitions
         }
     if kind == "DescribeConfigsResponse":
-        return [_described(result) for result in answer.results]  # type: ignore[attr-defined]  # the same
-    return [(r.error_code, r.error_message) for r in answer.responses]  # type: ignore[attr-defined]  # the same
+        return [_described(result) for result in answer.results]
+    return [(r.error_code, r.error_message) for r in answer.responses]
 
 
 def _described(result: Any) -> Any:

@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.codec.codec import encode
-from barnabas.protocol.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
+from barnabas.protocol.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
 )
 from barnabas.protocol.messages.offset_commit import OffsetCommitResponse
 from barnabas.server.groups.caller import Caller
@@ -23,6 +22,7 @@ from barnabas.server.groups.consumer.heartbeats import check_heartbeat
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.shard_state import ShardState
+from tests.support.build import build
 from tests.support.coordination import GROUP, Offer
 from tests.support.modern_groups import ModernCoordination
 
@@ -66,22 +66,20 @@ class ConsumerCoordination(ModernCoordination):
         """
         Send a heartbeat; a refused one raises the error.
         """
-        request = ConsumerGroupHeartbeatRequest(
+        request = build(
+            ConsumerGroupHeartbeatRequest,
             group_id=group_id,
             member_id=member_id,
             member_epoch=epoch,
             instance_id=instance_id,
             rack_id=rack_id,
             rebalance_timeout_ms=timeout_ms,
-            subscribed_topic_names=None if topics is None else list(topics),
+            subscribed_topic_names=topics,
             subscribed_topic_regex=regex,
             server_assignor=assignor,
             topic_partitions=None
             if owned is None
-            else [
-                TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-                for topic_id, partitions in owned.items()
-            ],
+            else [{"topic_id": each, "partitions": indexes} for each, indexes in owned.items()],
         )
         return self.send(request, caller)
 
@@ -246,11 +244,12 @@ def consumer_metadata(
     """
     The metadata of a classic consumer's protocol.
     """
-    message = ConsumerProtocolSubscription(
-        topics=list(topics),
+    message = build(
+        ConsumerProtocolSubscription,
+        topics=topics,
         user_data=None,
         owned_partitions=[
-            TopicPartition(topic=topic, partitions=list(partitions))
+            {"topic": topic, "partitions": partitions}
             for topic, partitions in (owned or {}).items()
         ],
         rack_id=rack_id,

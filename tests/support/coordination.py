@@ -10,24 +10,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
+from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from barnabas.protocol.messages.sync_group import (
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-    SyncGroupResponse,
-)
+from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.groups import GroupConfig
@@ -49,6 +35,8 @@ from barnabas.server.groups.records import (
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.timeouts import TimerKey
 from barnabas.server.scheduling.turns import Steps, finished
+from tests.support.build import build
+from tests.support.group_requests import heartbeat_request, join_request, sync_request
 from tests.support.topic_table import TopicTable
 
 R = TypeVar("R")
@@ -289,14 +277,14 @@ class Coordination:
         client_id: str = "client",
     ) -> Answer[JoinGroupResponse]:
         answer: Answer[JoinGroupResponse] = Answer()
-        request = JoinGroupRequest(
-            group_id=group_id,
+        request = join_request(
+            group_id,
+            member_id,
             session_timeout_ms=session_timeout_ms,
             rebalance_timeout_ms=rebalance_timeout_ms,
-            member_id=member_id,
             group_instance_id=instance_id,
             protocol_type=protocol_type,
-            protocols=[JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols],
+            protocols=[{"name": name, "metadata": metadata} for name, metadata in protocols],
         )
         caller = Caller(version, client_id, "/127.0.0.1")
         self.write(self.state.classic.join(request, caller, answer, self.now_ms))
@@ -314,16 +302,16 @@ class Coordination:
         protocol_name: str | None = None,
     ) -> Answer[SyncGroupResponse]:
         answer: Answer[SyncGroupResponse] = Answer()
-        request = SyncGroupRequest(
-            group_id=group_id,
-            generation_id=generation_id,
-            member_id=member_id,
+        request = sync_request(
+            group_id,
+            member_id,
+            generation_id,
             group_instance_id=instance_id,
             protocol_type=protocol_type,
             protocol_name=protocol_name,
             assignments=[
-                SyncGroupRequestAssignment(member_id=m, assignment=a)
-                for m, a in (assignment or {}).items()
+                {"member_id": member, "assignment": assigned}
+                for member, assigned in (assignment or {}).items()
             ],
         )
         self.write(self.state.classic.sync(request, answer, self.now_ms))
@@ -338,12 +326,7 @@ class Coordination:
         instance_id: str | None = None,
     ) -> None:
         self.state.classic.heartbeat(
-            HeartbeatRequest(
-                group_id=group_id,
-                generation_id=generation_id,
-                member_id=member_id,
-                group_instance_id=instance_id,
-            )
+            heartbeat_request(group_id, member_id, generation_id, group_instance_id=instance_id)
         )
 
     def leave(
@@ -374,24 +357,21 @@ class Coordination:
         leader_epoch: int = -1,
         topic_id: UUID = TOPIC_ID,
     ) -> OffsetCommitResponse:
-        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        facts = {"committed_leader_epoch": leader_epoch, "committed_metadata": metadata}
+        topics: dict[str, list[dict[str, Any]]] = {}
         for (topic, partition), offset in offsets.items():
             topics.setdefault(topic, []).append(
-                OffsetCommitRequestPartition(
-                    partition_index=partition,
-                    committed_offset=offset,
-                    committed_leader_epoch=leader_epoch,
-                    committed_metadata=metadata,
-                )
+                {"partition_index": partition, "committed_offset": offset, **facts}
             )
-        request = OffsetCommitRequest(
+        request = build(
+            OffsetCommitRequest,
             group_id=group_id,
             generation_id_or_member_epoch=generation_id,
             member_id=member_id,
             group_instance_id=instance_id,
             retention_time_ms=retention_ms,
             topics=[
-                OffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=partitions)
+                {"name": name, "topic_id": topic_id, "partitions": partitions}
                 for name, partitions in topics.items()
             ],
         )

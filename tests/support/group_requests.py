@@ -8,32 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest
+from barnabas.protocol.messages.offset_commit import OffsetCommitRequest
+from barnabas.protocol.messages.offset_delete import OffsetDeleteRequest
+from barnabas.protocol.messages.sync_group import SyncGroupRequest
+from tests.support.build import api_request, build
 
 
-def coordinator_request(*keys: str, key_type: int = 0) -> FindCoordinatorRequest:
+def coordinator_request(*keys: str, key_type: int = 0) -> Message:
     """
     Who coordinates groups (key type 0) or transactional ids (1); v4.
     """
-    return FindCoordinatorRequest(key_type=key_type, coordinator_keys=list(keys))
+    return api_request("find_coordinator", key_type=key_type, coordinator_keys=keys)
 
 
 def join_request(group_id: str, member_id: str = "", **facts: Any) -> JoinGroupRequest:
@@ -46,19 +34,46 @@ def join_request(group_id: str, member_id: str = "", **facts: Any) -> JoinGroupR
         "rebalance_timeout_ms": 60_000,
         "member_id": member_id,
         "protocol_type": "consumer",
-        "protocols": [JoinGroupRequestProtocol(name="range", metadata=b"m")],
+        "protocols": [{"name": "range", "metadata": b"m"}],
     }
-    return JoinGroupRequest(**given | facts)
+    return build(JoinGroupRequest, **given | facts)
 
 
-def sync_request(group_id: str, member_id: str, generation_id: int = 1) -> SyncGroupRequest:
+def sync_request(
+    group_id: str, member_id: str, generation_id: int = 1, **facts: Any
+) -> SyncGroupRequest:
     """
     The leader assigns everything to itself.
     """
-    mine = SyncGroupRequestAssignment(member_id=member_id, assignment=b"mine")
-    return SyncGroupRequest(
-        group_id=group_id, generation_id=generation_id, member_id=member_id, assignments=[mine]
+    given: dict[str, Any] = {
+        "group_id": group_id,
+        "generation_id": generation_id,
+        "member_id": member_id,
+        "assignments": [{"member_id": member_id, "assignment": b"mine"}],
+    }
+    return build(SyncGroupRequest, **given | facts)
+
+
+def heartbeat_request(
+    group_id: str, member_id: str, generation_id: int = 1, **facts: Any
+) -> HeartbeatRequest:
+    """
+    A member of the classic protocol is still there.
+    """
+    return HeartbeatRequest(
+        group_id=group_id, generation_id=generation_id, member_id=member_id, **facts
     )
+
+
+def leave_request(version: int, group_id: str, *member_ids: str) -> Message:
+    """
+    Members of the classic protocol leave; only one of them up to v2.
+    """
+    if version < 3:
+        (member_id,) = member_ids
+        return api_request("leave_group", group_id=group_id, member_id=member_id)
+    members = [{"member_id": member_id} for member_id in member_ids]
+    return api_request("leave_group", group_id=group_id, members=members)
 
 
 def commit_request(
@@ -75,13 +90,12 @@ def commit_request(
     """
     pairs = offsets.items() if isinstance(offsets, Mapping) else offsets
     partitions = [
-        OffsetCommitRequestPartition(
-            partition_index=index, committed_offset=offset, committed_metadata=metadata
-        )
+        {"partition_index": index, "committed_offset": offset, "committed_metadata": metadata}
         for index, offset in pairs
     ]
-    topics = [OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=partitions)]
-    return OffsetCommitRequest(**{"group_id": group_id, "member_id": "", "topics": topics} | facts)
+    topics = [{"name": topic, "topic_id": topic_id, "partitions": partitions}]
+    given: dict[str, Any] = {"group_id": group_id, "member_id": "", "topics": topics}
+    return build(OffsetCommitRequest, **given | facts)
 
 
 def offset_delete_request(
@@ -91,21 +105,18 @@ def offset_delete_request(
     Delete the offsets of partitions, by the names of their topics.
     """
     topics = [
-        OffsetDeleteRequestTopic(
-            name=name,
-            partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes],
-        )
+        {"name": name, "partitions": [{"partition_index": index} for index in indexes]}
         for name, indexes in partitions.items()
     ]
-    return OffsetDeleteRequest(group_id=group_id, topics=topics)
+    return build(OffsetDeleteRequest, group_id=group_id, topics=topics)
 
 
 def committed_request(
     group_id: str, topic: str, *partitions: int, require_stable: bool = False
-) -> OffsetFetchRequest:
+) -> Message:
     """
     The committed offsets of partitions of a topic; v8.
     """
-    topics = [OffsetFetchRequestTopics(name=topic, partition_indexes=list(partitions))]
-    groups = [OffsetFetchRequestGroup(group_id=group_id, topics=topics)]
-    return OffsetFetchRequest(groups=groups, require_stable=require_stable)
+    topics = [{"name": topic, "partition_indexes": partitions}]
+    groups = [{"group_id": group_id, "topics": topics}]
+    return api_request("offset_fetch", groups=groups, require_stable=require_stable)

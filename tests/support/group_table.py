@@ -14,18 +14,15 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from tests.support.build import api_request
 from tests.support.coordination import subscription
-from tests.support.group_requests import offset_delete_request
+from tests.support.group_requests import (
+    commit_request,
+    heartbeat_request,
+    join_request,
+    offset_delete_request,
+    sync_request,
+)
 
 PARKED: Final = "parked"
 USED, UNUSED = "group-table-used", "group-table-unused"
@@ -34,14 +31,7 @@ Two topics with a partition each, which must exist; members subscribe to the fir
 """
 
 MISSING: Final = "no such group"
-STATES: Final = (
-    MISSING,
-    "Empty",
-    "PreparingRebalance",
-    "CompletingRebalance",
-    "Stable",
-    "Dead",
-)
+STATES: Final = (MISSING, "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 
 
 class Peer(Protocol):
@@ -85,62 +75,44 @@ class Scene:
     generation_id: int = 1
 
     def join(self, member_id: str = "", *, version: int = 9, **changes: Any) -> Request:
-        facts: dict[str, Any] = {
-            "group_id": self.group_id,
-            "session_timeout_ms": 30_000,
-            "rebalance_timeout_ms": 60_000,
-            "member_id": member_id,
-            "protocol_type": "consumer",
-            "protocols": OFFER,
-        }
-        return JoinGroupRequest(**facts | changes), version
+        facts: dict[str, Any] = {"session_timeout_ms": 30_000, "protocols": OFFER}
+        return join_request(self.group_id, member_id, **facts | changes), version
 
     def sync(self, member_id: str, generation: int = 0, **changes: Any) -> Request:
         facts: dict[str, Any] = {
-            "group_id": self.group_id,
-            "generation_id": self.generation_id + generation,
-            "member_id": member_id,
             "protocol_type": "consumer",
             "protocol_name": "range",
             "assignments": [],
         }
-        return SyncGroupRequest(**facts | changes), 5
+        number = self.generation_id + generation
+        return sync_request(self.group_id, member_id, number, **facts | changes), 5
 
     def heartbeat(self, member_id: str, generation: int = 0, **changes: Any) -> Request:
-        facts: dict[str, Any] = {
-            "group_id": self.group_id,
-            "generation_id": self.generation_id + generation,
-            "member_id": member_id,
-        }
-        return HeartbeatRequest(**facts | changes), 4
+        number = self.generation_id + generation
+        return heartbeat_request(self.group_id, member_id, number, **changes), 4
 
     def leave(self, member_id: str, instance_id: str | None = None) -> Request:
-        member = MemberIdentity(member_id=member_id, group_instance_id=instance_id)
-        return LeaveGroupRequest(group_id=self.group_id, members=[member]), 5
+        member = {"member_id": member_id, "group_instance_id": instance_id}
+        return api_request("leave_group", group_id=self.group_id, members=[member]), 5
 
     def commit(
         self, member_id: str = "", generation_id: int = -1, *, version: int = 9, **changes: Any
     ) -> Request:
-        partition = OffsetCommitRequestPartition(
-            partition_index=0, committed_offset=5, committed_metadata=""
-        )
         facts: dict[str, Any] = {
-            "group_id": self.group_id,
-            "generation_id_or_member_epoch": generation_id,
             "member_id": member_id,
-            "topics": [OffsetCommitRequestTopic(name=USED, partitions=[partition])],
+            "generation_id_or_member_epoch": generation_id,
         }
-        return OffsetCommitRequest(**facts | changes), version
+        return commit_request(self.group_id, USED, {0: 5}, **facts | changes), version
 
     def delete(self) -> Request:
-        return DeleteGroupsRequest(groups_names=[self.group_id]), 2
+        return api_request("delete_groups", groups_names=[self.group_id]), 2
 
     def delete_offset(self, topic: str) -> Request:
         return offset_delete_request(self.group_id, {topic: [0]}), 0
 
 
-def offer(**protocols: bytes) -> list[JoinGroupRequestProtocol]:
-    return [JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols.items()]
+def offer(**protocols: bytes) -> list[dict[str, Any]]:
+    return [{"name": name, "metadata": metadata} for name, metadata in protocols.items()]
 
 
 OFFER = offer(range=subscription(USED), sticky=b"\0\0\0\0\0\0")
@@ -168,7 +140,7 @@ async def set_up(peer: Peer, group_id: str, state: str) -> Scene:
 
 
 async def _become(peer: Peer, s: Scene, state: str) -> None:
-    assignment = [SyncGroupRequestAssignment(member_id=s.follower, assignment=b"f")]
+    assignment = [{"member_id": s.follower, "assignment": b"f"}]
     assert 0 == (await _ask(peer, s.sync(s.leader, assignments=assignment))).error_code
     assert 0 == (await _ask(peer, s.sync(s.follower))).error_code
     if state in {"Empty", MISSING}:
@@ -267,10 +239,7 @@ TABLE: Final[dict[str, Row]] = {
         (PARKED, PARKED, PARKED, PARKED, PARKED, 15),
     ),
     "join without protocols": (lambda s: s.join(protocols=[]), (23, 23, 23, 23, 23, 15)),
-    "join without a protocol type": (
-        lambda s: s.join(protocol_type=""),
-        (23, 23, 23, 23, 23, 15),
-    ),
+    "join without a protocol type": (lambda s: s.join(protocol_type=""), (23, 23, 23, 23, 23, 15)),
     "join of another kind of program": (
         lambda s: s.join(protocol_type="connect"),
         (79, 79, 23, 23, 23, 15),

@@ -7,87 +7,39 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import socket
-from contextlib import suppress
-from struct import pack, unpack
-from typing import Any, Final, Self
+from struct import pack
+from typing import Any, Final
 
-from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
 from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from tests.support.wire_client import API_VERSIONS, request_frame
+from tests.support.wire_client import BlockingClient, Disconnected
 
 CLOSED = "closed"
 SILENT = "silent"
 NONCE = "fyko+d2lbbFgONRv9qkxdawL"
 
 
-class SaslClient:
+class SaslClient(BlockingClient):
     """
     One connection. What a test sees of each answer is short and comparable.
     """
 
-    def __init__(self, port: int, wrap: Any = None) -> None:
-        """
-        Args:
-            wrap: makes another socket of the plain one, such as one with TLS.
-        """
-        plain = socket.create_connection(("127.0.0.1", port), timeout=10)
-        self.socket = plain if wrap is None else wrap(plain)
-        self.session_lifetime_ms = 0
-        """What the last SaslAuthenticate has said."""
-        self._correlation_id = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(OSError):
-            self.socket.close()
-
-    def send(self, request: Message, version: int) -> None:
-        self._correlation_id += 1
-        self.socket.sendall(request_frame(request, version, self._correlation_id))
-
-    def frame(self) -> bytes | None:
-        """
-        The next frame, without its size; None if the connection ends.
-        """
-        head = self._exactly(4)
-        return None if head is None else self._exactly(unpack(">i", head)[0])
-
-    def _exactly(self, size: int) -> bytes | None:
-        data = b""
-        while len(data) < size:
-            try:
-                more = self.socket.recv(size - len(data))
-            except ConnectionError:
-                return None
-            if not more:
-                return None
-            data += more
-        return data
+    session_lifetime_ms = 0
+    """What the last SaslAuthenticate has said."""
 
     def ask(self, request: Message, version: int) -> Any:
         """
         The answer to a request; ``CLOSED`` if the connection ends instead.
         """
         try:
-            self.send(request, version)
-        except ConnectionError:
+            return super().ask(request, version)
+        except Disconnected:
             return CLOSED
-        frame = self.frame()
-        if frame is None:
-            return CLOSED
-        response = RESPONSES[request.api.key]
-        has_tags = response.api.is_flexible(version) and response.api.key != API_VERSIONS
-        return decode(response, version, frame[5 if has_tags else 4 :])
 
     def handshake(self, mechanism: str, version: int = 1) -> Any:
         """
@@ -118,11 +70,10 @@ class SaslClient:
         The broker's token to one that is sent without a header.
         """
         try:
-            self.socket.sendall(pack(">i", len(token)) + token)
-        except ConnectionError:
+            self.send_bytes(pack(">i", len(token)) + token)
+            return self.receive_frame()
+        except (ConnectionError, Disconnected):
             return CLOSED
-        frame = self.frame()
-        return CLOSED if frame is None else frame
 
     def end(self, seconds: float = 3.0) -> str:
         """

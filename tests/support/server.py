@@ -12,30 +12,20 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from barnabas.protocol.messages.create_topics import (
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
-from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.messages.fetch import FetchRequest, FetchTopic
+from barnabas.protocol.messages.list_offsets import ListOffsetsRequest
+from barnabas.protocol.messages.produce import ProduceRequest, TopicProduceData
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.broker import Broker
 from barnabas.server.clock import ServerClock
 from barnabas.server.config import BrokerConfig
+from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.storage.fs.interface import Files
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.build import api_request, build, named
 from tests.support.topic_requests import creatable
 from tests.support.wire_client import WireClient
 
@@ -74,6 +64,19 @@ class TestBroker(Broker):
         return self.listeners[0].port
 
     @property
+    def inside(self) -> BrokerParts:
+        """
+        The parts of a broker that has started.
+        """
+        assert self.parts is not None
+        return self.parts
+
+    @property
+    def http_port(self) -> int:
+        assert self.http is not None
+        return self.http.address.port
+
+    @property
     def examiner(self) -> Executor:
         """
         Where batches are examined that take long.
@@ -93,13 +96,13 @@ class TestBroker(Broker):
     async def create(self, topic: str, partitions: int = 1, **configs: str) -> None:
         options = {name.replace("_", "."): value for name, value in configs.items()}
         wanted = creatable(topic, partitions, configs=options)
-        request = CreateTopicsRequest(topics=[wanted], timeout_ms=10_000)
+        request = api_request("create_topics", topics=[wanted], timeout_ms=10_000)
         async with await self.client() as client:
             answer = await client.ask(request, 7)
             assert 0 == answer.topics[0].error_code, answer
 
     async def delete(self, topic: str) -> None:
-        request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000)
+        request = api_request("delete_topics", topic_names=[topic], timeout_ms=10_000)
         async with await self.client() as client:
             answer = await client.ask(request, 5)
             assert 0 == answer.responses[0].error_code, answer
@@ -109,12 +112,7 @@ class TestBroker(Broker):
         The id of a topic, as metadata has it.
         """
         async with await self.client() as client:
-            answer = await client.ask(
-                MetadataRequest(
-                    topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
-                ),
-                12,
-            )
+            answer = await client.ask(metadata_request(topic), 12)
             return answer.topics[0].topic_id
 
 
@@ -168,11 +166,25 @@ def produce_request(
     """
     A request that appends to one partition of the topic with that name or id.
     """
-    return ProduceRequest(
-        transactional_id=transactional_id,
+    return produce_all(
+        produce_topic(topic, {partition: records}),
         acks=acks,
         timeout_ms=timeout_ms,
-        topic_data=[produce_topic(topic, {partition: records})],
+        transactional_id=transactional_id,
+    )
+
+
+def produce_all(
+    *topics: TopicProduceData,
+    acks: int = 1,
+    timeout_ms: int = 1000,
+    transactional_id: str | None = None,
+) -> ProduceRequest:
+    """
+    A request that appends to several partitions.
+    """
+    return ProduceRequest(
+        transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms, topic_data=[*topics]
     )
 
 
@@ -180,10 +192,8 @@ def produce_topic(topic: str | UUID, records: Mapping[int, bytes | None]) -> Top
     """
     The part of a produce request for one topic.
     """
-    data = [PartitionProduceData(index=index, records=data) for index, data in records.items()]
-    if isinstance(topic, UUID):
-        return TopicProduceData(topic_id=topic, partition_data=data)
-    return TopicProduceData(name=topic, partition_data=data)
+    data = [{"index": index, "records": data} for index, data in records.items()]
+    return build(TopicProduceData, **named(topic), partition_data=data)
 
 
 def fetch_request(*topics: FetchTopic, **options: Any) -> FetchRequest:
@@ -198,20 +208,13 @@ def fetch_topic(topic: str | UUID, offsets: Mapping[int, int], **options: Any) -
     """
     The part of a fetch request for one topic: from which offset to read each partition.
     """
+    given = {"partition_max_bytes": 1 << 20, **options}
     partitions = [
-        FetchPartition(
-            **{
-                "partition": partition,
-                "fetch_offset": offset,
-                "partition_max_bytes": 1 << 20,
-                **options,
-            }
-        )
+        {"partition": partition, "fetch_offset": offset, **given}
         for partition, offset in offsets.items()
     ]
-    if isinstance(topic, UUID):
-        return FetchTopic(topic_id=topic, partitions=partitions)
-    return FetchTopic(topic=topic, partitions=partitions)
+    name = {"topic_id": topic} if isinstance(topic, UUID) else {"topic": topic}
+    return build(FetchTopic, **name, partitions=partitions)
 
 
 def list_offsets_request(
@@ -221,8 +224,16 @@ def list_offsets_request(
     A request for the offset of a timestamp in each partition of one topic.
     """
     partitions = [
-        ListOffsetsPartition(partition_index=index, timestamp=timestamp)
+        {"partition_index": index, "timestamp": timestamp}
         for index, timestamp in timestamps.items()
     ]
-    topics = [ListOffsetsTopic(name=topic, partitions=partitions)]
-    return ListOffsetsRequest(replica_id=-1, topics=topics, **options)
+    topics = [{"name": topic, "partitions": partitions}]
+    return build(ListOffsetsRequest, **{"replica_id": -1, "topics": topics, **options})
+
+
+def metadata_request(*topics: str | UUID, create: bool = False, **options: Any) -> Message:
+    """
+    A request for the metadata of topics.
+    """
+    wanted = [{"name": None, **named(topic)} for topic in topics]
+    return api_request("metadata", topics=wanted, allow_auto_topic_creation=create, **options)

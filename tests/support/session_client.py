@@ -8,16 +8,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from barnabas.protocol.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    ForgottenTopic,
-)
 from barnabas.protocol.records.batch import batches
+from tests.support.build import api_request
+from tests.support.server import fetch_topic
 from tests.support.wire_client import WireClient
-
-FIRST_BY_ID = 13
 
 
 class View(NamedTuple):
@@ -46,6 +40,7 @@ class SessionClient:
         self.views: dict[int, View] = {}
         self.records: dict[int, dict[int, bytes]] = {}  # bytes of the batch at each base offset
         self._sent: dict[int, int] = {}
+        self._named = {"topic_id" if isinstance(topic, UUID) else "topic": topic}
 
     async def fetch(self, **options: Any) -> Any:
         """
@@ -63,10 +58,12 @@ class SessionClient:
             "min_bytes": 1,
             "session_id": self.session_id,
             "session_epoch": self.epoch,
-            "topics": [self._topic(changed)] if changed else [],
-            "forgotten_topics_data": [self._forgotten(forgotten)] if forgotten else [],
+            "topics": [fetch_topic(self.topic, changed)] if changed else [],
+            "forgotten_topics_data": [{**self._named, "partitions": forgotten}]
+            if forgotten
+            else [],
         }
-        answer = await self.client.ask(FetchRequest(**(fields | options)), self.version)
+        answer = await self.client.ask(api_request("fetch", **fields | options), self.version)
         self._sent = dict(self.offsets)
         if answer.error_code:
             self.session_id = self.epoch = 0
@@ -84,19 +81,3 @@ class SessionClient:
             for batch in batches(told.records):
                 self.records.setdefault(index, {})[batch.base_offset] = bytes(batch.data)
                 self.offsets[index] = batch.last_offset + 1
-
-    def _topic(self, offsets: dict[int, int]) -> FetchTopic:
-        partitions = [
-            FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
-            for index, offset in offsets.items()
-        ]
-        if self.version < FIRST_BY_ID:
-            return FetchTopic(topic=str(self.topic), partitions=partitions)
-        assert isinstance(self.topic, UUID)
-        return FetchTopic(topic_id=self.topic, partitions=partitions)
-
-    def _forgotten(self, partitions: list[int]) -> ForgottenTopic:
-        if self.version < FIRST_BY_ID:
-            return ForgottenTopic(topic=str(self.topic), partitions=partitions)
-        assert isinstance(self.topic, UUID)
-        return ForgottenTopic(topic_id=self.topic, partitions=partitions)

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from barnabas.protocol.messages.streams_group_heartbeat import (
-    CopartitionGroup,
-    KeyValue,
     StreamsGroupHeartbeatRequest,
     Subtopology,
     TopicInfo,
     Topology,
 )
+from tests.support.build import build
 
 
 def part(
@@ -33,19 +32,20 @@ def part(
     Args:
         copartition: numbers of sources and of repartition topics, for each group.
     """
-    return Subtopology(
+    return build(
+        Subtopology,
         subtopology_id=number,
-        source_topics=[*sources],
-        source_topic_regex=[*patterns],
-        state_changelog_topics=[*changelogs],
-        repartition_sink_topics=[*sinks],
-        repartition_source_topics=[*repartition],
+        source_topics=sources,
+        source_topic_regex=patterns,
+        state_changelog_topics=changelogs,
+        repartition_sink_topics=sinks,
+        repartition_source_topics=repartition,
         copartition_groups=[
-            CopartitionGroup(
-                source_topics=[*of_sources],
-                source_topic_regex=[],
-                repartition_source_topics=[*of_repartition],
-            )
+            {
+                "source_topics": of_sources,
+                "source_topic_regex": [],
+                "repartition_source_topics": of_repartition,
+            }
             for of_sources, of_repartition in copartition
         ],
     )
@@ -57,12 +57,13 @@ def internal(
     """
     A topic that the broker creates; configs have ``_`` for ``.``.
     """
-    return TopicInfo(
+    return build(
+        TopicInfo,
         name=name,
         partitions=partitions,
         replication_factor=replication_factor,
         topic_configs=[
-            KeyValue(key=key.replace("_", "."), value=value) for key, value in configs.items()
+            {"key": key.replace("_", "."), "value": value} for key, value in configs.items()
         ],
     )
 

@@ -6,18 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.protocol.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.support.build import api_request, build
 
 TIMEOUT_MS = 10_000
 FIRST_WITH_IDS = 6
@@ -36,15 +27,13 @@ def creatable(
     """
     A topic as a client asks for it.
     """
-    return CreatableTopic(
+    return build(
+        CreatableTopic,
         name=name,
         num_partitions=partitions,
         replication_factor=factor,
-        assignments=[
-            CreatableReplicaAssignment(partition_index=index, broker_ids=brokers)
-            for index, brokers in assignments
-        ],
-        configs=[CreatableTopicConfig(name=n, value=v) for n, v in (configs or {}).items()],
+        assignments=[{"partition_index": index, "broker_ids": ids} for index, ids in assignments],
+        configs=[{"name": name, "value": value} for name, value in (configs or {}).items()],
     )
 
 
@@ -56,22 +45,21 @@ def create_request(**partitions: int) -> CreateTopicsRequest:
     return CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS)
 
 
-def grow_request(**counts: int) -> CreatePartitionsRequest:
+def grow_request(**counts: int) -> Message:
     """
     Give topics so many partitions.
     """
-    topics = [
-        CreatePartitionsTopic(name=name, count=count, assignments=None)
-        for name, count in counts.items()
-    ]
-    return CreatePartitionsRequest(topics=topics, timeout_ms=TIMEOUT_MS, validate_only=False)
+    topics = [{"name": name, "count": count, "assignments": None} for name, count in counts.items()]
+    return api_request(
+        "create_partitions", topics=topics, timeout_ms=TIMEOUT_MS, validate_only=False
+    )
 
 
-def delete_request(version: int, *names: str) -> DeleteTopicsRequest:
+def delete_request(version: int, *names: str) -> Message:
     """
     Delete topics by their names, as a request of that *version* has them.
     """
     if version < FIRST_WITH_IDS:
-        return DeleteTopicsRequest(topic_names=list(names), timeout_ms=TIMEOUT_MS)
-    states = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in names]
-    return DeleteTopicsRequest(topics=states, timeout_ms=TIMEOUT_MS)
+        return api_request("delete_topics", topic_names=names, timeout_ms=TIMEOUT_MS)
+    states = [{"name": name, "topic_id": ZERO_UUID} for name in names]
+    return api_request("delete_topics", topics=states, timeout_ms=TIMEOUT_MS)

@@ -9,23 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
-from barnabas.protocol.messages.end_txn import EndTxnRequest
-from barnabas.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from barnabas.protocol.messages.write_txn_markers import WritableTxnMarker
+from tests.support.build import api_request, build
 
 ProducerIds: TypeAlias = tuple[int, int]
 Indexes: TypeAlias = Mapping[str, Sequence[int]]
@@ -34,21 +21,24 @@ Partitions by the names of their topics.
 """
 
 
-def _topics(partitions: Indexes) -> list[AddPartitionsToTxnTopic]:
-    return [
-        AddPartitionsToTxnTopic(name=name, partitions=[*indexes])
-        for name, indexes in partitions.items()
-    ]
+def _producer(producer: ProducerIds) -> dict[str, int]:
+    producer_id, epoch = producer
+    return {"producer_id": producer_id, "producer_epoch": epoch}
+
+
+def _topics(partitions: Indexes, indexes: str = "partitions") -> list[dict[str, Any]]:
+    return [{"name": name, indexes: listed} for name, listed in partitions.items()]
 
 
 def add_partitions_request(
     transactional_id: str, producer: ProducerIds, partitions: Indexes
-) -> AddPartitionsToTxnRequest:
+) -> Message:
     """
     Add partitions to a transaction, as clients do; up to v3.
     """
     producer_id, epoch = producer
-    return AddPartitionsToTxnRequest(
+    return api_request(
+        "add_partitions_to_txn",
         v3_and_below_transactional_id=transactional_id,
         v3_and_below_producer_id=producer_id,
         v3_and_below_producer_epoch=epoch,
@@ -57,10 +47,8 @@ def add_partitions_request(
 
 
 def add_as_broker_request(
-    producers: Sequence[tuple[str, ProducerIds]],
-    *partitions: Indexes,
-    verify: bool = False,
-) -> AddPartitionsToTxnRequest:
+    producers: Sequence[tuple[str, ProducerIds]], *partitions: Indexes, verify: bool = False
+) -> Message:
     """
     Add partitions to transactions of several transactional ids, as brokers do; from v4 on.
 
@@ -68,47 +56,38 @@ def add_as_broker_request(
         partitions: those of each transaction, or once the same for all.
     """
     each = partitions * len(producers) if len(partitions) == 1 else partitions
-    return AddPartitionsToTxnRequest(
+    return api_request(
+        "add_partitions_to_txn",
         transactions=[
-            AddPartitionsToTxnTransaction(
-                transactional_id=transactional_id,
-                producer_id=producer_id,
-                producer_epoch=epoch,
-                verify_only=verify,
-                topics=_topics(indexes),
-            )
-            for (transactional_id, (producer_id, epoch)), indexes in zip(
-                producers, each, strict=True
-            )
-        ]
+            {
+                "transactional_id": transactional_id,
+                **_producer(producer),
+                "verify_only": verify,
+                "topics": _topics(indexes),
+            }
+            for (transactional_id, producer), indexes in zip(producers, each, strict=True)
+        ],
     )
 
 
-def add_offsets_request(
-    transactional_id: str, producer: ProducerIds, group_id: str
-) -> AddOffsetsToTxnRequest:
+def add_offsets_request(transactional_id: str, producer: ProducerIds, group_id: str) -> Message:
     """
     Add the offsets of a group to a transaction.
     """
-    producer_id, epoch = producer
-    return AddOffsetsToTxnRequest(
+    return api_request(
+        "add_offsets_to_txn",
         transactional_id=transactional_id,
-        producer_id=producer_id,
-        producer_epoch=epoch,
+        **_producer(producer),
         group_id=group_id,
     )
 
 
-def end_request(transactional_id: str, producer: ProducerIds, *, commit: bool) -> EndTxnRequest:
+def end_request(transactional_id: str, producer: ProducerIds, *, commit: bool) -> Message:
     """
     End a transaction.
     """
-    producer_id, epoch = producer
-    return EndTxnRequest(
-        transactional_id=transactional_id,
-        producer_id=producer_id,
-        producer_epoch=epoch,
-        committed=commit,
+    return api_request(
+        "end_txn", transactional_id=transactional_id, **_producer(producer), committed=commit
     )
 
 
@@ -126,24 +105,21 @@ def commit_in_transaction_request(
         offsets: by topic and partition.
         facts: other fields, such as those of a member.
     """
-    producer_id, epoch = producer
     topics = [
-        TxnOffsetCommitRequestTopic(
-            name=name,
-            partitions=[
-                TxnOffsetCommitRequestPartition(
-                    partition_index=index, committed_offset=offset, committed_metadata=None
-                )
+        {
+            "name": name,
+            "partitions": [
+                {"partition_index": index, "committed_offset": offset, "committed_metadata": None}
                 for index, offset in partitions.items()
             ],
-        )
+        }
         for name, partitions in offsets.items()
     ]
-    return TxnOffsetCommitRequest(
+    return build(
+        TxnOffsetCommitRequest,
         transactional_id=transactional_id,
         group_id=group_id,
-        producer_id=producer_id,
-        producer_epoch=epoch,
+        **_producer(producer),
         topics=topics,
         **facts,
     )
@@ -160,22 +136,18 @@ def marker(
     """
     The end of a producer's transaction in some partitions.
     """
-    producer_id, epoch = producer
-    return WritableTxnMarker(
-        producer_id=producer_id,
-        producer_epoch=epoch,
+    return build(
+        WritableTxnMarker,
+        **_producer(producer),
         transaction_result=commit,
-        topics=[
-            WritableTxnMarkerTopic(name=name, partition_indexes=[*indexes])
-            for name, indexes in partitions.items()
-        ],
+        topics=_topics(partitions, "partition_indexes"),
         coordinator_epoch=coordinator_epoch,
         transaction_version=transaction_version,
     )
 
 
-def markers_request(*markers: WritableTxnMarker) -> WriteTxnMarkersRequest:
+def markers_request(*markers: WritableTxnMarker) -> Message:
     """
     Write markers.
     """
-    return WriteTxnMarkersRequest(markers=[*markers])
+    return api_request("write_txn_markers", markers=markers)

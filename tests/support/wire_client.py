@@ -1,13 +1,16 @@
 """
-A client that speaks the protocol and nothing else: no retries, no state, no opinion.
+Clients that speak the protocol and nothing else: no retries, no state, no opinion.
 
-Headers are packed here by hand, so that a mistake in ours does not cancel itself out.
+``WireClient`` is for asyncio, ``BlockingClient`` for threads. Headers are packed here by hand, so
+that a mistake in ours does not cancel itself out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
+from collections.abc import Callable
 from struct import pack, unpack
 from typing import Any, Self, TypeVar
 
@@ -26,26 +29,68 @@ class Disconnected(Exception):
     """
 
 
-class WireClient:
+class Conversation:
     """
-    One connection.
+    The requests and responses of one connection, as bytes.
+    """
+
+    def __init__(self, client_id: str | None) -> None:
+        self.client_id = client_id
+        self._next_correlation_id = 0
+        self._asked: list[tuple[int, type[Message], int]] = []
+
+    def frame(self, request: Message, version: int) -> bytes:
+        """
+        The bytes of a request with the next correlation id, which is then expected to be answered.
+        """
+        correlation_id = self._next_correlation_id
+        self._next_correlation_id += 1
+        self._asked.append((correlation_id, RESPONSES[request.api.key], version))
+        return request_frame(request, version, correlation_id, self.client_id)
+
+    def expect_no_answer(self) -> None:
+        """
+        The last request that was sent has none (acks=0).
+        """
+        self._asked.pop()
+
+    def understand(self, frame: bytes) -> Any:
+        """
+        Decode a frame, which must answer the oldest request that has no answer.
+        """
+        (received,) = unpack(">i", frame[:4])
+        correlation_id, response, version = self._asked.pop(0)
+        assert correlation_id == received, f"answer {received} instead of {correlation_id}"
+        position = 4
+        if response.api.is_flexible(version) and response.api.key != API_VERSIONS:
+            assert 0 == frame[4], "no tagged fields in the header of a response"
+            position = 5
+        return decode(response, version, frame[position:])
+
+
+class WireClient(Conversation):
+    """
+    One connection of asyncio.
     """
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str | None
     ) -> None:
-        self.client_id = client_id
+        super().__init__(client_id)
         self._reader = reader
         self._writer = writer
-        self._next_correlation_id = 0
-        self._asked: list[tuple[int, type[Message], int]] = []
 
     @classmethod
-    async def open(cls, port: int, *, host: str = "127.0.0.1", client_id: str | None = "t") -> Self:
+    async def open(
+        cls, port: int, *, host: str = "127.0.0.1", client_id: str | None = "t", **options: Any
+    ) -> Self:
         """
         Connect to a broker.
+
+        Args:
+            options: other arguments of ``asyncio.open_connection``, such as those of TLS.
         """
-        reader, writer = await asyncio.open_connection(host, port, limit=1 << 26)
+        reader, writer = await asyncio.open_connection(host, port, limit=1 << 26, **options)
         return cls(reader, writer, client_id)
 
     @property
@@ -56,16 +101,6 @@ class WireClient:
         host, port, *_ = self._writer.get_extra_info("peername")
         return host, port
 
-    def frame(self, request: Message, version: int) -> bytes:
-        """
-        The bytes of a request with the next correlation id, which is then expected to be answered.
-        """
-        correlation_id = self._next_correlation_id
-        self._next_correlation_id += 1
-        key = request.api.key
-        self._asked.append((correlation_id, RESPONSES[key], version))
-        return request_frame(request, version, correlation_id, self.client_id)
-
     def send(self, *requests: Message, version: int) -> None:
         self._writer.write(b"".join(self.frame(request, version) for request in requests))
 
@@ -75,12 +110,6 @@ class WireClient:
         """
         self._writer.write(data)
 
-    def expect_no_answer(self) -> None:
-        """
-        The last request that was sent has none (acks=0).
-        """
-        self._asked.pop()
-
     async def receive(self) -> Any:
         """
         The next answer, which must be the one to the oldest request that has none.
@@ -88,15 +117,7 @@ class WireClient:
         Raises:
             Disconnected: it does not come.
         """
-        frame = await self.receive_frame()
-        (received,) = unpack(">i", frame[:4])
-        correlation_id, response, version = self._asked.pop(0)
-        assert correlation_id == received, f"answer {received} instead of {correlation_id}"
-        position = 4
-        if response.api.is_flexible(version) and response.api.key != API_VERSIONS:
-            assert 0 == frame[4], "no tagged fields in the header of a response"
-            position = 5
-        return decode(response, version, frame[position:])
+        return self.understand(await self.receive_frame())
 
     async def receive_frame(self) -> bytes:
         """
@@ -113,8 +134,14 @@ class WireClient:
         Send one request and return its answer.
         """
         self.send(request, version=version)
-        await self._writer.drain()
+        await self.drain()
         return await self.receive()
+
+    async def drain(self) -> None:
+        """
+        Wait until the broker has read most of what was sent.
+        """
+        await self._writer.drain()
 
     async def disconnected(self) -> bool:
         """
@@ -136,7 +163,7 @@ class WireClient:
 
     async def close(self) -> None:
         self._writer.close()
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
     async def __aenter__(self) -> Self:
@@ -144,6 +171,83 @@ class WireClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+class BlockingClient(Conversation):
+    """
+    One connection of a thread.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        wrap: Callable[[socket.socket], Any] = lambda plain: plain,
+        *,
+        receive_buffer_bytes: int | None = None,
+        seconds: float = 20.0,
+    ) -> None:
+        """
+        Args:
+            wrap: makes another socket of the plain one, such as one with TLS.
+            seconds: for each call that waits.
+        """
+        super().__init__("t")
+        plain = socket.socket()
+        if receive_buffer_bytes is not None:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        plain.settimeout(seconds)
+        plain.connect(("127.0.0.1", port))
+        self.socket: Any = wrap(plain)
+
+    def send(self, request: Message, version: int) -> None:
+        self.send_bytes(self.frame(request, version))
+
+    def send_bytes(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def receive_frame(self) -> bytes:
+        """
+        The next frame, without its size.
+
+        Raises:
+            Disconnected: the connection ends.
+        """
+        return self._exactly(*unpack(">i", self._exactly(4)))
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            try:
+                more = self.socket.recv(size - len(data))
+            except ConnectionError as error:
+                raise Disconnected from error
+            if not more:
+                raise Disconnected
+            data += more
+        return bytes(data)
+
+    def ask(self, request: Message, version: int) -> Any:
+        """
+        Send one request and return its answer.
+
+        Raises:
+            Disconnected: the connection ends instead.
+        """
+        try:
+            self.send(request, version)
+        except ConnectionError as error:
+            raise Disconnected from error
+        return self.understand(self.receive_frame())
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def request_frame(

@@ -638,12 +638,12 @@ class Broker:
                 repairs.recovered_segments,
                 repairs.recovered_bytes,
             )
-        if repairs.truncated_bytes or repairs.deleted_segments:
+        if repairs.truncated_bytes or repairs.set_aside_segments:
             logger.warning(
                 "%d bytes at the ends of logs were no whole batches and are cut off;"
-                " %d segments behind lost records are deleted",
+                " %d segments behind lost records are set aside",
                 repairs.truncated_bytes,
-                repairs.deleted_segments,
+                repairs.set_aside_segments,
             )
         logger.info(
             "node %d of cluster %s is ready in %.2f s: %d partitions of %d topics in %s,"

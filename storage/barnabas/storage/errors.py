@@ -79,7 +79,8 @@ What an operator is advised who has started an older version on a directory.
 
 class TooManyOpenFiles(KafkaError):
     """
-    A file cannot be opened, because the process or the system has too many open.
+    A file cannot be opened or mapped, because the process or the system has too many open, or no
+    room for a further map (``vm.max_map_count``, ``ulimit -v``).
 
     The disk has not failed, so this is no ``KafkaStorageError`` and takes no log directory offline.
     Clients see the same code, upon which they try again.

@@ -619,7 +619,8 @@ def test_after_stops(pair: Pair) -> None:
         await create(session, "unused", segment_index_bytes=800)
         await join_with_changelog(session)
         some = [Batch(times=(1000,), value_bytes=100, seed=seed) for seed in range(20)]
-        assert [0] * 20 == await produce(session, "gap", *some)
+        later = [Batch(times=(1000 + n,), value_bytes=100, seed=n) for n in range(20)]
+        assert [0] * 20 == await produce(session, "gap", *later)
         assert [0] * 20 == await produce(session, "index", *some)
         assert [0] * 2 == await produce(session, "full", Batch(times=(1,)), Batch(times=(2,)))
 
@@ -706,7 +707,7 @@ def tear(data: Path) -> None:
     end = next(batches(whole)).end
     first.write_bytes(whole[:end])
     (data / CLEAN_SHUTDOWN_FILE).unlink()
-    (data / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    (data / "recovery-point-offset-checkpoint").write_text("0\n1\ngap 0 0\n")
 
 
 SHOWN: Final[Mapping[str, object]] = {
@@ -732,6 +733,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "entries": test_entries,
     "answer-memory": "test_an_answer_beyond_the_limit_closes_the_connection",
     "coordinator-memory": "test_offsets_for_which_there_is_no_room_are_refused",
+    "delegation-tokens": "test_tokens_of_one_requester_take_a_bounded_memory",
     "members": "test_members_of_all_groups_share_one_budget",
     "producers": "test_a_further_one_takes_the_place_of_the_first",
     "share-runs": "test_a_batch_is_cut_into_a_bounded_number_of_runs",
@@ -753,6 +755,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "full-index-after-crash": test_after_stops,
     "batches-after-kill": test_after_stops,
     "gap-after-power-loss": test_after_stops,
+    "set-aside": "test_what_is_behind_corruption_goes",
     "index-larger-than-limit": test_after_stops,
     "unused-index": test_after_stops,
     "cleaned-left": "test_batches_that_are_none_stop_a_cleaning_and_nothing_changes",

@@ -11,6 +11,7 @@ import asyncio
 import re
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,36 +22,60 @@ from tests.interop.differential.known import CHANCE, KNOWN, LEFT_OUT, MOST_BY_CH
 from tests.interop.differential.sides import COORDINATED, UNCOORDINATED
 from tests.interop.differential.trial import Findings, Trial
 
-ORDINARY = 5 * len(KINDS)
+SHORT = range(len(KINDS))
+"""The seeds of the usual run, one for each kind."""
+LONG = range(len(KINDS), 5 * len(KINDS))
 MOST_OF_THE_CROWD = 0.05
 """The share of workloads that may differ beside others and not alone."""
 TABLE = Path(__file__).parents[3] / "docs" / "differences.md"
 
 
-@pytest.fixture(scope="module", params=[UNCOORDINATED, COORDINATED], ids=["records", "protocols"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((UNCOORDINATED, SHORT), id="records"),
+        pytest.param((COORDINATED, SHORT), id="protocols"),
+        pytest.param((UNCOORDINATED, LONG), id="more records", marks=pytest.mark.prove),
+        pytest.param((COORDINATED, LONG), id="more protocols", marks=pytest.mark.prove),
+    ],
+)
 def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
     """
-    All workloads that go with some settings, played on both brokers.
+    All workloads of these settings and seeds, played on both brokers. Options of the command line
+    replace the seeds.
     """
-    seed = request.config.getoption("--seed")
-    count = request.config.getoption("--workloads") or ORDINARY
-    first = request.config.getoption("--first-seed")
-    seeds = range(first, first + count) if seed is None else [seed]
+    settings, seeds = request.param
+    asked = seeds_asked_for(request.config)
+    if asked is not None:
+        if seeds is LONG:
+            pytest.skip("the options name the workloads")
+        seeds = asked
     kinds = (request.config.getoption("--kind") or ",".join(KINDS)).split(",")
     started_ms = round(time.time() * 1000)
     written = [write(seed, started_ms) for seed in seeds]
     workloads = [
         workload
         for workload in written
-        if (workload.kind in COORDINATED_KINDS) == (request.param is COORDINATED)
+        if (workload.kind in COORDINATED_KINDS) == (settings is COORDINATED)
         and workload.kind in kinds
     ]
     if not workloads:
         pytest.skip("the workload needs other settings")
     directory = tmp_path_factory.mktemp("differential")
-    trial = Trial(directory, workloads, started_ms, request.param)
+    trial = Trial(directory, workloads, started_ms, settings)
     asyncio.run(trial.run())
     return trial
+
+
+def seeds_asked_for(config: pytest.Config) -> Sequence[int] | None:
+    """
+    The seeds that the command line names.
+    """
+    seed, first = config.getoption("--seed"), config.getoption("--first-seed")
+    if seed is not None:
+        return [seed]
+    count = config.getoption("--workloads")
+    return None if count is None and not first else range(first, first + (count or len(KINDS)))
 
 
 def test_both_brokers_do_the_same(trial: Trial, tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from tests.interop.ecosystem.tools import TOOLS, Guarantee, Tool
 from tests.interop.numbered import PARTITIONS, Sender
 from tests.support.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.prove
+
 COPIES = 100
 """How many are awaited between two disturbances."""
 

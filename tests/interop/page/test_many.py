@@ -20,6 +20,8 @@ from tests.support.broker_process import wait_for
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.prove
+
 SEGMENTS: Final = 5000
 PARTITIONS: Final = 10_000
 GENEROUS_S: Final = 8.0

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from tests.support.broker_process import Barnabas
 
+pytestmark = pytest.mark.prove
+
 MOST_BYTES: Final = 150_000
 
 

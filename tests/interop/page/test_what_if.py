@@ -19,6 +19,8 @@ from tests.support.explaining import Explainer
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.prove
+
 TOPICS: Final = 10
 PARTITIONS: Final = 10
 SEED: Final = 24

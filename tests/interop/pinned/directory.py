@@ -7,20 +7,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import (
-    Consumer,
-    ConsumerGroupTopicPartitions,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
+from tests.interop.committed import group_offsets, read_committed
+
 ARCHIVES: Final = Path(__file__).parent
-SETTINGS: Final = {
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.num.partitions": "1",
-}
+SETTINGS: Final = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 PATIENCE_S: Final = 60.0
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 RECORDS: Final = 40
@@ -65,31 +59,13 @@ def values(topic: str) -> list[bytes]:
     return [b"%s %d" % (topic.encode(), number) for number in range(RECORDS)]
 
 
-def read(bootstrap: str, topic: str) -> list[bytes | None]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "unused",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes | None] = []
-    try:
-        while (message := consumer.poll(PATIENCE_S)) is not None and not message.error():
-            found.append(message.value())
-    finally:
-        consumer.close()
+def read(bootstrap: str, topic: str) -> list[bytes]:
+    [found] = read_committed(bootstrap, topic)
     return found
 
 
 def committed(bootstrap: str, group: str = GROUP) -> int:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    asked = ConsumerGroupTopicPartitions(group, [TopicPartition(CONFIGURED, 0)])
-    (future,) = admin.list_consumer_group_offsets([asked]).values()
-    return int(future.result(PATIENCE_S).topic_partitions[0].offset)
+    return group_offsets(bootstrap, group)[CONFIGURED, 0]
 
 
 def retention(bootstrap: str) -> str:

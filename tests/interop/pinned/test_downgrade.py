@@ -36,6 +36,8 @@ from tests.interop.pinned.older import COMMITS, RELEASES, older, unpack
 from tests.support.broker_process import Barnabas
 from tests.support.share_client import ShareClient
 
+pytestmark = pytest.mark.prove
+
 MODERN: Final = "modern"
 FURTHER: Final = 23
 SHARING: Final = "sharing"

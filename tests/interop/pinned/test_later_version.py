@@ -32,6 +32,8 @@ from tests.interop.pinned.directory import (
 )
 from tests.support.broker_process import Barnabas, wait_for
 
+pytestmark = pytest.mark.prove
+
 METADATA: Final = "__cluster_metadata-0"
 OFFSETS: Final = "__consumer_offsets-0"
 STATE: Final = "__transaction_state-0"

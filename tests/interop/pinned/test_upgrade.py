@@ -27,6 +27,8 @@ from tests.interop.pinned.directory import (
 )
 from tests.support.broker_process import Barnabas
 
+pytestmark = pytest.mark.prove
+
 RELEASES = sorted(ARCHIVES.glob("*.tar.xz"))
 
 

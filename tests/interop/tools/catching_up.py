@@ -15,18 +15,9 @@ from typing import Final
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.protocol.messages.describe_quorum import (
-    DescribeQuorumRequest,
-    RequestPartitionData,
-    RequestTopicData,
-)
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.interop.tools.toolbox import PATIENCE
+from tests.support.build import api_request
+from tests.support.cluster_requests import quorum
 from tests.support.wire_client import WireClient
 
 LATEST: Final = -1
@@ -46,9 +37,7 @@ def wait_until_caught_up(port: int) -> None:
 
 async def _wait(port: int) -> None:
     async with await WireClient.open(port) as client:
-        partition = RequestPartitionData(partition_index=0)
-        log = RequestTopicData(topic_name="__cluster_metadata", partitions=[partition])
-        [topic] = (await client.ask(DescribeQuorumRequest(topics=[log]), 0)).topics
+        [topic] = (await client.ask(quorum(("__cluster_metadata", [0])), 0)).topics
         last_offset: int = topic.partitions[0].high_watermark - 1
         asked = ApiVersionsRequest(client_software_name="tour", client_software_version="1")
 
@@ -62,19 +51,20 @@ async def _wait(port: int) -> None:
 
 
 async def _serves_all(client: WireClient) -> bool:
-    metadata = await client.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False), 12)
+    everything = api_request("metadata", topics=None, allow_auto_topic_creation=False)
+    metadata = await client.ask(everything, 12)
     topics = [
-        ListOffsetsTopic(
-            name=topic.name,
-            partitions=[
-                ListOffsetsPartition(partition_index=each.partition_index, timestamp=LATEST)
+        {
+            "name": topic.name,
+            "partitions": [
+                {"partition_index": each.partition_index, "timestamp": LATEST}
                 for each in topic.partitions
                 if each.leader_id >= 0
             ],
-        )
+        }
         for topic in metadata.topics
     ]
-    answer = await client.ask(ListOffsetsRequest(replica_id=-1, topics=topics), 5)
+    answer = await client.ask(api_request("list_offsets", replica_id=-1, topics=topics), 5)
     codes = {each.error_code for topic in answer.topics for each in topic.partitions}
     return codes.isdisjoint(NOT_YET)
 

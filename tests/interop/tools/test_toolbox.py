@@ -4,8 +4,12 @@ The machine in which the tools are kept warm.
 
 from __future__ import annotations
 
+import pytest
+
 from tests.interop.tools.toolbox import Toolbox
 from tests.support.apache_kafka import class_path
+
+pytestmark = pytest.mark.prove
 
 RUNS = 200
 

@@ -19,6 +19,8 @@ from tests.interop.tools.toolbox import TOOLS
 from tests.interop.tools.tour import Tour, differences
 from tests.support.some import some
 
+pytestmark = pytest.mark.prove
+
 PAGE: Final = Path(__file__).parents[3] / "docs" / "tools.md"
 
 

@@ -39,7 +39,7 @@ from tests.pipeline.archive.engines import delta_rows, rows_of
 from tests.support.azure_server import KEY, AzureServer, azure_server
 from tests.support.scanned import plain_rows, scanned_rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 obstore = pytest.importorskip("obstore", reason="obstore is not installed")

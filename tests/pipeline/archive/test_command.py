@@ -32,7 +32,7 @@ from tests.pipeline.topics import seen_in, seen_row
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.spark_cluster import conf
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 def command(*arguments: object) -> int:

@@ -30,7 +30,7 @@ from barnabas.storage.fs.disk import DiskFiles
 from tests.pipeline.archive.archived import archived_rows, closed_rows
 from tests.pipeline.killed_at import run_module
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 KILLS = 10
 SECOND_COMMIT = 22

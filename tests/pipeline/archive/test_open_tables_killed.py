@@ -25,6 +25,8 @@ from tests.pipeline.killed_at import CATALOG, PATIENCE, TABLE, catalog_propertie
 from tests.support.compiled import ROOT
 from tests.support.s3_server import S3Server
 
+pytestmark = pytest.mark.prove
+
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
 pytest.importorskip("obstore", reason="obstore is not installed")

@@ -43,7 +43,7 @@ from tests.pipeline.killed_at import TABLE, catalog_properties
 from tests.support.log_directory import WrittenDirectory
 from tests.support.s3_server import S3Server
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")

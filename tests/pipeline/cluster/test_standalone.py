@@ -27,7 +27,7 @@ from tests.support.compiled import ROOT
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.spark_cluster import SETTINGS, SPARK_HOME, SparkCluster, conf, spark_cluster
 
-pytestmark = [pytest.mark.interop, pytest.mark.spark]
+pytestmark = [pytest.mark.interop, pytest.mark.spark, pytest.mark.prove]
 
 PAGE = (ROOT / "docs" / "spark-cluster.md").read_text()
 PARTITIONS = 4

@@ -15,7 +15,7 @@ from barnabas.server.cli import main
 from tests.pipeline.compact.compacted import compacted_rows, latest_rows, random_logs
 from tests.pipeline.topics import seen_in, seen_row
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 @pytest.fixture(scope="module")

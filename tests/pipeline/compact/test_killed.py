@@ -20,6 +20,8 @@ from tests.pipeline.killed_at import run_module
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.some import some
 
+pytestmark = pytest.mark.prove
+
 KILLS = 6
 
 

@@ -29,7 +29,7 @@ from tests.pipeline.topics import START_MS
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess
 
-pytestmark = [pytest.mark.interop, pytest.mark.spark]
+pytestmark = [pytest.mark.interop, pytest.mark.spark, pytest.mark.prove]
 
 PARTITIONS: Final = 3
 TRANSACTION: Final = 250

@@ -12,7 +12,7 @@ from tests.pipeline.connector.conftest import Connector
 from tests.pipeline.topics import Topic, records, seen_in
 from tests.support.broker_process import Barnabas, BrokerProcess
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 PARTITIONS = 12
 LONG_MS = 25_000

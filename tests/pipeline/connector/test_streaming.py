@@ -18,7 +18,7 @@ from tests.pipeline.connector.conftest import QUERY_FAILED, Connector
 from tests.pipeline.topics import Topic, records, seen_in
 from tests.support.broker_process import BrokerProcess
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 class Target:

@@ -15,7 +15,7 @@ from tests.pipeline.test_docs_spark import PAGE
 from tests.pipeline.topics import Topic, records, seen_in
 from tests.support.broker_process import BrokerProcess
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 def test_the_programs(connector: Live, broker: BrokerProcess, tmp_path: Path) -> None:

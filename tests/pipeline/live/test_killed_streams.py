@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from tests.interop.clients.base import PATIENCE, NewRecord
+from tests.interop.committed import read_committed
 from tests.pipeline.topics import Topic
 from tests.support.broker_process import BrokerProcess
 from tests.support.spark import QUICK
 
-pytestmark = [pytest.mark.spark, pytest.mark.interop, pytest.mark.flaky(reruns=0)]
+pytestmark = [pytest.mark.spark, pytest.mark.interop, pytest.mark.prove]
 
 ROOT: Final = Path(__file__).parents[3]
 HOOKS: Final = Path(__file__).parent / "hooks"
@@ -84,32 +84,12 @@ class Program:
         return len(self.counts.read_text().splitlines()) if self.counts.exists() else 0
 
 
-def committed(topic: Topic, partitions: int) -> Counter[bytes | None]:
+def committed(topic: Topic, partitions: int) -> Counter[bytes]:
     """
     How often each value is there for a reader of committed records.
     """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": topic.broker.bootstrap,
-            "group.id": "unused",
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
-    found: Counter[bytes | None] = Counter()
-    try:
-        consumer.assign([TopicPartition(topic.name, number, 0) for number in range(partitions)])
-        ended = 0
-        while ended < partitions:
-            message = consumer.poll(PATIENCE)
-            assert message is not None, "the end of the topic comes"
-            if message.error():
-                ended += 1
-            else:
-                found[message.value()] += 1
-    finally:
-        consumer.close()
-    return found
+    found = read_committed(topic.broker.bootstrap, topic.name, partitions)
+    return Counter(value for values in found for value in values)
 
 
 @pytest.mark.parametrize("seed", range(KILLS))

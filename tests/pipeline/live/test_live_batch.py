@@ -29,4 +29,4 @@ from tests.pipeline.connector.test_batch import (  # noqa: F401  # pytest collec
     transactional,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]

@@ -16,4 +16,4 @@ from tests.pipeline.connector.test_streaming import (  # noqa: F401  # pytest co
     test_where_to_begin,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]

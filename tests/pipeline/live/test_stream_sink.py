@@ -20,7 +20,7 @@ from tests.pipeline.live.conftest import Live
 from tests.pipeline.topics import Topic, records, seen_in
 from tests.support.broker_process import BrokerProcess
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 def run(connector: Live, rows: DataFrame, checkpoint: Path, **options: str) -> None:

@@ -10,23 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
 
 from barnabas.pipeline.errors import BrokerError, Disconnected, RowError
 from barnabas.pipeline.schemas import HEADERS
-from tests.interop.clients.base import PATIENCE
 from tests.interop.conftest import new_broker
 from tests.pipeline.live.wire import read, values, write
 from tests.pipeline.topics import Topic
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.certificates import Certificates
+from tests.support.sasl_client import add_scram_user
 
-pytestmark = [pytest.mark.interop, pytest.mark.spark]
+pytestmark = [pytest.mark.interop, pytest.mark.spark, pytest.mark.prove]
 
 PASSWORD = 'p=w, "1"'
 USERS = (
@@ -191,12 +185,7 @@ def secured(
         },
         secured=["SSL", "SASL_SSL", "SASL_PLAINTEXT"],
     ) as broker:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
-            user = UserScramCredentialUpsertion(
-                "alice", ScramCredentialInfo(mechanism, 4096), PASSWORD.encode()
-            )
-            admin.alter_user_scram_credentials([user])["alice"].result(PATIENCE)
+        add_scram_user(broker.port, "alice", PASSWORD)
         yield broker
 
 

@@ -43,7 +43,7 @@ from tests.support.s3_server import SECRET, s3_server
 from tests.support.scanned import scanned_rows
 from tests.support.some import some
 
-pytestmark = [pytest.mark.interop, pytest.mark.spark]
+pytestmark = [pytest.mark.interop, pytest.mark.spark, pytest.mark.prove]
 
 KILLS = 10
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from barnabas.server.cli import main
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 def test_a_dry_run_says_what_would_be_read(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:

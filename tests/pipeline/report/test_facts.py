@@ -30,7 +30,7 @@ from tests.support.clock import StillClock
 from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.some import some
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 def facts_of(report: Report, name: str) -> PartitionFacts:

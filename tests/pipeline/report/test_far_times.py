@@ -17,7 +17,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from tests.support.log_directory import WrittenDirectory, append
 from tests.support.segments import FIRST_TIMESTAMP
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 LATEST_MS = (2**63 - 1) // 1000
 """

@@ -27,7 +27,7 @@ from tests.support.clock import StillClock
 from tests.support.log_directory import WrittenDirectory, append
 from tests.support.segments import FIRST_TIMESTAMP
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 DAY = 24 * HOUR
 SETTINGS = "log.retention.ms=172800000\n"

@@ -14,7 +14,7 @@ from barnabas.pipeline.jobs.report.facts import Report
 from barnabas.pipeline.jobs.report.page import as_page
 from barnabas.pipeline.jobs.report.text import as_text, key_text
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 def test_text(report: Report) -> None:

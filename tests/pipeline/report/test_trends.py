@@ -29,7 +29,7 @@ from tests.support.clock import StillClock
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.segments import FIRST_TIMESTAMP
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 DAY = 24 * HOUR
 MiB = 1 << 20

@@ -24,7 +24,7 @@ from tests.support.compiled import ROOT
 from tests.support.log_directory import WrittenDirectory, append
 from tests.support.schema_registry import SchemaRegistry
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 PAGE = (ROOT / "docs" / "spark-values.md").read_text()
 FIELDS = [{"name": "id", "type": "long"}, {"name": "customer", "type": "string"}]

@@ -29,7 +29,7 @@ from tests.interop.conftest import new_broker
 from tests.pipeline.values.messages import F, classes, field, file, message
 from tests.support.schema_registry import SchemaRegistry
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 PATIENCE = 60
 SERIALIZER = {"auto.register.schemas": True}

@@ -24,7 +24,7 @@ from tests.pipeline.values.messages import classes
 from tests.pipeline.values.test_protobuf import RICH
 from tests.support.schema_registry import SchemaRegistry
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 CONTEXT = SerializationContext("written", MessageField.VALUE)
 AVRO = json.dumps(

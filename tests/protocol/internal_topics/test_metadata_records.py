@@ -15,6 +15,43 @@ from tests.support.golden_logs import golden_batches
 FRAME_VERSION = 1
 
 
+NUMBERS = {
+    "RegisterBroker": 0,
+    "UnregisterBroker": 1,
+    "Topic": 2,
+    "Partition": 3,
+    "Config": 4,
+    "PartitionChange": 5,
+    "FenceBroker": 7,
+    "UnfenceBroker": 8,
+    "RemoveTopic": 9,
+    "DelegationToken": 10,
+    "UserScramCredential": 11,
+    "FeatureLevel": 12,
+    "ClientQuota": 14,
+    "ProducerIds": 15,
+    "BrokerRegistrationChange": 17,
+    "AccessControlEntry": 18,
+    "RemoveAccessControlEntry": 19,
+    "NoOp": 20,
+    "ZkMigrationState": 21,
+    "RemoveUserScramCredential": 22,
+    "BeginTransaction": 23,
+    "EndTransaction": 24,
+    "AbortTransaction": 25,
+    "RemoveDelegationToken": 26,
+    "RegisterController": 27,
+    "ClearElr": 28,
+}
+"""The ``apiKey`` of each record in Kafka's ``metadata/src/main/resources``."""
+
+
+def test_records_have_the_numbers_of_kafka() -> None:
+    names = {cls.__name__.removesuffix("Record"): number for number, cls in RECORDS.items()}
+
+    assert names == NUMBERS
+
+
 def test_every_record_of_kafka_is_written_back_the_same(golden: Path) -> None:
     """
     Of logs and snapshots, all types and versions that a 4.3.1 writes.

@@ -10,7 +10,13 @@ import pytest
 
 from barnabas.protocol.compression import CompressionType, CorruptCompressedData, compress
 from barnabas.protocol.errors import CorruptMessage, InvalidRecord
-from barnabas.protocol.records.batch import LegacyBatch, RecordBatch, batches, build_batch
+from barnabas.protocol.records.batch import (
+    LegacyBatch,
+    RecordBatch,
+    batches,
+    build_batch,
+    read_legacy_batch,
+)
 from barnabas.protocol.records.record import Record, SimpleRecord
 from tests.support.legacy_messages import (
     LOG_APPEND_TIME,
@@ -48,6 +54,15 @@ def test_a_message_is_a_batch_of_its_own() -> None:
         Record(8, 42, None, None),
         Record(9, 50, b"c", b"3"),
     ] == [record for batch in read for record in batch.records()]
+
+
+def test_a_message_that_ends_before_its_timestamp_has_none() -> None:
+    message = bytes.fromhex("00000000 01 00")
+    data = (7).to_bytes(8, "big") + len(message).to_bytes(4, "big") + message
+
+    batch = read_legacy_batch(memoryview(data))
+
+    assert (7, 1, -1) == (batch.base_offset, batch.magic, batch.max_timestamp)
 
 
 def test_an_old_message_has_no_producer_and_no_epoch_whatever_its_attributes_say() -> None:

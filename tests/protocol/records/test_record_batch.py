@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.records import batch as record_batch
 from barnabas.protocol.records.batch import (
+    MAGIC_AT,
     RecordBatch,
     TimestampType,
     assign,
@@ -98,6 +99,14 @@ def test_assigning_offset_and_epoch_leaves_the_checksum_alone() -> None:
     batch = read_batch(memoryview(data), 3)
     assert (100, 102, 7) == (batch.base_offset, batch.last_offset, batch.partition_leader_epoch)
     assert batch.is_valid()
+
+
+def test_a_batch_of_another_version_is_refused() -> None:
+    data = bytearray(THREE_BYTES)
+    data[MAGIC_AT] = 3
+
+    with pytest.raises(CorruptMessage, match="magic 3"):
+        read_batch(memoryview(data))
 
 
 @pytest.mark.scenario(3)

@@ -47,6 +47,5 @@ async def test_a_refused_change_is_not_made(
     answer = await client.ask(request, 2 if is_old else 1)
 
     assert [0 if is_allowed else TOPIC_REFUSED] == [it.error_code for it in answer.responses]
-    assert broker.parts is not None
-    log = broker.parts.partitions.expect("t", 0).log
+    log = broker.inside.partitions.expect("t", 0).log
     assert (77 if is_allowed else 604_800_000) == log.config.retention_ms

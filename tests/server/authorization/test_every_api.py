@@ -89,20 +89,18 @@ async def furnish(broker: TestBroker, client: WireClient) -> Ids:
         begin = InitProducerIdRequest(transactional_id=group, transaction_timeout_ms=60_000)
         await client.ask(coordinator_request(group, key_type=1), 4)
         assert 0 == (await client.ask(begin, 4)).error_code
-    assert broker.parts is not None
-    return {topic.name: topic.id for topic in broker.parts.topics}
+    return {topic.name: topic.id for topic in broker.inside.topics}
 
 
 def state_of(broker: TestBroker) -> dict[str, int]:
     """
     Where each log ends, also that of the metadata.
     """
-    assert broker.parts is not None
     ends = {
         str(partition.log.topic_partition): partition.log.log_end_offset
-        for partition in broker.parts.partitions
+        for partition in broker.inside.partitions
     }
-    return {**ends, "metadata": broker.parts.controller.log.end_offset}
+    return {**ends, "metadata": broker.inside.controller.log.end_offset}
 
 
 def entries(message: Any, version: int) -> Iterator[list[Any]]:
@@ -182,8 +180,7 @@ async def test_a_handler_asks_for_what_it_declares(
     Of clients that may do nothing, everything but for the cluster, and everything.
     """
     ids = await furnish(broker, client)
-    assert broker.parts is not None
-    authorizer = broker.parts.authorizer
+    authorizer = broker.inside.authorizer
     assert authorizer is not None
     asked: set[Permission] = set()
 

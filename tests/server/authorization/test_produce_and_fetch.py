@@ -48,14 +48,12 @@ BY_NAME: Final = 12
 
 
 def topic_id(broker: TestBroker, name: str) -> UUID:
-    assert broker.parts is not None
-    topic = broker.parts.topics.get(name)
+    topic = broker.inside.topics.get(name)
     return NOBODYS if topic is None else topic.id
 
 
 async def put_record(broker: TestBroker, name: str = "t") -> None:
-    assert broker.parts is not None
-    partition = broker.parts.partitions.expect(name, 0)
+    partition = broker.inside.partitions.expect(name, 0)
     await partition.committed(partition.append(memoryview(bytearray(batch("a")))).last_offset + 1)
 
 

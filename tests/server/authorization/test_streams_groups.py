@@ -58,8 +58,7 @@ async def begin(broker: TestBroker, client: WireClient) -> None:
 
 
 def has(broker: TestBroker, topic: str) -> bool:
-    assert broker.parts is not None
-    return broker.parts.topics.is_usable(topic)
+    return broker.inside.topics.is_usable(topic)
 
 
 @pytest.mark.parametrize("right", [(CREATE_TOPIC, "log"), (CREATE_CLUSTER, CLUSTER_NAME)])

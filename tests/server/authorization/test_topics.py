@@ -6,12 +6,12 @@ else clients are answered about topics with Apache Kafka.
 from __future__ import annotations
 
 from typing import Final
+from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.codec.schema import ZERO_UUID
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     CREATE_CLUSTER,
@@ -19,7 +19,7 @@ from barnabas.server.security.acl.permissions import (
     DESCRIBE_TOPIC,
 )
 from tests.support.acls import AUTHORIZER, Rights, allow_only, create_topics
-from tests.support.server import TestBroker
+from tests.support.server import TestBroker, metadata_request
 from tests.support.wire_client import WireClient
 
 E = ErrorCode
@@ -30,19 +30,14 @@ NOT_REQUESTED: Final = -(2**31)
 
 
 def exists(broker: TestBroker, name: str) -> bool:
-    assert broker.parts is not None
-    return name in broker.parts.topics
+    return name in broker.inside.topics
 
 
 # Metadata
 
 
-def named(*names: str, create: bool = False) -> MetadataRequest:
-    return MetadataRequest(
-        topics=[MetadataRequestTopic(name=name) for name in names],
-        allow_auto_topic_creation=create,
-        include_topic_authorized_operations=True,
-    )
+def described(*topics: str | UUID, create: bool = False) -> Message:
+    return metadata_request(*topics, create=create, include_topic_authorized_operations=True)
 
 
 async def test_metadata_does_not_say_whether_a_forbidden_topic_exists(
@@ -51,7 +46,7 @@ async def test_metadata_does_not_say_whether_a_forbidden_topic_exists(
     await create_topics(broker, {"t": 1, "__consumer_offsets": 1})
     names = ["t", "__consumer_offsets", "no", "__transaction_state", "not legal"]
 
-    answer = await client.ask(named(*names, create=True), 10)
+    answer = await client.ask(described(*names, create=True), 10)
 
     assert {name: (FORBIDDEN, ZERO_UUID, False, [], NOT_REQUESTED) for name in names} == {
         topic.name: (
@@ -81,7 +76,7 @@ async def test_metadata_creates_topics_that_the_client_may_create(
 ) -> None:
     await allow_only(broker, acls)
 
-    answer = await client.ask(named("__transaction_state", create=True), 10)
+    answer = await client.ask(described("__transaction_state", create=True), 10)
 
     (topic,) = answer.topics
     assert (code, is_internal) == (topic.error_code, topic.is_internal)

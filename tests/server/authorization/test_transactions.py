@@ -27,8 +27,7 @@ from tests.support.transaction_requests import (
 )
 from tests.support.wire_client import WireClient
 
-UNKNOWN_TOPIC, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_TRANSACTION = 3, 29, 30, 31, 53
-NOT_ATTEMPTED, NOT_FOUND = 55, 105
+NO_TRANSACTION, NOT_FOUND = 53, 105
 
 WRITE_ID: Final = (WRITE_TRANSACTIONAL_ID, "a")
 DESCRIBE_ID: Final = (DESCRIBE_TRANSACTIONAL_ID, "a")

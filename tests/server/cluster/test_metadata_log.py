@@ -3,24 +3,32 @@ from __future__ import annotations
 import errno
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.protocol.errors import RecordListTooLarge
+from barnabas.protocol.errors import (
+    InvalidRecord,
+    InvalidRequest,
+    MessageTooLarge,
+    RecordListTooLarge,
+)
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.records.batch import batches
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.cluster.errors import ForeignQuorum, InconsistentSnapshots
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.metadata_log import MetadataLog
+from barnabas.server.cluster.record_frames import divided_batches
 from barnabas.server.cluster.snapshots import SnapshotId, snapshot_batches, write_snapshot
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.quorum_state import QuorumState
 from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
@@ -517,3 +525,104 @@ def test_a_restart_is_replay(made: list[str | list[Versioned]]) -> None:
                 files.crash()
             log = leading(files, config=SMALL)
             assert before == content(log)
+
+
+LARGE = 9 * 1024 * 1024
+LARGE_RECORDS: list[Versioned] = [
+    (
+        records.UserScramCredentialRecord(
+            name="u",
+            mechanism=1,
+            salt=bytes(LARGE),
+            stored_key=b"k",
+            server_key=b"k",
+            iterations=4096,
+        ),
+        0,
+    ),
+    (
+        records.DelegationTokenRecord(
+            owner="User:a",
+            requester="User:a",
+            renewers=[f"User:{number:04d}" + "r" * 30_000 for number in range(300)],
+            issue_timestamp=0,
+            max_timestamp=1,
+            expiration_timestamp=1,
+            token_id="t",
+        ),
+        0,
+    ),
+    (
+        records.PartitionRecord(
+            partition_id=0,
+            topic_id=UUID(int=1),
+            replicas=[1],
+            isr=[1],
+            removing_replicas=[],
+            adding_replicas=[],
+            leader=1,
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=[UUID(int=number) for number in range(LARGE // 16)],
+        ),
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+@pytest.mark.parametrize("record", LARGE_RECORDS, ids=lambda each: type(each[0]).__name__)
+def test_a_record_that_fits_into_no_batch_is_refused_and_later_ones_are_written(
+    record: Versioned, atomic: bool
+) -> None:
+    files = MemoryFiles()
+    log = leading(files)
+    write(log, VERSION, topic(0))
+
+    with pytest.raises(RecordListTooLarge, match="larger than the 8388515 bytes"):
+        log.append([topic(1), record, topic(2)], atomic=atomic)
+
+    write(log, topic(3))
+    assert ["t0", "t3"] == names(log)
+    assert content(log) == content(open_log(files))
+
+
+def test_a_record_with_a_string_that_cannot_be_written_is_refused() -> None:
+    log = leading(MemoryFiles())
+    write(log, VERSION)
+    long = records.ConfigRecord(resource_type=2, resource_name="t", name="n", value="é" * 16_384)
+
+    with pytest.raises(InvalidRequest, match="a string of 32768 bytes is too long"):
+        log.append([topic(1), (long, 0)])
+
+    write(log, topic(2))
+    assert ["t2"] == names(log)
+
+
+@pytest.mark.parametrize("failing", range(4))
+@pytest.mark.parametrize("kind", [MessageTooLarge, InvalidRecord, ValueError, MemoryError])
+def test_only_an_error_of_the_disk_stops_the_log(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Exception], failing: int
+) -> None:
+    """
+    Whatever else one of the appends of a change raises, its records are taken back.
+    """
+    files = MemoryFiles()
+    log = leading(files)
+    write(log, VERSION, topic(0))
+    append, calls = Log.append_as_leader, iter(range(10))
+
+    def appended(self: Log, *args: Any, **options: Any) -> Any:
+        if next(calls) == failing:
+            raise kind("of this append")
+        return append(self, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(divided_batches, "__kwdefaults__", {"max_records": 1})
+        patch.setattr(Log, "append_as_leader", appended)
+        with pytest.raises(kind):
+            log.append([topic(number) for number in range(1, 5)], atomic=False)
+
+    write(log, topic(5))
+    assert ["t0", "t5"] == names(log)
+    assert content(log) == content(open_log(files))

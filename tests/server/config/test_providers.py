@@ -291,10 +291,9 @@ async def test_variables_are_text_in_what_is_set_while_it_runs() -> None:
     """
     option, text = "listener.name.plaintext.sasl.jaas.config", "${env:HOME}"
     async with running(None) as broker, await broker.client() as client:
-        assert broker.parts is not None
         request = change(ResourceType.BROKER, str(broker.node_id), (option, SET, text))
         answer = await client.ask(request, 1)
-        stored = broker.parts.image.config(ResourceType.BROKER, str(broker.node_id))
+        stored = broker.inside.image.config(ResourceType.BROKER, str(broker.node_id))
 
     assert [0] == [response.error_code for response in answer.responses]
     assert text == stored[option]

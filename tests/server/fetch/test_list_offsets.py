@@ -9,19 +9,16 @@ from typing import Any
 
 import pytest
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
+from tests.support.build import api_request
 from tests.support.server import TestBroker, batch, list_offsets_request
 from tests.support.wire_client import WireClient
 
 pytestmark = pytest.mark.broker(topics={"orders": 2})
 
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
+LATEST, EARLIEST = -1, -2
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +28,13 @@ async def _records(broker: TestBroker) -> None:
         partition.append(memoryview(bytearray(batch("x", timestamp=timestamp))))
 
 
-def list_request(*asked: ListOffsetsPartition, topic: str = "orders", **options: Any) -> Any:
-    return ListOffsetsRequest(
-        **{"replica_id": -1, "isolation_level": 0} | options,
-        topics=[ListOffsetsTopic(name=topic, partitions=list(asked))],
-    )
+def list_request(*asked: dict[str, int], topic: str = "orders", **options: Any) -> Message:
+    topics = [{"name": topic, "partitions": asked}]
+    return api_request("list_offsets", **{"replica_id": -1, "topics": topics, **options})
+
+
+def asked_of(index: int, timestamp: int, **options: int) -> dict[str, int]:
+    return {"partition_index": index, "timestamp": timestamp, **options}
 
 
 async def list_one(
@@ -44,15 +43,10 @@ async def list_one(
     """
     Error, offset, timestamp and leader epoch.
     """
-    asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    asked = asked_of(0, timestamp)
     answer = await client.ask(list_request(asked, **options), version)
     (partition,) = answer.topics[0].partitions
-    return (
-        partition.error_code,
-        partition.offset,
-        partition.timestamp,
-        partition.leader_epoch,
-    )
+    return (partition.error_code, partition.offset, partition.timestamp, partition.leader_epoch)
 
 
 async def test_the_first_offset_of_a_log_that_is_closed_is_refused(

@@ -45,8 +45,7 @@ async def many_groups() -> AsyncIterator[TestBroker]:
                 records = memoryview(bytearray(batch("x", timestamp=START_MS)))
                 partition.log.append_as_leader(records, 0)
             partition.log.update_high_watermark(2)
-        assert broker.parts is not None
-        coordinator = broker.parts.coordinators.groups
+        coordinator = broker.inside.coordinators.groups
         for number in range(GROUPS):
             group_id = f"a-group-{number}"
             store = coordinator.shards.of(group_id).state.offsets.committed

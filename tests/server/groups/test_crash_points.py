@@ -33,7 +33,11 @@ LIVES: dict[str, tuple[Workload, Newcomer]] = {
 }
 
 
-@pytest.fixture(params=LIVES)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=() if name == "consumers" else pytest.mark.prove) for name in LIVES
+    ]
+)
 def life(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

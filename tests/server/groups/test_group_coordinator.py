@@ -18,25 +18,11 @@ from barnabas.protocol.errors import (
     KafkaError,
     NotCoordinator,
 )
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
+from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
+from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from barnabas.protocol.messages.offset_delete import OffsetDeleteRequest
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.coordinator_runtime.partitioning import partition_of
@@ -47,6 +33,9 @@ from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import TURN_S, Turns, finished
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.producers.append_origin import AppendOrigin
+from tests.support import group_requests
+from tests.support.build import build
+from tests.support.group_requests import heartbeat_request, join_request, sync_request
 from tests.support.group_world import World
 from tests.support.some import some
 
@@ -73,41 +62,22 @@ async def make() -> AsyncIterator[Callable[..., World]]:
         world.io.shutdown()
 
 
-def join_request(member_id: str = "", group_id: str = GROUP, **changes: Any) -> JoinGroupRequest:
-    facts: dict[str, Any] = {
-        "group_id": group_id,
-        "session_timeout_ms": 10_000,
-        "rebalance_timeout_ms": 60_000,
-        "member_id": member_id,
-        "protocol_type": "consumer",
-        "protocols": [JoinGroupRequestProtocol(name="range", metadata=b"")],
-    }
-    return JoinGroupRequest(**facts | changes)
-
-
 def commit_request(
     group_id: str = GROUP, offset: int = 5, member_id: str = "", generation_id: int = -1
 ) -> OffsetCommitRequest:
-    partition = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=offset, committed_metadata=""
-    )
-    return OffsetCommitRequest(
-        group_id=group_id,
-        generation_id_or_member_epoch=generation_id,
+    return group_requests.commit_request(
+        group_id,
+        "t",
+        {0: offset},
+        topic_id=TOPIC_ID,
         member_id=member_id,
-        topics=[OffsetCommitRequestTopic(name="t", topic_id=TOPIC_ID, partitions=[partition])],
+        generation_id_or_member_epoch=generation_id,
     )
 
 
 def fetch_request(group_id: str = GROUP) -> OffsetFetchRequestGroup:
-    topics = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
-    return OffsetFetchRequestGroup(group_id=group_id, topics=topics)
-
-
-def heartbeat_request(
-    member_id: str, generation_id: int, group_id: str = GROUP
-) -> HeartbeatRequest:
-    return HeartbeatRequest(group_id=group_id, generation_id=generation_id, member_id=member_id)
+    topics = [{"name": "t", "partition_indexes": [0]}]
+    return build(OffsetFetchRequestGroup, group_id=group_id, topics=topics)
 
 
 def commit_error(answer: OffsetCommitResponse | Delayed) -> int:
@@ -136,8 +106,10 @@ async def member(world: World) -> JoinGroupResponse:
     """
     The first member of a group, which has been told that it leads.
     """
-    required = await world.coordinator.join(join_request(), CALLER)
-    joining = asyncio.create_task(world.coordinator.join(join_request(required.member_id), CALLER))
+    required = await world.coordinator.join(join_request(GROUP), CALLER)
+    joining = asyncio.create_task(
+        world.coordinator.join(join_request(GROUP, required.member_id), CALLER)
+    )
     await asyncio.sleep(0)
     await world.clock.pass_time(world.config.group_initial_rebalance_delay_ms / 1000)
     return await joining
@@ -145,12 +117,7 @@ async def member(world: World) -> JoinGroupResponse:
 
 async def stable(world: World) -> JoinGroupResponse:
     joined = await member(world)
-    request = SyncGroupRequest(
-        group_id=GROUP,
-        generation_id=joined.generation_id,
-        member_id=joined.member_id,
-        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")],
-    )
+    request = sync_request(GROUP, joined.member_id, joined.generation_id)
     synced = await world.coordinator.sync(request)
     assert (0, b"mine") == (synced.error_code, synced.assignment)
     return joined
@@ -191,7 +158,7 @@ class TestMembers:
         joined = await stable(world)
 
         assert joined.member_id == joined.leader
-        request = heartbeat_request(joined.member_id, 1)
+        request = heartbeat_request(GROUP, joined.member_id)
         assert ErrorCode.NONE == world.coordinator.heartbeat(request)
 
     async def test_a_client_that_goes_away_stays_a_member(self, make: Callable[..., World]) -> None:
@@ -199,9 +166,9 @@ class TestMembers:
         Cancelling the wait for a join does not cancel the join.
         """
         world = make(group_initial_rebalance_delay_ms=3000)
-        required = await world.coordinator.join(join_request(), CALLER)
+        required = await world.coordinator.join(join_request(GROUP), CALLER)
         waiting = asyncio.create_task(
-            world.coordinator.join(join_request(required.member_id), CALLER)
+            world.coordinator.join(join_request(GROUP, required.member_id), CALLER)
         )
         await asyncio.sleep(0)
 
@@ -211,7 +178,7 @@ class TestMembers:
 
         (group,) = finished(world.coordinator.list_groups([], []))
         assert "CompletingRebalance" == group.group_state
-        request = heartbeat_request(required.member_id, 1)
+        request = heartbeat_request(GROUP, required.member_id)
         assert ErrorCode.NONE == world.coordinator.heartbeat(request)
 
     async def test_sessions_run_out_on_the_clock(self, make: Callable[..., World]) -> None:
@@ -220,7 +187,7 @@ class TestMembers:
         """
         world = make()
         joined = await stable(world)
-        request = heartbeat_request(joined.member_id, 1)
+        request = heartbeat_request(GROUP, joined.member_id)
 
         for _ in range(5):
             await world.clock.pass_time(9.999)
@@ -242,11 +209,9 @@ class TestMembers:
         await world.restart()
 
         await world.clock.pass_time(9)
-        request = heartbeat_request(joined.member_id, 1)
+        request = heartbeat_request(GROUP, joined.member_id)
         assert ErrorCode.NONE == world.coordinator.heartbeat(request)
-        sync = SyncGroupRequest(
-            group_id=GROUP, generation_id=1, member_id=joined.member_id, assignments=[]
-        )
+        sync = sync_request(GROUP, joined.member_id, assignments=[])
         assert b"mine" == (await world.coordinator.sync(sync)).assignment
 
     async def test_leaving_is_answered_once_it_is_written(self, make: Callable[..., World]) -> None:
@@ -395,9 +360,9 @@ class TestLoading:
         world.coordinator.shards.lead(world.partitions(), len(world.partitions()))
         c = world.coordinator
 
-        assert ErrorCode.NONE == c.heartbeat(heartbeat_request("m", 1))
-        assert 14 == (await c.join(join_request(), CALLER)).error_code
-        sync = SyncGroupRequest(group_id=GROUP, generation_id=1, member_id="m", assignments=[])
+        assert ErrorCode.NONE == c.heartbeat(heartbeat_request(GROUP, "m"))
+        assert 14 == (await c.join(join_request(GROUP), CALLER)).error_code
+        sync = sync_request(GROUP, "m")
         assert 14 == (await c.sync(sync)).error_code
         assert 14 == outcome(finished(c.leave(GROUP, []))).error_code
         assert 14 == commit_error(finished(c.commit_offsets(commit_request(), 9)))
@@ -409,6 +374,7 @@ class TestLoading:
             finished(c.list_groups([], []))
         with pytest.raises(CoordinatorLoadInProgress):
             c.describe_group(GROUP, 6)
+        await c.expire_offsets()
 
         gate.set()
         await world.loaded()
@@ -470,10 +436,10 @@ class TestComingAndGoing:
         c = make(start=False).coordinator
 
         assert (15, "m") == (
-            (answer := await c.join(join_request("m"), CALLER)).error_code,
+            (answer := await c.join(join_request(GROUP, "m"), CALLER)).error_code,
             answer.member_id,
         )
-        assert 15 == c.heartbeat(heartbeat_request("m", 1))
+        assert 15 == c.heartbeat(heartbeat_request(GROUP, "m"))
         assert 15 == commit_error(finished(c.commit_offsets(commit_request(), 9)))
         with pytest.raises(CoordinatorNotAvailable):
             finished(c.list_groups([], []))
@@ -487,20 +453,20 @@ class TestComingAndGoing:
         world = make(start=False)
         world.coordinator.start()
 
-        assert 16 == world.coordinator.heartbeat(heartbeat_request("m", 1))
+        assert 16 == world.coordinator.heartbeat(heartbeat_request(GROUP, "m"))
         assert [] == finished(world.coordinator.list_groups([], []))
 
         world.coordinator.shards.lead(world.partitions(), len(world.partitions()))
-        assert 25 == world.coordinator.heartbeat(heartbeat_request("m", 1))
+        assert 25 == world.coordinator.heartbeat(heartbeat_request(GROUP, "m"))
 
     async def test_stopping_answers_everybody_who_waits(self, make: Callable[..., World]) -> None:
         """
         They are told to look for the coordinator, which will be this one after the restart.
         """
         world = make(group_initial_rebalance_delay_ms=3000)
-        required = await world.coordinator.join(join_request(), CALLER)
+        required = await world.coordinator.join(join_request(GROUP), CALLER)
         waiting = asyncio.create_task(
-            world.coordinator.join(join_request(required.member_id), CALLER)
+            world.coordinator.join(join_request(GROUP, required.member_id), CALLER)
         )
         await asyncio.sleep(0)
 
@@ -615,16 +581,7 @@ class TestListing:
         )
         assert [b""] == [m.member_metadata for m in rebalancing.members]
 
-        await world.coordinator.sync(
-            SyncGroupRequest(
-                group_id=GROUP,
-                generation_id=1,
-                member_id=joined.member_id,
-                assignments=[
-                    SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")
-                ],
-            )
-        )
+        await world.coordinator.sync(sync_request(GROUP, joined.member_id))
         settled = world.coordinator.describe_group(GROUP, 6)
         (described,) = settled.members
         assert ("Stable", "range", b"mine") == (

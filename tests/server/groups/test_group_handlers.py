@@ -13,36 +13,22 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from barnabas.protocol.messages.describe_groups import (
-    DescribeGroupsRequest,
-)
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
-from barnabas.protocol.messages.leave_group import (
-    LeaveGroupRequest,
-    MemberIdentity,
-)
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.sync_group import (
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-)
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest
+from barnabas.protocol.messages.offset_commit import OffsetCommitResponse
+from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest
+from barnabas.protocol.messages.sync_group import SyncGroupRequest
+from tests.support.build import api_request
 from tests.support.group_handlers import HandlerBroker
+from tests.support.group_requests import (
+    heartbeat_request,
+    join_request,
+    leave_request,
+    sync_request,
+)
 
 GROUP = "group"
 TOPIC_ID = UUID(int=7)
@@ -56,18 +42,9 @@ class Broker(HandlerBroker):
 
     def __init__(self) -> None:
         super().__init__({"t": 2})
-        assert TOPIC_ID == self.topics.get("t").id
 
     async def join(self, version: int, member_id: str = "") -> JoinGroupResponse:
-        request = JoinGroupRequest(
-            group_id=GROUP,
-            session_timeout_ms=10_000,
-            rebalance_timeout_ms=20_000,
-            member_id=member_id,
-            protocol_type="consumer",
-            protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")],
-        )
-        waiting = asyncio.ensure_future(self.ask(request, version))
+        waiting = asyncio.ensure_future(self.ask(join_request(GROUP, member_id), version))
         await asyncio.sleep(0)
         await self.world.clock.pass_time(0.001)
         return cast(JoinGroupResponse, await waiting)
@@ -77,31 +54,26 @@ class Broker(HandlerBroker):
         A stable group of one member.
         """
         joined = await self.join(3)
-        request = SyncGroupRequest(
-            group_id=GROUP,
-            generation_id=1,
-            member_id=joined.member_id,
-            assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"a")],
-        )
-        assert 0 == (await self.ask(request, 3)).error_code
+        assert 0 == (await self.ask(sync_request(GROUP, joined.member_id), 3)).error_code
         return joined.member_id
 
     async def commit(self, version: int, **changes: Any) -> OffsetCommitResponse:
-        partition = OffsetCommitRequestPartition(
-            partition_index=0,
-            committed_offset=5,
-            committed_leader_epoch=3,
-            committed_metadata="m",
-        )
-        facts: dict[str, Any] = {
-            "group_id": GROUP,
-            "member_id": "",
-            "topics": [
-                OffsetCommitRequestTopic(name="t", topic_id=TOPIC_ID, partitions=[partition])
-            ],
-        }
-        request = OffsetCommitRequest(**facts | changes)
+        topics = [{"name": "t", "topic_id": TOPIC_ID, "partitions": [committed(0, "m", 3)]}]
+        given: dict[str, Any] = {"group_id": GROUP, "member_id": "", "topics": topics}
+        request = api_request("offset_commit", **given | changes)
         return cast(OffsetCommitResponse, await self.ask(request, version))
+
+
+def committed(index: int, metadata: str | None = None, leader_epoch: int = -1) -> dict[str, Any]:
+    """
+    The offset 5 of a partition.
+    """
+    return {
+        "partition_index": index,
+        "committed_offset": 5,
+        "committed_leader_epoch": leader_epoch,
+        "committed_metadata": metadata,
+    }
 
 
 @pytest_asyncio.fixture
@@ -137,18 +109,11 @@ async def test_sync(broker: Broker, version: int) -> None:
     Since v5 with the protocol.
     """
     joined = await broker.join(3)
-    request = SyncGroupRequest(
-        group_id=GROUP,
-        generation_id=1,
-        member_id=joined.member_id,
-        protocol_type="consumer",
-        protocol_name="range",
-        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"a")],
-    )
+    request = sync_request(GROUP, joined.member_id, protocol_type="consumer", protocol_name="range")
 
     answer = await broker.ask(request, version)
 
-    assert (0, b"a") == (answer.error_code, answer.assignment)
+    assert (0, b"mine") == (answer.error_code, answer.assignment)
     assert (("consumer", "range") if version >= 5 else (None, None)) == (
         answer.protocol_type,
         answer.protocol_name,
@@ -163,7 +128,7 @@ async def test_heartbeat(broker: Broker, version: int) -> None:
     member_id = await broker.stable()
 
     for generation_id, expected in ((1, 0), (2, 22)):
-        request = HeartbeatRequest(group_id=GROUP, generation_id=generation_id, member_id=member_id)
+        request = heartbeat_request(GROUP, member_id, generation_id)
         assert expected == (await broker.ask(request, version)).error_code
 
 
@@ -175,38 +140,28 @@ async def test_leave(broker: Broker, version: int) -> None:
     member_id = await broker.stable()
 
     if version >= 3:
-        request = LeaveGroupRequest(
-            group_id=GROUP,
-            members=[MemberIdentity(member_id=member_id), MemberIdentity(member_id="nobody")],
-        )
-        answer = await broker.ask(request, version)
+        answer = await broker.ask(leave_request(version, GROUP, member_id, "nobody"), version)
         assert 0 == answer.error_code
         assert [0, 25] == [m.error_code for m in answer.members]
     else:
-        known = LeaveGroupRequest(group_id=GROUP, member_id=member_id)
-        unknown = LeaveGroupRequest(group_id=GROUP, member_id="nobody")
+        known = leave_request(version, GROUP, member_id)
+        unknown = leave_request(version, GROUP, "nobody")
         assert 0 == (await broker.ask(known, version)).error_code
         assert 25 == (await broker.ask(unknown, version)).error_code
     assert "Empty" == broker.world.coordinator.describe_group(GROUP, 6).group_state
 
 
-def fetch_request(version: int, indexes: list[int] | None) -> OffsetFetchRequest:
+def fetch_request(version: int, indexes: list[int] | None) -> Message:
     if version < 8:
-        topics = None
-        if indexes is not None:
-            topics = [OffsetFetchRequestTopic(name="t", partition_indexes=indexes)]
-        return OffsetFetchRequest(group_id=GROUP, topics=topics)
-    wanted = None
+        old = None if indexes is None else [{"name": "t", "partition_indexes": indexes}]
+        return api_request("offset_fetch", group_id=GROUP, topics=old)
+    topics = None
     if indexes is not None:
-        wanted = [OffsetFetchRequestTopics(name="t", topic_id=TOPIC_ID, partition_indexes=indexes)]
+        topics = [{"name": "t", "topic_id": TOPIC_ID, "partition_indexes": indexes}]
         if version >= 10:
-            wanted.append(OffsetFetchRequestTopics(topic_id=UNKNOWN_ID, partition_indexes=[0]))
-    return OffsetFetchRequest(
-        groups=[
-            OffsetFetchRequestGroup(group_id=GROUP, topics=wanted),
-            OffsetFetchRequestGroup(group_id="nobody's", topics=wanted),
-        ]
-    )
+            topics.append({"topic_id": UNKNOWN_ID, "partition_indexes": [0]})
+    groups = [{"group_id": group_id, "topics": topics} for group_id in (GROUP, "nobody's")]
+    return api_request("offset_fetch", groups=groups)
 
 
 @pytest.mark.parametrize("version", range(2, 11))
@@ -215,12 +170,10 @@ async def test_fetch_all(broker: Broker, version: int) -> None:
     Topics null: everything that is stored. By id only what still exists can be told.
     """
     await broker.commit(9)
-    broker.topics.add("gone", UNKNOWN_ID)
-    partition = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=9, committed_metadata=None
-    )
-    await broker.commit(9, topics=[OffsetCommitRequestTopic(name="gone", partitions=[partition])])
-    broker.topics.all.pop()
+    broker.topics.put("gone", 1, UNKNOWN_ID)
+    partition = committed(0) | {"committed_offset": 9}
+    await broker.commit(9, topics=[{"name": "gone", "partitions": [partition]}])
+    broker.topics.remove("gone")
 
     answer = await broker.ask(fetch_request(version, None), version)
 
@@ -273,7 +226,7 @@ async def test_describe(broker: Broker, version: int) -> None:
         known.error_code,
     )
     (described,) = known.members
-    assert (member_id, "client", "/127.0.0.1", b"m", b"a") == (
+    assert (member_id, "client", "/127.0.0.1", b"m", b"mine") == (
         described.member_id,
         described.client_id,
         described.client_host,
@@ -282,11 +235,7 @@ async def test_describe(broker: Broker, version: int) -> None:
     )
     not_asked = -(2**31)
     assert (0b1101_0100_1000 if version >= 3 else not_asked) == known.authorized_operations
-    assert ("Dead", "", "") == (
-        unknown.group_state,
-        unknown.protocol_type,
-        unknown.protocol_data,
-    )
+    assert ("Dead", "", "") == (unknown.group_state, unknown.protocol_type, unknown.protocol_data)
     if version >= 6:
         assert (69, "Group nobody's not found.") == (unknown.error_code, unknown.error_message)
         assert not_asked == unknown.authorized_operations

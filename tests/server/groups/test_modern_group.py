@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -32,14 +33,18 @@ SESSION_TIMEOUT_MS = 45_000
 TYPES = [GroupType.STREAMS]
 
 
-def key(schema: type[Any], *strings: str) -> bytes:
+Stored = tuple[bytes, bytes | None]
+
+
+def stored(schema: type[Any], *strings: str, **fields: Any) -> Stored:
+    """
+    The record with that key and the value that belongs to it.
+    """
     encoded = b"".join(len(s).to_bytes(2, "big") + s.encode() for s in strings)
-    number: int = schema.api.key
-    return number.to_bytes(2, "big") + encoded
-
-
-def value(message: Any) -> bytes:
-    return b"\0\0" + encode(message, 0)
+    key = schema.api.key.to_bytes(2, "big") + encoded
+    module = sys.modules[schema.__module__]
+    value_schema = getattr(module, schema.__name__.removesuffix("Key") + "Value")
+    return key, b"\0\0" + encode(value_schema(**fields), 0)
 
 
 def records(
@@ -50,123 +55,63 @@ def records(
     member_epoch: int = 3,
     member_state: int = 0,
     topics: tuple[str, ...] = ("t",),
-) -> list[tuple[bytes, bytes | None]]:
+) -> list[Stored]:
     """
     What Kafka would have written of a group with these members.
     """
+    client = {"rack_id": None, "client_id": "c", "client_host": "/h"}
+    about: dict[str, Any] = {**client, "subscribed_topic_names": list(topics)}
+    epochs = {"member_epoch": member_epoch, "previous_member_epoch": 0, "state": member_state}
     match group_type:
         case GroupType.CONSUMER:
-            return [
-                (
-                    key(consumer.ConsumerGroupMetadataKey, GROUP),
-                    value(consumer.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=99)),
-                ),
-                (
-                    key(consumer.ConsumerGroupTargetAssignmentMetadataKey, GROUP),
-                    value(
-                        consumer.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=target)
-                    ),
-                ),
-                (
-                    key(consumer.ConsumerGroupRegularExpressionKey, GROUP, "r.*"),
-                    value(
-                        consumer.ConsumerGroupRegularExpressionValue(
-                            topics=["r1"], version=1, timestamp=1
-                        )
-                    ),
-                ),
-                *(
-                    pair
-                    for m in members
-                    for pair in (
-                        (
-                            key(consumer.ConsumerGroupMemberMetadataKey, GROUP, m),
-                            value(
-                                consumer.ConsumerGroupMemberMetadataValue(
-                                    instance_id=None,
-                                    rack_id=None,
-                                    client_id="c",
-                                    client_host="/h",
-                                    subscribed_topic_names=list(topics),
-                                    subscribed_topic_regex=None,
-                                    server_assignor=None,
-                                    classic_member_metadata=None,
-                                )
-                            ),
-                        ),
-                        (
-                            key(consumer.ConsumerGroupTargetAssignmentMemberKey, GROUP, m),
-                            value(
-                                consumer.ConsumerGroupTargetAssignmentMemberValue(
-                                    topic_partitions=[]
-                                )
-                            ),
-                        ),
-                        (
-                            key(consumer.ConsumerGroupCurrentMemberAssignmentKey, GROUP, m),
-                            value(
-                                consumer.ConsumerGroupCurrentMemberAssignmentValue(
-                                    member_epoch=member_epoch,
-                                    previous_member_epoch=0,
-                                    state=member_state,
-                                    assigned_partitions=[],
-                                    partitions_pending_revocation=[],
-                                )
-                            ),
-                        ),
-                    )
-                ),
+            target_key = consumer.ConsumerGroupTargetAssignmentMetadataKey
+            regex_key = consumer.ConsumerGroupRegularExpressionKey
+            found = [
+                stored(consumer.ConsumerGroupMetadataKey, GROUP, epoch=epoch, metadata_hash=99),
+                stored(target_key, GROUP, assignment_epoch=target),
+                stored(regex_key, GROUP, "r.*", topics=["r1"], version=1, timestamp=1),
             ]
+            more = ("instance_id", "subscribed_topic_regex", "server_assignor")
+            about |= dict.fromkeys((*more, "classic_member_metadata"))
+            nothing: dict[str, Any] = {
+                "assigned_partitions": [],
+                "partitions_pending_revocation": [],
+            }
+            for m in members:
+                found += [
+                    stored(consumer.ConsumerGroupMemberMetadataKey, GROUP, m, **about),
+                    stored(
+                        consumer.ConsumerGroupTargetAssignmentMemberKey,
+                        GROUP,
+                        m,
+                        topic_partitions=[],
+                    ),
+                    stored(
+                        consumer.ConsumerGroupCurrentMemberAssignmentKey,
+                        GROUP,
+                        m,
+                        **epochs,
+                        **nothing,
+                    ),
+                ]
+            return found
         case GroupType.SHARE:
+            member_key = share.ShareGroupMemberMetadataKey
             return [
-                (
-                    key(share.ShareGroupMetadataKey, GROUP),
-                    value(share.ShareGroupMetadataValue(epoch=epoch, metadata_hash=99)),
-                ),
-                *(
-                    (
-                        key(share.ShareGroupMemberMetadataKey, GROUP, m),
-                        value(
-                            share.ShareGroupMemberMetadataValue(
-                                rack_id=None,
-                                client_id="c",
-                                client_host="/h",
-                                subscribed_topic_names=list(topics),
-                            )
-                        ),
-                    )
-                    for m in members
-                ),
+                stored(share.ShareGroupMetadataKey, GROUP, epoch=epoch, metadata_hash=99),
+                *(stored(member_key, GROUP, m, **about) for m in members),
             ]
         case _:
+            tasks: dict[str, Any] = {
+                f"{role}_tasks{suffix}": []
+                for role in ("active", "standby", "warmup")
+                for suffix in ("", "_pending_revocation")
+            }
+            facts = {"epoch": epoch, "metadata_hash": 99, "validated_topology_epoch": 1}
+            assigned_key = streams.StreamsGroupCurrentMemberAssignmentKey
             return [
-                (
-                    key(streams.StreamsGroupMetadataKey, GROUP),
-                    value(
-                        streams.StreamsGroupMetadataValue(
-                            epoch=epoch, metadata_hash=99, validated_topology_epoch=1
-                        )
-                    ),
-                ),
-                *(
-                    (
-                        key(streams.StreamsGroupCurrentMemberAssignmentKey, GROUP, m),
-                        value(
-                            streams.StreamsGroupCurrentMemberAssignmentValue(
-                                member_epoch=member_epoch,
-                                previous_member_epoch=0,
-                                state=member_state,
-                                active_tasks=[],
-                                standby_tasks=[],
-                                warmup_tasks=[],
-                                active_tasks_pending_revocation=[],
-                                standby_tasks_pending_revocation=[],
-                                warmup_tasks_pending_revocation=[],
-                            )
-                        ),
-                    )
-                    for m in members
-                ),
+                stored(streams.StreamsGroupMetadataKey, GROUP, **facts),
+                *(stored(assigned_key, GROUP, m, **epochs, **tasks) for m in members),
             ]
 
 

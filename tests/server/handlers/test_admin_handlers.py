@@ -6,6 +6,7 @@ options and in states that test_admin_answers.py and test_cluster_answers.py can
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,28 +18,16 @@ from barnabas.protocol.errors import (
     KafkaError,
     TopicDeletionDisabled,
 )
-from barnabas.protocol.messages.delete_topics import (
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    DeleteTopicState,
-)
-from barnabas.protocol.messages.describe_cluster import (
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
+from barnabas.protocol.messages.delete_topics import DeleteTopicsResponse
+from barnabas.protocol.messages.describe_cluster import DescribeClusterResponse
 from barnabas.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
-from barnabas.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
+from barnabas.protocol.messages.metadata import MetadataResponse
 from barnabas.server.cluster.lifecycle import controlled_shutdown
 from barnabas.storage.config.log_config import LogConfig
+from tests.support.build import api_request, named
 from tests.support.cluster_node import ClusterNode, ask, started
 
 E = ErrorCode
@@ -51,13 +40,8 @@ UNKNOWN_ID = UUID(int=12345)
 async def metadata(
     node: ClusterNode, version: int, *asked: str | UUID | None, **options: bool
 ) -> MetadataResponse:
-    topics = [
-        MetadataRequestTopic(topic_id=one, name=None)
-        if isinstance(one, UUID)
-        else MetadataRequestTopic(name=one)
-        for one in asked
-    ]
-    answer = await ask(node, MetadataRequest(topics=topics, **options), version)
+    topics = [{"name": None, **({} if one is None else named(one))} for one in asked]
+    answer = await ask(node, api_request("metadata", topics=topics, **options), version)
     assert isinstance(answer, MetadataResponse)
     return answer
 
@@ -152,20 +136,20 @@ async def delete(
 ) -> list[tuple[str | None, UUID, int, str | None]]:
     if version < 6:
         names = [state for state in states if isinstance(state, str)]
-        request = DeleteTopicsRequest(topic_names=names, timeout_ms=1000)
+        request = api_request("delete_topics", topic_names=names, timeout_ms=1000)
     else:
-        request = DeleteTopicsRequest(topics=list(map(_state, states)), timeout_ms=1000)
+        request = api_request("delete_topics", topics=map(_state, states), timeout_ms=1000)
     answer = await ask(node, request, version)
     assert isinstance(answer, DeleteTopicsResponse)
     return [(r.name, r.topic_id, r.error_code, r.error_message) for r in answer.responses]
 
 
-def _state(state: str | UUID | tuple[str | None, UUID]) -> DeleteTopicState:
+def _state(state: str | UUID | tuple[str | None, UUID]) -> dict[str, Any]:
     if isinstance(state, str):
-        return DeleteTopicState(name=state, topic_id=ZERO_UUID)
+        return {"name": state, "topic_id": ZERO_UUID}
     if isinstance(state, UUID):
-        return DeleteTopicState(name=None, topic_id=state)
-    return DeleteTopicState(name=state[0], topic_id=state[1])
+        return {"name": None, "topic_id": state}
+    return {"name": state[0], "topic_id": state[1]}
 
 
 async def test_deletions_that_make_no_sense() -> None:
@@ -222,7 +206,7 @@ async def test_describe_cluster(version: int) -> None:
     node = await started(broker_rack="r1")
 
     answer = await ask(
-        node, DescribeClusterRequest(include_cluster_authorized_operations=True), version
+        node, api_request("describe_cluster", include_cluster_authorized_operations=True), version
     )
 
     assert isinstance(answer, DescribeClusterResponse)
@@ -246,21 +230,19 @@ async def describe(
     **options: bool,
 ) -> DescribeConfigsResponse:
     wanted = [
-        DescribeConfigsResource(
-            resource_type=resource[0],
-            resource_name=resource[1],
-            configuration_keys=list(resource[2]) if len(resource) > 2 else None,
-        )
+        {
+            "resource_type": resource[0],
+            "resource_name": resource[1],
+            "configuration_keys": resource[2] if len(resource) > 2 else None,
+        }
         for resource in resources
     ]
-    answer = await ask(node, DescribeConfigsRequest(resources=wanted, **options), version)
+    answer = await ask(node, api_request("describe_configs", resources=wanted, **options), version)
     assert isinstance(answer, DescribeConfigsResponse)
     return answer
 
 
-def by_name(
-    answer: DescribeConfigsResponse,
-) -> dict[str, DescribeConfigsResourceResult]:
+def by_name(answer: DescribeConfigsResponse) -> dict[str, DescribeConfigsResourceResult]:
     (result,) = answer.results
     assert result.error_code == E.NONE
     return {config.name: config for config in result.configs}

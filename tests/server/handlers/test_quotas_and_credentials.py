@@ -146,6 +146,24 @@ async def test_a_credential_without_a_password_is_refused() -> None:
     assert {} == await described(node)
 
 
+async def test_a_credential_that_fits_into_no_metadata_record_is_refused_and_changes_go_on() -> (
+    None
+):
+    node = await started()
+    large = ScramCredentialUpsertion(
+        name="a", mechanism=1, iterations=5000, salt=bytes(9 << 20), salted_password=b"p"
+    )
+    request = AlterUserScramCredentialsRequest(deletions=[], upsertions=[large])
+
+    answer = await ask(node, request, 0)
+
+    (result,) = answer.results
+    assert E.RECORD_LIST_TOO_LARGE == result.error_code
+    assert "A metadata record of 9437" in result.error_message
+    assert {"b": E.NONE} == await change(node, ("b", 1, 5000))
+    assert {"b": [(1, 5000)]} == await described(node)
+
+
 # Access control, brokers
 
 

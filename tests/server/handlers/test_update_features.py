@@ -16,7 +16,7 @@ from tests.support.cluster_requests import features
 
 ELR = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
-UPGRADE, SAFE, UNSAFE = 1, 2, 3
+UPGRADE, SAFE = 1, 2
 
 
 async def update(

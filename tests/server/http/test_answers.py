@@ -5,10 +5,18 @@ Answers in JSON, encoded and sent in pieces.
 from __future__ import annotations
 
 import json
+from collections.abc import MutableMapping
+from typing import Any
 
 import pytest
 
-from barnabas.server.http.answers import ENTRIES_AT_ONCE, TooLarge, encoded
+from barnabas.server.http.answers import (
+    ENTRIES_AT_ONCE,
+    SEND_BYTES,
+    TooLarge,
+    encoded,
+    send_in_pieces,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,3 +47,15 @@ def test_an_answer_that_is_too_large_is_not_encoded_to_its_end() -> None:
 
     with pytest.raises(TooLarge):
         encoded(Endless(), 1000)
+
+
+async def test_a_piece_is_sent_as_soon_as_it_is_large_enough() -> None:
+    sent: list[bytes] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message["body"])
+
+    half = SEND_BYTES // 2
+    await send_in_pieces(send, [bytes(half)] * 5)
+
+    assert [2 * half, 2 * half, half, 0] == [len(piece) for piece in sent]

@@ -17,17 +17,12 @@ from barnabas.server.http.read_only import MOST_BYTES
 from barnabas.server.http.server import MOST_HEADER_BYTES
 from tests.support.http_client import exchange, get, parsed
 from tests.support.limits import stated
-from tests.support.server import TestBroker, running
+from tests.support.server import running
 
 HTTP = {"barnabas_http_listener": "0"}
 REQUEST = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
 PATIENCE_S = 10.0
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-def port_of(broker: TestBroker) -> int:
-    assert broker.http is not None
-    return broker.http.address.port
 
 
 @asynccontextmanager
@@ -60,7 +55,7 @@ async def test_headers_have_to_arrive_in_time(monkeypatch: pytest.MonkeyPatch) -
     However often something arrives of them; and however long the connection is there already.
     """
     monkeypatch.setattr(bounded, "REQUEST_S", 0.3)
-    async with running(**HTTP) as broker, peers(port_of(broker), 3) as found:
+    async with running(**HTTP) as broker, peers(broker.http_port, 3) as found:
         (silent, _), (dripping, drips), (later, kept) = found
         kept.write(REQUEST)
         await later.readuntil(b"}\n")
@@ -86,7 +81,9 @@ async def test_a_request_behind_another_has_to_arrive_in_time(
     """
     monkeypatch.setattr(bounded, "REQUEST_S", 0.2)
     async with running(**HTTP) as broker:
-        said = await asyncio.wait_for(exchange(port_of(broker), REQUEST + REQUEST[:20]), PATIENCE_S)
+        said = await asyncio.wait_for(
+            exchange(broker.http_port, REQUEST + REQUEST[:20]), PATIENCE_S
+        )
 
     assert 200 == parsed(said).status
 
@@ -98,7 +95,7 @@ async def test_a_connection_without_requests_stays_for_a_while(
     A scraper keeps it for its next scrape.
     """
     monkeypatch.setattr(bounded, "REQUEST_S", 0.1)
-    async with running(**HTTP) as broker, peers(port_of(broker), 1) as ((reader, writer),):
+    async with running(**HTTP) as broker, peers(broker.http_port, 1) as ((reader, writer),):
         for _ in range(2):
             writer.write(REQUEST)
             assert b'{"status": "ok"}\n' in await reader.readuntil(b"}\n")
@@ -114,15 +111,15 @@ async def test_an_answer_has_to_be_read_in_time(monkeypatch: pytest.MonkeyPatch)
     async with running(**HTTP) as broker:
         for number in range(4):
             await broker.create(f"{number}-{'x' * 200}", 2000)
-        with socket.create_connection(("127.0.0.1", port_of(broker))) as slow:
+        with socket.create_connection(("127.0.0.1", broker.http_port)) as slow:
             slow.sendall(REQUEST.replace(b"/healthz", b"/metrics"))
             async with asyncio.timeout(PATIENCE_S):
                 while (  # noqa: ASYNC110  # it tells nobody
-                    busy := await get(port_of(broker), "/metrics")
+                    busy := await get(broker.http_port, "/metrics")
                 ).status == 200:
                     await asyncio.sleep(0.001)
                 while (  # noqa: ASYNC110  # the same
-                    await get(port_of(broker), "/metrics")
+                    await get(broker.http_port, "/metrics")
                 ).status == 503:
                     await asyncio.sleep(0.05)
             slow.settimeout(PATIENCE_S)
@@ -141,11 +138,11 @@ async def test_one_connection_too_many_takes_the_place_of_the_quietest() -> None
     So the health of a broker is answered, however many sit there.
     """
     most = int(stated("http-connections"))
-    async with running(**HTTP) as broker, peers(port_of(broker), most) as sitting:
+    async with running(**HTTP) as broker, peers(broker.http_port, most) as sitting:
         # The first one has just been answered, and is not the quietest any more.
         sitting[0][1].write(REQUEST)
         await sitting[0][0].readuntil(b"}\n")
-        health = await get(port_of(broker), "/healthz")
+        health = await get(broker.http_port, "/healthz")
         gone = await closes(sitting[1][0])
         answered = []
         for reader, writer in (sitting[0], sitting[2]):
@@ -159,8 +156,8 @@ async def test_one_connection_too_many_takes_the_place_of_the_quietest() -> None
 
 async def test_a_crowd_of_connections_is_not_kept() -> None:
     most = int(stated("http-connections"))
-    async with running(**HTTP) as broker, peers(port_of(broker), 3 * most):
-        assert 200 == (await get(port_of(broker), "/healthz")).status
+    async with running(**HTTP) as broker, peers(broker.http_port, 3 * most):
+        assert 200 == (await get(broker.http_port, "/healthz")).status
         assert broker.http is not None
         assert most >= broker.http.server.connections
 
@@ -174,7 +171,7 @@ async def test_headers_have_a_size() -> None:
     """
     assert stated("http-header") == MOST_HEADER_BYTES == MOST_BYTES
     async with running(**HTTP) as broker:
-        port = port_of(broker)
+        port = broker.http_port
         most = await exchange(port, HEAD + b"y" * (MOST_BYTES - len(HEAD) - 4) + b"\r\n\r\n")
         at_once = await exchange(port, HEAD + b"y" * MOST_BYTES + b"\r\n\r\n")
         path = await exchange(port, HEAD.replace(b"healthz", b"z" * MOST_BYTES) + b"\r\n\r\n")

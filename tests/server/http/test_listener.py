@@ -29,15 +29,10 @@ from tests.support.server import START_MS, TestBroker, broker_config, running, u
 HTTP = {"barnabas_http_listener": "0"}
 
 
-def port_of(broker: TestBroker) -> int:
-    assert broker.http is not None
-    return broker.http.address.port
-
-
 async def test_a_broker_that_serves_is_healthy_and_ready() -> None:
     async with running(**HTTP) as broker:
-        health = await get(port_of(broker), "/healthz")
-        ready = await get(port_of(broker), "/readyz")
+        health = await get(broker.http_port, "/healthz")
+        ready = await get(broker.http_port, "/readyz")
 
     assert (200, {"status": "ok"}) == (health.status, health.json)
     assert (200, "ready", "RUNNING") == (ready.status, ready.json["status"], ready.json["state"])
@@ -83,9 +78,9 @@ from tests.support.server import running
 from tests.support.http_client import get
 async def main():
     async with running(barnabas_http_listener="0") as broker:
-        await get(broker.http.address.port, "/metrics")
+        await get(broker.http_port, "/metrics")
         print("barnabas.server.http.api.app" in sys.modules)
-        await asyncio.gather(*(get(broker.http.address.port, "/api/v1/cluster") for _ in range(3)))
+        await asyncio.gather(*(get(broker.http_port, "/api/v1/cluster") for _ in range(3)))
         print("barnabas.server.http.api.app" in sys.modules)
 asyncio.run(main())
 """
@@ -123,13 +118,13 @@ async def test_readiness_says_how_many_logs_are_left(monkeypatch: pytest.MonkeyP
         await until(lambda: broker.log_manager.load_progress.done == 2)  # type: ignore[union-attr]
         clock.advance(4)
 
-        ready = await get(port_of(broker), "/readyz")
-        health = await get(port_of(broker), "/healthz")
-        metrics = await get(port_of(broker), "/metrics")
+        ready = await get(broker.http_port, "/readyz")
+        health = await get(broker.http_port, "/healthz")
+        metrics = await get(broker.http_port, "/metrics")
     finally:
         may_load.release(100)
         await starting
-        later = await get(port_of(broker), "/readyz")
+        later = await get(broker.http_port, "/readyz")
         await broker.stop()
 
     assert 503 == ready.status
@@ -154,7 +149,7 @@ async def test_a_broker_whose_directories_have_all_failed_is_not_healthy() -> No
         broker.log_manager.failures.maybe_add_offline_log_dir(directory, "a test", OSError())
         await until(lambda: not broker.log_manager.directories.live)  # type: ignore[union-attr]
 
-        health = await get(port_of(broker), "/healthz")
+        health = await get(broker.http_port, "/healthz")
 
     assert 503 == health.status
     assert "all log directories are offline" == health.json["reason"]
@@ -166,7 +161,7 @@ async def test_a_stop_is_seen_until_its_end() -> None:
     The listener closes last, and leaves the port.
     """
     async with running(**HTTP) as broker:
-        port = port_of(broker)
+        port = broker.http_port
         stopping = asyncio.create_task(broker.stop())
         await until(lambda: broker.readiness.state is not BrokerState.RUNNING)
         said = await get(port, "/readyz")
@@ -231,7 +226,7 @@ async def test_only_known_hosts_are_answered(host: str, status: int) -> None:
         "barnabas_http_hosts": "metrics.example",
     }
     async with running(**HTTP, **options) as broker:
-        assert status == (await get(port_of(broker), "/healthz", host=host)).status
+        assert status == (await get(broker.http_port, "/healthz", host=host)).status
 
 
 @pytest.mark.parametrize(
@@ -254,7 +249,7 @@ async def test_the_server_changes_nothing_and_takes_no_body(request_: str, statu
     Each refusal closes the connection: a body behind it is no request.
     """
     async with running(**HTTP) as broker:
-        answer = await exchange(port_of(broker), request_.encode("latin-1"))
+        answer = await exchange(broker.http_port, request_.encode("latin-1"))
 
     assert f"HTTP/1.1 {status} ".encode() == answer[: len("HTTP/1.1 404 ")]
     assert b"connection: close" in answer.lower()
@@ -263,15 +258,15 @@ async def test_the_server_changes_nothing_and_takes_no_body(request_: str, statu
 async def test_every_answer_says_what_it_is() -> None:
     async with running(**HTTP) as broker:
         for path in ("/", "/healthz", "/metrics", "/nothing"):
-            answer = await get(port_of(broker), path)
+            answer = await get(broker.http_port, path)
             assert "nosniff" == answer.headers["x-content-type-options"]
             assert "no-store" == answer.headers["cache-control"]
 
 
 async def test_all_paths_are_listed() -> None:
     async with running(**HTTP) as broker:
-        listed = (await get(port_of(broker), "/")).json
-        found = [(await get(port_of(broker), each["path"], "HEAD")).status for each in listed]
+        listed = (await get(broker.http_port, "/")).json
+        found = [(await get(broker.http_port, each["path"], "HEAD")).status for each in listed]
 
     assert ["/healthz", "/readyz", "/metrics", "/api/v1/"] == [each["path"] for each in listed]
     assert [200, 200, 200, 200] == found

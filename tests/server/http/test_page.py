@@ -25,8 +25,7 @@ _REFERENCES = (
 
 
 async def ask(broker: TestBroker, path: str, **headers: str) -> Answer:
-    assert broker.http is not None
-    return await get(broker.http.address.port, path, **headers)
+    return await get(broker.http_port, path, **headers)
 
 
 async def test_a_browser_gets_the_page_and_other_clients_the_list_of_paths() -> None:

@@ -16,7 +16,6 @@ import pytest
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import batches as batches_of
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
@@ -34,6 +33,7 @@ from tests.support.server import (
     fetch_request,
     fetch_topic,
     list_offsets_request,
+    produce_all,
     produce_request,
     produce_topic,
     running,
@@ -131,11 +131,10 @@ async def test_each_partition_stands_for_itself(
     """
     torn = bomb(CompressionType.LZ4)
     short = SHORT if behind == "nothing" else SHORT + SHORT[:20]
-    request = ProduceRequest(
-        transactional_id=transactional_id,
+    request = produce_all(
+        produce_topic("orders", {0: short, 1: LONG, 2: torn}),
         acks=-1,
-        timeout_ms=1000,
-        topic_data=[produce_topic("orders", {0: short, 1: LONG, 2: torn})],
+        transactional_id=transactional_id,
     )
 
     answer = await client.ask(request, BY_NAME)

@@ -27,6 +27,7 @@ from tests.support.server import (
     TestBroker,
     batch,
     list_offsets_request,
+    produce_all,
     produce_request,
     produce_topic,
     running,
@@ -35,8 +36,6 @@ from tests.support.server import (
 from tests.support.wire_client import WireClient
 
 pytestmark = pytest.mark.broker(topics={"orders": 2})
-
-
 BY_NAME = 12
 
 
@@ -78,13 +77,9 @@ async def test_with_acks_0_an_error_ends_the_connection(
 
 
 async def test_each_partition_stands_for_itself(broker: TestBroker, client: WireClient) -> None:
-    request = ProduceRequest(
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[
-            produce_topic("nowhere", {0: batch("x")}),
-            produce_topic("orders", {0: None, 1: batch("a"), 7: batch("x")}),
-        ],
+    request = produce_all(
+        produce_topic("nowhere", {0: batch("x")}),
+        produce_topic("orders", {0: None, 1: batch("a"), 7: batch("x")}),
     )
 
     answer = await client.ask(request, BY_NAME)
@@ -105,13 +100,10 @@ async def test_many_partitions_of_many_topics_are_answered_in_their_order(
     ids = {await broker.topic_id(name): name for name in ("orders", "more")}
     names: list[Any] = list(ids if version > BY_NAME else ids.values())
     start_at(broker, "orders", await append_and_end(client, "orders"))
-    request = ProduceRequest(
+    request = produce_all(
+        produce_topic(names[0], {1: batch("a", "b"), 0: batch("c")}),
+        produce_topic(names[1], dict.fromkeys(reversed(range(200)), batch("d"))),
         acks=-1,
-        timeout_ms=1000,
-        topic_data=[
-            produce_topic(names[0], {1: batch("a", "b"), 0: batch("c")}),
-            produce_topic(names[1], dict.fromkeys(reversed(range(200)), batch("d"))),
-        ],
     )
 
     answer = await client.ask(request, version)
@@ -170,10 +162,7 @@ async def test_without_verification_no_coordinator_is_asked() -> None:
     """
     unverified = {"transaction_partition_verification_enable": "false"}
     transactional = {"is_transactional": True, "producer_epoch": 0, "base_sequence": 0}
-    async with (
-        running(**unverified) as broker,
-        await broker.client() as client,
-    ):
+    async with running(**unverified) as broker, await broker.client() as client:
         await broker.create("orders")
         one, other = (
             produce_request(
@@ -338,10 +327,8 @@ async def test_an_fsync_that_fails_ends_the_connection_with_acks_0() -> None:
 async def test_an_answer_waits_for_all_of_its_partitions(slow_broker: TestBroker) -> None:
     files: Any = slow_broker.files
     await slow_broker.create("quick")
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=1000,
-        topic_data=[produce_topic("quick", {0: GOOD}), produce_topic("durable", {0: GOOD})],
+    request = produce_all(
+        produce_topic("quick", {0: GOOD}), produce_topic("durable", {0: GOOD}), acks=-1
     )
     async with await slow_broker.client() as client:
         client.send(request, version=BY_NAME)

@@ -120,14 +120,13 @@ async def test_a_producer_that_wants_no_answer_is_not_read_either(broker: TestBr
 
 
 async def test_no_counter_is_kept_without_quotas(broker: TestBroker) -> None:
-    assert broker.parts is not None
-    assert None is broker.parts.quotas.current
+    assert None is broker.inside.quotas.current
     await set_quotas(broker, ANYBODY, producer_byte_rate=1)
-    assert None is not broker.parts.quotas.current
+    assert None is not broker.inside.quotas.current
 
     await set_quotas(broker, ANYBODY, producer_byte_rate=None)
 
-    assert None is broker.parts.quotas.current
+    assert None is broker.inside.quotas.current
 
 
 async def test_a_quota_counts_for_connections_that_are_open(broker: TestBroker) -> None:

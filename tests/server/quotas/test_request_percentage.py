@@ -41,9 +41,8 @@ async def limit_time(broker: TestBroker, percentage: float, step_s: float = 0.1)
     Limit the time of all clients; it goes on by a step each time that it is looked at.
     """
     await set_quotas(broker, ANYBODY, request_percentage=percentage)
-    assert broker.parts is not None
-    assert broker.parts.quotas.current is not None
-    broker.parts.quotas.current.now = stepping(step_s)
+    assert broker.inside.quotas.current is not None
+    broker.inside.quotas.current.now = stepping(step_s)
 
 
 def stepping(step_s: float) -> Callable[[], float]:
@@ -117,9 +116,8 @@ async def test_the_time_of_a_fetch_that_waits_is_none(broker: TestBroker) -> Non
     0.1 s for what it does at first, and nothing for the minute afterwards.
     """
     await limit_time(broker, 100.0, 0.0)
-    assert broker.parts is not None
-    assert broker.parts.quotas.current is not None
-    quotas = broker.parts.quotas.current
+    assert broker.inside.quotas.current is not None
+    quotas = broker.inside.quotas.current
     now = [0.0]
     quotas.now = lambda: now[0]
     async with await broker.client() as client:

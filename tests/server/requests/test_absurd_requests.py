@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from struct import pack, unpack
+from struct import pack
 from typing import Any, Final
 
 import pytest
@@ -29,7 +29,9 @@ from tests.support.absurd_requests import Path, absurd_request, array_paths
 from tests.support.acls import AUTHORIZER
 from tests.support.limits import stated
 from tests.support.server import TestBroker, broker_config
-from tests.support.wire_client import request_frame
+from tests.support.wire_client import Disconnected, WireClient, request_frame
+
+pytestmark = pytest.mark.prove
 
 ENTRIES: Final = int(os.environ.get("BARNABAS_ABSURD", "100000"))
 FEW_ENTRIES: Final = 3000
@@ -142,18 +144,12 @@ async def ask(port: int, frame: bytes) -> int | None:
     """
     The size of the answer; None if the connection is closed instead.
     """
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        writer.write(frame)
-        (size,) = unpack(">i", await reader.readexactly(4))
-        left = size
-        while left:
-            left -= len(await reader.readexactly(min(left, 1 << 16)))
-        return int(size)
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return None
-    finally:
-        writer.close()
+    async with await WireClient.open(port) as client:
+        client.send_bytes(frame)
+        try:
+            return len(await client.receive_frame())
+        except Disconnected:
+            return None
 
 
 async def turn_of(broker: Broker, frame: bytes) -> float:

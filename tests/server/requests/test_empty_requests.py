@@ -4,20 +4,14 @@ Requests that ask for nothing, or name a topic and none of its partitions.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-)
-from barnabas.protocol.messages.elect_leaders import ElectLeadersRequest
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsTopic
-from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
-from barnabas.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestTopic,
-)
+from tests.support.build import api_request
+from tests.support.cluster_requests import election, moves
+from tests.support.group_requests import coordinator_request
 from tests.support.wire_client import WireClient
 
 pytestmark = pytest.mark.broker(topics={"orders": 1})
@@ -27,20 +21,23 @@ NO_ELECTION = 10
 SHARE = 2
 
 
-async def test_list_offsets_leaves_out_topics_without_partitions(client: WireClient) -> None:
-    topics = [ListOffsetsTopic(name=name, partitions=[]) for name in ("orders", "nowhere")]
+def without_partitions(*names: str) -> list[dict[str, Any]]:
+    return [{"name": name, "partitions": []} for name in names]
 
-    answer = await client.ask(
-        ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics), 11
-    )
+
+async def test_list_offsets_leaves_out_topics_without_partitions(client: WireClient) -> None:
+    topics = without_partitions("orders", "nowhere")
+
+    answer = await client.ask(api_request("list_offsets", replica_id=-1, topics=topics), 11)
 
     assert [] == answer.topics
 
 
 async def test_offset_commit_names_unknown_topics_without_partitions(client: WireClient) -> None:
-    topics = [OffsetCommitRequestTopic(name=name, partitions=[]) for name in ("orders", "nowhere")]
+    topics = without_partitions("orders", "nowhere")
+    request = api_request("offset_commit", group_id="g", member_id="", topics=topics)
 
-    answer = await client.ask(OffsetCommitRequest(group_id="g", member_id="", topics=topics), 8)
+    answer = await client.ask(request, 8)
 
     assert [("nowhere", [])] == [(topic.name, topic.partitions) for topic in answer.topics]
 
@@ -48,13 +45,9 @@ async def test_offset_commit_names_unknown_topics_without_partitions(client: Wir
 async def test_txn_offset_commit_names_unknown_topics_without_partitions(
     client: WireClient,
 ) -> None:
-    topics = [
-        TxnOffsetCommitRequestTopic(name=name, partitions=[])
-        for name in ("orders", "nowhere", "nowhere")
-    ]
-    request = TxnOffsetCommitRequest(
-        transactional_id="t", group_id="g", producer_id=0, producer_epoch=0, topics=topics
-    )
+    topics = without_partitions("orders", "nowhere", "nowhere")
+    producer = {"transactional_id": "t", "producer_id": 0, "producer_epoch": 0}
+    request = api_request("txn_offset_commit", **producer, group_id="g", topics=topics)
 
     answer = await client.ask(request, 3)
 
@@ -62,21 +55,14 @@ async def test_txn_offset_commit_names_unknown_topics_without_partitions(
 
 
 async def test_without_a_partition_no_kind_of_election_is_wrong(client: WireClient) -> None:
-    nothing = ElectLeadersRequest(election_type=NO_ELECTION, topic_partitions=[], timeout_ms=1000)
-    everything = ElectLeadersRequest(
-        election_type=NO_ELECTION, topic_partitions=None, timeout_ms=1000
-    )
+    nothing, everything = election(NO_ELECTION), election(NO_ELECTION, everything=True)
 
     assert ErrorCode.NONE == (await client.ask(nothing, 2)).error_code
     assert ErrorCode.INVALID_REQUEST == (await client.ask(everything, 2)).error_code
 
 
 async def test_no_reassignment_is_answered_with_defaults(client: WireClient) -> None:
-    request = AlterPartitionReassignmentsRequest(
-        timeout_ms=1000, allow_replication_factor_change=False, topics=[]
-    )
-
-    answer = await client.ask(request, 1)
+    answer = await client.ask(moves(factor=False), 1)
 
     assert (True, ErrorCode.NONE, "", []) == (
         answer.allow_replication_factor_change,
@@ -87,9 +73,7 @@ async def test_no_reassignment_is_answered_with_defaults(client: WireClient) -> 
 
 
 async def test_a_coordinator_of_share_groups_is_refused_for_each_key(client: WireClient) -> None:
-    request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["a", "b"])
-
-    answer = await client.ask(request, 4)
+    answer = await client.ask(coordinator_request("a", "b", key_type=SHARE), 4)
 
     assert [("a", ErrorCode.INVALID_REQUEST, ""), ("b", ErrorCode.INVALID_REQUEST, "")] == [
         (each.key, each.error_code, each.error_message) for each in answer.coordinators

@@ -23,7 +23,7 @@ from barnabas.protocol.messages.produce import ProduceRequest
 from tests.server.requests.test_absurd_requests import TRIES, Broker, turn_of
 from tests.support.group_requests import commit_request, offset_delete_request
 from tests.support.limits import stated
-from tests.support.server import batch, fetch_request, fetch_topic, produce_topic
+from tests.support.server import batch, fetch_request, fetch_topic, produce_all, produce_topic
 from tests.support.topic_requests import creatable
 from tests.support.transaction_requests import add_partitions_request, end_request
 from tests.support.wire_client import WireClient, request_frame
@@ -84,9 +84,7 @@ async def check(broker: Broker, *requests: tuple[Any, int]) -> None:
 
 def produce_to_all() -> ProduceRequest:
     records = dict.fromkeys(range(PARTITIONS), batch(b"x"))
-    return ProduceRequest(
-        transactional_id=None, acks=-1, timeout_ms=1000, topic_data=[produce_topic("wide", records)]
-    )
+    return produce_all(produce_topic("wide", records), acks=-1)
 
 
 def commit(indexes: list[int]) -> OffsetCommitRequest:

@@ -9,7 +9,9 @@ import base64
 import hashlib
 import hmac
 import threading
+import tracemalloc
 from collections.abc import Callable
+from sys import getsizeof
 from typing import Any, Final, TypeVar
 
 import pytest
@@ -24,10 +26,15 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.server.cluster import delegation_tokens
+from barnabas.server.cluster.delegation_tokens import MAX_TOKEN_BYTES_OF_A_REQUESTER
+from barnabas.server.security.principal import KafkaPrincipal
 from barnabas.server.security.sasl import scram
+from barnabas.server.security.sasl.mechanism import NeedsWork
 from barnabas.storage.uuids import parse_uuid
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.limits import stated
 from tests.support.sasl_client import CLOSED, NONCE, SaslClient
 from tests.support.server import START_MS, TestBroker, running, until
 from tests.support.token_requests import expiry, new_token, renewal, tokens_of
@@ -131,6 +138,76 @@ async def test_no_token_ends_after_the_last_moment_there_is(broker: TestBroker) 
     assert (1 << 63) - 1 == token.max_timestamp_ms == renewed.expiry_timestamp_ms
 
 
+async def test_tokens_of_one_requester_take_a_bounded_memory(broker: TestBroker) -> None:
+    """
+    However large their renewers are. Others still get tokens, and a removed token frees its memory.
+    """
+    names = [f"User:{number:03d}" + "\N{LINEAR B SYLLABLE B008 A}" * 5_000 for number in range(20)]
+    most = stated("tokens-of-a-requester")
+    assert most == MAX_TOKEN_BYTES_OF_A_REQUESTER
+
+    answers = await ask(broker, "alice", *[new_token(*names)] * 30)
+
+    made = int(most // sum(map(getsizeof, names)))
+    codes = [answer.error_code for answer in answers]
+    assert [E.NONE] * made + [E.POLICY_VIOLATION] * (30 - made) == codes
+    await create(broker, "bob", *names)
+    (freed,) = await ask(broker, "alice", expiry(answers[0].hmac, -1))
+    assert E.NONE == freed.error_code
+    await create(broker, "alice", *names)
+
+
+async def test_tokens_that_a_start_has_read_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = MemoryFiles()
+    async with running(files, **OPTIONS) as broker:
+        for _ in range(3):
+            await create(broker)
+    monkeypatch.setattr(delegation_tokens, "MAX_TOKEN_BYTES_OF_A_REQUESTER", 3 * 2_700)
+
+    async with running(files, **OPTIONS) as broker:
+        (refused,) = await ask(broker, "alice", new_token())
+
+    assert E.POLICY_VIOLATION == refused.error_code
+
+
+async def test_all_tokens_take_a_bounded_memory(
+    broker: TestBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stated("delegation-tokens") == delegation_tokens.MAX_TOKEN_BYTES
+    monkeypatch.setattr(delegation_tokens, "MAX_TOKEN_BYTES", 3 * 3_000)
+
+    for name in ("alice", "bob", "carol"):
+        await create(broker, name)
+    (refused,) = await ask(broker, "carol", new_token())
+
+    assert E.POLICY_VIOLATION == refused.error_code
+
+
+async def test_a_token_takes_no_more_memory_than_is_counted(broker: TestBroker) -> None:
+    await create(broker)
+    assert broker.parts is not None
+    tokens = broker.parts.delegation_tokens()
+    requester = KafkaPrincipal("User", "alice")
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(200):
+            renewer = KafkaPrincipal("User", f"{number}" * 10)
+            record, _ = await tokens.create(requester, requester, [renewer], -1)
+            for mechanism in HASHES:
+                while True:
+                    try:
+                        tokens.login(mechanism, record.token_id)
+                        break
+                    except NeedsWork as needed:
+                        needed.work()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+    assert taken <= 200 * delegation_tokens.TOKEN_BYTES * 1.1
+
+
 @pytest.mark.broker(**WITHOUT_A_KEY)
 async def test_there_are_no_tokens_without_a_key(broker: TestBroker) -> None:
     requests = (new_token(), renewal(b"x"), expiry(b"x"), tokens_of(), tokens_of([]))
@@ -145,8 +222,7 @@ async def test_a_cluster_that_is_finalized_for_an_older_release_has_no_tokens(
     broker: TestBroker,
 ) -> None:
     token = await create(broker)
-    assert broker.parts is not None
-    controller = broker.parts.controller
+    controller = broker.inside.controller
     level = FeatureLevelRecord(name="metadata.version", feature_level=13)
     await controller.change(lambda: controller.write([(level, 0)]))
 
@@ -312,8 +388,7 @@ async def test_expired_tokens_are_removed_in_the_background() -> None:
 
         await clock.pass_time(1.0)
 
-        assert broker.parts is not None
-        kept = broker.parts.image.kept
+        kept = broker.inside.image.kept
         await until(lambda: kept.count(DelegationTokenRecord) == 1)
         assert [long.token_id] == await ids_seen(broker, "alice")
         (gone,) = await ask(broker, "alice", renewal(short.hmac))
@@ -397,8 +472,7 @@ async def test_tokens_from_before_a_restart_are_found_when_others_come_and_go() 
     async def go_on(broker: TestBroker, _clock: ManualClock) -> None:
         other = await create(broker)
         await ask(broker, "alice", expiry(other.hmac))
-        assert broker.parts is not None
-        broker.parts.delegation_tokens().hmac_of(other.token_id)
+        broker.inside.delegation_tokens().hmac_of(other.token_id)
         (renewed,) = await ask(broker, "alice", renewal(made[0].hmac))
         assert 0 == renewed.error_code
 

@@ -36,7 +36,7 @@ from tests.support.config_requests import BROKER, SET, change
 from tests.support.limits import stated
 from tests.support.sasl_client import CLOSED, SaslClient
 from tests.support.topic_requests import creatable
-from tests.support.wire_client import request_frame
+from tests.support.wire_client import WireClient, request_frame
 
 SECRET: Final = b"the treasure is under the old oak"
 VERSIONS: Final = ApiVersionsRequest(client_software_name="t", client_software_version="1")
@@ -299,31 +299,25 @@ async def test_a_peer_that_does_not_read_is_not_read_from(
     """
     And gets all answers, in order, once it reads.
     """
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", broker.ports["SSL"], ssl=certificates.context(), server_hostname="localhost"
-    )
+    client = await open_tls(broker, certificates)
+    client.client_id = "c" * 1000
     count = 10_000
-    frame = request_frame(VERSIONS, 3, 0, client_id="c" * 1000)
     sent = 0
 
     async def send() -> None:
         nonlocal sent
-        for number in range(count):
-            writer.write(frame[:8] + number.to_bytes(4) + frame[12:])
-            await writer.drain()
+        for _ in range(count):
+            client.send(VERSIONS, version=3)
+            await client.drain()
             sent += 1
 
     sending = asyncio.create_task(send())
     await asyncio.sleep(1.5)
     stuck = sent
-    for number in range(count):
-        size = int.from_bytes(await reader.readexactly(4))
-        answer = await reader.readexactly(size)
-        assert number == int.from_bytes(answer[:4])
+    for _ in range(count):
+        await client.receive()
     await sending
-    writer.close()
-    with suppress(ConnectionError, ssl.SSLError):
-        await writer.wait_closed()
+    await client.close()
 
     assert stuck < count, "the broker has read no more than it can hold"
 
@@ -331,20 +325,20 @@ async def test_a_peer_that_does_not_read_is_not_read_from(
 async def test_requests_may_come_in_any_pieces(
     broker: Barnabas, certificates: Certificates
 ) -> None:
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", broker.ports["SSL"], ssl=certificates.context(), server_hostname="localhost"
+    async with await open_tls(broker, certificates) as client:
+        for size in (1, 2, 3, 7, 30):
+            frame = client.frame(VERSIONS, 3)
+            for at in range(0, len(frame), size):
+                client.send_bytes(frame[at : at + size])
+                await client.drain()
+                await asyncio.sleep(0)
+            assert 0 == (await client.receive()).error_code
+
+
+async def open_tls(broker: Barnabas, certificates: Certificates) -> WireClient:
+    return await WireClient.open(
+        broker.ports["SSL"], ssl=certificates.context(), server_hostname="localhost"
     )
-    for size in (1, 2, 3, 7, 30):
-        frame = request_frame(VERSIONS, 3, size)
-        for at in range(0, len(frame), size):
-            writer.write(frame[at : at + size])
-            await writer.drain()
-            await asyncio.sleep(0)
-        length = int.from_bytes(await reader.readexactly(4))
-        assert size == int.from_bytes((await reader.readexactly(length))[:4])
-    writer.close()
-    with suppress(ConnectionError, ssl.SSLError):
-        await writer.wait_closed()
 
 
 def test_a_broker_says_goodbye_in_tls(broker: Barnabas, certificates: Certificates) -> None:
@@ -353,7 +347,7 @@ def test_a_broker_says_goodbye_in_tls(broker: Barnabas, certificates: Certificat
     """
     context = certificates.context()
     with Tls(broker, context) as client:
-        client.socket.suppress_ragged_eofs = False  # type: ignore[union-attr]  # it has TLS
+        client.socket.suppress_ragged_eofs = False
         client.ask(VERSIONS, 3)
         client.socket.sendall(b"\xff\xff\xff\xff")
 
@@ -406,7 +400,7 @@ def alter(broker: Barnabas, **options: str) -> tuple[int, str | None]:
 
 def serial(broker: Barnabas, certificates: Certificates) -> object:
     with Tls(broker, certificates.context(), "SASL_SSL") as client:
-        return client.socket.getpeercert()["serialNumber"]  # type: ignore[union-attr]
+        return client.socket.getpeercert()["serialNumber"]
 
 
 class Alone:

@@ -69,8 +69,7 @@ async def share(broker: TestBroker) -> AsyncIterator[ShareClient]:
 
 
 def coordinator_of(broker: TestBroker) -> ShareCoordinator:
-    assert broker.parts is not None
-    return broker.parts.shares
+    return broker.inside.shares
 
 
 async def test_altered_offsets_begin_a_state_of_the_groups_epoch(
@@ -146,12 +145,11 @@ async def test_the_lag_is_what_is_not_done(broker: TestBroker, share: ShareClien
     await share.produce(*[[b"v"]] * 10)
     await share.initialize(GROUP, 2)
     await share.write(GROUP, [(4, 6, 2, 1)], start_offset=4, delivery_complete_count=3)
-    assert broker.parts is not None
     key = SharePartitionKey(GROUP, share.topic_id, 0)
 
-    found = await describe(key, coordinator_of(broker), broker.parts.partitions)
+    found = await describe(key, coordinator_of(broker), broker.inside.partitions)
     other = SharePartitionKey("other", share.topic_id, 0)
-    nothing = await describe(other, coordinator_of(broker), broker.parts.partitions)
+    nothing = await describe(other, coordinator_of(broker), broker.inside.partitions)
 
     assert ShareOffset(4, 0, 3) == found
     assert ShareOffset(UNKNOWN, 0, UNKNOWN) == nothing

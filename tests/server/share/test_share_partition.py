@@ -11,10 +11,12 @@ import pytest
 
 from barnabas.protocol.errors import InvalidRequest
 from barnabas.server.config import BrokerConfig
+from barnabas.server.share.aborted import aborted_batches
 from barnabas.server.share.acknowledging import Acknowledgement, Acknowledging
 from barnabas.server.share.in_flight import InFlightBatch, InFlightState
 from barnabas.server.share.record_state import AcknowledgeType, RecordState
 from barnabas.server.share.window import ShareWindow
+from barnabas.storage.segment.fetch_data import AbortedTransaction
 from barnabas.storage.segment.fetched_batches import FetchedBatch
 from tests.support.limits import stated
 from tests.support.share_partition import DrivenPartition
@@ -98,3 +100,28 @@ def test_a_batch_is_cut_into_a_bounded_number_of_runs(size: int) -> None:
 
     assert most - size - 1 <= len(batch.runs) <= most
     assert all(run.rollback or run.state is RecordState.ACQUIRED for run in batch.runs)
+
+
+def test_each_record_of_a_batch_has_the_type_that_its_acknowledgement_gives_it() -> None:
+    """
+    1 accepts, 2 releases.
+    """
+    driven = partition()
+    acquire(driven, (0, 4))
+
+    driven.run("ack a 0:4:12212")
+    driven.run("written 1")
+
+    assert "1:2:2,4:4:2" == acquire(driven, (0, 4))
+
+
+def test_batches_of_aborted_transactions_are_found_behind_those_without_a_producer() -> None:
+    batches = [
+        FetchedBatch(0, 0),
+        FetchedBatch(1, 1, producer_id=7, is_transactional=True),
+        FetchedBatch(2, 2, producer_id=7, is_abort_marker=True),
+        FetchedBatch(3, 3, producer_id=7, is_transactional=True),
+    ]
+    transaction = AbortedTransaction(7, 1)
+
+    assert [batches[1]] == list(aborted_batches(batches, [transaction]))

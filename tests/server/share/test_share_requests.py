@@ -87,8 +87,7 @@ async def waiting(broker: TestBroker) -> None:
     """
     Until a fetch waits.
     """
-    assert broker.parts is not None
-    manager = broker.parts.share_partitions
+    manager = broker.inside.share_partitions
     await until(lambda: bool(manager.fetches.waiting))
 
 
@@ -111,7 +110,7 @@ async def test_records_go_to_one_member_each(broker: TestBroker, share: ShareCli
 
 async def test_a_fetch_waits_for_what_is_produced(broker: TestBroker, share: ShareClient) -> None:
     member = Member(GROUP)
-    await share.send_share_fetch(member, max_wait_ms=LONG_MS)
+    share.send_share_fetch(member, max_wait_ms=LONG_MS)
     await waiting(broker)
 
     other = await share.another()
@@ -129,9 +128,8 @@ async def test_a_broker_that_stops_takes_the_acknowledgements_that_it_has(
     """
     await share.produce([b"a"])
     await share.share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
-    assert broker.parts is not None
     assert broker.connections is not None
-    coordinator, drain = broker.parts.shares, broker.connections.drain
+    coordinator, drain = broker.inside.shares, broker.connections.drain
 
     class Draining:
         async def drain(self, seconds: float) -> None:
@@ -152,17 +150,16 @@ async def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(
     And no longer than it says.
     """
     member, other = Member(GROUP), await share.another()
-    await share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
+    share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
     await waiting(broker)
     await other.produce([b"a"])
     await asyncio.sleep(0)
-    assert broker.parts is not None
-    assert broker.parts.share_partitions.fetches.waiting
+    assert broker.inside.share_partitions.fetches.waiting
 
     await other.produce([b"b"], [b"c"])
     assert [(0, 2, 1)] == acquired(await share.client.receive())
 
-    await share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
+    share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
     await waiting(broker)
     await other.produce([b"d"])
     await pass_time(broker, 1.0)
@@ -177,7 +174,7 @@ async def test_a_fetch_waits_for_what_another_member_releases(
     one, other = Member(GROUP, "one"), Member(GROUP, "other")
     second = await share.another()
     assert [(0, 0, 1)] == acquired(await share.share_fetch(one, max_wait_ms=LONG_MS))
-    await second.send_share_fetch(other, max_wait_ms=LONG_MS)
+    second.send_share_fetch(other, max_wait_ms=LONG_MS)
     await waiting(broker)
 
     assert 0 == code_of(await share.share_acknowledge(one, [(0, 0, [2])]))
@@ -194,7 +191,7 @@ async def test_an_acquisition_ends(broker: TestBroker, share: ShareClient) -> No
     one, other = Member(GROUP, "one"), Member(GROUP, "other")
     second = await share.another()
     await share.share_fetch(one, max_wait_ms=LONG_MS)
-    await second.send_share_fetch(other, max_wait_ms=LONG_MS)
+    second.send_share_fetch(other, max_wait_ms=LONG_MS)
     await waiting(broker)
 
     await pass_time(broker, LOCK_S)
@@ -242,7 +239,7 @@ async def test_a_broken_connection_releases_what_its_members_have(
     second = await share.another()
     await second.share_fetch(Member(GROUP, "one"), max_wait_ms=LONG_MS)
     other = Member(GROUP, "other")
-    await share.send_share_fetch(other, max_wait_ms=LONG_MS)
+    share.send_share_fetch(other, max_wait_ms=LONG_MS)
     await waiting(broker)
 
     await second.close()
@@ -277,7 +274,7 @@ async def test_one_session_too_many_is_refused_late(broker: TestBroker, share: S
     """
     await share.share_fetch(Member(GROUP, "one"))
     second = await share.another()
-    await second.send_share_fetch(Member(GROUP, "other"), max_wait_ms=500)
+    second.send_share_fetch(Member(GROUP, "other"), max_wait_ms=500)
     refusal = asyncio.ensure_future(second.client.receive())
     await share.summary(GROUP)
     assert not refusal.done()
@@ -322,8 +319,7 @@ async def test_a_group_whose_records_are_lost_goes_on_with_its_states(
     await share.client.ask(coordinator_request(LOST_GROUP), 6)
     client = ShareGroupClient("m", "t", group_id=LOST_GROUP)
     assert ErrorCode.NONE is await client.beat(share.client)
-    assert broker.parts is not None
-    states = broker.parts.coordinators.groups.share_states
+    states = broker.inside.coordinators.groups.share_states
     await until(lambda: states.initialized(LOST_GROUP))
 
     assert ErrorCode.NONE is await client.beat(share.client)
@@ -335,8 +331,7 @@ async def test_a_group_whose_records_are_lost_goes_on_with_its_states(
 
 async def test_the_start_follows_that_of_the_log(broker: TestBroker, share: ShareClient) -> None:
     await share.produce([b"a"], [b"b"], [b"c"])
-    assert broker.parts is not None
-    broker.parts.partitions.expect("t", 0).log.delete_records(2)
+    broker.inside.partitions.expect("t", 0).log.delete_records(2)
     member = Member(GROUP)
 
     # The first answer is empty: its fetch finds that its offset has gone.
@@ -349,7 +344,7 @@ async def test_a_deleted_topic_ends_a_wait(broker: TestBroker, share: ShareClien
     And its state is deleted.
     """
     second = await share.another()
-    await share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+    share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
     await waiting(broker)
 
     request = DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000)
@@ -357,8 +352,7 @@ async def test_a_deleted_topic_ends_a_wait(broker: TestBroker, share: ShareClien
 
     (topic,) = (await share.client.receive()).responses
     assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == topic.partitions[0].error_code
-    assert broker.parts is not None
-    (shard,) = broker.parts.shares.shards
+    (shard,) = broker.inside.shares.shards
     assert not shard.state.known
     await second.close()
 
@@ -370,8 +364,7 @@ async def test_a_session_finds_a_topic_that_is_being_created(
     Clients hear of its id before its partitions can be found. The error in between passes, although
     the session has the partition already and the client does not add it again.
     """
-    assert broker.parts is not None
-    by_id = broker.parts.partitions._by_id
+    by_id = broker.inside.partitions._by_id
     created = by_id.pop(share.topic_id.bytes)
     member = Member(GROUP)
     early = await share.share_fetch(member)
@@ -394,8 +387,7 @@ async def test_a_new_group_begins_where_its_config_says(
 ) -> None:
     share = await ShareClient.of(broker.port, "t")
     await share.initialize(GROUP)
-    assert broker.parts is not None
-    broker.parts.image.configs[ResourceType.GROUP, GROUP] = {"share.auto.offset.reset": reset}
+    broker.inside.image.configs[ResourceType.GROUP, GROUP] = {"share.auto.offset.reset": reset}
     for age_ms in (60_000, 5000):
         record = SimpleRecord(START_MS - age_ms, None, b"v")
         await share.produce_bytes(build_batch([record]))
@@ -416,8 +408,7 @@ async def test_states_are_written_anew_and_older_records_deleted(
     member = Member(GROUP)
     await share.share_fetch(member, max_wait_ms=LONG_MS)
     await share.share_acknowledge(member, [(0, 0, [1])])
-    assert broker.parts is not None
-    log = broker.parts.partitions.expect(SHARE_GROUP_STATE_TOPIC, 0).log
+    log = broker.inside.partitions.expect(SHARE_GROUP_STATE_TOPIC, 0).log
 
     for _ in range(3):
         await pass_time(broker, 301)
@@ -426,9 +417,9 @@ async def test_states_are_written_anew_and_older_records_deleted(
     assert log.log_start_offset > 2
     before = await share.read(GROUP, -1)
     assert before.state_batches
-    (shard,) = broker.parts.shares.shards
-    broker.parts.shares.shards.elect(shard.log.partition)
-    shards = broker.parts.shares.shards
+    (shard,) = broker.inside.shares.shards
+    broker.inside.shares.shards.elect(shard.log.partition)
+    shards = broker.inside.shares.shards
     await until(lambda: all(each.log.is_open for each in shards))
     assert before == await share.read(GROUP, -1)
 
@@ -454,8 +445,8 @@ async def test_cold_pages_are_read_in_a_thread(broker: TestBroker, share: ShareC
     assert isinstance(broker.files, MemoryFiles)
     broker.files.is_cold = True
 
-    await share.send_share_fetch(one, max_records=1, max_wait_ms=LONG_MS)
-    await second.send_share_fetch(other, max_records=1, max_wait_ms=LONG_MS)
+    share.send_share_fetch(one, max_records=1, max_wait_ms=LONG_MS)
+    second.send_share_fetch(other, max_records=1, max_wait_ms=LONG_MS)
     answers = [acquired(await each.client.receive()) for each in (share, second)]
 
     assert [[(0, 0, 1)], [(1, 1, 1)]] == sorted(answers)
@@ -487,9 +478,8 @@ async def test_a_group_that_reads_committed_records_gets_no_aborted_ones(
     They are done, and the records that are sent begin behind them.
     """
     await prepare(broker, 1)
-    assert broker.parts is not None
     committed = {"share.isolation.level": "read_committed"}
-    broker.parts.image.configs[ResourceType.GROUP, GROUP] = committed
+    broker.inside.image.configs[ResourceType.GROUP, GROUP] = committed
     share = await ShareClient.of(broker.port, TOPIC)
     await share.initialize(GROUP, 0)
     async with await broker.client() as wire:
@@ -535,7 +525,7 @@ async def test_an_acknowledgement_that_is_being_written_excludes_others(
 
 
 async def test_a_stop_answers_fetches_that_wait(broker: TestBroker, share: ShareClient) -> None:
-    await share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+    share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
     await waiting(broker)
 
     await broker.stop()

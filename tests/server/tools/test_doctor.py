@@ -38,6 +38,8 @@ class Healthy(Facts):
         self.sync = 0.001
         self.modules = {"uvloop"}
         self.compiled = True
+        self.maps = 65_530
+        self.address_space: int | None = None
         self.resolved = {"127.0.0.1", "localhost", "kafka.example"}
 
     def is_compiled(self) -> bool:
@@ -53,7 +55,10 @@ class Healthy(Facts):
         return self.memory
 
     def sysctl(self, name: str) -> int | None:
-        return self.most_buffer
+        return self.maps if name == "vm.max_map_count" else self.most_buffer
+
+    def address_space_bytes(self) -> int | None:
+        return self.address_space
 
     def now_s(self) -> float:
         return self.now
@@ -105,6 +110,8 @@ def test_a_machine_without_a_fault(tmp_path: Path) -> None:
         ("modules", set(), Level.ADVICE, "uvloop is not installed"),
         ("limit", Descriptors(1024, 896, 384), Level.ADVICE, "may have 1,024 open files"),
         ("memory", 100 << 20, Level.ADVICE, "100 MiB of memory"),
+        ("maps", 10_000, Level.ADVICE, "vm.max_map_count is 10,000"),
+        ("address_space", 2 << 30, Level.ADVICE, "space of a process is limited to 2 GiB"),
         ("most_buffer", 212_992, Level.ADVICE, "is 208 KiB, the broker asks for 1 MiB"),
         ("now", 1_000_000_000.0, Level.PROBLEM, "before 2026"),
         ("newest", NOW_S + 7200, Level.PROBLEM, "2 hours behind the newest file"),

@@ -25,7 +25,12 @@ USUAL = list(SUBJECTS)[:2]
 """The others only with ``--crash-points all``."""
 
 
-@pytest.fixture(params=SUBJECTS)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.prove if number else ())
+        for number, name in enumerate(SUBJECTS)
+    ]
+)
 def subject(request: pytest.FixtureRequest, all_crash_points: bool) -> Transactions:
     if not all_crash_points and request.param not in USUAL:
         pytest.skip("only with --crash-points all")

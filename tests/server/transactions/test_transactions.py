@@ -12,13 +12,13 @@ import pytest_asyncio
 
 from barnabas.protocol.errors import ErrorCode, KafkaStorageError
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
-from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.server import (
     START_MS,
     TestBroker,
     batch,
+    produce_all,
     produce_request,
     produce_topic,
     running,
@@ -189,12 +189,7 @@ async def test_a_request_has_transactions_of_one_producer(first: Client) -> None
         batch("x", is_transactional=True, producer_id=n, producer_epoch=0, base_sequence=0)
         for n in (0, 1)
     )
-    request = ProduceRequest(
-        transactional_id=ID,
-        acks=1,
-        timeout_ms=1000,
-        topic_data=[produce_topic(TOPIC, {0: one, 1: other})],
-    )
+    request = produce_all(produce_topic(TOPIC, {0: one, 1: other}), transactional_id=ID)
 
     answer = await first.wire.ask(request, 11)
 

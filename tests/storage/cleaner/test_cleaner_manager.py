@@ -353,6 +353,18 @@ def test_a_checkpoint_that_cannot_be_written_takes_its_directory_offline() -> No
     assert world.manager.states.get(T0) is None
 
 
+@pytest.mark.parametrize("clean", [T0, T1])
+def test_the_ratio_of_the_dirtiest_log_is_known(clean: TopicPartition) -> None:
+    world = CleanerWorld()
+    for partition in (T0, T1):
+        world.log(partition, 13)
+    world.manager.update_checkpoints(DATA, put=(clean, 12))
+
+    world.grab()
+
+    assert 1.0 == world.manager.dirtiest_ratio
+
+
 def test_the_time_since_the_last_look_is_known() -> None:
     world = CleanerWorld()
     world.grab()

@@ -474,6 +474,16 @@ def test_the_throttle_makes_it_slow_and_not_different(slow: Running) -> None:
     assert [11, 12] == offsets(log)
 
 
+def test_the_excess_over_the_largest_lag_is_known_while_a_log_is_cleaned(slow: Running) -> None:
+    slow.log(T0, 19, config("compact", max_compaction_lag_ms=60_000))
+    slow.moving_clock.advance(60.5)
+
+    slow.start()
+    slow.moving_clock.advance(0.0)
+
+    assert 0.5 == slow.cleaner.max_compaction_delay_seconds
+
+
 def test_a_log_in_the_hands_of_the_cleaner_can_be_deleted(slow: Running) -> None:
     slow.start_in_the_middle()
 

@@ -23,7 +23,15 @@ from tests.support.some import some
 
 pytestmark = pytest.mark.usefixtures("silent_logs")
 
-EACH = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.__name__)
+USUAL = {crashes, transactions}
+"""Workloads of the usual run; the others are played by make prove."""
+EACH = pytest.mark.parametrize(
+    "workload",
+    [
+        pytest.param(each, marks=() if each in USUAL else pytest.mark.prove, id=each.__name__)
+        for each in WORKLOADS
+    ],
+)
 
 
 @EACH

@@ -27,7 +27,7 @@ NEVER = 10**9
 STRIDE = 3
 """Every so many-th operation fails, unless all points are asked for."""
 
-pytestmark = pytest.mark.usefixtures("silent_logs")
+pytestmark = [pytest.mark.usefixtures("silent_logs"), pytest.mark.prove]
 
 
 @LIVES

@@ -32,11 +32,13 @@ STRIDE = 3
 """Every so many-th opening fails, unless all are asked for."""
 
 
-pytestmark = pytest.mark.usefixtures("silent_logs")
+pytestmark = [pytest.mark.usefixtures("silent_logs"), pytest.mark.prove]
 
 
 @LIVES
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE], ids=["process", "system"])
+@pytest.mark.parametrize(
+    "number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM], ids=["process", "system", "maps"]
+)
 def test_an_opening_that_finds_no_descriptor_is_no_failure_of_the_disk(
     workload: Workload, number: int, all_crash_points: bool
 ) -> None:

@@ -192,6 +192,7 @@ def test_records_before_a_broken_one_are_shown_unless_compressed(tmp_path: Path)
             bytes.fromhex("04224d18 60 40 00 0000"),
             "java.io.IOException: Stream frame descriptor corrupted",
         ),
+        (3, bytes.fromhex("04224d18 60 40"), "java.nio.BufferUnderflowException"),
         (4, b"no zstd", "Failed to decompress record stream"),
     ],
 )

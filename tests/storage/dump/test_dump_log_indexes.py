@@ -82,6 +82,16 @@ def test_an_index_that_does_not_fit_the_log(
     assert (0, f"Dumping {path}\n", err.replace("{}", str(path))) == dumped
 
 
+def test_a_time_entry_has_the_largest_timestamp_of_its_batch(tmp_path: Path) -> None:
+    path = segment(tmp_path)
+    records = [SimpleRecord(timestamp, None, b"x") for timestamp in (5, 9, 7)]
+    path.with_suffix(".log").write_bytes(build_batch(records))
+    path.with_suffix(".index").write_bytes(b"")
+    path.with_suffix(".timeindex").write_bytes(struct.pack(">qi", 9, 2))
+
+    assert "" == dump("--files", path.with_suffix(".timeindex")).err
+
+
 def test_zeros_behind_the_entries_are_passed_over(tmp_path: Path) -> None:
     """
     A broker that was killed has left them there.

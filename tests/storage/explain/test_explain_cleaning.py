@@ -11,9 +11,11 @@ import pytest
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.cleanable import CleanableLog, CleaningVerdict, plan_cleaning
+from barnabas.storage.explain.as_text import summary_text
 from barnabas.storage.explain.cleaning import Part, horizons_in
 from barnabas.storage.explain.report import PartitionReport, report_on_segment
 from barnabas.storage.explain.wording.cleaning import (
+    cleaner_sentences,
     cleaning_sentences,
     horizon_sentence,
     part_sentence,
@@ -164,10 +166,12 @@ def test_horizons_are_told_of(now: int, passed: int) -> None:
         horizons.earliest_ms,
         horizons.passed,
     )
-    assert (
+    sentence = (
         "A cleaning removes the tombstones or markers in 1 batch after their delete horizon:"
         f" 2023-11-14T22:13:20.500Z; it has passed for {passed}."
-    ) == horizon_sentence(horizons)
+    )
+    assert sentence == horizon_sentence(horizons)
+    assert sentence == cleaner_sentences(report, report.chosen)[-1]
 
 
 def with_horizon(horizon_ms: int) -> memoryview:
@@ -183,3 +187,13 @@ def test_a_segment_without_horizons_says_nothing() -> None:
     log = four_segments(home)
 
     assert "" == horizon_sentence(horizons_in(log.active_segment, FIRST_TIMESTAMP))
+
+
+def test_the_summary_has_a_line_about_the_cleaner() -> None:
+    home = compacted()
+    four_segments(home)
+    report = look_at(home)
+
+    text = " ".join(summary_text(report).split())
+
+    assert f"Cleaner {words(report)}" in text

@@ -68,6 +68,27 @@ def test_a_log_that_a_crash_has_torn_is_shown_as_the_next_start_recovers_it() ->
     assert 550 == len(home.file(0, ".log"))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "log-start-offset-checkpoint",
+        "recovery-point-offset-checkpoint",
+        "replication-offset-checkpoint",
+    ],
+)
+def test_a_corrupt_checkpoint_counts_as_none(name: str) -> None:
+    home = LogHome()
+    log = home.open()
+    append(log, 3)
+    home.stop(log)
+    home.files.write_atomically(Path("/data") / name, b"no checkpoint")
+
+    looked_at = look_at(home).opened
+
+    assert [0, 1, 2] == offsets(looked_at.log)
+    assert 0 == looked_at.log.log_start_offset
+
+
 def test_a_log_that_nobody_can_read_is_said_to_be_one() -> None:
     """
     In the directory of a partition there is a directory in the place of a file.

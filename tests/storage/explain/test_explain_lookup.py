@@ -206,6 +206,19 @@ def test_a_later_value_of_the_key_is_told_where_a_cleaning_would_see_it() -> Non
     assert "It is the latest record of its key" in told(report_on_offset(ended, 2))
 
 
+def test_a_marker_does_not_end_the_search_for_later_values_of_a_key() -> None:
+    home = LogHome(cleanup_policy=("compact",))
+    log = home.open()
+    produce(log, b"1")
+    begin_transaction(log, 7)
+    end_transaction(log, 7, commit=True)
+    produce(log, b"2")
+
+    words = told(report_on_offset(look_at(home), 0))
+
+    assert "Its key has 2 later records, the last one a value at offset 3" in words
+
+
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
 def test_what_cannot_be_decompressed_is_told_and_takes_little_memory(
     codec: CompressionType,

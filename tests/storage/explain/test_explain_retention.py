@@ -141,12 +141,15 @@ def test_a_log_that_lacks_bytes_goes_when_they_have_come() -> None:
     log.delete_old_segments()
     lacking = bases(log)
     append(log, 1, size=150)
-    going = look_at(home).segments[0].lifetime.goes_by
+    oldest = look_at(home).segments[0]
+    going = oldest.lifetime.goes_by
+    stays, _ = words(home, oldest)
     log.delete_old_segments()
 
     assert 0 in lacking
     assert going is not None
     assert "retention.bytes" == going.value
+    assert "Without it the log still has retention.bytes, 2,000; no check" in stays
     assert 0 not in bases(log)
 
 

@@ -26,6 +26,8 @@ from tests.support.log_manager import T0, load, open_manager
 from tests.support.logs import config_with
 from tests.support.segments import FIRST_TIMESTAMP
 
+pytestmark = pytest.mark.prove
+
 SEEDS: Final = range(50)
 TICK_MS: Final = 20_000
 MINUTE: Final = 60_000

@@ -257,6 +257,20 @@ def test_a_failing_disk_is_reported_with_the_file_and_the_cause(tmp_path: Path) 
         assert errno.EBADF == cause.errno
 
 
+def test_an_error_that_is_not_of_the_disk_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = FILES.open(tmp_path / "file")
+
+    def fail(*_: object) -> None:
+        raise ValueError("a fault of the program")
+
+    monkeypatch.setattr(os, "ftruncate", fail)
+    with pytest.raises(ValueError, match="a fault of the program"):
+        file.truncate(0)
+    file.close()
+
+
 def test_closing_waits_for_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A descriptor is not closed under a reader, who would read whatever file gets its number.

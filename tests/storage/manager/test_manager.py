@@ -234,18 +234,19 @@ def test_high_watermarks_are_written_when_one_has_changed() -> None:
     assert b"0\n1\nt 0 11\n" == files.read_bytes(path)
 
 
-def test_after_a_crash_gaps_are_none_where_the_cleaner_has_been() -> None:
+def test_after_a_crash_a_log_that_the_cleaner_has_changed_keeps_what_follows_a_gap() -> None:
     """
-    Though the topic is not compacted any more; elsewhere records behind a gap are removed.
+    Although its topic is not compacted any more. Another log ends at a gap that a crash has left.
     """
     files = MemoryFiles()
     manager = load(open_manager(files, config=SMALL))
     for partition in (T0, T1):
         log = manager.get_or_create_log(partition)
-        fill(log, 13)
+        append(log, 13)
         del files.nodes[log.dir / f"{0:020d}.log"].data[450:]
     crash(manager)
     files.write_atomically(DATA / "cleaner-offset-checkpoint", b"0\n1\nt 1 6\n")
+    files.write_atomically(DATA / "recovery-point-offset-checkpoint", b"0\n2\nt 0 0\nt 1 0\n")
 
     again = open_manager(files, config=SMALL)
     again.load({}, lambda topic_id, partition: False)

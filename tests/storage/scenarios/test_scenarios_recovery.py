@@ -69,10 +69,10 @@ def test_what_is_behind_corruption_goes() -> None:
     assert [0] == bases(log)
     assert 300 == log.size
     assert 2 == log.log_end_offset
-    assert home.has_file(6, ".log.deleted")
+    assert home.has_file(6, ".log.set-aside")
     assert home.has_file(2, ".snapshot")
     assert not home.has_file(6, ".snapshot")
-    assert 1 == log.recovery_report.deleted_segments
+    assert 1 == log.recovery_report.set_aside_segments
     append(log, 7)
     assert [0, 6] == bases(log)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
 from barnabas.storage.verify.context import DirectoryState
 from barnabas.storage.verify.report import Violation
 from barnabas.testing.disks.memory import MemoryFiles
@@ -171,3 +172,17 @@ def test_a_log_that_has_just_been_made_has_no_topic_id_yet(files: MemoryFiles) -
     files.open(ROOT / "new-0" / f"{0:020d}.log")
 
     assert [] == look(files)[0]
+
+
+def test_a_log_with_records_has_a_topic_id(files: MemoryFiles) -> None:
+    files.remove(LOG / PARTITION_METADATA)
+
+    assert [PARTITION_METADATA] == [Path(found.path).name for found in look(files)[0]]
+
+
+def test_logs_are_counted_once_though_there_is_a_second_look(files: MemoryFiles) -> None:
+    files.remove(LOG / PARTITION_METADATA)
+
+    verification = verified([ROOT], files=files, clock=Meanwhile(lambda: None))[1]
+
+    assert 6 == verification._report.logs

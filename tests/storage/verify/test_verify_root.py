@@ -113,7 +113,7 @@ def test_two_logs_for_a_partition_are_told(files: MemoryFiles) -> None:
     But for one that is a copy in the making, or on its way out.
     """
     put(files, OTHER / "meta.properties", meta_properties())
-    for name in ("empty-0", f"plain-0.{'a' * 32}-future"):
+    for name in (f"compacted-0.{'a' * 32}-future", "empty-0", f"plain-0.{'a' * 32}-future"):
         put(files, OTHER / name / f"{0:020d}.log")
         put(files, OTHER / name / f"{0:020d}.index")
         put(files, OTHER / name / f"{0:020d}.timeindex")

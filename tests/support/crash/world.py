@@ -355,12 +355,12 @@ def _is_harmless(violation: Violation, first: int) -> bool:
     """
     Nobody looks after logs that nobody knows; what was being written is written over; and of a
     snapshot that is torn the checksum tells, so that an older one is used. What is below the
-    *first* segment in use does not matter.
+    *first* segment in use does not matter. ``check_log`` decides which gaps are legal.
     """
     base = violation.path.name.partition(".")[0]
     return (
         any(part.endswith(STRAY_DIR_SUFFIX) for part in violation.path.parts)
         or (violation.rule == "leftover" and violation.found.endswith(TEMPORARY_SUFFIX))
         or (base.isdecimal() and int(base) < first)
-        or violation.rule == "snapshot-format"
+        or violation.rule in ("snapshot-format", "segment-missing")
     )

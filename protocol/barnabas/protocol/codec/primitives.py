@@ -89,6 +89,13 @@ def compact_length(length: int) -> bytes:
     return uvarint(length + 1)
 
 
+def utf8_size(text: str) -> int:
+    """
+    The bytes of *text* in a message.
+    """
+    return len(text) if text.isascii() else len(text.encode())
+
+
 def string_length(size: int) -> bytes:
     """
     The length before a compact string of *size* bytes.

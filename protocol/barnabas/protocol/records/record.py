@@ -25,10 +25,12 @@ This module is compiled when there is a compiler. It keeps within 64 signed bits
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.protocol.errors import IllegalArgument, InvalidRecord
+from barnabas.protocol.records.record_headers import Header as Header  # noqa: PLC0414 - part of this module
+from barnabas.protocol.records.record_headers import StoredHeaders
 from barnabas.protocol.records.varints import (
     TOO_LONG,
     append_varint,
@@ -56,15 +58,6 @@ _PREMATURE_END: Final = "Incorrect declared batch size, premature EOF reached"
 _RECORDS_LEFT: Final = "Incorrect declared batch size, records still remaining in file"
 
 
-class Header(NamedTuple):
-    """
-    A name and a value that travel with a record. Names may repeat.
-    """
-
-    key: str
-    value: bytes | None
-
-
 class SimpleRecord(NamedTuple):
     """
     A record that has no place in a log yet. The timestamp is in ms, -1 for none.
@@ -73,19 +66,19 @@ class SimpleRecord(NamedTuple):
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[Header, ...] = ()
+    headers: Sequence[Header] = ()
 
 
 class Record(NamedTuple):
     """
-    A record with its place in the log.
+    A record with its place in the log. The headers of a stored record are decoded at each read.
     """
 
     offset: int
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[Header, ...] = ()
+    headers: Sequence[Header] = ()
 
 
 def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytearray:
@@ -425,13 +418,12 @@ class RecordReader:
 
     def record(self) -> Record:
         """
-        The current record as an object. Bytes of a header's name that are not UTF-8 become U+FFFD.
+        The current record as an object, which makes none of its headers.
         """
-        headers: tuple[Header, ...] = ()
+        headers: Sequence[Header] = ()
         if self.header_count:
-            headers = tuple(
-                [Header(name.decode(errors="replace"), value) for name, value in self.headers()]
-            )
+            stored = self.data[self._headers_at : self._position]
+            headers = StoredHeaders(stored, self.header_count)
         return Record(self.offset, self.timestamp, self.key(), self.value(), headers)
 
 

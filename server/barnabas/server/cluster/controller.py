@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final, TypeVar
 from uuid import UUID
 
+from barnabas.protocol.codec.primitives import utf8_size
 from barnabas.protocol.errors import InvalidConfig, PolicyViolation
 from barnabas.protocol.internal_topics.metadata_records import NoOpRecord
 from barnabas.server.cluster import lifecycle
@@ -49,12 +50,13 @@ def check_size(records: Sized) -> None:
 
 def check_config_value(value: str) -> None:
     """
-    Check the length of a config (Kafka's ``ConfigurationControlManager``).
+    Check the size of a config (Kafka's ``ConfigurationControlManager``). Kafka counts characters
+    and fails later, as no string of a record may have more bytes.
 
     Raises:
         InvalidConfig: it is too long.
     """
-    if len(value) > MAX_CONFIG_VALUE_LENGTH:
+    if utf8_size(value) > MAX_CONFIG_VALUE_LENGTH:
         raise InvalidConfig(
             "The configuration value cannot be added because it exceeds the maximum value size of"
             f" {MAX_CONFIG_VALUE_LENGTH} bytes."

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import base64
 import hmac
+import logging
+from collections import Counter
 from collections.abc import Sequence
+from sys import getsizeof
 from typing import Final, NamedTuple
 
 from barnabas.protocol.errors import (
@@ -19,6 +22,7 @@ from barnabas.protocol.errors import (
     DelegationTokenExpired,
     DelegationTokenNotFound,
     DelegationTokenOwnerMismatch,
+    PolicyViolation,
     UnsupportedVersion,
 )
 from barnabas.protocol.internal_topics.metadata_records import (
@@ -36,6 +40,16 @@ from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin, der
 from barnabas.storage.clock import Clock
 from barnabas.storage.units import LONG_MAX
 from barnabas.storage.uuids import random_uuid, uuid_text
+
+logger = logging.getLogger(__name__)
+
+MAX_TOKEN_BYTES: Final = 64 * 1024 * 1024
+"""The memory for all tokens together."""
+MAX_TOKEN_BYTES_OF_A_REQUESTER: Final = 8 * 1024 * 1024
+"""The memory for the tokens that one principal has requested, for itself or for others."""
+TOKEN_BYTES: Final = 2_600
+"""The memory for a token beside its principals, with its secret and its credentials."""
+_PRINCIPAL_BYTES: Final = 8  # in the list of renewers
 
 LAST_TIMESTAMP: Final = LONG_MAX
 """
@@ -61,7 +75,8 @@ class DelegationTokens:
     Invariants:
 
     1. The records in the image are the tokens; everything else here can be derived from them.
-    2. Whatever has an entry in ``_hmacs``, ``_ids`` or ``_credentials`` is a token in the image.
+    2. Whatever has an entry in ``_hmacs``, ``_ids``, ``_credentials`` or ``_sizes`` is a token in
+       the image.
 
     Used on the event loop's thread only.
     """
@@ -82,6 +97,10 @@ class DelegationTokens:
         self._ids: dict[bytes, str] = {}
         self._credentials: dict[str, dict[str, ScramCredential]] = {}
         """By token id and mechanism."""
+        self._sizes: dict[str, tuple[str, int]] = {}
+        """The requester and the memory of each token."""
+        self._used: Counter[str] = Counter()
+        """The memory of the tokens of each requester."""
 
     @property
     def is_enabled(self) -> bool:
@@ -150,6 +169,7 @@ class DelegationTokens:
 
         Raises:
             DelegationTokenAuthDisabled, UnsupportedVersion: there can be no tokens.
+            PolicyViolation: the tokens of the requester, or of all, have taken the memory for them.
             KafkaStorageError: the metadata log cannot be written.
         """
         self._check_supported()
@@ -165,8 +185,44 @@ class DelegationTokens:
             expiration_timestamp=min(last, _later(now, self._lifetimes.renewal_ms)),
             token_id=uuid_text(random_uuid()),
         )
-        await self._controller.change(lambda: self._controller.write([(record, 0)]))
+
+        async def create() -> None:
+            await self._controller.in_turns(self._measure())
+            size = _size(record)
+            self._check_room(record.requester, size)
+            await self._controller.write([(record, 0)])
+            self._count(record.token_id, record.requester, size)
+
+        await self._controller.change(create)
         return record, self.hmac_of(record.token_id)
+
+    def _measure(self) -> Steps[None]:
+        """
+        Measure the tokens that a start has read.
+        """
+        if len(self._sizes) < self._image.kept.count(DelegationTokenRecord):
+            for token in self.all():
+                yield
+                if token.token_id not in self._sizes:
+                    self._count(token.token_id, token.requester, _size(token))
+
+    def _count(self, token_id: str, requester: str, size: int) -> None:
+        self._sizes[token_id] = requester, size
+        self._used[requester] += size
+
+    def _check_room(self, requester: str, size: int) -> None:
+        """
+        Raises:
+            PolicyViolation: a token of *size* is too much for its *requester*, or for the broker.
+        """
+        if self._used[requester] + size > MAX_TOKEN_BYTES_OF_A_REQUESTER:
+            most = f"{MAX_TOKEN_BYTES_OF_A_REQUESTER >> 20} MiB for tokens of one requester"
+        elif self._used.total() + size > MAX_TOKEN_BYTES:
+            most = f"{MAX_TOKEN_BYTES >> 20} MiB for all delegation tokens"
+        else:
+            return
+        logger.warning("%s gets no delegation token: it exceeds the %s", requester[:100], most)
+        raise PolicyViolation(f"The delegation token exceeds the {most}.")
 
     async def renew(self, secret: bytes, client: KafkaPrincipal, period_ms: int) -> int:
         """
@@ -250,6 +306,10 @@ class DelegationTokens:
             if secret is not None:
                 del self._ids[secret]
             self._credentials.pop(token_id, None)
+            requester, size = self._sizes.pop(token_id, ("", 0))
+            self._used[requester] -= size
+            if not self._used[requester]:
+                del self._used[requester]
 
     async def _end_at(self, token: DelegationTokenRecord, timestamp: int) -> int:
         end = min(token.max_timestamp, timestamp)
@@ -291,6 +351,11 @@ def parties(token: DelegationTokenRecord) -> tuple[str, ...]:
     and those who may renew it.
     """
     return token.owner, token.requester, *token.renewers
+
+
+def _size(token: DelegationTokenRecord) -> int:
+    principals = sum(getsizeof(name) + _PRINCIPAL_BYTES for name in token.renewers)
+    return TOKEN_BYTES + getsizeof(token.owner) + getsizeof(token.requester) + principals
 
 
 def _check_owner(token: DelegationTokenRecord, client: KafkaPrincipal) -> None:

@@ -38,6 +38,7 @@ from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.record_frames import (
     MAX_BATCH_BYTES,
     atomic_batch,
+    check_sizes,
     divided_batches,
     encode_record,
     quorum_batch,
@@ -47,7 +48,7 @@ from barnabas.server.cluster.snapshot_store import SnapshotStore
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.errors import TooManyOpenFiles
+from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.fetch_isolation import FetchIsolation
@@ -81,7 +82,8 @@ class MetadataLog:
 
     1. The image is the sum of all committed records, which survive a crash.
     2. No two starts write in the same epoch.
-    3. After an error of the disk the log is not written any more.
+    3. After an error of the disk the log is not written any more. Any other error takes back what
+       is not committed, and the next change succeeds.
 
     Its controller uses it from one thread at a time.
     """
@@ -266,7 +268,8 @@ class MetadataLog:
             epoch=self.epoch,
             timestamp=self._clock.now_ms(),
         )
-        self._append(batch)
+        with self._failing():
+            self._append(batch)
         self.flush()
         self._log.update_high_watermark(self.end_offset)
         for each in batches(batch):
@@ -314,24 +317,25 @@ class MetadataLog:
             atomic: whether they have to be in one batch.
 
         Raises:
-            RecordListTooLarge: they do not fit into one batch.
+            RecordListTooLarge: they do not fit into one batch, or one of them into none.
             KafkaStorageError: the log cannot be written.
         """
         now = self._clock.now_ms()
         divide = atomic_batch if atomic else divided_batches
         size = 0
-        if values is None:
-            values = [encode_record(*each) for each in records]
-        for batch in divide(values, base_offset=self.end_offset, epoch=self.epoch, timestamp=now):
-            self._append(batch)
-            size += len(batch)
+        with self._failing():
+            if values is None:
+                values = [encode_record(*each) for each in records]
+            check_sizes(values)
+            for batch in divide(
+                values, base_offset=self.end_offset, epoch=self.epoch, timestamp=now
+            ):
+                self._append(batch)
+                size += len(batch)
         return Appended(records, size, now)
 
     def _append(self, batch: bytearray) -> None:
-        with self._failing():
-            self._log.append_as_leader(
-                memoryview(batch), self.epoch, origin=AppendOrigin.RAFT_LEADER
-            )
+        self._log.append_as_leader(memoryview(batch), self.epoch, origin=AppendOrigin.RAFT_LEADER)
 
     def flush(self) -> None:
         """
@@ -349,18 +353,20 @@ class MetadataLog:
             raise self._failure.with_traceback(None)
         try:
             yield
-        except TooManyOpenFiles:
-            self._take_back()
-            raise
-        except KafkaError as error:
+        except KafkaStorageError as error:
             # The file may have records that the image has not, and that the next start applies.
             self._failure = error
+            raise
+        except BaseException:
+            self._take_back()
             raise
 
     def _take_back(self) -> None:
         """
         Truncate uncommitted records: their change fails, and later ones may succeed.
         """
+        if self._log.log_end_offset == self._log.high_watermark:
+            return
         try:
             self._log.truncate_to(self._log.high_watermark)
         except KafkaError as error:

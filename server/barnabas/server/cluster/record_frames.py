@@ -15,7 +15,7 @@ from typing import Final
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.primitives import Buffer, read_uvarint, uvarint
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.errors import DecodeError, RecordListTooLarge
+from barnabas.protocol.errors import DecodeError, InvalidRequest, RecordListTooLarge
 from barnabas.protocol.internal_topics.metadata_records import RECORDS
 from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records.control import ControlRecordType, control_key
@@ -43,10 +43,15 @@ _FRAME_START: Final = uvarint(FRAME_VERSION)
 def encode_record(record: Message, version: int) -> bytes:
     """
     *record* as the value of a record in a batch.
+
+    Raises:
+        InvalidRequest: a field cannot be written, as a string that is too long.
     """
-    return b"".join(
-        (_FRAME_START, uvarint(record.api.key), uvarint(version), encode(record, version))
-    )
+    try:
+        fields = encode(record, version)
+    except ValueError as error:
+        raise InvalidRequest(f"The change cannot be stored: {error}") from error
+    return b"".join((_FRAME_START, uvarint(record.api.key), uvarint(version), fields))
 
 
 def decode_record(value: Buffer) -> Versioned:
@@ -70,6 +75,20 @@ def decode_record(value: Buffer) -> Versioned:
             f" version does not know. {WRITTEN_LATER}"
         )
     return decode(kind, version, value[position:]), version
+
+
+def check_sizes(values: Iterable[bytes]) -> None:
+    """
+    Raises:
+        RecordListTooLarge: one of the *values* fits into no batch, not even alone.
+    """
+    longest = MAX_BATCH_BYTES - HEADER_SIZE - _RECORD_OVERHEAD
+    largest = max(map(len, values), default=0)
+    if largest > longest:
+        raise RecordListTooLarge(
+            f"A metadata record of {largest} bytes is larger than the {longest} bytes that a record"
+            " may have."
+        )
 
 
 def atomic_batch(

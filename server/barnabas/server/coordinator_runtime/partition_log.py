@@ -153,6 +153,23 @@ class PartitionLog:
         """
         self.partition.when_committed(next_offset, listener)
 
+    @property
+    def is_settled(self) -> bool:
+        """
+        Whether a crash takes nothing back of what the state is made from.
+        """
+        return self.partition.is_settled
+
+    def when_settled(self, listener: CommitListener) -> None:
+        """
+        Call *listener* once the records that the state is made from now are committed, at once if
+        they are, or with the error that prevents it.
+        """
+        if self.is_settled:
+            listener(None)
+        else:
+            self.partition.when_settled(listener)
+
     async def delete_records(self, offset: int) -> None:
         """
         Delete the records below *offset*, which later ones replace. Those are synced before, in the

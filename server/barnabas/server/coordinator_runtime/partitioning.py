@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from barnabas.server.text_memory import is_short
+
 
 def partition_of(key: str, partition_count: int) -> int:
     """
@@ -16,11 +18,19 @@ def partition_of(key: str, partition_count: int) -> int:
     return absolute_hash(key) % partition_count
 
 
-@lru_cache(maxsize=16_384)
 def absolute_hash(text: str) -> int:
     """
     The absolute value of Java's ``String.hashCode``; 0 for -2**31, as Kafka's ``Utils.abs``.
     """
+    return _remembered(text) if is_short(text) else _absolute_hash(text)
+
+
+@lru_cache(maxsize=16_384)
+def _remembered(text: str) -> int:
+    return _absolute_hash(text)
+
+
+def _absolute_hash(text: str) -> int:
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for at in range(0, len(units), 2):

@@ -47,7 +47,7 @@ class CoordinatorResult(Generic[R_co]):
     is_atomic: bool = True
     """Whether all records have to be in one batch, so that all are appended or none."""
     on_append: AppendListener | None = None
-    """Called once the records are committed, or refused; at once if there are none."""
+    """Called once the records are committed, or refused; see ``CoordinatorShard.write``."""
 
 
 NOTHING: Final[CoordinatorResult[Any]] = CoordinatorResult()

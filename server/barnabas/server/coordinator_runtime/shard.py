@@ -101,6 +101,8 @@ class CoordinatorShard(Generic[S]):
     1. What is applied to the state was appended before, in the same order.
     2. While the queue has a deadline, an alarm of the clock is set for that time, or earlier.
     3. Its errors are those of a client of the coordinator, see ``coordinator_error``.
+    4. An answer leaves after the commit of the records that made the state which it tells, also if
+       the request itself has written none.
 
     Used on the event loop's thread only; loading alone runs in the executor.
     """
@@ -196,8 +198,8 @@ class CoordinatorShard(Generic[S]):
         Append the records of *result*, and apply them.
 
         Args:
-            callback: called once the records are committed, or with the error that refused them; at
-                once if there are none.
+            callback: called once the records are committed, or with the error that refused them. If
+                there are none, once all earlier records are committed, as in Kafka.
         """
 
         def committed(error: KafkaError | None) -> None:
@@ -208,7 +210,7 @@ class CoordinatorShard(Generic[S]):
                 callback(code)
 
         if not result.records:
-            committed(None)
+            self.log.when_settled(committed)
             return
         try:
             next_offset = self._append(result)
@@ -230,6 +232,15 @@ class CoordinatorShard(Generic[S]):
         code = await future
         if code is not None:
             raise error_for(code)
+
+    def when_settled(self, listener: AppendCallback) -> None:
+        """
+        Call *listener* once the state as it is now is committed, or with the error that prevents
+        it.
+        """
+        self.log.when_settled(
+            lambda error: listener(None if error is None else coordinator_error(error.code))
+        )
 
     def check_size(self, result: CoordinatorResult[Any]) -> None:
         """

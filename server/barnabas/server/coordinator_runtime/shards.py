@@ -6,13 +6,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from barnabas.protocol.errors import CoordinatorNotAvailable, NotCoordinator
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.errors import (
+    CoordinatorNotAvailable,
+    ErrorCode,
+    NotCoordinator,
+    error_for,
+)
 from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard
+from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
     from barnabas.server.cluster.image import Topic
@@ -23,6 +31,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+
+MOST_NAMED: Final = 1000
+"""
+The keys of which an answer looks up the shards, which takes less than a millisecond.
+"""
 
 S = TypeVar("S", bound=CoordinatorShard[Any])
 
@@ -113,6 +126,39 @@ class Shards(Generic[S]):
         if shard is None:
             raise NotCoordinator
         return shard
+
+    # Answers
+
+    def settled(self, answer: Message, keys: Iterable[str] | None = None) -> Message | Delayed:
+        """
+        The *answer* to a request that has read the state of shards, once that state is committed: a
+        crash could take it back otherwise.
+
+        Args:
+            keys: whose shards were read; None if all were. An answer about very many waits for all.
+        """
+        unsettled = [shard for shard in self._shards.values() if not shard.log.is_settled]
+        if unsettled and keys is not None:
+            named = [*islice(keys, MOST_NAMED + 1)]
+            if len(named) <= MOST_NAMED:
+                indexes = set(map(self.partition_for, named))
+                unsettled = [shard for shard in unsettled if shard.log.index in indexes]
+        if not unsettled:
+            return answer
+        delayed = Delayed()
+        left = len(unsettled)
+
+        def settle(error: ErrorCode | None) -> None:
+            nonlocal left
+            left -= 1
+            if error is not None:
+                delayed.fail(error_for(error)())
+            elif not left:
+                delayed.answer(answer)
+
+        for shard in unsettled:
+            shard.when_settled(settle)
+        return delayed
 
     # Elections and resignations
 

@@ -26,6 +26,7 @@ from barnabas.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from barnabas.server.cluster.topic_names import MAX_NAME_LENGTH
 from barnabas.server.fetch.cached_partition import (
     CachedPartition,
     Key,
@@ -242,7 +243,7 @@ def context_of(
     asked = yield from asked_for(request, version)
     if session_id != NO_SESSION:
         sessions.remove(session_id)
-    if epoch == FINAL_EPOCH:
+    if epoch == FINAL_EPOCH or not _names_topics(request, version):
         return Sessionless(asked)
     return First(
         asked,
@@ -265,12 +266,25 @@ def _further(
         raise InvalidFetchSessionEpoch
     if session.uses_topic_ids != (version >= FIRST_TOPIC_ID_VERSION):
         raise FetchSessionTopicIdError
+    if not _names_topics(request, version):
+        sessions.remove(session.id)
+        raise FetchSessionIdNotFound
     sessions.update(session, asked, forgotten_by(request, version))
     if not session.partitions:
         sessions.remove(session.id)
         return Sessionless(asked)
     session.use(clock.now_ms())
     return Incremental(session)
+
+
+def _names_topics(request: FetchRequest, version: int) -> bool:
+    """
+    Whether all names in a request may be those of topics. A session, whose limit counts partitions,
+    does not keep others.
+    """
+    return version >= FIRST_TOPIC_ID_VERSION or all(
+        len(topic.topic) <= MAX_NAME_LENGTH and topic.topic.isascii() for topic in request.topics
+    )
 
 
 SESSION_ERRORS: Final[tuple[type[KafkaError], ...]] = (

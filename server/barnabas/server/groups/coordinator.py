@@ -372,7 +372,7 @@ class GroupCoordinator:
         shard = self.shards.of(request.group_id)
         heartbeats = shard.state.consumers.heartbeats
         result, response = heartbeats.heartbeat(request, caller, self._clock.now_ms())
-        if not result.records:
+        if not result.records and shard.log.is_settled:
             return response
         return _when_written(
             shard, result, request, lambda: response, ConsumerGroupHeartbeatResponse
@@ -406,7 +406,7 @@ class GroupCoordinator:
         def answer() -> StreamsGroupHeartbeatResponse:
             return create_topics(missing, response) if missing else response
 
-        if not result.records:
+        if not result.records and shard.log.is_settled:
             return answer()
         return _when_written(shard, result, request, answer, StreamsGroupHeartbeatResponse)
 
@@ -424,7 +424,7 @@ class GroupCoordinator:
         shard = self.shards.of(request.group_id)
         heartbeats = shard.state.shares
         result, response, wanted = heartbeats.heartbeat(request, caller, self._clock.now_ms())
-        if not result.records:
+        if not result.records and shard.log.is_settled:
             return response
 
         def answer() -> ShareGroupHeartbeatResponse:
@@ -508,7 +508,7 @@ class GroupCoordinator:
             shard.check_size(result)
         except KafkaError as error:
             return (yield from refused(error.code))
-        if not result.records:
+        if not result.records and shard.log.is_settled:
             return response
         delayed = Delayed()
 

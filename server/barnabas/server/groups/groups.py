@@ -19,6 +19,7 @@ from barnabas.server.groups.persistence import restored_group
 from barnabas.server.groups.records import GroupRecord
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.streams.group import StreamsGroup
+from barnabas.server.text_memory import text_bytes
 
 GROUP_BYTES: Final = 1000
 """
@@ -67,7 +68,7 @@ class Groups:
             CoordinatorNotAvailable: there is none.
         """
         if group_id not in self._groups:
-            self._memory.check_room(GROUP_BYTES + len(group_id))
+            self._memory.check_room(GROUP_BYTES + text_bytes(group_id))
 
     def expect(self, group_id: str) -> Group:
         """
@@ -122,10 +123,10 @@ class Groups:
         """
         if group is None:
             if self._groups.pop(group_id, None) is not None:
-                self._held.grow(-GROUP_BYTES - len(group_id))
+                self._held.grow(-GROUP_BYTES - text_bytes(group_id))
             return
         if group_id not in self._groups:
-            self._held.grow(GROUP_BYTES + len(group_id))
+            self._held.grow(GROUP_BYTES + text_bytes(group_id))
         self._groups[group_id] = group
 
     def apply_classic(self, record: GroupRecord) -> None:

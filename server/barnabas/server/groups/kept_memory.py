@@ -21,8 +21,10 @@ from barnabas.server.groups.offsets.offsets import (
     OffsetStore,
 )
 from barnabas.server.groups.records import OffsetRecord, Record
+from barnabas.server.text_memory import MOST_BYTES_OF_A_CHARACTER, text_bytes
 
-_MOST_OF_A_GROUP: Final = GROUP_BYTES + MAX_STRING_BYTES + PRODUCER_BYTES
+_MOST_OF_A_TEXT: Final = MOST_BYTES_OF_A_CHARACTER * (MAX_STRING_BYTES + 8)
+_MOST_OF_A_GROUP: Final = GROUP_BYTES + _MOST_OF_A_TEXT + PRODUCER_BYTES
 _MOST_OF_AN_OFFSET: Final = OFFSET_BYTES + PENDING_BYTES + TOPIC_BYTES + MAX_NAME_LENGTH
 
 
@@ -43,7 +45,9 @@ class KeptState:
         self._memory = memory
         self._groups = groups
         self._offsets = offsets
-        self._most_of_an_offset = _MOST_OF_AN_OFFSET + most_metadata
+        self._most_of_an_offset = _MOST_OF_AN_OFFSET + MOST_BYTES_OF_A_CHARACTER * (
+            most_metadata + 8
+        )
 
     def check_room(self, records: Sequence[Record], producer_id: int) -> None:
         """
@@ -66,6 +70,6 @@ class KeptState:
             for each in records
             if each.value is not None and self._groups.get(each.group_id) is None
         }
-        of_groups = sum(GROUP_BYTES + len(group_id) for group_id in new)
+        of_groups = sum(GROUP_BYTES + text_bytes(group_id) for group_id in new)
         offsets = (each for each in records if isinstance(each, OffsetRecord))
         return of_groups + self._offsets.growth(offsets, producer_id)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from barnabas.server.coordinator_runtime.memory import Held, MemoryBudget
 from barnabas.server.groups.modern.records import ModernRecord, Role
+from barnabas.server.text_memory import text_bytes
 
 HELD_ROLES: Final = frozenset({Role.MEMBER, Role.REGEX, Role.TOPOLOGY})
 """
@@ -79,7 +80,9 @@ def _size(value: Any) -> int:
     if value is None or isinstance(value, int):
         return 0
     size = OBJECT_BYTES
-    if isinstance(value, str | bytes):
+    if isinstance(value, str):
+        size += text_bytes(value)
+    elif isinstance(value, bytes):
         size += len(value)
     elif isinstance(value, list):
         for part in value:

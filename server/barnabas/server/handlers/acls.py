@@ -40,6 +40,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.server.security.acl.bindings import AclBinding, AclBindingFilter
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER, DESCRIBE_CLUSTER
+from barnabas.server.text_memory import text_bytes
 
 UNKNOWN: Final = 0
 """
@@ -157,7 +158,8 @@ async def _delete(filters: list[AclBindingFilter], context: RequestContext) -> D
     room = AnswerRoom()
 
     def take_room(entry: AclBinding) -> None:
-        room.take(1, len(entry.resource_name) + len(entry.principal) + len(entry.host))
+        names = entry.resource_name, entry.principal, entry.host
+        room.take(1, sum(map(text_bytes, names)))
 
     async def delete() -> list[list[AclBinding] | KafkaError]:
         made: list[Versioned] = []

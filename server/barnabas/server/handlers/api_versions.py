@@ -31,6 +31,7 @@ from barnabas.server.requests.client import ClientSoftware
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.error_response import version_entry
 from barnabas.server.requests.registry import SERVED, handles
+from barnabas.server.text_memory import shortened
 
 SERVED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
     name: SUPPORTED_FEATURES[name]
@@ -50,7 +51,7 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVer
         name, version = request.client_software_name, request.client_software_version
         if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
-        context.client.software = ClientSoftware(name, version)
+        context.client.software = ClientSoftware(shortened(name), shortened(version))
     if context.client.authentication is not None:
         context.client.authentication.note_versions_told()
     levels = {METADATA_VERSION: context.broker.image.metadata_version} | {

@@ -25,6 +25,7 @@ from barnabas.server.security.acl.permissions import (
     DESCRIBE_CONFIGS_GROUP,
     DESCRIBE_CONFIGS_TOPIC,
 )
+from barnabas.server.text_memory import text_bytes
 
 
 @handles(
@@ -56,7 +57,10 @@ def describe_configs(
             continue
         try:
             described = _describe(resource, request, context)
-            room.take(1 + sum(1 + len(each.synonyms) for each in described.configs))
+            for each in described.configs:
+                values = [each.value, *(synonym.value for synonym in each.synonyms)]
+                room.take(1 + len(each.synonyms), sum(text_bytes(value or "") for value in values))
+            room.take(1)
             results.append(described)
         except KafkaError as error:
             results.append(_failed(resource, error.code, str(error)))

@@ -17,12 +17,14 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.requests.settled import groups, reads
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.bindings import ResourceType
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP
 
 
 @handles(DescribeGroupsRequest, needs=asks(DESCRIBE_GROUP))
+@reads(groups, lambda request: request.groups)
 def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext
 ) -> Steps[DescribeGroupsResponse]:

@@ -19,12 +19,14 @@ from barnabas.protocol.messages.describe_share_group_offsets import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.requests.settled import groups, reads
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from barnabas.server.share.keys import SharePartitionKey
 from barnabas.server.share.offsets import UNKNOWN, ShareOffset, describe
 
 
 @handles(DescribeShareGroupOffsetsRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
+@reads(groups, lambda request: (each.group_id for each in request.groups))
 async def describe_share_group_offsets(
     request: DescribeShareGroupOffsetsRequest, context: RequestContext
 ) -> DescribeShareGroupOffsetsResponse:

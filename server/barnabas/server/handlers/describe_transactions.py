@@ -19,11 +19,13 @@ from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.requests.settled import reads, transactions
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
 
 
 @handles(DescribeTransactionsRequest, needs=asks(DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC))
+@reads(transactions, lambda request: request.transactional_ids)
 def describe_transactions(
     request: DescribeTransactionsRequest, context: RequestContext
 ) -> Steps[DescribeTransactionsResponse]:

@@ -18,6 +18,7 @@ from barnabas.server.requests.context import RequestContext
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.bindings import ResourceType
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from barnabas.server.text_memory import text_bytes
 
 HIDDEN_TOPICS: Final = (
     "The group has described topic(s) that the client is not authorized to describe."
@@ -28,9 +29,9 @@ G = TypeVar("G", bound=Any)
 
 def names_size(member: Any) -> int:
     """
-    The characters of the topics that a member subscribes to.
+    About the bytes of the topics that a member subscribes to.
     """
-    return sum(map(len, member.subscribed_topic_names))
+    return sum(map(text_bytes, member.subscribed_topic_names))
 
 
 @struct(kw_only=True)
@@ -96,5 +97,5 @@ def _size(group: Any, kind: Describing[Any]) -> int:
     """
     About the bytes of a group in the answer.
     """
-    partitions = sum(len(name) + 4 * len(indexes) for name, indexes in kind.topics_of(group))
+    partitions = sum(text_bytes(name) + 4 * len(indexes) for name, indexes in kind.topics_of(group))
     return partitions + sum(map(kind.size_of, group.members))

@@ -8,10 +8,12 @@ from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResp
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.requests.settled import groups, reads
 from barnabas.server.security.acl.permissions import READ_GROUP
 
 
 @handles(HeartbeatRequest, needs=gate(READ_GROUP))
+@reads(groups, lambda request: [request.group_id])
 def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
     """
     Prolong the session of the member, or tell it that it has to join again.

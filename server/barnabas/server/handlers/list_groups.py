@@ -13,12 +13,14 @@ from barnabas.protocol.messages.list_groups import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.requests.settled import all_shards, groups, reads
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER, DESCRIBE_GROUP
 
 
 @handles(ListGroupsRequest, needs=asks(DESCRIBE_CLUSTER, DESCRIBE_GROUP))
+@reads(groups, all_shards)
 def list_groups(request: ListGroupsRequest, context: RequestContext) -> Steps[ListGroupsResponse]:
     """
     List the groups that pass the filters; a version without filters gets all. A client that may not

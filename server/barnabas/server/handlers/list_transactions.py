@@ -20,6 +20,7 @@ from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.requests.settled import all_shards, reads, transactions
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.permissions import DESCRIBE_TRANSACTIONAL_ID
 from barnabas.server.transactions import state
@@ -27,6 +28,7 @@ from barnabas.server.transactions.transaction import Transaction
 
 
 @handles(ListTransactionsRequest, needs=asks(DESCRIBE_TRANSACTIONAL_ID))
+@reads(transactions, all_shards)
 def list_transactions(
     request: ListTransactionsRequest, context: RequestContext
 ) -> Steps[ListTransactionsResponse | Coroutine[Any, Any, ListTransactionsResponse]]:

@@ -9,6 +9,7 @@ has named it, and left out if it wants all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -29,14 +30,23 @@ from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.requests.settled import groups, reads
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from barnabas.server.text_memory import text_bytes
 
 SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 
 
+def _group_ids(request: OffsetFetchRequest) -> Iterator[str]:
+    yield request.group_id
+    for group in request.groups:
+        yield group.group_id
+
+
 @handles(OffsetFetchRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
+@reads(groups, _group_ids)
 def offset_fetch(
     request: OffsetFetchRequest, context: RequestContext
 ) -> Steps[OffsetFetchResponse]:
@@ -50,7 +60,7 @@ def offset_fetch(
         fetched = yield from _fetch(group, request.require_stable, context)
         for topic in fetched.topics:
             yield
-            size = sum(len(each.metadata or "") for each in topic.partitions)
+            size = sum(text_bytes(each.metadata or "") for each in topic.partitions)
             room.take(len(topic.partitions), size)
         groups.append(fetched)
     return (yield from _of_version(groups, context.version))

@@ -19,8 +19,10 @@ from barnabas.server.handlers.described_groups import Describing, described
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.requests.settled import groups, reads
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
+from barnabas.server.text_memory import text_bytes
 
 HIDDEN_TOPICS: Final = (
     "The described group uses topics that the client is not authorized to describe."
@@ -28,6 +30,7 @@ HIDDEN_TOPICS: Final = (
 
 
 @handles(StreamsGroupDescribeRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
+@reads(groups, lambda request: request.group_ids)
 def streams_group_describe(
     request: StreamsGroupDescribeRequest, context: RequestContext
 ) -> Steps[StreamsGroupDescribeResponse]:
@@ -56,7 +59,7 @@ def _size(member: Member) -> int:
     About the bytes of a member in the answer.
     """
     return sum(
-        len(tasks.subtopology_id) + 4 * len(tasks.partitions)
+        text_bytes(tasks.subtopology_id) + 4 * len(tasks.partitions)
         for assignment in (member.assignment, member.target_assignment)
         for of_role in (
             assignment.active_tasks,

@@ -220,6 +220,22 @@ class Partition:
                 self._commits = deque()
             self._commits.append((next_offset, listener))
 
+    @property
+    def is_settled(self) -> bool:
+        """
+        Whether all records that were appended are committed.
+        """
+        return self.log.high_watermark >= self.log.log_end_offset
+
+    def when_settled(self, listener: CommitListener) -> None:
+        """
+        Call *listener* once all records that were appended so far are committed, or with the error
+        that prevents it.
+        """
+        if self.error is None and not self.is_settled and not self._flushing:
+            self._flush()  # the last one failed for want of a descriptor
+        self.when_committed(self.log.log_end_offset, listener)
+
     async def committed(self, next_offset: int) -> None:
         """
         Return once all records below *next_offset* are committed.

@@ -20,6 +20,7 @@ from barnabas.server.requests.error_response import unsupported_version
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import Registration
 from barnabas.server.requests.route import Route
+from barnabas.server.text_memory import shortened
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer
@@ -63,7 +64,8 @@ class Dispatcher:
             header, position = decode_request_header(frame)
         except DecodeError as error:
             raise CloseConnection(f"the header of a request is malformed: {error}") from None
-        client.client_id = header.client_id
+        client_id = header.client_id
+        client.client_id = client_id if client_id is None else shortened(client_id)
         key, version = header.api_key, header.api_version
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:

@@ -20,6 +20,7 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.metrics import Metrics
+from barnabas.server.text_memory import is_short, text_bytes
 
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
@@ -28,6 +29,11 @@ LAST_EPOCH: Final = 2**31 - 1
 MOST_PARTITIONS: Final = 200_000
 """
 The partitions of all sessions together, whether they exist or not.
+"""
+
+MOST_NAME_BYTES: Final = 16 * 1024 * 1024
+"""
+The names of groups and members of all sessions together.
 """
 
 TopicIdPartition: TypeAlias = tuple[UUID, int]
@@ -58,6 +64,10 @@ class ShareSessionKey(NamedTuple):
 
     group_id: str
     member_id: str
+
+
+def _name_bytes(key: ShareSessionKey) -> int:
+    return text_bytes(key.group_id) + text_bytes(key.member_id)
 
 
 class CachedSharePartition:
@@ -156,6 +166,7 @@ class ShareSessions:
         self._members: dict[str, int] = {}  # of each group, the number of sessions
         self._followed: dict[Connected, set[ShareSessionKey]] = {}
         self._partitions = 0
+        self._name_bytes = 0  # of the keys of all sessions
         self._most = most
         self._is_stopping = False
         self._ended = ended
@@ -190,7 +201,8 @@ class ShareSessions:
 
         Raises:
             InvalidRequest: nothing was acquired yet that could be acknowledged.
-            ShareSessionLimitReached: there are as many sessions, or partitions, as there may be.
+            ShareSessionLimitReached: there are as many sessions, or partitions, as there may be, or
+                the names of groups and members have taken the memory for them.
         """
         if has_acknowledgements:
             raise InvalidRequest("The first request of a session acknowledges nothing")
@@ -198,8 +210,10 @@ class ShareSessions:
         if (
             len(self._sessions) >= self._most
             or self._partitions + len(partitions) > MOST_PARTITIONS
+            or self._name_bytes + _name_bytes(key) > MOST_NAME_BYTES
         ):
             raise ShareSessionLimitReached
+        self._name_bytes += _name_bytes(key)
         session = self._sessions[key] = ShareSession(key, partitions, client)
         self._members[key.group_id] = self._members.get(key.group_id, 0) + 1
         self._partitions += len(partitions)
@@ -260,8 +274,9 @@ class ShareSessions:
         session = self._sessions.pop(key, None)
         if session is not None:
             self._partitions -= len(session.partitions)
+            self._name_bytes -= _name_bytes(key)
             self._members[key.group_id] -= 1
-            if len(self._members) > self._most:
+            if len(self._members) > self._most or not is_short(key.group_id):
                 self._forget_empty_groups()
             followed = self._followed.get(session.client)
             if followed is not None:

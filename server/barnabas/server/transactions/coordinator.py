@@ -222,9 +222,12 @@ class TransactionCoordinator:
         See which partitions are part of a transaction.
 
         Raises:
+            ConcurrentTransactions: a crash may still take the last change of the transaction back.
             KafkaError: see ``adding.verify_partitions``.
         """
-        _, current = self._find(transactional_id)
+        shard, current = self._find(transactional_id)
+        if not shard.log.is_settled and shard.is_claimed(transactional_id):
+            raise ConcurrentTransactions("The transaction is being changed")
         return verify_partitions(current, producer, partitions)
 
     async def end(

@@ -17,6 +17,7 @@ from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
+from barnabas.server.text_memory import text_bytes
 from barnabas.server.transactions.records import (
     decode_key,
     decode_value,
@@ -139,7 +140,7 @@ def _bytes_of(transactional_id: str, transaction: Transaction | None) -> int:
     """
     if transaction is None:
         return 0
-    return ID_BYTES + len(transactional_id) + PARTITION_BYTES * len(transaction.partitions)
+    return ID_BYTES + text_bytes(transactional_id) + PARTITION_BYTES * len(transaction.partitions)
 
 
 class TransactionShard(CoordinatorShard[TransactionalIds]):

@@ -70,8 +70,8 @@ def _lz4_flaw(payload: memoryview) -> str | None:
         if wrong:
             return _RUNTIME + reason
     end = 14 if flags & 0x08 else 6
-    if len(payload) < end:
-        return _ENDS_EARLY
-    if len(payload) > end and xxhash32(bytes(payload[4:end])) >> 8 & 0xFF != payload[end]:
+    if len(payload) <= end:
+        return _ENDS_EARLY if len(payload) < end else "java.nio.BufferUnderflowException"
+    if xxhash32(bytes(payload[4:end])) >> 8 & 0xFF != payload[end]:
         return _IO + "Stream frame descriptor corrupted"
     return None

@@ -17,6 +17,7 @@ import os
 import resource
 import stat
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -28,13 +29,19 @@ from barnabas.storage.fs.interface import Buffer, Files, WouldBlock
 from barnabas.storage.fs.open_files import OpenFiles
 
 _NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_OPENINGS: Final = frozenset({"open", "map", "resize", "list", "sync directory"})
+"""What needs a map or memory of the kernel, and has changed nothing when it gets none."""
+_MAX_MAP_COUNT: Final = "/proc/sys/vm/max_map_count"
 
 
 def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError | TooManyOpenFiles:
     """
     The exception for an *error* of the disk, which is its cause. Raise it ``from`` the error.
     """
-    kind = TooManyOpenFiles if error.errno in _NO_DESCRIPTOR else KafkaStorageError
+    is_limit = error.errno in _NO_DESCRIPTOR or (
+        error.errno == errno.ENOMEM and action in _OPENINGS
+    )
+    kind = TooManyOpenFiles if is_limit else KafkaStorageError
     # Mostly a directory of the host that a container was given.
     whose = f" (for user {os.geteuid()})" if isinstance(error, PermissionError) else ""
     made = kind(f"Cannot {action} {path}: {error.strerror or error}{whose}")
@@ -249,8 +256,9 @@ class DiskMappedFile:
     The memory is freed with the last ``view`` of it. A descriptor for writing is open from
     ``open_for_writing`` to the next ``resize``: only the index of an active segment needs one.
 
-    Where maps keep descriptors, the map is given back as well; ``view`` is then no attribute until
-    the next access, so that it costs nothing while it is one.
+    A map can be given back; ``view`` is then no attribute until the next access, so that it costs
+    nothing while it is one. Where maps keep descriptors, it goes with these, and otherwise when the
+    process has too many maps (``vm.max_map_count``).
 
     ``flush`` syncs the memory and not the path, as long as there is memory: it may run while
     another thread renames the directory.
@@ -283,16 +291,25 @@ class DiskMappedFile:
 
     def _map(self, fd: int) -> None:
         size = os.fstat(fd).st_size
-        memory = self._memory = _memory(fd, size, self._access) if size else None
+        memory = self._memory = self._new_memory(fd, size) if size else None
         if memory and self._access == mmap.ACCESS_WRITE and hasattr(mmap, "MADV_RANDOM"):
             # A search looks at a page here and there. Otherwise each would come with 32 around it,
             # of which 16 count as memory of the process: for an index that is a hole, all in vain.
             memory.madvise(mmap.MADV_RANDOM)
         self.view = memoryview(memory).toreadonly() if memory else _EMPTY
         self._is_given_back = False
-        if MAPS_KEEP_DESCRIPTORS and memory:
+        if memory:
             self.was_used = True
-            self._files.open_files.add(self)
+            self._files.maps.add(self)
+
+    def _new_memory(self, fd: int, size: int) -> mmap.mmap:
+        while True:
+            try:
+                return _memory(fd, size, self._access)
+            except OSError as error:
+                # Half of the files may be some without a map: again until none is left.
+                if error.errno != errno.ENOMEM or not self._files.maps.give_back_half():
+                    raise
 
     def __getattr__(self, name: str) -> memoryview:
         if name != "view":
@@ -326,11 +343,15 @@ class DiskMappedFile:
     def give_back(self) -> None:
         with self._files.open_files.lock:
             self._writing = None
-            self._files.open_files.discard(self)
-            if MAPS_KEEP_DESCRIPTORS and self._memory is not None:
-                self._is_given_back = True
-                self._memory = None
-                del self.view
+            self._files.forget(self)
+            if self._memory is not None:
+                self._forget_map()
+
+    def _forget_map(self) -> None:
+        self._is_given_back = True
+        self._memory = None
+        with suppress(AttributeError):
+            del self.view
 
     def put(self, position: int, data: bytes) -> None:
         handle = self._writing or self._open_for_writing()
@@ -346,10 +367,14 @@ class DiskMappedFile:
         with self._files.open_files.lock, _errors("resize", self.path):
             handle = self._files.handle(self.path)
             os.ftruncate(handle.fd, size)
-            self._map(handle.fd)
             self._writing = None
-            if not (MAPS_KEEP_DESCRIPTORS and size):
-                self._files.open_files.discard(self)
+            self._files.forget(self)
+            try:
+                self._map(handle.fd)
+            except OSError as error:
+                if error.errno != errno.ENOMEM:
+                    raise
+                self._forget_map()  # the next access maps the file as it is now
         self._dirty = True
 
     def flush(self) -> None:
@@ -380,7 +405,7 @@ class DiskMappedFile:
 
     def close(self) -> None:
         with self._files.open_files.lock:
-            self._files.open_files.discard(self)
+            self._files.forget(self)
             self._is_given_back = False
             self._writing = self._memory = None
             self.view = _EMPTY
@@ -404,6 +429,18 @@ class DiskFiles(Files):
     def __init__(self, open_files: OpenFiles | None = None) -> None:
         if open_files is not None:
             self.open_files = open_files
+        self.maps = self.open_files
+        """The files whose maps can be given back."""
+        if not MAPS_KEEP_DESCRIPTORS:
+            self.maps = OpenFiles(None if self.open_files.limit is None else most_maps())
+            self.maps.lock = self.open_files.lock
+
+    def forget(self, mapped: DiskMappedFile) -> None:
+        """
+        Forget *mapped*, which has neither a map nor a descriptor any more.
+        """
+        self.open_files.discard(mapped)
+        self.maps.discard(mapped)
 
     def handle(self, path: Path, flags: int = os.O_RDWR) -> _Handle:
         """
@@ -525,6 +562,17 @@ class DiskFiles(Files):
         with _errors("look at the file system of", path):
             facts = os.statvfs(path)
             return facts.f_blocks * facts.f_frsize
+
+
+def most_maps() -> int:
+    """
+    The maps of indexes that the process may have: three quarters of what the system allows it.
+    """
+    try:
+        with open(_MAX_MAP_COUNT) as file:
+            return int(file.read()) * 3 // 4
+    except (OSError, ValueError):
+        return sys.maxsize
 
 
 def _flags(*, create: bool = False, read_only: bool) -> int:

@@ -202,6 +202,18 @@ class Index:
         """
         return self.entries * self.entry_size
 
+    @property
+    def last_offset_written(self) -> int | None:
+        """
+        The offset of the last entry in the file that is not zeros; None if all are. A crash may
+        leave a hole behind the entries.
+        """
+        used = len(bytes(self._mapped.view[: self.size_in_bytes]).rstrip(b"\0"))
+        if not used:
+            return None
+        at = (used - 1) // self.entry_size * self.entry_size + self.offset_at
+        return self.base_offset + int.from_bytes(self._mapped.view[at : at + 4], signed=True)
+
     def relative_offset(self, offset: int) -> int:
         """
         Raises:

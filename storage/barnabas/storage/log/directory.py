@@ -27,6 +27,7 @@ from barnabas.storage.segment.segments import LogSegments
 from barnabas.storage.state_files.file_names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
+    SET_ASIDE_SUFFIX,
     SWAP_SUFFIX,
     TopicPartition,
 )
@@ -186,6 +187,33 @@ class SegmentDirectory:
                 lambda: run_all(snapshot.delete_if_exists for snapshot in marked),
             )
 
+    def set_aside(self, segments: Iterable[LogSegment], reason: str) -> None:
+        """
+        Take segments out of the log and keep their files under names that no broker reads. Nothing
+        removes them.
+        """
+        going = list(segments)
+        if not going:
+            return
+        taken = frozenset(self.files.names(self.path))
+        self.segments.replace(going, ())
+        # The last one first, so that a crash in between leaves no further gap.
+        for segment in reversed(going):
+            number = 0
+            while f"{segment.log.path.name}{_set_aside_suffix(number)}" in taken:
+                number += 1
+            suffix = _set_aside_suffix(number)
+            segment.change_file_suffixes("", suffix)
+            segment.close_handlers()
+            logger.warning(
+                "%s: the segment with base offset %d (%d bytes) is set aside as %s: %s",
+                self.topic_partition,
+                segment.base_offset,
+                segment.size,
+                segment.log.path,
+                reason,
+            )
+
     # Replacing segments.
 
     def replace(
@@ -280,6 +308,10 @@ class SegmentDirectory:
         except TooManyOpenFiles as error:
             logger.warning("A crash of the machine may undo the name of %s: %s", renamed, error)
         return True
+
+
+def _set_aside_suffix(number: int) -> str:
+    return f"{SET_ASIDE_SUFFIX}-{number}" if number else SET_ASIDE_SUFFIX
 
 
 def _base_offset(segment: LogSegment) -> int:

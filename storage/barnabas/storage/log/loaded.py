@@ -19,8 +19,8 @@ class RecoveryReport:
     """Valid batches of the segments that were recovered."""
     truncated_bytes: int = 0
     """Bytes that were cut off: no batch, not a whole one, or one with a wrong checksum."""
-    deleted_segments: int = 0
-    """Segments behind one that had lost something."""
+    set_aside_segments: int = 0
+    """Segments behind lost records, or below the start of the log. Their files are kept."""
     split_segments: int = 0
 
     def add(self, other: RecoveryReport) -> None:
@@ -30,7 +30,7 @@ class RecoveryReport:
         self.recovered_segments += other.recovered_segments
         self.recovered_bytes += other.recovered_bytes
         self.truncated_bytes += other.truncated_bytes
-        self.deleted_segments += other.deleted_segments
+        self.set_aside_segments += other.set_aside_segments
         self.split_segments += other.split_segments
 
 

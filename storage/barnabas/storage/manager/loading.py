@@ -233,7 +233,7 @@ class LogLoading:
                 path,
                 self._configs.get(partition.topic, self._default_config),
                 log_start_offset=directory.log_start_offsets.get(partition, 0),
-                recovery_point=directory.recovery_points.get(partition, 0),
+                recovery_point=directory.recovery_points.get(partition),
                 high_watermark=directory.high_watermarks.get(partition, 0),
                 had_clean_shutdown=directory.had_clean_shutdown,
                 was_compacted=partition in directory.compacted,

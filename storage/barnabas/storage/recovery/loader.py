@@ -6,8 +6,8 @@ Loading the files in the directory of a log.
     1  left-overs of unfinished work         removed or completed, see ``swap_files``
     2  segments                              opened; one without an offset index is recovered
     3  after a crash                         segments from the recovery point on are recovered: all
-                                             batches checked, indexes rebuilt. The first that has
-                                             lost something is the last one
+                                             batches checked, indexes rebuilt. Behind the first that
+                                             has lost something, segments are set aside
     4  producers                             from the newest snapshot and the records behind it
 
 After a clean stop nothing is checked: bytes behind the last whole batch stay there (Kafka's
@@ -56,7 +56,7 @@ class LogLoader:
         producers: empty; the loader brings it to the state at the log's end.
         names: the result of ``clean_up``.
         log_start_offset: that of the checkpoint, 0 without one.
-        recovery_point: likewise; records below it survived a crash.
+        recovery_point: likewise; records below it survived a crash. None if no flush is known.
         was_compacted: whether the log has ever been compacted, whatever the config is now.
     """
 
@@ -69,7 +69,7 @@ class LogLoader:
         *,
         had_clean_shutdown: bool,
         log_start_offset: int,
-        recovery_point: int,
+        recovery_point: int | None,
         was_compacted: bool = False,
     ) -> None:
         self.report = RecoveryReport()
@@ -79,7 +79,8 @@ class LogLoader:
         self._producers = producers
         self._had_clean_shutdown = had_clean_shutdown
         self._log_start_offset = log_start_offset
-        self._recovery_point = recovery_point
+        self._recovery_point = recovery_point or 0
+        self._is_flush_known = recovery_point is not None
         self._may_have_gaps = was_compacted or directory.config.compact
         self._recovered: ProducerStateManager | None = None
         """The producers as the last segment that was recovered left them."""
@@ -290,17 +291,22 @@ class LogLoader:
                 len(unflushed),
             )
             following = unflushed[number:]
-            if self._recover_unflushed_segment(segment) or self._ends_early(segment, following):
-                logger.warning(
-                    "%s: records of segment %d were lost; the log ends with offset %d",
-                    self._directory.topic_partition,
-                    segment.base_offset,
-                    segment.read_next_offset(),
-                )
-                self._directory.remove_and_delete(following, "recovery")
-                self._delete_producer_snapshots(following)
-                self.report.deleted_segments += len(following)
+            indexed = segment.last_offset_indexed() if following else None
+            truncated = self._recover_unflushed_segment(segment)
+            if not following:
                 return
+            end = segment.read_next_offset()
+            if truncated:
+                reason = f"the crash damaged records from offset {end} on"
+            elif self._has_lost_records(indexed, end, following[0].base_offset):
+                reason = (
+                    f"the crash lost the records from offset {end} to {indexed}: an index has them,"
+                    f" and the last known flush covers offsets below {self._recovery_point}"
+                )
+            else:
+                continue
+            self._set_aside(following, reason)
+            return
 
     def _finish_closing(self, unflushed: LogSegment) -> None:
         """
@@ -324,22 +330,32 @@ class LogLoader:
             self.report.truncated_bytes += truncated
             return truncated
 
-    def _ends_early(self, segment: LogSegment, following: Sequence[LogSegment]) -> bool:
+    def _has_lost_records(self, indexed: int | None, end: int, next_base: int) -> bool:
         """
-        Whether records are missing between a segment and the next one.
+        Whether a crash of the machine took records between a segment and the next one.
 
-        A machine that crashes may have written a later segment to the disk and not the end of this
-        one. Kafka keeps the records behind the gap; here the log ends at it, so that its records
-        are a prefix of those that were appended. In a log that was ever compacted gaps are normal.
+        A crash may keep a later segment and lose the end of an earlier one. The gap alone proves
+        nothing: compaction leaves the same, here or on another broker. It proves a loss only if
+        an index of the segment names an offset in the gap, which a compacted segment never has,
+        and the gap is newer than the last flush that a checkpoint knows. Otherwise the log goes
+        on behind the gap, as in Kafka.
+
+        Args:
+            indexed: the last offset that the indexes had before recovery.
         """
-        if not following or self._may_have_gaps:
+        if self._may_have_gaps or not self._is_flush_known or indexed is None:
             return False
-        return segment.read_next_offset() < following[0].base_offset
+        return self._recovery_point <= end <= indexed < next_base
+
+    def _set_aside(self, segments: Sequence[LogSegment], reason: str) -> None:
+        self._directory.set_aside(segments, reason)
+        self._delete_producer_snapshots(segments)
+        self.report.set_aside_segments += len(segments)
 
     def _end_if_behind_start(self) -> int | None:
         """
-        The end of the log. If that is below its start, as files were lost, all segments are deleted
-        and the result is None.
+        The end of the log. If that is below its start, as files were lost, all segments are set
+        aside and the result is None.
         """
         last = self._segments.last_segment
         if last is None:
@@ -348,15 +364,16 @@ class LogLoader:
         if end >= self._log_start_offset:
             return end
         logger.warning(
-            "%s: deleting all segments because logEndOffset (%d) is smaller than logStartOffset %d."
-            " This could happen if segment files were deleted from the file system.",
+            "%s: setting all segments aside because logEndOffset (%d) is smaller than"
+            " logStartOffset %d. This could happen if segment files were deleted from the file"
+            " system.",
             self._directory.topic_partition,
             end,
             self._log_start_offset,
         )
-        self._directory.remove_and_delete(
-            self._segments.values(), "a log start offset beyond the end"
-        )
+        segments = list(self._segments.values())
+        self._directory.set_aside(segments, "the log starts behind its end")
+        self.report.set_aside_segments += len(segments)
         self._epochs.clear_and_flush()
         self._producers.truncate_fully_and_start_at(self._log_start_offset)
         return None

@@ -40,7 +40,7 @@ def open_log(
     failures: LogDirFailureChannel,
     topic_id: UUID | None = None,
     log_start_offset: int = 0,
-    recovery_point: int = 0,
+    recovery_point: int | None = 0,
     high_watermark: int = 0,
     had_clean_shutdown: bool = True,
     was_compacted: bool = False,
@@ -53,7 +53,7 @@ def open_log(
     Args:
         topic_id: the id of the topic, if the log is new.
         log_start_offset: that of the checkpoint in the log directory.
-        recovery_point: likewise; records below it are on the disk.
+        recovery_point: likewise; records below it are on the disk. None if no flush is known.
         high_watermark: likewise.
         had_clean_shutdown: whether nothing needs to be recovered.
         was_compacted: whether the log has ever been compacted, whatever *config* is now.

@@ -25,7 +25,7 @@ from barnabas.protocol.records.batch import LOG_OVERHEAD, RecordBatch
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaError, SegmentOffsetOverflow
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET
+from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET, Index
 from barnabas.storage.index.lazy import LazyIndex
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
@@ -553,6 +553,14 @@ class LogSegment:
             times.entries > 0 and times.last_entry == (0, self.base_offset)
         )
 
+    def last_offset_indexed(self) -> int | None:
+        """
+        The largest last entry of the two indexes, None if both are empty. After a crash it may name
+        an offset that the file has lost.
+        """
+        found = (index.peek(_last_offset_written) for index in self.indexes)
+        return max((offset for offset in found if offset is not None), default=None)
+
     def reset_indexes(self) -> None:
         """
         Forget all that is known but the batches. The offset and the time index are in memory until
@@ -656,3 +664,7 @@ def delete_stale_files(files: Files, directory: Path, base_offset: int, suffix: 
         path = file(directory, base_offset, suffix)
         if files.remove(path):
             logger.warning("Segment file %s existed already; deleted it", path)
+
+
+def _last_offset_written(index: Index) -> int | None:
+    return index.last_offset_written

@@ -30,6 +30,8 @@ PRODUCER_SNAPSHOT_SUFFIX: Final = ".snapshot"
 DELETED_SUFFIX: Final = ".deleted"
 CLEANED_SUFFIX: Final = ".cleaned"
 SWAP_SUFFIX: Final = ".swap"
+SET_ASIDE_SUFFIX: Final = ".set-aside"
+"""Segments that recovery has taken out of a log. No broker reads or removes them."""
 
 DELETE_DIR_SUFFIX: Final = "-delete"
 FUTURE_DIR_SUFFIX: Final = "-future"

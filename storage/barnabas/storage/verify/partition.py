@@ -21,6 +21,7 @@ from barnabas.storage.state_files.file_names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     PRODUCER_SNAPSHOT_SUFFIX,
+    SET_ASIDE_SUFFIX,
     SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
@@ -190,7 +191,7 @@ class PartitionCheck:
                 check_metadata_snapshot(self._partition.files, report, epoch)
             elif self._is_metadata and name == QUORUM_STATE:
                 self._check_quorum_state(report)
-            elif name not in _OTHERS:
+            elif name not in _OTHERS and SET_ASIDE_SUFFIX not in name:
                 report.add(invariants.UNKNOWN_FILE, "a file", "none")
         check_leftovers(leftovers, self._context.state, self._report)
 

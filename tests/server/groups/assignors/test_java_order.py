@@ -12,6 +12,7 @@ from barnabas.server.groups.assignors.java_order import hashing
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import (
     copied,
+    signed,
     string_hash,
     string_rank,
     uuid_hash,
@@ -46,6 +47,13 @@ class TestHashCodes:
         value = UUID(int=0x00000001_00000020_00000300_00004000)
 
         assert 0x4321 == uuid_hash(value)
+
+    @pytest.mark.parametrize(
+        ("unsigned", "expected"),
+        [(0, 0), (2**31 - 1, 2**31 - 1), (2**31, -(2**31)), (2**32 - 1, -1)],
+    )
+    def test_a_hash_code_is_a_signed_number_in_java(self, unsigned: int, expected: int) -> None:
+        assert expected == signed(unsigned)
 
     def test_ids_compare_as_signed_numbers(self) -> None:
         negative, positive = UUID(int=1 << 127), UUID(int=1)

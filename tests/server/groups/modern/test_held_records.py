@@ -116,8 +116,7 @@ def test_patterns_count_with_the_topics_that_they_match() -> None:
 async def test_a_client_is_told_to_try_later(request_type: type[Any]) -> None:
     async with running(offsets_topic_num_partitions="1") as broker, await broker.client() as client:
         await client.ask(coordinator_request("g"), 4)
-        assert broker.parts is not None
-        groups = broker.parts.groups
+        groups = broker.inside.groups
         groups._memory.members.limit_bytes = 100_000
         facts: dict[str, Any] = {"group_id": "g", "member_epoch": 0}
         if request_type is ConsumerGroupHeartbeatRequest:

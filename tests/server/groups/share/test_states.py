@@ -4,12 +4,15 @@ The states of a share group's partitions: begun, completed, ended, forgotten.
 
 from __future__ import annotations
 
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 
+from barnabas.protocol.errors import ErrorCode, NotCoordinator
 from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.groups.share.state_partitions import NO_STATES, StatePartitions, TopicStates
+from barnabas.server.groups.share.states import ShareGroupStates
 from tests.support.share_groups import ShareCoordination
 
 A, B = UUID(int=1), UUID(int=2)
@@ -129,3 +132,17 @@ def test_a_topic_whose_deletion_nobody_has_noted_is_forgotten_by_a_heartbeat() -
 
     assert deleted not in c.shares.known_states.initialized
     assert {kept: [0, 1]} == c.assigned("m")
+
+
+async def test_groups_whose_states_cannot_be_deleted_have_the_reason() -> None:
+    class NoShards:
+        def of(self, group_id: str) -> Any:
+            raise NotCoordinator(group_id)
+
+    nothing = cast(Any, None)
+    states = ShareGroupStates(cast(Any, NoShards()), nothing, nothing)
+
+    assert {
+        "g": ErrorCode.NOT_COORDINATOR,
+        "h": ErrorCode.NOT_COORDINATOR,
+    } == await states.delete_all(["g", "h"])

@@ -106,6 +106,15 @@ def test_a_repartition_topic_may_say_its_size() -> None:
     assert 7 == found.subtopologies["1"].task_count
 
 
+def test_a_topic_that_says_its_size_stands_before_one_that_does_not() -> None:
+    parts = [
+        part("0", ["t"], sinks=["r", "s"]),
+        part("1", repartition=[internal("r", 7), internal("s")]),
+    ]
+
+    assert {"r": 7, "s": 4} == missing(configure(*parts, t=4))
+
+
 def test_topics_that_go_together_must_have_the_same_size() -> None:
     found = configure(part("0", ["u", "t"], copartition=[((0, 1), ())]), t=3, u=5)
 

@@ -16,6 +16,8 @@ from tests.support.coordination import GROUP
 from tests.support.streams_groups import REBALANCE_TIMEOUT_MS, StreamsCoordination, streams_facts
 from tests.support.streams_programs import internal, part, topology
 
+pytestmark = pytest.mark.prove
+
 PROGRAM = topology(
     part("0", ["t"], sinks=["r"], changelogs=[internal("c0")]),
     part("1", ["u"], repartition=[internal("r")], changelogs=[internal("c1")]),

@@ -27,9 +27,8 @@ HOUR_MS = 3_600_000
 
 
 async def ask(broker: TestBroker, path: str, *query: tuple[str, object]) -> Any:
-    assert broker.http is not None
     encoded = urlencode([(name, str(value)) for name, value in query])
-    answer = await get(broker.http.address.port, f"/api/v1{path}?{encoded}")
+    answer = await get(broker.http_port, f"/api/v1{path}?{encoded}")
     assert 200 == answer.status, answer.text
     return answer.json
 

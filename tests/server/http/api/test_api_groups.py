@@ -171,7 +171,7 @@ async def test_a_share_group_has_the_offsets_of_its_coordinator(broker: TestBrok
     try:
         assert 0 == (await client.find_coordinator("g")).error_code
         assert 0 == (await client.client.ask(request, 1)).error_code
-        await until(lambda: broker.parts and broker.parts.share_groups.initialized("g"))
+        await until(lambda: broker.inside and broker.inside.share_groups.initialized("g"))
         assert 0 == (await client.initialize("g", 1, state_epoch=9)).error_code
         said = await ask(broker, "/group", id="g")
         listed = await ask(broker, "/groups")
@@ -206,5 +206,4 @@ async def test_a_look_at_groups_creates_nothing() -> None:
         await ask(broker, "/cluster")
 
         assert ([], 0) == (said["groups"], said["total"])
-        assert broker.parts is not None
-        assert not {"groups", "shares", "transactions"} & vars(broker.parts.coordinators).keys()
+        assert not {"groups", "shares", "transactions"} & vars(broker.inside.coordinators).keys()

@@ -243,8 +243,7 @@ async def test_a_client_that_leaves_waits_no_more(broker: TestBroker) -> None:
     """
     Otherwise a page that is loaded again and again would take all places.
     """
-    assert broker.http is not None
-    _, writer = await asyncio.open_connection("127.0.0.1", broker.http.address.port)
+    _, writer = await asyncio.open_connection("127.0.0.1", broker.http_port)
     writer.write(b"GET /api/v1/topics/t/tail?wait_ms=30000 HTTP/1.1\r\nhost: localhost\r\n\r\n")
     partition = broker.partitions.expect("t", 0)
     await until(lambda: partition._watches)

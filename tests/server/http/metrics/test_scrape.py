@@ -71,8 +71,7 @@ class Shown:
 
 
 async def scrape(broker: TestBroker, accept: str = "text/plain") -> Shown:
-    assert broker.http is not None
-    answer = await get(broker.http.address.port, "/metrics", accept=accept)
+    answer = await get(broker.http_port, "/metrics", accept=accept)
     return Shown(answer, parse_open_metrics if "openmetrics" in accept else parse_text)
 
 
@@ -404,8 +403,7 @@ async def test_losses_of_groups_beyond_the_bound_are_summed_up() -> None:
 async def test_a_coordinator_is_not_created_to_be_looked_at() -> None:
     async with running(**HTTP) as broker:
         await scrape(broker)
-        assert broker.parts is not None
-        assert broker.parts.coordinators.group_coordinator is None
+        assert broker.inside.coordinators.group_coordinator is None
 
 
 async def test_the_bounds_of_series_are_those_of_the_page() -> None:
@@ -438,8 +436,7 @@ async def test_scrapers_share_a_text_and_are_not_without_number(
     may_go_on = asyncio.Event()
 
     async with running(**HTTP) as broker:
-        assert broker.http is not None
-        port = broker.http.address.port
+        port = broker.http_port
         finish = broker.turns.finish
 
         async def slowly(*work):  # type: ignore[no-untyped-def]
@@ -483,8 +480,7 @@ async def test_scrapers_share_a_text_and_are_not_without_number(
 )
 async def test_the_format_is_the_one_that_is_asked_for(accept: str, content_type: str) -> None:
     async with running(**HTTP) as broker:
-        assert broker.http is not None
-        answer = await get(broker.http.address.port, "/metrics", accept=accept)
+        answer = await get(broker.http_port, "/metrics", accept=accept)
 
     assert answer.headers["content-type"].startswith(content_type)
     assert content_type.startswith("text") != answer.text.endswith("# EOF\n")
@@ -492,8 +488,7 @@ async def test_the_format_is_the_one_that_is_asked_for(accept: str, content_type
 
 async def test_the_text_is_packed_if_the_scraper_can_unpack_it() -> None:
     async with running(**HTTP) as broker:
-        assert broker.http is not None
-        port = broker.http.address.port
+        port = broker.http_port
         await broker.create("t", 20)
         plain = await get(port, "/metrics")
         packed = await get(port, "/metrics", accept_encoding="deflate, gzip")

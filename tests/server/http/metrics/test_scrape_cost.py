@@ -21,6 +21,8 @@ from tests.support.limits import stated
 from tests.support.server import TestBroker, running
 from tests.support.turns import objects_set_aside, turns
 
+pytestmark = pytest.mark.prove
+
 PARTITIONS: Final = 10_000
 TRIES: Final = 5
 """
@@ -57,13 +59,12 @@ async def many_partitions() -> AsyncIterator[TestBroker]:
 
 
 async def costs(broker: TestBroker, accept: str, encoding: str) -> list[Cost]:
-    assert broker.http is not None
     # The client is a process of its own: its time is not the broker's.
     client = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         ASK,
-        str(broker.http.address.port),
+        str(broker.http_port),
         accept,
         encoding,
         stdin=subprocess.PIPE,
@@ -123,7 +124,7 @@ async def main():
         await broker.create("t", 100)
         if broker.http is not None:
             for _ in range(5):
-                await get(broker.http.address.port, "/metrics")
+                await get(broker.http_port, "/metrics")
         gc.collect()
         print(resident())
 asyncio.run(main())

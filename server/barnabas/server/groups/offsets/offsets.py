@@ -28,6 +28,7 @@ from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.groups.records import OffsetRecord
+from barnabas.server.text_memory import text_bytes
 
 OFFSET_BYTES: Final = 540
 """
@@ -112,13 +113,13 @@ class Offsets:
         partitions = topics.get(topic)
         if partitions is None:
             partitions = topics[topic] = {}
-            self._held.grow(TOPIC_BYTES + len(topic))
+            self._held.grow(TOPIC_BYTES + text_bytes(topic))
         before = partitions.get(partition)
         partitions[partition] = offset
         if before is None:
-            self._held.grow(self._offset_bytes + len(offset.metadata))
+            self._held.grow(self._offset_bytes + text_bytes(offset.metadata))
         elif offset.metadata or before.metadata:
-            self._held.grow(len(offset.metadata) - len(before.metadata))
+            self._held.grow(text_bytes(offset.metadata) - text_bytes(before.metadata))
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         """
@@ -129,10 +130,10 @@ class Offsets:
         offset = partitions.pop(partition, None)
         if offset is None:
             return
-        self._held.grow(-self._offset_bytes - len(offset.metadata))
+        self._held.grow(-self._offset_bytes - text_bytes(offset.metadata))
         if not partitions:
             del topics[topic]
-            self._held.grow(-TOPIC_BYTES - len(topic))
+            self._held.grow(-TOPIC_BYTES - text_bytes(topic))
         if not topics:
             del self._groups[group_id]
 
@@ -196,12 +197,12 @@ class OffsetStore:
             known = self.committed.get(group_id, topic, partition)
             producers = self.pending_partitions(group_id).get((topic, partition), NO_PRODUCERS)
             if known is not None and not (in_transaction and producers - {producer_id}):
-                more += max(0, len(value.metadata) - len(known.metadata))
+                more += max(0, text_bytes(value.metadata) - text_bytes(known.metadata))
                 continue
-            more += OFFSET_BYTES + len(value.metadata)
+            more += OFFSET_BYTES + text_bytes(value.metadata)
             if (group_id, topic) not in topics:
                 topics.add((group_id, topic))
-                more += TOPIC_BYTES + len(topic)
+                more += TOPIC_BYTES + text_bytes(topic)
             if in_transaction:
                 more += PENDING_BYTES
         if more and in_transaction and producer_id not in self._pending:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
 from barnabas.server.security.quotas.limits import QuotaLimits, Share
+from barnabas.server.text_memory import shortened
 
 MOST_COUNTERS: Final = 10_000
 """
@@ -46,10 +47,10 @@ class Counters(Generic[C]):
     Invariants:
 
     1. They are in the order of their last use.
-    2. There are at most ``MOST_COUNTERS``, and none without a limit.
+    2. There are at most ``MOST_COUNTERS``, and none without a limit. None keeps a long name.
     """
 
-    __slots__ = ("_by_share", "_idle_ms", "_limits", "_make")
+    __slots__ = ("_by_share", "_idle_ms", "_limits", "_make", "_shortened")
 
     def __init__(
         self,
@@ -66,6 +67,8 @@ class Counters(Generic[C]):
         self._make = make
         self._idle_ms = idle_ms
         self._by_share: OrderedDict[Share, Counter[C]] = OrderedDict()
+        self._shortened: set[Share] = set()
+        """The shares with names that are digests of longer ones."""
 
     def __len__(self) -> int:
         return len(self._by_share)
@@ -78,17 +81,20 @@ class Counters(Generic[C]):
         The counter of a client; None if it has no limit.
         """
         share = self._limits.share_of(user, client_id)
-        counter = self._by_share.get(share)
+        known_as = shortened(share[0]), shortened(share[1])
+        counter = self._by_share.get(known_as)
         if counter is not None:
             counter.used_ms = now_ms
-            self._by_share.move_to_end(share)
+            self._by_share.move_to_end(known_as)
             return counter
         limit = self._limits.limit_of(share)
         if limit is None:
             return None
         self._make_room(now_ms)
         counter = Counter(self._make(limit, now_ms), limit, now_ms)
-        self._by_share[share] = counter
+        self._by_share[known_as] = counter
+        if known_as != share:
+            self._shortened.add(known_as)
         return counter
 
     def _make_room(self, now_ms: int) -> None:
@@ -98,12 +104,15 @@ class Counters(Generic[C]):
             is_idle = now_ms - oldest.used_ms >= self._idle_ms(oldest)
             if not (is_idle or len(there) >= MOST_COUNTERS):
                 return
-            there.popitem(last=False)
+            self._shortened.discard(there.popitem(last=False)[0])
 
     def limits_changed(self) -> None:
         """
         Go by the limits as they are now.
         """
+        for share in self._shortened:
+            del self._by_share[share]  # the limit is that of a name that is not known any more
+        self._shortened.clear()
         for share in list(self._by_share):
             limit = self._limits.limit_of(share)
             if limit is None:

@@ -28,6 +28,7 @@ from barnabas.server.cluster.topic_names import SHARE_GROUP_STATE_TOPIC
 from barnabas.server.config.share import ShareCoordinatorOptions
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
+from barnabas.server.coordinator_runtime.result import NOTHING
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
 from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.share.coordinator.state import (
@@ -184,7 +185,9 @@ class ShareCoordinator:
             KafkaError: see ``ShareCoordinatorState.summary``.
         """
         shard = await self._ready_shard(key)
-        return shard.state.summary(key)
+        summary = shard.state.summary(key)
+        await shard.commit(NOTHING)
+        return summary
 
     async def delete(self, key: SharePartitionKey) -> None:
         """

@@ -31,6 +31,7 @@ from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResul
 from barnabas.server.share.coordinator.batches import combine
 from barnabas.server.share.coordinator.records import ShareRecord, decode_record, encode_record
 from barnabas.server.share.keys import SharePartitionKey
+from barnabas.server.text_memory import text_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +122,7 @@ class ShareCoordinatorState:
             if value is not None:
                 batches = len(value.state_batches)
                 if key not in self.known:
-                    more += STATE_BYTES + len(key.group_id) + batches * BATCH_BYTES
+                    more += STATE_BYTES + text_bytes(key.group_id) + batches * BATCH_BYTES
                 elif batches > MOST_BATCHES:
                     more += batches * BATCH_BYTES
         self._memory.check_room(more)
@@ -333,7 +334,7 @@ class ShareCoordinatorState:
         known = self.known.get(key)
         if known is None:
             return 0
-        return STATE_BYTES + len(key.group_id) + len(known.value.state_batches) * BATCH_BYTES
+        return STATE_BYTES + text_bytes(key.group_id) + len(known.value.state_batches) * BATCH_BYTES
 
     def _apply(
         self,

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import statistics
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -68,6 +69,17 @@ class Facts:
         if limit is None or files is None:
             return None
         return Descriptors(limit, most_connections(), files)
+
+    def address_space_bytes(self) -> int | None:
+        """
+        The address space that a process may have; None if the system has no limit.
+        """
+        if sys.platform == "win32":
+            return None
+        import resource  # noqa: PLC0415  # not every system has it
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        return None if limit == resource.RLIM_INFINITY else limit
 
     def memory_bytes(self) -> int:
         return memory_bytes()

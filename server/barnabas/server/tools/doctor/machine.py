@@ -15,6 +15,14 @@ from barnabas.server.tools.doctor.findings import Finding, advice, ok, problem
 from barnabas.storage.explain.units import duration, rounded_size
 
 FEW_DESCRIPTORS: Final = 4096
+FEW_MAPS: Final = 65_530
+"""
+The default of Linux.
+"""
+MAPS_OF_A_PARTITION: Final = 20 << 20
+"""
+The two indexes of a segment with ``segment.index.bytes`` of 10 MiB.
+"""
 LITTLE_MEMORY: Final = 256 << 20
 """
 A broker with a few hundred partitions takes about a fifth of it.
@@ -32,6 +40,7 @@ def check_machine(config: BrokerConfig, facts: Facts) -> Iterator[Finding]:
     """
     yield from _form(facts)
     yield from _descriptors(facts)
+    yield from _maps(facts)
     yield from _memory(config, facts)
     yield from _buffers(facts)
     yield from _clock(config, facts)
@@ -44,7 +53,7 @@ def _form(facts: Facts) -> Iterator[Finding]:
         yield advice(
             "form",
             "the inner loops are plain Python, which is several times slower",
-            "install the wheel for this system, or run `make compile` in a checkout",
+            "`BARNABAS_COMPILE=1 pip install .` in a checkout compiles them, in 3 to 5 minutes",
         )
     if facts.has_module("uvloop"):
         yield ok("form", "uvloop is installed")
@@ -70,6 +79,24 @@ def _descriptors(facts: Facts) -> Iterator[Finding]:
             "descriptors",
             fact,
             "raise the hard limit (`ulimit -Hn`, LimitNOFILE= of systemd, --ulimit of a container)",
+        )
+
+
+def _maps(facts: Facts) -> Iterator[Finding]:
+    most = facts.sysctl("vm.max_map_count")
+    if most is not None:
+        fact = f"vm.max_map_count is {most:,}: a process may have so many maps of indexes"
+        if most >= FEW_MAPS:
+            yield ok("maps", fact)
+        else:
+            yield advice("maps", fact, f"sysctl -w vm.max_map_count={4 * FEW_MAPS}")
+    space = facts.address_space_bytes()
+    if space is not None:
+        yield advice(
+            "maps",
+            f"the address space of a process is limited to {rounded_size(space)}, and a partition"
+            f" that is written to maps up to {rounded_size(MAPS_OF_A_PARTITION)} of it",
+            "remove the limit (`ulimit -v unlimited`, LimitAS=infinity of systemd)",
         )
 
 

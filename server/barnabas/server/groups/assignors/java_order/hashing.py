@@ -12,6 +12,8 @@ from operator import mul
 from typing import Final
 from uuid import UUID
 
+from barnabas.server.text_memory import is_short
+
 DEFAULT_TABLE_SIZE: Final = 16
 
 java_release = 17
@@ -25,11 +27,19 @@ _POWERS: Final = list(accumulate(repeat(31, 255), lambda power, by: power * by &
 _POWERS_DOWN: Final = _POWERS[::-1]
 
 
-@lru_cache(maxsize=16_384)
 def string_hash(text: str) -> int:
     """
     ``String.hashCode`` as an unsigned number.
     """
+    return _remembered(text) if is_short(text) else _string_hash(text)
+
+
+@lru_cache(maxsize=16_384)
+def _remembered(text: str) -> int:
+    return _string_hash(text)
+
+
+def _string_hash(text: str) -> int:
     if text.isascii() and len(text) <= len(_POWERS_DOWN):
         first = len(_POWERS_DOWN) - len(text)
         total: int = sum(map(mul, text.encode(), _POWERS_DOWN[first:]))

@@ -1,0 +1,65 @@
+"""
+The product with one module mutated, without a change of the checkout.
+
+The overlay is a folder with the trees of all packages: symbolic links to their files, but for the
+mutated module. Its folders precede the others in ``PYTHONPATH``, which brokers that a test starts
+inherit. Compiled modules are left out, for Python would take one instead of the mutated source.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Final
+
+from tests.mutations.drawing import ROOT
+from tests.mutations.mutation import Mutation
+
+_PACKAGES: Final = ("protocol", "storage", "server", "pipeline", "testing")
+_COMPILED: Final = (".so", ".pyd")
+
+
+class Overlay:
+    """
+    Not safe for two runs at a time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        for package in _PACKAGES:
+            for place, folders, files in os.walk(ROOT / package):
+                folders[:] = [name for name in folders if name != "__pycache__"]
+                linked = folder / Path(place).relative_to(ROOT)
+                linked.mkdir(parents=True)
+                for name in files:
+                    if not name.endswith(_COMPILED):
+                        (linked / name).symlink_to(Path(place, name))
+
+    @property
+    def python_path(self) -> str:
+        return os.pathsep.join(str(self._folder / package) for package in _PACKAGES)
+
+    @contextmanager
+    def holding(self, mutation: Mutation) -> Iterator[None]:
+        """
+        Have the mutated module in the place of its link.
+        """
+        module = self._folder / mutation.path
+        source = module.read_bytes()
+        self._replace(module, mutation.apply(source))
+        try:
+            yield
+        finally:
+            self._replace(module, None)
+
+    def _replace(self, module: Path, source: bytes | None) -> None:
+        module.unlink()
+        if source is None:
+            module.symlink_to(ROOT / module.relative_to(self._folder))
+        else:
+            module.write_bytes(source)
+        # Mutations of one second and of one size look alike to Python.
+        Path(cache_from_source(str(module))).unlink(missing_ok=True)

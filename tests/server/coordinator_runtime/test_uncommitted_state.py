@@ -1,0 +1,278 @@
+"""
+No answer tells state of a coordinator that a crash may take back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
+from barnabas.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
+from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+    InitializeStateData,
+)
+from barnabas.protocol.messages.initialize_share_group_state import (
+    PartitionData as InitializedPartition,
+)
+from barnabas.protocol.messages.list_groups import ListGroupsRequest
+from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
+from barnabas.protocol.messages.read_share_group_state_summary import (
+    PartitionData as SummaryPartition,
+)
+from barnabas.protocol.messages.read_share_group_state_summary import (
+    ReadShareGroupStateSummaryRequest,
+    ReadStateSummaryData,
+)
+from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRequest
+from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
+from barnabas.server import handlers
+from barnabas.server.clock import SystemClock
+from barnabas.storage.log.log import Log
+from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.group_requests import commit_request, committed_request, coordinator_request
+from tests.support.server import TestBroker, running
+from tests.support.wire_client import WireClient
+
+GROUP: Final = "group"
+OPTIONS: Final = {
+    "log_flush_interval_messages": "1",
+    "offsets_topic_num_partitions": "1",
+    "transaction_state_log_num_partitions": "1",
+    "share_coordinator_state_topic_num_partitions": "1",
+}
+COORDINATOR_TOPICS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+READ: Final[dict[str, Any]] = {"group_ids": [GROUP], "include_authorized_operations": False}
+PATTERN: Final[dict[str, Any]] = {"transactional_id_pattern": ".*"}
+
+
+class SlowSync:
+    """
+    Holds the fsyncs of internal topics back until ``end``.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._gate = threading.Event()
+        self._gate.set()
+        flush = Log.flush
+
+        def held(log: Log, *args: Any, **options: Any) -> None:
+            if log.topic_partition.topic in COORDINATOR_TOPICS:
+                self._gate.wait(timeout=5)  # a test that fails does not hang
+            flush(log, *args, **options)
+
+        monkeypatch.setattr(Log, "flush", held)
+        self.begin, self.end = self._gate.clear, self._gate.set
+
+
+@pytest.fixture
+def sync(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowSync]:
+    slow = SlowSync(monkeypatch)
+    yield slow
+    slow.end()
+
+
+@asynccontextmanager
+async def broker_with_group() -> AsyncIterator[tuple[TestBroker, WireClient, WireClient]]:
+    async with (
+        running(MemoryFiles(), SystemClock(), **OPTIONS) as broker,
+        await broker.client() as writer,
+        await broker.client() as reader,
+    ):
+        await broker.create("t")
+        for key_type in (0, 1):
+            await writer.ask(coordinator_request(GROUP, key_type=key_type), 4)
+        assert (
+            0
+            == (await writer.ask(commit_request(GROUP, "t", {0: 10}), 8))
+            .topics[0]
+            .partitions[0]
+            .error_code
+        )
+        yield broker, writer, reader
+
+
+async def waits(reader: WireClient, request: Message, version: int) -> asyncio.Task[Any]:
+    """
+    The answer to *request*, which is not there while the fsync takes.
+    """
+    answer = asyncio.ensure_future(reader.ask(request, version))
+    done, _ = await asyncio.wait({answer}, timeout=0.05)
+    assert not done, f"{request} is answered with state that a crash may take back"
+    return answer
+
+
+GROUP_READS: Final[list[tuple[Message, int]]] = [
+    (committed_request(GROUP, "t", 0), 8),
+    (DescribeGroupsRequest(groups=[GROUP], include_authorized_operations=False), 5),
+    (ListGroupsRequest(states_filter=[], types_filter=[]), 5),
+    (ConsumerGroupDescribeRequest(**READ), 1),
+    (ShareGroupDescribeRequest(**READ), 1),
+    (StreamsGroupDescribeRequest(**READ), 0),
+    (HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="m"), 4),
+    (
+        DescribeShareGroupOffsetsRequest(
+            groups=[DescribeShareGroupOffsetsRequestGroup(group_id=GROUP, topics=None)]
+        ),
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "version"), GROUP_READS, ids=lambda each: type(each).__name__)
+async def test_a_read_of_a_group_waits_for_a_commit_of_offsets(
+    sync: SlowSync, request_: Message, version: int
+) -> None:
+    async with broker_with_group() as (_, writer, reader):
+        await reader.ask(request_, version)  # the first one imports its handler
+        sync.begin()
+        writer.send(commit_request(GROUP, "t", {0: 99}), version=8)
+        await asyncio.sleep(0.02)
+
+        answer = await waits(reader, request_, version)
+
+        sync.end()
+        assert await answer is not None
+        assert await writer.receive()
+
+
+async def test_offsets_are_fetched_as_they_are_on_the_disk(sync: SlowSync) -> None:
+    async with broker_with_group() as (_, writer, reader):
+        sync.begin()
+        writer.send(commit_request(GROUP, "t", {0: 99}), version=8)
+        await asyncio.sleep(0.02)
+
+        answer = await waits(reader, *GROUP_READS[0])
+
+        sync.end()
+        (group,) = (await answer).groups
+        assert 99 == group.topics[0].partitions[0].committed_offset
+
+
+async def test_a_heartbeat_that_changes_nothing_waits_for_what_it_tells(sync: SlowSync) -> None:
+    heartbeat = ConsumerGroupHeartbeatRequest(
+        group_id="later",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=["t"],
+        topic_partitions=[],
+    )
+    async with broker_with_group() as (_, writer, reader):
+        sync.begin()
+        writer.send(heartbeat, version=1)
+        await asyncio.sleep(0.02)
+
+        answer = await waits(reader, heartbeat, 1)
+
+        sync.end()
+        assert 0 == (await answer).error_code
+        assert 0 == (await writer.receive()).error_code
+
+
+TRANSACTION_READS: Final[list[tuple[Message, int]]] = [
+    (DescribeTransactionsRequest(transactional_ids=["id"]), 0),
+    (ListTransactionsRequest(state_filters=[], producer_id_filters=[], duration_filter=-1), 1),
+    (
+        ListTransactionsRequest(
+            state_filters=[], producer_id_filters=[], duration_filter=-1, **PATTERN
+        ),
+        2,
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "version"), TRANSACTION_READS)
+async def test_a_read_of_transactions_waits_for_a_new_producer(
+    sync: SlowSync, request_: Message, version: int
+) -> None:
+    async with broker_with_group() as (_, writer, reader):
+        made = InitProducerIdRequest(transactional_id="id", transaction_timeout_ms=60_000)
+        sync.begin()
+        writer.send(made, version=4)
+        await asyncio.sleep(0.05)
+
+        answer = await waits(reader, request_, version)
+
+        sync.end()
+        (state,) = (await answer).transaction_states
+        assert "Empty" == state.transaction_state
+        assert 0 == (await writer.receive()).error_code
+
+
+async def test_a_read_of_a_share_state_waits_for_its_beginning(sync: SlowSync) -> None:
+    async with broker_with_group() as (broker, writer, reader):
+        assert broker.parts is not None
+        topic = broker.parts.topics.get("t")
+        assert topic is not None
+        begin = initialization(topic.id)
+        assert 0 == (await writer.ask(begin, 0)).results[0].partitions[0].error_code
+        sync.begin()
+        writer.send(begin, version=0)
+        await asyncio.sleep(0.02)
+        summary = ReadShareGroupStateSummaryRequest(
+            group_id=GROUP,
+            topics=[
+                ReadStateSummaryData(
+                    topic_id=topic.id, partitions=[SummaryPartition(partition=0, leader_epoch=-1)]
+                )
+            ],
+        )
+
+        answer = await waits(reader, summary, 0)
+
+        sync.end()
+        assert 0 == (await answer).results[0].partitions[0].error_code
+        assert await writer.receive()
+
+
+def initialization(topic_id: UUID) -> InitializeShareGroupStateRequest:
+    partition = InitializedPartition(partition=0, state_epoch=1, start_offset=0)
+    return InitializeShareGroupStateRequest(
+        group_id=GROUP, topics=[InitializeStateData(topic_id=topic_id, partitions=[partition])]
+    )
+
+
+WAIT_FOR_THEIR_OWN: Final = frozenset(
+    (
+        *("add_offsets_to_txn", "add_partitions_to_txn", "end_txn", "init_producer_id"),
+        *("alter_share_group_offsets", "delete_groups", "delete_share_group_offsets"),
+        *("consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat"),
+        *("join_group", "leave_group", "sync_group", "offset_commit", "offset_delete"),
+        *("txn_offset_commit", "share_group_state"),
+    )
+)
+"""Handlers whose answers wait in the coordinators, for the records that they write."""
+TELL_NOTHING: Final = frozenset({"find_coordinator"})
+"""Handlers that ask a coordinator for no state."""
+
+
+def test_every_handler_that_reads_a_coordinator_waits() -> None:
+    """
+    A new handler either writes, or has ``@reads``.
+    """
+    missing = []
+    for path in sorted(Path(handlers.__path__[0]).glob("*.py")):
+        source = path.read_text()
+        asks = any(f"broker.{name}" in source for name in ("groups", "transactions", "shares"))
+        if asks and "\n@reads(" not in source:
+            missing.append(path.stem)
+
+    assert sorted(WAIT_FOR_THEIR_OWN | TELL_NOTHING) == missing

@@ -45,6 +45,8 @@ Buffer = bytes | bytearray | memoryview
 
 NO_SEQUENCE: Final = -1
 LAST_SEQUENCE: Final = 2**31 - 1
+ALL_HEADERS: Final = 2**31 - 1
+"""No record has more headers."""
 
 _NUMBERS_BYTES: Final = 16
 """The fast path needs so many bytes: the numbers in front of a key, of at most three bytes each."""
@@ -389,13 +391,13 @@ class RecordReader:
             return None
         return self.data[self._value_at : self._value_at + self.value_size]
 
-    def headers(self) -> list[tuple[bytes, bytes | None]]:
+    def headers(self, most: i64 = ALL_HEADERS) -> list[tuple[bytes, bytes | None]]:
         """
-        The names and values of the headers.
+        The names and values of the headers, of the first *most* ones.
         """
         found: list[tuple[bytes, bytes | None]] = []
         at = self._headers_at
-        for _ in range(self.header_count):
+        for _ in range(min(self.header_count, most)):
             at, size = self._bytes_at(at)
             name = self.data[at : at + size]
             at, size = self._bytes_at(at + size)
@@ -423,15 +425,14 @@ class RecordReader:
         """
         return self.key(), self.value()
 
-    def record(self) -> Record:
+    def record(self, most_headers: i64 = ALL_HEADERS) -> Record:
         """
         The current record as an object. Bytes of a header's name that are not UTF-8 become U+FFFD.
         """
         headers: tuple[Header, ...] = ()
-        if self.header_count:
-            headers = tuple(
-                [Header(name.decode(errors="replace"), value) for name, value in self.headers()]
-            )
+        if self.header_count and most_headers:
+            found = self.headers(most_headers)
+            headers = tuple([Header(name.decode(errors="replace"), value) for name, value in found])
         return Record(self.offset, self.timestamp, self.key(), self.value(), headers)
 
 
@@ -443,9 +444,13 @@ def iter_records(
     base_timestamp: int = 0,
     log_append_time: int | None = None,
     streamed: bool = False,
+    most_headers: int = ALL_HEADERS,
 ) -> Iterator[Record]:
     """
     Yield the records of a batch as objects; the arguments are those of ``RecordReader``.
+
+    Args:
+        most_headers: see ``RecordBatch.records``.
 
     Raises:
         InvalidRecord: a record is malformed, bytes follow the last one, or the count is negative.
@@ -464,7 +469,7 @@ def iter_records(
     if record_count == 0:
         return
     while reader.advance():
-        yield reader.record()
+        yield reader.record(most_headers)
 
 
 def increment_sequence(sequence: int, increment: int) -> int:

@@ -171,5 +171,5 @@ def _records(path: Path, files: Files) -> Iterator[Versioned]:
                 batch.position,
             )
         if not batch.is_control:
-            for record in batch.records():
+            for record in batch.records(most_headers=0):
                 yield decode_record(record.value or b"")

@@ -64,7 +64,7 @@ class Replay:
         """
         batch.ensure_valid()
         self.last_timestamp = batch.max_timestamp
-        for record in batch.records():
+        for record in batch.records(most_headers=0):
             try:
                 if batch.is_control:
                     self._control(record)

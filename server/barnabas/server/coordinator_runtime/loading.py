@@ -90,7 +90,7 @@ class Loader:
             self._playback.replay(batch)
             return
         latest = self._latest
-        for record in batch.records():
+        for record in batch.records(most_headers=0):
             key = record.key
             latest.pop(key, None)  # The key moves to the place of its last record.
             latest[key] = (record.offset, record.value)

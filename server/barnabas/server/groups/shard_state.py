@@ -177,13 +177,13 @@ class ShardState:
             DecodeError, KafkaError, ValueError: no coordinator writes this batch.
         """
         if batch.is_control:
-            for marker in batch.records():
+            for marker in batch.records(most_headers=0):
                 kind = ControlRecordType.of(marker.key)
                 if kind in {ControlRecordType.ABORT, ControlRecordType.COMMIT}:
                     is_commit = kind is ControlRecordType.COMMIT
                     self.offsets.end_transaction(batch.producer_id, committed=is_commit)
             return
-        for stored in batch.records():
+        for stored in batch.records(most_headers=0):
             self.replay_record(stored.key, stored.value, stored.offset, batch.producer_id)
 
     def replay_record(

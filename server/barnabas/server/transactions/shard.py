@@ -96,7 +96,7 @@ class TransactionalIds:
             DecodeError, ValueError: see ``replay_record``.
         """
         if not batch.is_control:
-            for record in batch.records():
+            for record in batch.records(most_headers=0):
                 self.replay_record(record.key, record.value, record.offset)
 
     def replay_record(self, key: bytes | None, value: bytes | None, record_offset: int) -> None:

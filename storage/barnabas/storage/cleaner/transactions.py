@@ -67,7 +67,7 @@ class CleanedTransactionMetadata:
             InvalidRecord: its record is no control record.
         """
         self._begin_up_to(batch.last_offset)
-        record = next(batch.records(), None)
+        record = next(batch.records(most_headers=0), None)
         if record is None:
             # It was cleaned before, and was kept for its producer.
             return True

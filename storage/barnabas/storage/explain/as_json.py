@@ -173,7 +173,7 @@ def _record(found: RecordAt, with_keys: bool) -> Json:
             "timestamp": record.timestamp,
             "key": _bytes(record.key) if with_keys else None,
             "value_size": None if record.value is None else len(record.value),
-            "headers": len(record.headers),
+            "headers": found.header_count,
         },
         "flaw": found.flaw,
         "control_type": found.control_type,

@@ -136,13 +136,17 @@ class TopicGroups:
         """
         if batch.is_control:
             commits = pending.pop(batch.producer_id, [])
-            kinds = {ControlRecordType.of(marker.key) for marker in batch.records()}
+            kinds = {ControlRecordType.of(marker.key) for marker in batch.records(most_headers=0)}
             if ControlRecordType.COMMIT in kinds:
                 self._apply(commits)
             return
         if batch.max_timestamp <= self._until_ms:
             self.latest_ms = max(self.latest_ms, batch.max_timestamp)
-        commits = [found for record in batch.records() if (found := commit_of(record)) is not None]
+        commits = [
+            found
+            for record in batch.records(most_headers=0)
+            if (found := commit_of(record)) is not None
+        ]
         if batch.is_transactional:
             pending.setdefault(batch.producer_id, []).extend(commits)
         else:

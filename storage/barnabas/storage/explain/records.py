@@ -4,6 +4,8 @@ The record at an offset, and the later records of its key in a compacted log.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from barnabas.protocol.records.batch import RecordBatch
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.protocol.records.record import Record
@@ -22,6 +24,8 @@ class RecordAt:
     batch: RecordBatch
     record: Record | None
     """None if compaction has removed it, or the batch cannot be read."""
+    header_count: int
+    """Of the record, whose headers are not read."""
     flaw: str | None
     """Why the batch cannot be read."""
     control_type: str | None
@@ -62,9 +66,14 @@ def record_at(log: Log, path: OffsetPath, uncleanable_offset: int | None) -> Rec
         CorruptRecord: the bytes at the position of a batch are not a batch.
     """
     batch = next(path.segment.log.batches(path.position))
-    found, flaw = None, None
+    found, flaw, header_count = None, None, 0
     try:
-        found = next((each for each in batch.records() if each.offset == path.offset), None)
+        # The sizes come first: a batch without the record is not held in memory.
+        for index, outline in enumerate(batch.outlines()):
+            if outline.offset == path.offset:
+                found = next(islice(batch.records(most_headers=0), index, None))
+                header_count = outline.header_count
+                break
     except KafkaError as error:
         flaw = str(error) or type(error).__name__
     control_type = None
@@ -77,6 +86,7 @@ def record_at(log: Log, path: OffsetPath, uncleanable_offset: int | None) -> Rec
     return RecordAt(
         batch,
         found,
+        header_count,
         flaw,
         control_type,
         is_aborted=_is_aborted(log, path.offset, batch),
@@ -105,7 +115,7 @@ def _later_values(log: Log, path: OffsetPath, key: bytes, uncleanable_offset: in
                 continue
             try:
                 # Only numbers are kept: a key may have very many records.
-                for record in batch.records():
+                for record in batch.records(most_headers=0):
                     if record.key == key and record.offset > path.offset:
                         count += 1
                         first = record.offset if first is None else first

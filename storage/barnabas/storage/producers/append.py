@@ -150,7 +150,7 @@ class ProducerAppendInfo:
     def _append_control_batch(
         self, batch: RecordBatch, transaction_version: int
     ) -> CompletedTxn | None:
-        for record in batch.records():
+        for record in batch.records(most_headers=0):
             marker = EndTransactionMarker.deserialize(record)
             return self.append_end_txn_marker(
                 marker,

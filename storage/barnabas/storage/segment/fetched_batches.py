@@ -142,6 +142,6 @@ def _whole(records: FileSlice, nowait: bool) -> RecordBatch:
 
 
 def _is_abort_marker(records: FileSlice, nowait: bool) -> bool:
-    for record in _whole(records, nowait).records():
+    for record in _whole(records, nowait).records(most_headers=0):
         return ControlRecordType.of(record.key) is ControlRecordType.ABORT
     return False

@@ -68,6 +68,6 @@ def check_metadata_snapshot(files: Files, report: FileReport, epoch: int) -> Non
 
 def _types(batch: RecordBatch) -> list[ControlRecordType]:
     try:
-        return [ControlRecordType.of(record.key) for record in batch.records()]
+        return [ControlRecordType.of(record.key) for record in batch.records(most_headers=0)]
     except InvalidRecord:
         return []

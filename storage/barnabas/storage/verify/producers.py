@@ -226,6 +226,6 @@ class ProducerCheck:
 
 
 def _is_abort(batch: RecordBatch) -> bool:
-    for record in batch.records():
+    for record in batch.records(most_headers=0):
         return EndTransactionMarker.deserialize(record).control_type is ControlRecordType.ABORT
     return False

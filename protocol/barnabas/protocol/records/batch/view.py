@@ -29,7 +29,9 @@ from barnabas.protocol.records.batch.layout import (
     TimestampType,
 )
 from barnabas.protocol.records.crc32c import crc32c
+from barnabas.protocol.records.outline import RecordOutline, outlines
 from barnabas.protocol.records.record import (
+    ALL_HEADERS,
     NO_SEQUENCE,
     Record,
     increment_sequence,
@@ -194,9 +196,12 @@ class RecordBatch(NamedTuple):
             scan.walk(self.payload)
         return scan
 
-    def records(self) -> Iterator[Record]:
+    def records(self, *, most_headers: int = ALL_HEADERS) -> Iterator[Record]:
         """
         The records, decompressed all at once, with absolute offsets and timestamps.
+
+        Args:
+            most_headers: the headers of a record for which objects are made, from the first on.
 
         Raises:
             InvalidRecord: the records do not have the form or the number that they should.
@@ -212,6 +217,26 @@ class RecordBatch(NamedTuple):
             base_timestamp=self.base_timestamp,
             log_append_time=self.max_timestamp if log_append_time else None,
             streamed=self.codec != 0,
+            most_headers=most_headers,
+        )
+
+    def outlines(self) -> Iterator[RecordOutline]:
+        """
+        The records without keys, values and headers, in the memory of one decompressed piece.
+
+        Raises:
+            InvalidRecord: the records do not have the form or the number that they should.
+            CorruptCompressedData: the compressed stream is broken.
+        """
+        if self.record_count == 0:
+            return iter(())
+        log_append_time = self.attributes & LOG_APPEND_TIME_FLAG
+        return outlines(
+            decompress_chunks(self.compression, self.payload),
+            self.record_count,
+            base_offset=self.base_offset,
+            base_timestamp=self.base_timestamp,
+            log_append_time=self.max_timestamp if log_append_time else None,
         )
 
     def __repr__(self) -> str:

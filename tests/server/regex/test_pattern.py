@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import random
 import re
+import tracemalloc
+from time import thread_time
 
 import pytest
 
@@ -184,3 +186,36 @@ def test_it_agrees_with_pythons_engine(seed: int) -> None:
     for _ in range(60):
         text = "".join(choose.choices("abc ", k=choose.randrange(7)))
         assert ours.fullmatch(text) == (pythons.fullmatch(text) is not None), (pattern, text)
+
+
+LARGE = [
+    "(.?){1000}" * 5,
+    "(.?){1000}(.*){100}",
+    ("(a|b|.)?" * 11),
+    "(.{0,9}){100}",
+    "(?m)(^?.?$?){1000}",
+    "([^b]?){1000}" * 3,
+]
+"""Patterns that may be in very many places at once."""
+
+
+@pytest.mark.parametrize("pattern", LARGE)
+@pytest.mark.parametrize("alphabet", ["a", "ab", "ab\n_-", "".join(map(chr, range(32, 127)))])
+def test_a_match_is_made_in_steps_and_its_memory_is_bounded(pattern: str, alphabet: str) -> None:
+    compiled = LinearPattern(pattern)
+    text = "".join(random.Random(0).choices(alphabet, k=60))
+    tracemalloc.start()
+    try:
+        steps = compiled.matching(text)
+        longest = 0.0
+        while True:
+            begin = thread_time()
+            try:
+                next(steps)
+            except StopIteration:
+                break
+            longest = max(longest, thread_time() - begin)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+    assert longest < 0.03

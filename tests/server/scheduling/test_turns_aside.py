@@ -65,3 +65,14 @@ async def test_its_error_is_that_of_the_steps() -> None:
 
     with pytest.raises(ValueError, match="no"):
         await Turns().aside(failing())
+
+
+async def test_it_ends_when_nobody_wants_its_result() -> None:
+    count, over = [0], [False]
+    task = asyncio.create_task(Turns().aside(endless(count), lambda: over[0]))
+    await asyncio.sleep(0.05)
+    over[0] = True
+    assert await asyncio.wait_for(task, 5) is None
+    reached = count[0]
+    await asyncio.sleep(0.05)
+    assert count[0] == reached > 0

@@ -83,4 +83,5 @@ class TurnsExecutor:
             return
         finally:
             self._tasks.pop(key, None)
+        assert result is not None
         self._write(result)

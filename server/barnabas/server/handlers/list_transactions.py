@@ -55,7 +55,7 @@ async def _matching(
     found: Sequence[TransactionState],
 ) -> ListTransactionsResponse:
     """
-    Ids have up to 32,767 characters: a match may take minutes.
+    Ids have up to 32,767 characters: a match may take minutes. It ends when its client leaves.
     """
 
     def matching() -> Steps[list[TransactionState]]:
@@ -66,7 +66,9 @@ async def _matching(
                 matches.append(entry)
         return matches
 
-    return _answer(request, await context.broker.turns.aside(matching()))
+    client = context.client
+    matches = await context.broker.turns.aside(matching(), lambda: client.is_closing)
+    return _answer(request, matches or [])
 
 
 def _answer(

@@ -179,9 +179,11 @@ class Turns:
         work = self.start(steps, size)
         return work.result() if work.is_done else await work.future()
 
-    async def aside(self, steps: Steps[T]) -> T:
+    async def aside(self, steps: Steps[T], is_over: Callable[[], bool] = lambda: False) -> T | None:
         """
         Take *steps* that may last for minutes, and return their result.
+
+        None is returned, and no further step taken, once *is_over* returns true.
 
         All of them together get a fifth of the time, one turn each in rotation, and no other large
         work waits for them. They end when the caller is cancelled.
@@ -194,6 +196,9 @@ class Turns:
         while not work.is_done:
             async with self._aside:
                 await asyncio.sleep(PAUSE_S)
+                if is_over():
+                    steps.close()
+                    return None
                 work.go_on(self._now, self._now() + TURN_S)
         return work.result()
 

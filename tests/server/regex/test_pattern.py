@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 import re
+import tracemalloc
 
 import pytest
 
@@ -184,3 +185,35 @@ def test_it_agrees_with_pythons_engine(seed: int) -> None:
     for _ in range(60):
         text = "".join(choose.choices("abc ", k=choose.randrange(7)))
         assert ours.fullmatch(text) == (pythons.fullmatch(text) is not None), (pattern, text)
+
+
+LARGE = [
+    "(.?){1000}" * 5,
+    "(.?){1000}(.*){100}",
+    ("(a|b|.)?" * 11),
+    "(.{0,9}){100}",
+    "(?m)(^?.?$?){1000}",
+    "([^b]?){1000}" * 3,
+]
+"""Patterns that may be in very many places at once."""
+
+
+@pytest.mark.parametrize("pattern", LARGE)
+@pytest.mark.parametrize("alphabet", ["a", "ab", "ab\n_-", "".join(map(chr, range(32, 127)))])
+def test_memory_of_a_match_is_bounded(pattern: str, alphabet: str) -> None:
+    compiled = LinearPattern(pattern)
+    text = "".join(random.Random(0).choices(alphabet, k=30))
+    tracemalloc.start()
+    try:
+        compiled.fullmatch(text)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("pattern", ["(.?){1000}" * 5, "([^b]?){1000}" * 3])
+def test_a_character_in_many_places_takes_many_steps(pattern: str) -> None:
+    compiled = LinearPattern(pattern)
+    steps = sum(1 for _ in compiled.matching("xyz"))
+    # The first character comes to all instructions, as does the second from all places.
+    assert steps >= 3 * len(compiled._program) // 256

@@ -77,10 +77,11 @@ class TurnsExecutor:
 
     async def _run(self, key: str, work: Callable[[], Steps[CoordinatorResult[Any]]]) -> None:
         try:
-            result = await self._turns.finish(work())
+            result = await self._turns.aside(work())
         except Exception:
             logger.exception("The work %s of a coordinator failed", key)
             return
         finally:
             self._tasks.pop(key, None)
+        assert result is not None
         self._write(result)

@@ -57,12 +57,20 @@ async def _matching(
     found: Sequence[TransactionState],
 ) -> ListTransactionsResponse:
     """
-    The time of a match is bounded for each id, but not by how many there are.
+    Ids have up to 32,767 characters: a match may take minutes. It ends when its client leaves.
     """
-    matching = await context.broker.workers.in_upkeep(
-        lambda: [entry for entry in found if pattern.fullmatch(entry.transactional_id)]
-    )
-    return _answer(request, matching)
+
+    def matching() -> Steps[list[TransactionState]]:
+        matches = []
+        for entry in found:
+            yield
+            if (yield from pattern.matching(entry.transactional_id)):
+                matches.append(entry)
+        return matches
+
+    client = context.client
+    matches = await context.broker.turns.aside(matching(), lambda: client.is_closing)
+    return _answer(request, matches or [])
 
 
 def _answer(

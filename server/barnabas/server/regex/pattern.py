@@ -19,11 +19,18 @@ from barnabas.server.regex.program import (
     Char,
     Split,
 )
+from barnabas.server.scheduling.turns import Steps
 
 __all__ = ["InvalidPattern", "LinearPattern"]
 
 MOST_SETS: Final = 1_000
 """Kept sets of places; one more, and all are dropped. ``.*foo.*bar.*[0-9]{3}`` has 62."""
+MOST_PLACES: Final = 20_000
+"""Places in all kept sets together, about 100 bytes each."""
+INSTRUCTIONS_PER_STEP: Final = 256
+"""A step takes less than 0.5 ms."""
+CHARACTERS_PER_STEP: Final = 1024
+"""The same for characters that are looked up."""
 
 
 class LinearPattern:
@@ -36,7 +43,7 @@ class LinearPattern:
     Not safe to use from two threads.
     """
 
-    __slots__ = ("_asserts", "_next", "_program")
+    __slots__ = ("_asserts", "_kept_places", "_next", "_program")
 
     def __init__(self, text: str) -> None:
         """
@@ -48,45 +55,72 @@ class LinearPattern:
         self._program = Parser(text).parse()
         self._asserts = any(isinstance(step, Assert) for step in self._program)
         self._next: dict[tuple[frozenset[int], int, str], frozenset[int]] = {}
+        self._kept_places = 0
 
     def fullmatch(self, text: str) -> bool:
         """
-        Whether all of *text* matches.
+        Whether all of *text* matches; for short texts and patterns, since nothing else runs.
+        """
+        steps = self.matching(text)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as ended:
+                return bool(ended.value)
+
+    def matching(self, text: str) -> Steps[bool]:
+        """
+        Find out in short steps whether all of *text* matches.
         """
         places = frozenset((0,))
         before = EDGE
-        for character in text:
+        for number, character in enumerate(text, 1):
+            if number % CHARACTERS_PER_STEP == 0:
+                yield
             key = (places, before, character)
             following = self._next.get(key)
             if following is None:
-                following = self._after(places, before, character)
-                if len(self._next) >= MOST_SETS:
-                    self._next.clear()
-                self._next[key] = following
+                following = yield from self._after(places, before, character)
+                self._keep(key, following)
             places = following
             if not places:
                 return False
             if self._asserts:
                 before = _kind(character)
-        return len(self._program) in self._reachable(places, before, EDGE)
+        return len(self._program) in (yield from self._reachable(places, before, EDGE))
 
-    def _after(self, places: frozenset[int], before: int, character: str) -> frozenset[int]:
+    def _keep(self, key: tuple[frozenset[int], int, str], following: frozenset[int]) -> None:
+        kept = len(following) + 1
+        if len(self._next) >= MOST_SETS or self._kept_places + kept > MOST_PLACES:
+            self._next.clear()
+            self._kept_places = 0
+        self._next[key] = following
+        self._kept_places += kept
+
+    def _after(self, places: frozenset[int], before: int, character: str) -> Steps[frozenset[int]]:
         program = self._program
         after = set()
-        for place in self._reachable(places, before, _kind(character)):
+        reached = yield from self._reachable(places, before, _kind(character))
+        for number, place in enumerate(reached, 1):
+            if number % INSTRUCTIONS_PER_STEP == 0:
+                yield
             step = program[place] if place < len(program) else None
             if isinstance(step, Char) and step.test(character):
                 after.add(place + 1)
         return frozenset(after)
 
-    def _reachable(self, places: Iterable[int], before: int, behind: int) -> set[int]:
+    def _reachable(self, places: Iterable[int], before: int, behind: int) -> Steps[set[int]]:
         """
         The places that a match can reach without another character.
         """
         program = self._program
         reached: set[int] = set()
         left = list(places)
+        number = 0
         while left:
+            number += 1
+            if number % INSTRUCTIONS_PER_STEP == 0:
+                yield
             place = left.pop()
             if place in reached:
                 continue

@@ -140,6 +140,7 @@ class Turns:
         self._served = 0
         self._now = now
         self._calm_s = calm_s
+        self._aside = asyncio.Lock()
         self._waiting: list[tuple[int, int, Work[Any]]] = []  # a heap
         self._begun: list[Work[Any]] = []  # each smaller than the one before; the last has the turn
         self._elsewhere = 0  # large works in threads
@@ -177,6 +178,29 @@ class Turns:
         """
         work = self.start(steps, size)
         return work.result() if work.is_done else await work.future()
+
+    async def aside(self, steps: Steps[T], is_over: Callable[[], bool] = lambda: False) -> T | None:
+        """
+        Take *steps* that may last for minutes, and return their result.
+
+        None is returned, and no further step taken, once *is_over* returns true.
+
+        All of them together get a fifth of the time, one turn each in rotation, and no other large
+        work waits for them. They end when the caller is cancelled.
+
+        Raises:
+            Exception: the steps raised it.
+        """
+        work = Work(steps, 0)
+        work.go_on(self._now, self._now() + TURN_S)
+        while not work.is_done:
+            async with self._aside:
+                await asyncio.sleep(PAUSE_S)
+                if is_over():
+                    steps.close()
+                    return None
+                work.go_on(self._now, self._now() + TURN_S)
+        return work.result()
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:

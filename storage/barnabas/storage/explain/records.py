@@ -4,6 +4,8 @@ The record at an offset, and the later records of its key in a compacted log.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from barnabas.protocol.records.batch import RecordBatch
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.protocol.records.record import Record
@@ -64,7 +66,11 @@ def record_at(log: Log, path: OffsetPath, uncleanable_offset: int | None) -> Rec
     batch = next(path.segment.log.batches(path.position))
     found, flaw = None, None
     try:
-        found = next((each for each in batch.records() if each.offset == path.offset), None)
+        # The sizes come first: a batch without the record is not held in memory.
+        for index, outline in enumerate(batch.outlines()):
+            if outline.offset == path.offset:
+                found = next(islice(batch.records(), index, None))
+                break
     except KafkaError as error:
         flaw = str(error) or type(error).__name__
     control_type = None

@@ -89,7 +89,7 @@ def _first_record(segment: LogSegment, header: BatchHeader) -> TimestampAndOffse
     batch = segment.log.batch_at(header)
     if batch.magic == 0:  # Its records have no time.
         return None
-    for record in batch.records():
+    for record in batch.outlines():
         if record.timestamp == header.max_timestamp:
             return TimestampAndOffset(record.timestamp, record.offset, epoch)
     return None

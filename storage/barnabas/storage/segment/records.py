@@ -323,7 +323,7 @@ class FileRecords:
         for header in self.headers(position):
             if header.max_timestamp < target_timestamp:
                 continue
-            for record in self.batch_at(header).records():
+            for record in self.batch_at(header).outlines():
                 if record.timestamp >= target_timestamp and record.offset >= starting_offset:
                     epoch = _maybe_epoch(header.leader_epoch)
                     return TimestampAndOffset(record.timestamp, record.offset, epoch)

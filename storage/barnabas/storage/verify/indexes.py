@@ -203,7 +203,7 @@ def _offset_of_largest(batch: RecordBatch) -> int:
     The offset of the first record with the largest timestamp. Kafka wrote this one until 3.x,
     except for a compressed batch.
     """
-    for record in batch.records():
+    for record in batch.outlines():
         if record.timestamp == batch.max_timestamp:
             return record.offset
     return batch.last_offset

@@ -47,6 +47,7 @@ from barnabas.protocol.records.batch.layout import (
     TimestampType,
 )
 from barnabas.protocol.records.batch.view import RecordBatch
+from barnabas.protocol.records.outline import RecordOutline
 from barnabas.protocol.records.record import NO_SEQUENCE, Record
 from barnabas.protocol.records.varints import int64
 from barnabas.protocol.structs import NamedTuple
@@ -244,6 +245,15 @@ class LegacyBatch(RecordBatch):
             if message.magic not in MAGIC_VALUES:
                 raise InvalidRecord(f"A message of format {message.magic} is inside a wrapper.")
             yield Record(message.offset, message.timestamp, message.key(), message.value())
+
+    def outlines(self) -> Iterator[RecordOutline]:
+        """
+        The outlines of ``records``: an old message has no headers.
+        """
+        for offset, timestamp, key, value, _ in self.records():
+            key_size = -1 if key is None else len(key)
+            value_size = -1 if value is None else len(value)
+            yield RecordOutline(offset, timestamp, key_size, value_size, 0)
 
     def opened(self) -> LegacyBatch:
         """

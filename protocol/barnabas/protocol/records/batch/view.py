@@ -29,6 +29,7 @@ from barnabas.protocol.records.batch.layout import (
     TimestampType,
 )
 from barnabas.protocol.records.crc32c import crc32c
+from barnabas.protocol.records.outline import RecordOutline, outlines
 from barnabas.protocol.records.record import (
     NO_SEQUENCE,
     Record,
@@ -212,6 +213,25 @@ class RecordBatch(NamedTuple):
             base_timestamp=self.base_timestamp,
             log_append_time=self.max_timestamp if log_append_time else None,
             streamed=self.codec != 0,
+        )
+
+    def outlines(self) -> Iterator[RecordOutline]:
+        """
+        The records without keys, values and headers, in the memory of one decompressed piece.
+
+        Raises:
+            InvalidRecord: the records do not have the form or the number that they should.
+            CorruptCompressedData: the compressed stream is broken.
+        """
+        if self.record_count == 0:
+            return iter(())
+        log_append_time = self.attributes & LOG_APPEND_TIME_FLAG
+        return outlines(
+            decompress_chunks(self.compression, self.payload),
+            self.record_count,
+            base_offset=self.base_offset,
+            base_timestamp=self.base_timestamp,
+            log_append_time=self.max_timestamp if log_append_time else None,
         )
 
     def __repr__(self) -> str:

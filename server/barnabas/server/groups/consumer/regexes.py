@@ -167,7 +167,7 @@ class Regexes:
         for topic in tuple(self._topics.topics):
             for regex, pattern in patterns.items():
                 yield
-                if pattern.fullmatch(topic.name) and caller.sees_topic(topic.name):
+                if (yield from pattern.matching(topic.name)) and caller.sees_topic(topic.name):
                     matches[regex].add(topic.name)
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup):

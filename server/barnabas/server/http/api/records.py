@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypedDict
 
 from barnabas.protocol.errors import InvalidRecord, KafkaError, OffsetOutOfRange
 from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.protocol.records.control import ControlRecordType
+from barnabas.protocol.records.outline import RecordOutline
 from barnabas.protocol.records.record import Record
 from barnabas.server.http.api.contents import ContentView, content_view
 from barnabas.server.http.api.context import Api, number_in
@@ -387,39 +389,56 @@ class _Reader:
         Take the records of *batch*; false if there is no room for all of them.
         """
         try:
-            for record in _records(batch):
-                if record.offset < self.next_offset:
+            for outline, record in self._records(batch):
+                if outline.offset < self.next_offset:
                     continue
                 if len(self.found) >= self._most or self._left <= 0:
                     return False
                 if self._is_wanted(record):
-                    self._add(batch, record)
-                self.next_offset = record.offset + 1
+                    self._add(batch, outline, record)
+                self.next_offset = outline.offset + 1
         except KafkaError as error:
             self.flaw = f"the batch at offset {batch.base_offset} cannot be read: {error}"
         return True
 
-    def _is_wanted(self, record: Record) -> bool:
-        text = self._contains
-        return not text or any(text in bytes(each or b"") for each in (record.key, record.value))
+    def _records(self, batch: RecordBatch) -> Iterator[tuple[RecordOutline, Record | None]]:
+        """
+        Yield the records of *batch*, with their contents only if these are looked at.
 
-    def _add(self, batch: RecordBatch, record: Record) -> None:
+        Raises:
+            KafkaError: the batch cannot be read.
+        """
+        if batch.magic > 1 and uncompressed_size(batch) is None:
+            raise InvalidRecord("its records cannot be unpacked, or are too large")
+        if self._with_contents or self._contains or batch.is_control:
+            return zip(batch.outlines(), batch.records(), strict=True)
+        return zip(batch.outlines(), repeat(None), strict=False)
+
+    def _is_wanted(self, record: Record | None) -> bool:
+        text = self._contains
+        return (
+            record is None
+            or not text
+            or any(text in bytes(each or b"") for each in (record.key, record.value))
+        )
+
+    def _add(self, batch: RecordBatch, outline: RecordOutline, record: Record | None) -> None:
         self._left -= RECORD_BYTES
         self.found.append(
             {
                 "partition": self._partition,
-                "offset": record.offset,
-                "timestamp": record.timestamp,
+                "offset": outline.offset,
+                "timestamp": outline.timestamp,
                 "batch_base_offset": batch.base_offset,
                 "producer_id": batch.producer_id,
                 "is_transactional": batch.is_transactional,
-                "control_type": _control_type(record) if batch.is_control else None,
-                "key_size": _size(record.key),
-                "value_size": _size(record.value),
-                "header_count": len(record.headers),
-                "key": self._shown(record.key),
-                "value": self._shown(record.value),
-                "headers": self._headers(record) if self._with_contents else None,
+                "control_type": _control_type(record) if record and batch.is_control else None,
+                "key_size": None if outline.key_size < 0 else outline.key_size,
+                "value_size": None if outline.value_size < 0 else outline.value_size,
+                "header_count": outline.header_count,
+                "key": self._shown(record.key) if record else None,
+                "value": self._shown(record.value) if record else None,
+                "headers": self._headers(record) if record and self._with_contents else None,
             }
         )
 
@@ -430,7 +449,7 @@ class _Reader:
                 "size": _size(header.value),
                 "value": self._shown(header.value),
             }
-            for header in record.headers[:MOST_HEADERS]
+            for header in record.headers
         ]
 
     def _shown(self, data: bytes | None) -> ContentView | None:
@@ -439,16 +458,6 @@ class _Reader:
         view = content_view(data, max(0, min(self._given.content_bytes, self._left)))
         self._left -= min(len(data), self._given.content_bytes)
         return view
-
-
-def _records(batch: RecordBatch) -> Iterator[Record]:
-    """
-    Raises:
-        KafkaError: the batch cannot be read.
-    """
-    if batch.magic > 1 and uncompressed_size(batch) is None:
-        raise InvalidRecord("its records cannot be unpacked, or are too large")
-    return batch.records()
 
 
 def _size(data: bytes | None) -> int | None:

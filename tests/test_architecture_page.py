@@ -14,7 +14,7 @@ from tests.support.compiled import FOLDERS, ROOT
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
 
-def test_every_file_of_the_page_is_there() -> None:
+def test_every_file_on_the_architecture_page_exists() -> None:
     named = set(re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE))
     sources = {
         source.relative_to(ROOT).as_posix()
@@ -36,10 +36,7 @@ CONTRACTS = {
 
 
 @pytest.mark.parametrize("package", CONTRACTS)
-def test_every_room_is_on_the_page(package: str) -> None:
-    """
-    In the order of the import contract.
-    """
+def test_every_package_is_on_the_architecture_page(package: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     (layers,) = (
         contract["layers"]

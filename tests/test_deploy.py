@@ -30,7 +30,7 @@ def objects() -> dict[str, Any]:
     return {each["kind"]: each for each in found}
 
 
-def test_kubernetes_takes_each_object() -> None:
+def test_kubernetes_accepts_each_manifest() -> None:
     found = objects()
 
     assert {"Service", "StatefulSet"} == found.keys()
@@ -38,7 +38,7 @@ def test_kubernetes_takes_each_object() -> None:
         kubernetes_validate.validate(each, KUBERNETES, strict=True)
 
 
-def test_the_pod_is_what_the_image_is_made_for() -> None:
+def test_pod_matches_the_image() -> None:
     """
     Its variables are options, its probes are paths, and its ports, user and volume are those
     of the image.
@@ -67,7 +67,7 @@ def test_the_pod_is_what_the_image_is_made_for() -> None:
 
 
 @pytest.mark.parametrize("name", ["ExecStartPre", "ExecStart"])
-def test_systemd_runs_commands_that_there_are(name: str) -> None:
+def test_systemd_units_run_existing_commands(name: str) -> None:
     unit = configparser.ConfigParser(interpolation=None)
     unit.optionxform = str  # type: ignore[assignment,method-assign]  # as the standard library says
     unit.read(DEPLOY / "barnabas.service")

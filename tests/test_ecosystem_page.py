@@ -25,7 +25,7 @@ ROWS: Final = {
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=[tool.id for tool in TOOLS])
-def test_a_row_has_the_version_and_the_guarantee_of_the_test(tool: Tool) -> None:
+def test_ecosystem_row_has_the_version_and_guarantee_of_its_test(tool: Tool) -> None:
     version, _, result, _ = ROWS[tool.name]
 
     assert (tool.version, tool.guarantee.value) == (version, result)
@@ -33,18 +33,18 @@ def test_a_row_has_the_version_and_the_guarantee_of_the_test(tool: Tool) -> None
         assert version in tool.requirements[0]
 
 
-def test_the_tools_of_apache_kafka_have_the_version_of_its_jars() -> None:
+def test_apache_kafka_tools_have_the_version_of_their_jars() -> None:
     for name, (version, *_) in some(ROWS.items()):
         if "Kafka Connect" in name or "MirrorMaker" in name or "Kafka Streams" in name:
             assert VERSION == version
 
 
-def test_every_test_that_the_page_names_is_there() -> None:
+def test_every_test_named_on_the_ecosystem_page_exists() -> None:
     for path in some(re.findall(r"`(tests/[\w/.]+)`", PAGE)):
         assert (ROOT / path).exists(), path
 
 
-def test_every_tool_has_a_program() -> None:
+def test_every_ecosystem_tool_has_a_program() -> None:
     folder = ROOT / "tests" / "interop" / "ecosystem" / "programs"
 
     assert {tool.program for tool in TOOLS} == {

@@ -10,7 +10,7 @@ import grimp
 import pytest
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_no_modules_import_each_other_in_a_cycle() -> None:
     """
     Not even for their types: a module is read after those that it names, and never at once with
     them. (The contracts in pyproject.toml are about folders.)

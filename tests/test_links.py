@@ -46,7 +46,7 @@ def anchors_of(page: Path) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     wrong = []
     for link in links_of(page):
         name, _, anchor = link.partition("#")
@@ -57,7 +57,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert [] == wrong
 
 
-def test_every_page_is_reached_from_the_readme() -> None:
+def test_every_page_is_reachable_from_the_readme() -> None:
     reached, waiting = set[Path](), [ROOT / "README.md"]
     while waiting:
         page = waiting.pop()

@@ -13,7 +13,7 @@ from benchmarks.crowds import Figures, Healthy, MiB, measure
 from tests.support.broker_process import Barnabas
 
 
-def test_a_line_has_ratios_and_memory() -> None:
+def test_line_of_a_crowd_has_ratios_and_memory() -> None:
     figures = Figures("idle", 0.957, 1.2, 1.03, 61 * MiB, -MiB // 2)
 
     expected = (
@@ -22,7 +22,7 @@ def test_a_line_has_ratios_and_memory() -> None:
     assert expected == str(figures)
 
 
-def test_pairs_are_compared_and_the_largest_memory_counts(
+def test_crowd_measurements_are_compared_in_pairs_with_the_largest_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """

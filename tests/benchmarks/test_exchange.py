@@ -118,7 +118,7 @@ def test_every_request_is_sent_and_answered(
     assert {} == done.consumed
 
 
-def test_a_fixed_rate_is_kept_whatever_comes_back(exchanger: Exchanger) -> None:
+def test_fixed_rate_is_kept_whatever_is_answered(exchanger: Exchanger) -> None:
     """
     The last of 100 requests at 500 a second is due after 198 ms, no sooner.
     """
@@ -129,7 +129,7 @@ def test_a_fixed_rate_is_kept_whatever_comes_back(exchanger: Exchanger) -> None:
     assert done.seconds >= 0.198
 
 
-def test_an_error_in_any_answer_ends_it(exchanger: Exchanger) -> None:
+def test_error_in_any_response_ends_the_exchange(exchanger: Exchanger) -> None:
     with (
         server(lambda number: 87 if number == 40 else 0) as broker,
         pytest.raises(subprocess.CalledProcessError),
@@ -139,7 +139,7 @@ def test_an_error_in_any_answer_ends_it(exchanger: Exchanger) -> None:
 
 def test_another_connection_reads_what_was_written(exchanger: Exchanger) -> None:
     """
-    A record counts as consumed when a Fetch has brought it.
+    A record counts as consumed when a Fetch response has returned it.
     """
     with server() as broker:
         follow = wire.following_fetch(TOPIC, 0)
@@ -149,7 +149,7 @@ def test_another_connection_reads_what_was_written(exchanger: Exchanger) -> None
     assert 0 < done.consumed["p50"] <= done.consumed["worst"]
 
 
-def test_a_broker_that_goes_away_is_an_error(exchanger: Exchanger) -> None:
+def test_broker_that_disappears_is_an_error(exchanger: Exchanger) -> None:
     with server() as broker:
         port = broker.port
 
@@ -157,9 +157,9 @@ def test_a_broker_that_goes_away_is_an_error(exchanger: Exchanger) -> None:
         exchanger.exchange(port, REQUEST, 1)
 
 
-def test_the_first_requests_can_be_left_out(exchanger: Exchanger) -> None:
+def test_first_requests_can_be_excluded_from_the_measurement(exchanger: Exchanger) -> None:
     """
-    The others come after the first, so that theirs is what it has left of the whole time.
+    The others run after them, with the rest of the total time.
     """
     pause = threading.Event()
 

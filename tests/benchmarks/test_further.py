@@ -12,9 +12,9 @@ import pytest
 from benchmarks.further import Further
 
 
-def test_the_command_is_told_its_ports_and_its_directory(tmp_path: Path) -> None:
+def test_command_receives_its_ports_and_its_directory(tmp_path: Path) -> None:
     """
-    Each mention of a spare port is another port; all stay over restarts.
+    Each mention of a spare port is a different port; all survive restarts.
     """
     text = (
         f"Another 1.0={sys.executable} -p {{port}} -m :{{spare_port}}/{{spare_port}} '-d {{data}}'"
@@ -34,7 +34,7 @@ def test_the_command_is_told_its_ports_and_its_directory(tmp_path: Path) -> None
     assert not {str(broker.port), *spare} & {str(other.port), *other.command()[4][1:].split("/")}
 
 
-def test_its_directory_is_there_when_it_starts(tmp_path: Path) -> None:
+def test_directory_exists_when_the_further_broker_starts(tmp_path: Path) -> None:
     broker = Further.parsed(f"Another={sys.executable} {{port}}")(tmp_path / "new")
 
     broker.prepare()
@@ -52,6 +52,6 @@ def test_its_directory_is_there_when_it_starts(tmp_path: Path) -> None:
         ("Another=sh --data {data}", "the command of Another does not say {port}"),
     ],
 )
-def test_what_is_no_broker_is_refused(text: str, sentence: str) -> None:
+def test_program_that_is_not_a_broker_is_refused(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         Further.parsed(text)

@@ -22,13 +22,13 @@ SHARED = (
 )
 
 
-def test_the_warm_up_is_not_in_what_was_produced() -> None:
+def test_warm_up_is_excluded_from_the_produced_records() -> None:
     assert {"per_second": 1999.2} == java_tools.parse_produced(PRODUCED)
 
 
-def test_joining_the_group_is_not_in_what_was_consumed() -> None:
+def test_time_to_join_the_group_is_excluded_for_consumers() -> None:
     assert {"records": 1_000_000, "seconds": 1.0} == java_tools.parse_consumed(CONSUMED)
 
 
-def test_joining_the_group_is_in_what_was_shared() -> None:
+def test_time_to_join_the_group_is_included_for_share_consumers() -> None:
     assert {"records": 2_000_000, "seconds": 4.0} == java_tools.parse_shared(SHARED)

@@ -67,11 +67,11 @@ class Coordinator:
         connection.sendall(len(data).to_bytes(4, "big") + data)
 
 
-def test_members_are_settled_when_each_partition_has_an_owner(
+def test_members_are_settled_when_each_partition_has_one_owner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    One has both partitions until it has heard of the other, and says so when it has given one up.
+    One member has both partitions until it learns of the other and confirms a revocation.
     """
     monkeypatch.setattr(module, "ROUND_S", 0.0)
     said = iter([False, True])
@@ -104,7 +104,7 @@ def test_members_are_settled_when_each_partition_has_an_owner(
     assert None is asked[8].topic_partitions
 
 
-def test_a_coordinator_that_is_loading_is_asked_again() -> None:
+def test_coordinator_that_is_loading_is_retried() -> None:
     coordinator = Coordinator([(-14, None), (1, [0])])
     with coordinator.connections() as connections:
         Members(connections, ["g"], "t", 1).join()
@@ -112,7 +112,7 @@ def test_a_coordinator_that_is_loading_is_asked_again() -> None:
     assert 2 == len(coordinator.asked)
 
 
-def test_an_error_ends_it() -> None:
+def test_error_ends_the_wait_for_members() -> None:
     coordinator = Coordinator([(-110, None)])
     with (
         coordinator.connections() as connections,
@@ -121,7 +121,7 @@ def test_an_error_ends_it() -> None:
         Members(connections, ["g"], "t", 1).join()
 
 
-def test_members_that_do_not_settle_are_not_waited_for_forever(
+def test_wait_for_members_has_a_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "ROUND_S", 0.01)

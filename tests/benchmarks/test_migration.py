@@ -21,7 +21,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     return Waits()
 
 
-def test_the_longest_wait_counts_until_a_member_reads_a_record(waits: Waits) -> None:
+def test_longest_wait_lasts_until_a_member_reads_a_record(waits: Waits) -> None:
     waits.produced(0, 0)  # at second 1
     waits.produced(1, 0)  # 2
     waits.read(1, 0)  # 3
@@ -31,7 +31,7 @@ def test_the_longest_wait_counts_until_a_member_reads_a_record(waits: Waits) -> 
     assert 3 == waits.longest()
 
 
-def test_a_record_that_no_member_has_read_is_missing(waits: Waits) -> None:
+def test_record_that_no_member_has_read_is_reported_missing(waits: Waits) -> None:
     waits.produced(0, 0)
     waits.produced(0, 1)
     waits.read(0, 1)

@@ -62,7 +62,7 @@ def used(script: str) -> list[float]:
     return [float(word) for word in run.stdout.split()]
 
 
-def test_a_child_that_works_and_one_that_was_waited_for_count() -> None:
+def test_running_children_and_reaped_ones_count() -> None:
     readings = used("""
 waited_for = child(work)
 os.waitpid(waited_for, 0)
@@ -75,9 +75,9 @@ os.write(end, b".")
     assert all(0.58 <= seconds < 0.9 for seconds in some(readings))
 
 
-def test_what_nobody_waits_for_stays() -> None:
+def test_unreaped_child_keeps_counting() -> None:
     """
-    As the workers of PySpark's daemon, which ignores that they end.
+    As with the workers of PySpark's daemon, which does not reap them.
     """
     readings = used("""
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -94,7 +94,7 @@ read_twice()
     assert all(0.28 <= seconds < 0.6 for seconds in some(readings))
 
 
-def test_what_is_seen_and_then_waited_for_counts_once() -> None:
+def test_process_seen_and_later_reaped_counts_once() -> None:
     readings = used("""
 pid = child(worker)
 os.read(done, 1)
@@ -112,7 +112,7 @@ read_twice()
 @pytest.mark.parametrize("waits", [False, True])
 def test_daemon_and_worker_that_end_count_once(waits: bool) -> None:
     """
-    The daemon is waited for, its worker only by a daemon that waits.
+    The daemon is reaped; its worker only by a daemon that waits for it.
     """
     ignore = "" if waits else "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
     readings = used(f"""
@@ -138,9 +138,9 @@ read_twice()
     assert all(0.58 <= seconds < 0.9 for seconds in some(readings))
 
 
-def test_an_orphan_counts_once() -> None:
+def test_orphan_counts_once() -> None:
     """
-    It moves to who adopts it, with what it has used.
+    It moves to its new parent, with its usage.
     """
     readings = used("""
 def parent():
@@ -162,7 +162,7 @@ read_twice()
     assert all(0.28 <= seconds < 0.6 for seconds in some(readings))
 
 
-def test_what_is_left_out_counts_neither_alive_nor_below() -> None:
+def test_excluded_process_counts_neither_itself_nor_its_descendants() -> None:
     readings = used("""
 def parent():
     child(worker)

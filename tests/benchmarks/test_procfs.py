@@ -15,7 +15,7 @@ ONLY_LINUX = pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Li
 
 
 @ONLY_LINUX
-def test_a_core_that_works_is_busy() -> None:
+def test_core_that_works_counts_as_busy() -> None:
     done = threading.Event()
 
     def work() -> None:
@@ -34,9 +34,9 @@ def test_a_core_that_works_is_busy() -> None:
 
 
 @ONLY_LINUX
-def test_what_the_system_does_is_no_own_code() -> None:
+def test_system_time_is_not_counted_as_own_code() -> None:
     """
-    Zeros are the system's work, and sums our own.
+    Writing zeros is system work, computing sums our own.
     """
     pid = os.getpid()
     before = user_seconds(pid)

@@ -60,7 +60,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[s
         process.wait()
 
 
-def test_a_program_that_is_just_starting_ends_with_the_run(
+def test_program_that_is_still_starting_ends_with_the_run(
     program: Program, started: list[subprocess.Popen[str]]
 ) -> None:
     with pytest.raises(Ended), program.running("/dev/zero"):

@@ -122,7 +122,7 @@ def make_client(program: Program, server: Server) -> Iterator[Client]:
 
 @pytest.mark.parametrize("api", [FETCH, LIST_OFFSETS])
 @pytest.mark.parametrize("size", [SMALL, LARGE])
-def test_what_was_asked_before_is_answered_as_then(
+def test_repeated_request_is_answered_from_memory(
     server: Server, client: Client, api: int, size: int
 ) -> None:
     server.size = size
@@ -134,7 +134,7 @@ def test_what_was_asked_before_is_answered_as_then(
     assert 2 == server.asked
 
 
-def test_everything_else_is_passed_on(server: Server, client: Client) -> None:
+def test_other_requests_are_passed_on(server: Server, client: Client) -> None:
     # One after the other: behind a request that was passed on, none is answered from memory.
     assert [1] == client.ask((PRODUCE, b"x"))
     assert [2] == client.ask((PRODUCE, b"x"))
@@ -146,7 +146,7 @@ def test_everything_else_is_passed_on(server: Server, client: Client) -> None:
     assert [6] == client.ask((FETCH, b"nothing yet"))
 
 
-def test_answers_keep_the_order_of_the_requests(server: Server, client: Client) -> None:
+def test_responses_keep_the_order_of_the_requests(server: Server, client: Client) -> None:
     client.ask((FETCH, b"x"))
 
     assert [1, 2, 3, 4] == client.ask(

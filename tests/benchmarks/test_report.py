@@ -33,7 +33,7 @@ def results(kafka: float, ours: float, busy: str = "0.10 cores") -> Results:
     )
 
 
-def test_only_what_is_between_the_markers_is_written_anew() -> None:
+def test_only_the_text_between_the_markers_is_rewritten() -> None:
     page = report.rewritten(PAGE, results(1000, 2500))
 
     row = "| produce | 1,000 rec/s | 2,500 rec/s | 2.50 | 2.50 | ≥ 2 | met |"
@@ -43,22 +43,22 @@ def test_only_what_is_between_the_markers_is_written_anew() -> None:
     assert "an old table" not in page
 
 
-def test_a_page_that_was_written_can_be_written_again() -> None:
+def test_written_page_can_be_written_again() -> None:
     once = report.rewritten(PAGE, results(1000, 2500))
 
     assert once == report.rewritten(once, results(1000, 2500))
 
 
-def test_a_line_that_falls_short_says_so() -> None:
+def test_line_below_its_goal_says_so() -> None:
     assert "≥ 2 | **short** |" in report.rewritten(PAGE, results(1000, 1999))
     assert "≥ 2 **short**" in report.table(results(1000, 1999))
 
 
-def test_a_page_without_markers_stays_as_it_is() -> None:
+def test_page_without_markers_stays_unchanged() -> None:
     assert "Nothing to see.\n" == report.rewritten("Nothing to see.\n", results(1, 2))
 
 
-def test_a_run_on_a_busy_machine_says_so_first() -> None:
+def test_report_of_a_busy_machine_says_so_first() -> None:
     busy, quiet = results(1, 2, "0.60 cores"), results(1, 2, "0.40 cores")
 
     assert "busy with something else" in report.rewritten(PAGE, busy)
@@ -77,9 +77,9 @@ def with_another() -> Results:
     return Results({"cores": "2"}, {}, [did, failed])
 
 
-def test_a_further_broker_has_a_column_of_its_own() -> None:
+def test_further_broker_has_its_own_column() -> None:
     """
-    Beside the two, whose ratio stays what it was; what it could not do is told below.
+    The ratio of the other two is unaffected; what it could not run is stated below.
     """
     page = report.rewritten(PAGE, with_another())
 

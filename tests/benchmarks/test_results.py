@@ -21,9 +21,9 @@ def measured(figure: Figure, kafka: list[float], ours: list[float]) -> Results:
     return Results({}, {}, [Measured("a-measure", "a client", (figure,), samples)])
 
 
-def test_the_median_counts_and_the_best_stands_beside_it() -> None:
+def test_result_is_the_median_with_the_best_beside_it() -> None:
     """
-    One disturbed run changes neither median nor best.
+    One disturbed run changes neither.
     """
     [line] = measured(rate("rate"), [100, 90, 5], [200, 1, 180]).lines()
 
@@ -32,7 +32,7 @@ def test_the_median_counts_and_the_best_stands_beside_it() -> None:
     assert 2.0 == line.best_ratio
 
 
-def test_the_best_of_what_should_be_small_is_the_smallest() -> None:
+def test_best_of_a_measure_to_minimise_is_the_smallest() -> None:
     [line] = measured(broker_cpu(), [10, 12, 11], [4, 6, 5]).lines()
 
     assert 5 / 11 == line.ratio
@@ -51,15 +51,13 @@ def test_the_best_of_what_should_be_small_is_the_smallest() -> None:
         (rate("rate"), 100, 1, None),
     ],
 )
-def test_a_goal_is_met_or_not(
-    figure: Figure, kafka: float, ours: float, is_met: bool | None
-) -> None:
+def test_goal_is_met_or_not(figure: Figure, kafka: float, ours: float, is_met: bool | None) -> None:
     [line] = measured(figure, [kafka], [ours]).lines()
 
     assert is_met is line.is_met
 
 
-def test_a_goal_of_a_ratio_says_nothing_of_one_broker_alone() -> None:
+def test_goal_of_a_ratio_does_not_apply_to_one_broker_alone() -> None:
     figure = rate("rate", at_least=2.0)
     alone = Measured("a-measure", "a client", (figure,), {BARNABAS: [{figure.key: 1.0}]})
 
@@ -69,9 +67,9 @@ def test_a_goal_of_a_ratio_says_nothing_of_one_broker_alone() -> None:
     assert line.is_met is None
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_results_can_be_read(tmp_path: Path) -> None:
     """
-    All of it: the page and the plots are made from the file alone.
+    Page and plots are made from the file alone.
     """
     figure = rate("rate", at_least=2.0)
     skipped = Measured("another", "Java", (broker_cpu(),), skipped="no Java")
@@ -83,7 +81,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert before == results.read(tmp_path / "results.json")
 
 
-def test_a_later_run_stands_for_the_same_measure() -> None:
+def test_later_run_replaces_the_same_measure() -> None:
     before = measured(rate("rate"), [100], [200])
     another = Measured("another", "a client", (broker_cpu(),))
     before = Results(before.machine, before.options, [*before.measured, another])

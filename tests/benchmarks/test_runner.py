@@ -68,15 +68,15 @@ def test_brokers_take_turns_and_warm_ups_do_not_count(contenders: list[Contender
     assert [{"per_second": 5}, {"per_second": 8}] == measured.samples["Barnabas"]
 
 
-def test_what_takes_long_is_not_repeated_as_often(contenders: list[Contender]) -> None:
+def test_long_measurements_are_repeated_less_often(contenders: list[Contender]) -> None:
     measured = run(Journal().measure(warm_ups=0, most_passes=3), contenders, passes=5)
 
     assert 3 == len(measured.samples["Barnabas"])
 
 
-def test_without_time_one_pass_is_still_made(contenders: list[Contender]) -> None:
+def test_one_pass_is_made_even_without_time(contenders: list[Contender]) -> None:
     """
-    After all warm-ups, for a cold figure is worse than a late one.
+    After all warm-ups: a cold figure is worse than a late one.
     """
     measured = run(Journal().measure(warm_ups=2), contenders, passes=5, seconds=0)
 
@@ -84,14 +84,14 @@ def test_without_time_one_pass_is_still_made(contenders: list[Contender]) -> Non
     assert 1 == len(measured.samples["Barnabas"])
 
 
-def test_what_this_machine_lacks_is_told(contenders: list[Contender]) -> None:
+def test_requirements_missing_on_this_machine_are_reported(contenders: list[Contender]) -> None:
     measured = run(Journal("no Java").measure(warm_ups=0), contenders, passes=1)
 
     assert "no Java" == measured.skipped
     assert {} == measured.samples
 
 
-def test_shares_of_a_budget_are_twice_what_falls_to_each_but_never_more_than_is_left() -> None:
+def test_budget_share_is_at_most_twice_the_average_and_never_more_than_is_left() -> None:
     budget = Budget(1_000_000, 4)
 
     shares = [budget.next_share() for _ in range(4)]
@@ -128,11 +128,11 @@ class Stumbling(Journal):
 
 
 @pytest.mark.parametrize("at", ["open", "run", "close"])
-def test_a_further_broker_that_cannot_hinders_nobody(
+def test_failing_further_broker_does_not_affect_the_others(
     tmp_path: Path, contenders: list[Contender], at: Literal["open", "run", "close"]
 ) -> None:
     """
-    Whenever it fails: it has no figures, and the others have all of theirs.
+    Whenever it fails, it has no figures, and the others have all of theirs.
     """
     beside = further(Further("Another", ("another",)), tmp_path)
 
@@ -146,7 +146,7 @@ def test_a_further_broker_that_cannot_hinders_nobody(
 
 
 @pytest.mark.parametrize("at", ["open", "run", "close"])
-def test_without_one_of_the_two_there_is_nothing_to_compare(
+def test_comparison_requires_both_brokers(
     contenders: list[Contender], at: Literal["open", "run", "close"]
 ) -> None:
     measured = run(Stumbling("Barnabas", at).measure(1), contenders, passes=2)
@@ -156,7 +156,7 @@ def test_without_one_of_the_two_there_is_nothing_to_compare(
     assert {} == measured.failed
 
 
-def test_a_further_broker_takes_its_turn(tmp_path: Path, contenders: list[Contender]) -> None:
+def test_further_broker_takes_its_turn(tmp_path: Path, contenders: list[Contender]) -> None:
     journal = Journal()
     beside = further(Further("Another", ("another",)), tmp_path)
 
@@ -177,6 +177,6 @@ def test_a_further_broker_takes_its_turn(tmp_path: Path, contenders: list[Conten
         (subprocess.TimeoutExpired(["/tmp/somewhere/load"], 300.0), "load did not end in 300 s"),
     ],
 )
-def test_a_reason_is_one_line_without_paths(reason: Exception, sentence: str) -> None:
+def test_reason_of_a_failure_is_one_line_without_paths(reason: Exception, sentence: str) -> None:
     assert in_short(reason).startswith(sentence)
     assert "/tmp" not in in_short(reason)

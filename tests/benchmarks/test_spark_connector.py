@@ -16,9 +16,11 @@ from tests.support.broker_process import BrokerProcess
 @pytest.mark.parametrize(
     "name", ["1k", "1k-polls", "1k-defaults", "100", "100-polls", "100-defaults"]
 )
-def test_each_partition_gets_as_much(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_of_the_spark_benchmark_are_equally_large(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    Spark reads each in one task: an empty one would leave a core without work, but for the files.
+    Spark reads each in one task, so an empty one would leave a core idle, except with files.
     """
     [query] = [query for query in spark_connector.queries(0.5) if query.name == name]
     monkeypatch.setattr(spark_connector, "Confluent", Mock())

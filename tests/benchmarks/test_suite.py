@@ -25,27 +25,27 @@ def names(bench: Bench, only: str = "", skip: str = "") -> list[str]:
     return [measure.name for measure in chosen(all_measures(bench), only, skip)]
 
 
-def test_every_measure_has_a_name_of_its_own(bench: Bench) -> None:
+def test_every_measure_has_a_unique_name(bench: Bench) -> None:
     assert len(set(names(bench))) == len(names(bench))
 
 
-def test_patterns_choose_and_leave_out(bench: Bench) -> None:
+def test_patterns_include_and_exclude_measures(bench: Bench) -> None:
     assert ["start-0", "consume-1k"] == names(bench, "start-*,consume-1k", "*-1000")
     assert "recovery" not in names(bench, skip="recovery")
 
 
-def test_a_pattern_that_fits_nothing_is_refused(bench: Bench) -> None:
+def test_pattern_without_a_match_is_refused(bench: Bench) -> None:
     with pytest.raises(ValueError, match="no measure is named produce-2k; there are start-0"):
         names(bench, "produce-2k")
 
 
-def test_no_two_figures_of_a_measure_have_the_same_key(bench: Bench) -> None:
+def test_figures_of_a_measure_have_unique_keys(bench: Bench) -> None:
     for measure in some(all_measures(bench)):
         keys = [figure.key for figure in measure.figures]
         assert len(set(keys)) == len(keys), measure.name
 
 
-def test_a_scale_changes_counts_and_leaves_at_least_something(tmp_path: Path) -> None:
+def test_scale_changes_counts_to_at_least_one(tmp_path: Path) -> None:
     small = Bench(tmp_path, Loader(tmp_path), Exchanger(tmp_path), 0.001, 1)
 
     assert 100 == small.count(100_000)

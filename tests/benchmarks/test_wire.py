@@ -36,7 +36,7 @@ def decoded(frame: bytes, kind: type[Message], version: int) -> Message:
     return found
 
 
-def test_a_batch_has_its_values_and_the_right_checksum() -> None:
+def test_batch_has_its_values_and_the_right_checksum() -> None:
     batch = read_batch(memoryview(wire.batch([b"one", b"two" * 100], 1234)))
 
     assert batch.is_valid()
@@ -44,7 +44,7 @@ def test_a_batch_has_its_values_and_the_right_checksum() -> None:
     assert 1234 == batch.max_timestamp
 
 
-def test_a_produce_request_has_a_batch_for_each_partition() -> None:
+def test_produce_request_has_a_batch_for_each_partition() -> None:
     batch = wire.batch([b"value"], 1)
 
     frame = wire.produce_batches_request(TOPIC, {0: batch, 3: batch}, acks=-1)
@@ -58,9 +58,9 @@ def test_a_produce_request_has_a_batch_for_each_partition() -> None:
     ]
 
 
-def test_error_codes_are_found_in_their_places() -> None:
+def test_error_codes_are_found_at_their_positions() -> None:
     """
-    And the size of a response is known, for whoever reads many of them without looking.
+    The size of a response is known without decoding it.
     """
     partitions = [
         PartitionProduceResponse(index=index, error_code=code, base_offset=7)
@@ -76,7 +76,7 @@ def test_error_codes_are_found_in_their_places() -> None:
     assert wire.produce_response_size(TOPIC) == len(response)
 
 
-def test_a_fetch_asks_for_any_offset() -> None:
+def test_fetch_request_has_the_given_offset() -> None:
     following = wire.following_fetch(TOPIC, 5)
     frame = bytearray(following.request)
     frame[following.offset_at : following.offset_at + 8] = (2**40).to_bytes(8)
@@ -88,7 +88,7 @@ def test_a_fetch_asks_for_any_offset() -> None:
     assert 1 == request.min_bytes
 
 
-def test_records_begin_where_the_fetch_says() -> None:
+def test_records_begin_at_the_offset_of_the_fetch_response() -> None:
     partition = PartitionData(
         partition_index=0, error_code=0, high_watermark=1, aborted_transactions=None, records=b"hi"
     )
@@ -99,7 +99,7 @@ def test_records_begin_where_the_fetch_says() -> None:
     assert b"hi" == response[wire.following_fetch(TOPIC, 0).records_at :]
 
 
-def test_asking_for_metadata_creates_the_topic() -> None:
+def test_metadata_request_creates_the_topic() -> None:
     request = decoded(wire.metadata_request(TOPIC), MetadataRequest, 4)
 
     assert isinstance(request, MetadataRequest)

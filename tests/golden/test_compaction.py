@@ -100,7 +100,9 @@ def write_again(log: Log, theirs: Path, bases: list[int]) -> None:
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_compacting_again_gives_the_same_files(golden: Path, tmp_path: Path, topic: Topic) -> None:
+def test_cleaning_a_compacted_log_of_kafka_again_gives_the_same_files(
+    golden: Path, tmp_path: Path, topic: Topic
+) -> None:
     theirs = golden / "compaction" / "data" / f"{topic.name}-0"
     config = topic_configs(golden / "compaction")[topic.name]
     bases = sorted(offset_from_file_name(path.name) for path in theirs.glob("*.log"))
@@ -124,11 +126,11 @@ def test_compacting_again_gives_the_same_files(golden: Path, tmp_path: Path, top
             assert (theirs / name).read_bytes() == (ours / name).read_bytes(), name
 
 
-def test_the_uncleaned_topic_keeps_the_last_record_of_each_key(
+def test_cleaning_a_dirty_log_keeps_the_records_that_kafka_kept(
     golden: Path, tmp_path: Path
 ) -> None:
     """
-    Those that Kafka has kept, though it had got them in other batches.
+    Kafka's batches have other boundaries.
     """
     data = golden / "compaction" / "data"
     clock = StillClock(TOPICS[0].cleaned_ms)

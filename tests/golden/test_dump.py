@@ -110,7 +110,7 @@ def place(golden: Path, tmp_path: Path, request: pytest.FixtureRequest) -> tuple
     ids="/".join,
     indirect=True,
 )
-def test_every_file_is_dumped_as_kafka_does(
+def test_dump_of_every_file_equals_that_of_kafkas_tool(
     place: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -129,11 +129,11 @@ def test_every_file_is_dumped_as_kafka_does(
     assert before == state_of(directory)
 
 
-def test_flags_and_mistakes_are_as_with_kafka(
+def test_dump_options_and_errors_equal_those_of_kafkas_tool(
     golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    So are exit statuses and what is said on standard error; the help has one option more.
+    Including exit statuses and standard error; the help has one option more.
     """
     differing = {}
 

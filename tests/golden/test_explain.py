@@ -96,11 +96,11 @@ def snapshot_of(directory: Path) -> dict[Path, tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("name", "data"), [(name, data) for name, data, _ in SETS])
-def test_each_partition_is_explained_and_none_is_changed(
+def test_every_partition_of_kafka_is_explained_and_unchanged(
     name: str, data: str, golden: Path
 ) -> None:
     """
-    Its segments are those that are there, each with a reason for its end and for its being here.
+    Each segment has a reason for its end and for its presence.
     """
     directory = golden / name / data
     before = snapshot_of(directory)
@@ -126,11 +126,11 @@ def test_each_partition_is_explained_and_none_is_changed(
 
 
 @pytest.mark.parametrize(("name", "data", "dump"), SETS)
-def test_offsets_are_found_where_kafkas_tool_has_them(
+def test_offset_lookup_agrees_with_kafkas_dump_tool(
     name: str, data: str, dump: str, golden: Path
 ) -> None:
     """
-    The batch, its place, and the entry of the index that leads nearest to it.
+    The batch, its position, and the nearest index entry.
     """
     looked_at = 0
     for partition in partitions_in(golden / name / data):
@@ -170,10 +170,7 @@ def test_offsets_are_found_where_kafkas_tool_has_them(
 
 
 @pytest.mark.parametrize("name", ["segments", "compaction", "codecs"])
-def test_times_are_found_where_kafkas_broker_found_them(name: str, golden: Path) -> None:
-    """
-    As it answered to ListOffsets.
-    """
+def test_time_lookup_agrees_with_kafkas_list_offsets(name: str, golden: Path) -> None:
     answers = json.loads((golden / name / "offsets.json").read_text())
     explain = Explainer(golden / name / "data")
     looked_at = 0
@@ -224,7 +221,7 @@ def found_for(explain: Explainer, partition: str, time: str) -> tuple[int, int]:
         ("size-exact-0", "rolled", {"size"}),
     ],
 )
-def test_segments_ended_by_the_rule_that_their_topic_was_made_for(
+def test_segment_ends_are_explained_by_the_rule_their_topic_was_made_for(
     partition: str, cause: str, reasons: set[str | None], golden: Path
 ) -> None:
     segments = Explainer(golden / "segments" / "data").facts(partition)["segments"]
@@ -235,16 +232,17 @@ def test_segments_ended_by_the_rule_that_their_topic_was_made_for(
     assert "active" == segments[-1]["ending"]["cause"]
 
 
-def test_settings_come_from_kafkas_metadata_log(golden: Path) -> None:
+def test_explain_reads_settings_from_kafkas_metadata_log(golden: Path) -> None:
     settings = Explainer(golden / "segments" / "data").facts("canary-index300-0")["settings"]
 
     assert {"value": "300", "source": "set for the topic"} == settings["segment.index.bytes"]
     assert {"value": "604800000", "source": "default"} == settings["segment.ms"]
 
 
-def test_a_directory_after_a_crash_is_explained(golden: Path, tmp_path: Path) -> None:
+def test_directory_of_a_crashed_kafka_is_explained(golden: Path, tmp_path: Path) -> None:
     """
-    The broker was killed: indexes have holes, deleted files are left, nothing says it had stopped.
+    The broker was killed: indexes are untrimmed, deleted files remain, and there is no clean
+    shutdown file.
     """
     with tarfile.open(golden / "retention-killed" / "data.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
@@ -267,7 +265,7 @@ def test_a_directory_after_a_crash_is_explained(golden: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["recovery-killed", "recovery-clean"])
-def test_damaged_logs_are_explained(name: str, golden: Path, tmp_path: Path) -> None:
+def test_damaged_logs_of_kafka_are_explained(name: str, golden: Path, tmp_path: Path) -> None:
     with tarfile.open(golden / name / "before.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     directory = tmp_path / "before"

@@ -114,11 +114,11 @@ def roll_reason(segment: LogSegment, batch: RecordBatch, topic: Topic) -> RollRe
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_appending_the_batches_again_makes_the_same_indexes(
+def test_appending_kafkas_batches_again_gives_the_same_indexes(
     name: str, golden: Path, tmp_path: Path
 ) -> None:
     """
-    Byte for byte; and the log goes on in a new segment where Kafka's did.
+    Byte for byte, and the log rolls where Kafka's did.
     """
     topic = TOPICS[name]
     theirs = golden / "segments" / "data" / f"{name}-0"
@@ -152,11 +152,11 @@ def test_appending_the_batches_again_makes_the_same_indexes(
 
 @pytest.mark.parametrize("version", ["tv0", "tv1", "tv2"])
 @pytest.mark.parametrize("partition", ["txn-0", "txn-1", "idem-0"])
-def test_recovering_segments_makes_the_same_indexes(
+def test_recovering_kafkas_segments_gives_the_same_indexes(
     version: str, partition: str, golden: Path, tmp_path: Path
 ) -> None:
     """
-    Offsets, times and aborted transactions, and the epochs of the log.
+    Offset, time and transaction indexes, and the leader epochs.
     """
     theirs = golden / f"transactions-{version}" / "data" / partition
     clock = StillClock()

@@ -80,9 +80,7 @@ def size(data: bytes | None) -> int:
 
 
 @pytest.mark.parametrize("name", [*STOPPED, "retention-killed"])
-def test_all_batches_and_records_are_those_of_kafkas_dump(
-    golden: Path, tmp_path: Path, name: str
-) -> None:
+def test_batches_and_records_equal_kafkas_dump(golden: Path, tmp_path: Path, name: str) -> None:
     directory = KafkaDirectory(golden / name, "data", tmp_path)
     compared = 0
 
@@ -146,7 +144,9 @@ def answer(offset: int, timestamp: int, epoch: int | None) -> dict[str, int]:
         "retention-killed",
     ],
 )
-def test_offsets_are_those_that_kafka_gave(golden: Path, tmp_path: Path, name: str) -> None:
+def test_timestamp_lookups_return_the_offsets_that_kafka_returned(
+    golden: Path, tmp_path: Path, name: str
+) -> None:
     directory = KafkaDirectory(golden / name, "data", tmp_path)
     answers: dict[str, dict[str, Any]] = json.loads((golden / name / "offsets.json").read_text())
     assert answers
@@ -189,7 +189,9 @@ def fetch(log: Log, offset: int, max_bytes: int, isolation: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["segments", "compaction", "transactions-tv2"])
-def test_fetched_bytes_are_those_that_kafka_gave(golden: Path, tmp_path: Path, name: str) -> None:
+def test_fetched_bytes_equal_those_that_kafka_returned(
+    golden: Path, tmp_path: Path, name: str
+) -> None:
     directory = KafkaDirectory(golden / name, "data", tmp_path)
     answers: dict[str, Any] = json.loads((golden / name / "fetch.json").read_text())
     compared = 0
@@ -206,7 +208,7 @@ def test_fetched_bytes_are_those_that_kafka_gave(golden: Path, tmp_path: Path, n
 
 
 @pytest.mark.parametrize("name", STOPPED)
-def test_opening_and_closing_changes_nothing_but_removes_what_is_left_over(
+def test_opening_and_closing_a_log_of_kafka_only_removes_leftovers(
     golden: Path, tmp_path: Path, name: str
 ) -> None:
     directory = KafkaDirectory(golden / name, "data", tmp_path)

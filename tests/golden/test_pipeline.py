@@ -30,9 +30,9 @@ ALL_TOPICS = {"subscribePattern": ".*"}
 
 
 @pytest.mark.parametrize("name", STOPPED)
-def test_rows_are_the_records_that_kafka_stored(golden: Path, name: str) -> None:
+def test_archived_rows_equal_the_records_that_kafka_stored(golden: Path, name: str) -> None:
     """
-    Of every codec, compacted, with headers, of internal topics too, however tasks are cut.
+    Of every codec, compacted, with headers, from internal topics, and for any split into tasks.
     """
     path = golden / name / "data"
     cut = {"maxPartitionBytes": "500", "openCostInBytes": "0"}
@@ -44,9 +44,9 @@ def test_rows_are_the_records_that_kafka_stored(golden: Path, name: str) -> None
     assert rows == scanned_rows(path, **ALL_TOPICS, **cut)
 
 
-def test_committed_rows_are_those_that_kafka_gives_a_consumer(golden: Path) -> None:
+def test_committed_rows_equal_those_that_kafka_returns_to_a_consumer(golden: Path) -> None:
     """
-    Up to the last stable offset that it told, without the transactions that it said were aborted.
+    Up to Kafka's last stable offset, without its aborted transactions.
     """
     path = golden / "transactions-tv2" / "data"
     told = json.loads((path.parent / "fetch.json").read_text())

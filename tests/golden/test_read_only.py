@@ -33,7 +33,7 @@ UNTIDY = [
 @pytest.mark.parametrize(
     ("name", "part"), [*((name, "data") for name in STOPPED), *UNTIDY], ids=lambda each: each
 )
-async def test_a_directory_is_shown_and_no_byte_changes(
+async def test_readonly_view_of_kafkas_directory_changes_no_byte(
     golden: Path, tmp_path: Path, name: str, part: str
 ) -> None:
     directory = KafkaDirectory(golden / name, part, tmp_path)

@@ -61,7 +61,7 @@ def contents(directory: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["recovery-killed", "recovery-clean"])
 @pytest.mark.parametrize("log_name", LOGS)
-def test_a_damaged_log_becomes_what_kafka_made_of_it(
+def test_damaged_log_is_recovered_as_by_kafka(
     golden: Path, tmp_path: Path, name: str, log_name: str
 ) -> None:
     directory = KafkaDirectory(golden / name, "before", tmp_path, only=log_name)
@@ -76,7 +76,7 @@ def test_a_damaged_log_becomes_what_kafka_made_of_it(
     assert contents(golden / name / "after" / log_name) == contents(directory.path / log_name)
 
 
-def test_zeros_behind_the_last_batch_are_cut_off_after_a_crash(
+def test_zeros_behind_the_last_batch_are_truncated_after_a_crash(
     golden: Path, tmp_path: Path
 ) -> None:
     directory = KafkaDirectory(golden / "recovery-killed", "before", tmp_path, only="tail-zeros-0")
@@ -89,7 +89,7 @@ def test_zeros_behind_the_last_batch_are_cut_off_after_a_crash(
     assert 300 == log.recovery_report.truncated_bytes
 
 
-def test_zeros_behind_the_last_batch_after_a_clean_stop_are_an_error(
+def test_zeros_behind_the_last_batch_after_a_clean_shutdown_are_an_error(
     golden: Path, tmp_path: Path
 ) -> None:
     directory = KafkaDirectory(golden / "recovery-clean", "before", tmp_path, only="tail-zeros-0")

@@ -129,7 +129,7 @@ def written(source: Path) -> Iterator[RecordBatch]:
 
 
 @pytest.mark.parametrize("log_name", LOGS)
-def test_what_was_sent_to_kafka_becomes_the_same_files(
+def test_batches_sent_to_kafka_give_the_same_files(
     golden: Path, tmp_path: Path, log_name: str
 ) -> None:
     source = golden / "segments" / "data" / log_name
@@ -152,7 +152,7 @@ def test_what_was_sent_to_kafka_becomes_the_same_files(
 
 @pytest.mark.parametrize("log_name", ["txn-0", "txn-1", "idem-0"])
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_transactions_sent_to_kafka_become_the_same_files(
+def test_transactions_sent_to_kafka_give_the_same_files(
     golden: Path, tmp_path: Path, version: int, log_name: str
 ) -> None:
     golden_set = golden / f"transactions-tv{version}"

@@ -95,11 +95,11 @@ DAMAGES = [as_it_is, without_what_can_be_rebuilt, with_garbage]
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("log_name", LOGS[:3])
-def test_producers_are_those_that_kafka_knew(
+def test_producers_equal_those_described_by_kafka(
     golden: Path, tmp_path: Path, name: str, log_name: str
 ) -> None:
     """
-    Epochs, sequences and open transactions, as DescribeProducers told them.
+    Epochs, sequences and open transactions, as in DescribeProducers.
     """
     answers: dict[str, str] = json.loads((golden / name / "producers.json").read_text())
     expected = {
@@ -116,12 +116,11 @@ def test_producers_are_those_that_kafka_knew(
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("log_name", LOGS)
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_crash_changes_no_file(
+def test_recovery_restores_kafkas_transaction_indexes_and_snapshots(
     golden: Path, tmp_path: Path, name: str, log_name: str, damage: Callable[[Path], None]
 ) -> None:
     """
-    Indexes of aborted transactions and snapshots of producers become Kafka's again, whatever is
-    left of them.
+    Whatever is left of them.
     """
     log = recovered(golden, name, log_name, tmp_path, damage)
     log.close()
@@ -132,12 +131,9 @@ def test_a_crash_changes_no_file(
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("log_name", LOGS)
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_crash_changes_nothing_that_is_known(
+def test_recovery_restores_producers_last_stable_offset_and_aborted_transactions(
     golden: Path, tmp_path: Path, name: str, log_name: str, damage: Callable[[Path], None]
 ) -> None:
-    """
-    Producers, the last stable offset, and what readers of committed records are told.
-    """
     answers = json.loads((golden / name / "offsets.json").read_text())[log_name]
     before = opened(golden, name, log_name, tmp_path / "clean")
 
@@ -151,11 +147,11 @@ def test_a_crash_changes_nothing_that_is_known(
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_aborted_transactions_lie_with_their_markers(
+def test_aborted_transactions_are_indexed_in_the_segment_of_their_marker(
     golden: Path, tmp_path: Path, name: str
 ) -> None:
     """
-    In the index of the segment that has the marker, and in the order of markers.
+    In the order of markers.
     """
     log = opened(golden, name, "txn-0", tmp_path)
 

@@ -115,10 +115,10 @@ def in_short(violations: list[Violation], root: Path) -> dict[str, set[tuple[str
 
 
 @pytest.mark.parametrize("name", STOPPED)
-def test_what_kafka_has_written_and_closed_is_fine(golden: Path, name: str) -> None:
+def test_verify_accepts_what_kafka_has_written_and_closed(golden: Path, name: str) -> None:
     """
-    Compaction, open transactions, preallocation, odd timestamps, restarts: all of it is as it
-    should be, and the metadata knows of every log.
+    Compaction, open transactions, preallocation, odd timestamps and restarts; the metadata knows
+    every log.
     """
     violations, verification = verified([golden / name / "data"], read_topics)
 
@@ -127,9 +127,9 @@ def test_what_kafka_has_written_and_closed_is_fine(golden: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", STOPPED)
-def test_a_log_alone_is_fine_as_well(golden: Path, tmp_path: Path, name: str) -> None:
+def test_verify_accepts_a_single_log_of_kafka(golden: Path, tmp_path: Path, name: str) -> None:
     """
-    Of a log that was copied out of its directory less is known, and less is found.
+    Less is known about a log copied out of its directory, so less is checked.
     """
     for log in some(sorted((golden / name / "data").iterdir())):
         if log.is_dir():
@@ -139,7 +139,7 @@ def test_a_log_alone_is_fine_as_well(golden: Path, tmp_path: Path, name: str) ->
 
 
 @pytest.mark.parametrize(("name", "expected"), [("killed", KILLED), ("clean", CLEAN)])
-def test_what_was_damaged_is_found_and_nothing_else(
+def test_verify_finds_exactly_the_damage_that_was_done(
     golden: Path, tmp_path: Path, name: str, expected: dict[str, set[tuple[str, str, str]]]
 ) -> None:
     root = unpacked(golden, f"recovery-{name}/before", tmp_path)
@@ -149,9 +149,9 @@ def test_what_was_damaged_is_found_and_nothing_else(
     assert {log: found for log, found in expected.items() if found} == in_short(violations, root)
 
 
-def test_after_a_kill_only_what_was_to_be_deleted_is_left(golden: Path, tmp_path: Path) -> None:
+def test_verify_reports_only_pending_deletions_after_a_kill(golden: Path, tmp_path: Path) -> None:
     """
-    Indexes of their full length, no snapshots at the ends, start offsets that DeleteRecords moved.
+    Indexes are untrimmed, final snapshots are missing, and DeleteRecords has moved start offsets.
     """
     root = unpacked(golden, "retention-killed/data", tmp_path)
 
@@ -172,12 +172,12 @@ def test_after_a_kill_only_what_was_to_be_deleted_is_left(golden: Path, tmp_path
         ("clean", {"flip-middle-0": {("error", "batch-crc", "18.log")}}),
     ],
 )
-def test_repair_mends_what_a_recovery_does(
+def test_repair_fixes_what_recovery_fixes(
     golden: Path, tmp_path: Path, name: str, more: dict[str, set[tuple[str, str, str]]]
 ) -> None:
     """
-    What is left are errors below the recovery point and what no recovery looks at, as in a
-    directory that Apache Kafka itself has recovered.
+    What remains is damage below the recovery point and what recovery does not check, as after a
+    recovery by Apache Kafka.
     """
     root = unpacked(golden, f"recovery-{name}/before", tmp_path)
     told: list[str] = []

@@ -38,7 +38,7 @@ def python_admin(broker: BrokerProcess) -> Iterator[KafkaAdminClient]:
     client.close()
 
 
-def test_a_topic_is_usable_when_created_and_gone_when_deleted(
+def test_topic_can_be_created_used_and_deleted_repeatedly(
     broker: BrokerProcess, admin: AdminClient, topic: str
 ) -> None:
     """
@@ -68,7 +68,7 @@ def test_a_topic_is_usable_when_created_and_gone_when_deleted(
         (NewTopic("no-config", 1, config={"retention.sec": "1"}), KafkaError.INVALID_CONFIG),
     ],
 )
-def test_a_topic_that_cannot_be_is_refused(admin: AdminClient, new: NewTopic, code: int) -> None:
+def test_illegal_topic_is_refused(admin: AdminClient, new: NewTopic, code: int) -> None:
     with pytest.raises(KafkaException) as refused:
         admin.create_topics([new])[new.topic].result(PATIENCE)
 
@@ -76,7 +76,7 @@ def test_a_topic_that_cannot_be_is_refused(admin: AdminClient, new: NewTopic, co
     assert new.topic not in admin.list_topics(timeout=PATIENCE).topics
 
 
-def test_a_topic_that_exists_is_not_created_again(admin: AdminClient, topic: str) -> None:
+def test_existing_topic_is_not_created_again(admin: AdminClient, topic: str) -> None:
     admin.create_topics([NewTopic(topic, 2)])[topic].result(PATIENCE)
 
     with pytest.raises(KafkaException) as refused:
@@ -86,7 +86,7 @@ def test_a_topic_that_exists_is_not_created_again(admin: AdminClient, topic: str
     assert 2 == len(admin.list_topics(topic, timeout=PATIENCE).topics[topic].partitions)
 
 
-def test_the_configs_of_a_topic_show_where_each_comes_from(admin: AdminClient, topic: str) -> None:
+def test_topic_configs_show_their_source(admin: AdminClient, topic: str) -> None:
     """
     What was set on the topic is told from what is a default.
     """
@@ -189,7 +189,7 @@ def test_kafka_python_changes_configs_partitions_and_records(
     assert [b"3", b"4"] == [seen.value for seen in client.read(broker.bootstrap, topic, 3, 2)]
 
 
-def test_a_group_is_listed_described_and_deleted(
+def test_group_is_listed_described_and_deleted(
     broker: BrokerProcess, python_admin: KafkaAdminClient, topic: str
 ) -> None:
     """
@@ -212,7 +212,7 @@ def test_a_group_is_listed_described_and_deleted(
     assert group not in left
 
 
-def test_the_cluster_is_one_broker_that_is_its_own_controller(
+def test_cluster_is_one_broker_that_is_its_own_controller(
     broker: BrokerProcess, python_admin: KafkaAdminClient, admin: AdminClient
 ) -> None:
     """

@@ -384,7 +384,7 @@ ANSWERS: Final[dict[str, list[Message]]] = {
 
 
 @pytest.mark.parametrize("subject", ANSWERS)
-def test_answers_are_those_of_kafka(both: BothBrokers, subject: str) -> None:
+def test_admin_responses_equal_kafkas(both: BothBrokers, subject: str) -> None:
     # Topics stay from one subject to the next; it is fine that they exist already.
     prepared_by: list[tuple[Message, int]] = [
         (CreateTopicsRequest(topics=list(TOPICS.values()), timeout_ms=10_000), 7)

@@ -44,7 +44,7 @@ def run(toolbox: Toolbox) -> Run:
     return run_it
 
 
-def test_the_java_client_is_told_what_kafka_tells_it(tmp_path: Path) -> None:
+def test_java_client_sees_the_same_values_and_errors_as_with_kafka(tmp_path: Path) -> None:
     """
     Line for line: every value with its source, type and synonyms, every exception with its text.
     """
@@ -56,10 +56,9 @@ def test_the_java_client_is_told_what_kafka_tells_it(tmp_path: Path) -> None:
     assert expected.splitlines() == _HINT.sub("", told).splitlines()
 
 
-def test_the_tool_for_configs(broker: BrokerProcess, run: Run, topic: str) -> None:
-    """
-    It changes a topic, a broker and the defaults of brokers, and shows what it did.
-    """
+def test_kafka_configs_tool_changes_topics_and_brokers(
+    broker: BrokerProcess, run: Run, topic: str
+) -> None:
     server = ("--bootstrap-server", broker.bootstrap)
     run(TOPICS, *server, "--create", "--topic", topic)
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
@@ -84,12 +83,9 @@ def test_the_tool_for_configs(broker: BrokerProcess, run: Run, topic: str) -> No
     assert "root=INFO" in run(CONFIGS, *server, *loggers, "--describe")
 
 
-def test_the_tools_for_partitions_and_records(
+def test_kafka_tools_add_partitions_and_delete_records(
     broker: BrokerProcess, run: Run, topic: str, tmp_path: Path
 ) -> None:
-    """
-    A topic grows, and a file says what is to be deleted.
-    """
     server = ("--bootstrap-server", broker.bootstrap)
     run(TOPICS, *server, "--create", "--topic", topic)
     client = KafkaPython()

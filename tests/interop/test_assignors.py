@@ -45,7 +45,7 @@ def _same_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("assignor", ASSIGN)
-def test_assignments_are_kafkas(assignor: str) -> None:
+def test_assignments_equal_kafkas(assignor: str) -> None:
     """
     Groups whose members and topics come, go and change get the same partitions, in records of the
     same order.
@@ -57,7 +57,7 @@ def test_assignments_are_kafkas(assignor: str) -> None:
     compare(scripts)
 
 
-def test_chains_of_subscriptions_are_balanced_as_in_kafka() -> None:
+def test_chained_subscriptions_are_balanced_as_in_kafka() -> None:
     """
     Balancing ends after a number of rounds, and the group may not be balanced by then.
     """
@@ -81,7 +81,7 @@ def test_crowded_bins_change_assignments_as_in_kafka(assignor: str) -> None:
     compare(scripts)
 
 
-def test_assignments_of_tasks_are_kafkas() -> None:
+def test_task_assignments_equal_kafkas() -> None:
     """
     Streams groups get the same active and standby tasks.
     """

@@ -332,7 +332,7 @@ class Asker:
 
 
 @pytest.mark.parametrize("principal", PRINCIPALS)
-def test_the_same_is_allowed_refused_and_hidden(both: BothBrokers, principal: str) -> None:
+def test_both_brokers_allow_refuse_and_hide_the_same(both: BothBrokers, principal: str) -> None:
     found = []
     with Asker(both.kafka, principal) as kafka, Asker(both.barnabas, principal) as barnabas:
         for request in MAKERS:
@@ -346,7 +346,7 @@ def test_the_same_is_allowed_refused_and_hidden(both: BothBrokers, principal: st
     assert found == [], "\n".join(found)
 
 
-def test_each_goes_by_the_entries_that_the_other_has_left(tmp_path: Path) -> None:
+def test_each_broker_applies_the_acls_that_the_other_has_left(tmp_path: Path) -> None:
     """
     Entries made and removed by one broker count for the other, which starts on its directory.
     """
@@ -402,7 +402,7 @@ def described(client: SaslClient) -> list[tuple[object, ...]]:
     )
 
 
-def test_names_that_begin_with_a_star(both: BothBrokers) -> None:
+def test_resource_names_that_begin_with_a_star_are_matched_exactly(both: BothBrokers) -> None:
     """
     Apache Kafka forgets the entries for all names (``acl-wildcard``).
     """
@@ -414,7 +414,7 @@ def test_names_that_begin_with_a_star(both: BothBrokers) -> None:
     assert codes == [30, 0]
 
 
-def test_entries_that_are_filters(both: BothBrokers) -> None:
+def test_acls_that_are_filters_are_refused_individually(both: BothBrokers) -> None:
     """
     Apache Kafka fails the whole request (``acl-numbers``).
     """
@@ -431,7 +431,7 @@ def test_entries_that_are_filters(both: BothBrokers) -> None:
     assert codes == [[-1, -1], [42, 0]]
 
 
-def test_a_refusal_of_all_users(both: BothBrokers) -> None:
+def test_deny_for_all_users_is_answered(both: BothBrokers) -> None:
     """
     Apache Kafka does not answer it (``unanswered``).
     """

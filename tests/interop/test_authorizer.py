@@ -101,7 +101,7 @@ def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, int) else str(value)
 
 
-def test_random_questions_are_decided_alike() -> None:
+def test_random_authorization_requests_are_decided_as_in_kafka() -> None:
     chance = random.Random(SEED)
     lines: list[str] = []
     ours: list[bool] = []

@@ -199,9 +199,7 @@ def check(broker: Barnabas, before: dict[str, int]) -> None:
         assert -1 == last
 
 
-def test_a_broker_starts_on_each_backup_of_one_that_serves(
-    broker: Barnabas, tmp_path: Path
-) -> None:
+def test_broker_starts_on_each_backup_of_a_running_broker(broker: Barnabas, tmp_path: Path) -> None:
     target = tmp_path / "backups"
     acknowledged = []
     create_topics(broker.bootstrap)

@@ -27,7 +27,7 @@ PAGE = "".join(f"<!-- {name} -->\n<!-- end -->\n" for name in ("table", "dial", 
 
 
 @pytest.mark.skipif(compiler() is None, reason="no C compiler, and load of frames is a C program")
-def test_every_measure_gives_its_figures(
+def test_every_benchmark_gives_its_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -57,7 +57,7 @@ def test_every_measure_gives_its_figures(
 
 
 @pytest.mark.skipif(compiler() is None, reason="no C compiler, and load of frames is a C program")
-def test_a_further_broker_is_measured_beside(
+def test_further_broker_is_benchmarked_beside_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -80,10 +80,7 @@ def test_a_further_broker_is_measured_beside(
     assert [file] == list(tmp_path.iterdir())
 
 
-def test_a_producer_of_java_is_timed_finer_than_by_kafkas_tool(broker: BrokerProcess) -> None:
-    """
-    And sends all that it was asked to.
-    """
+def test_java_producer_is_timed_more_precisely_than_by_kafkas_tool(broker: BrokerProcess) -> None:
     counts = {"warm_up": 100, "records": 1000, "per_second": 10_000}
     try:
         found = java_tools.produce_paced(broker.bootstrap, "paced", size=100, **counts)
@@ -99,10 +96,7 @@ def test_a_producer_of_java_is_timed_finer_than_by_kafkas_tool(broker: BrokerPro
     assert any(ms != round(ms) for ms in found.values())
 
 
-def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
-    """
-    Neither a process nor a file.
-    """
+def test_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.compare", "--broker", "barnabas"]
     command += ["--only", "requests-single", "--scale", "1000", "--directory", str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
@@ -143,15 +137,12 @@ def test_the_hot_functions_are_timed(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.skipif(compiler() is None, reason="no C compiler, and load of frames is a C program")
 def test_calls_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    Those that are not compiled, among them one for each request.
-    """
     assert 0 == profile.main(["requests-single", "--scale", "0.2"])
 
     assert "{built-in method posix.pwrite}" in capsys.readouterr().out
 
 
-def test_places_are_counted_by_their_own_time() -> None:
+def test_places_are_profiled_by_their_own_time() -> None:
     samples = "main;read;recv 30\nmain;read 10\nmain;write;send 60\n"
 
     expected = ["  60.0%  send", "  30.0%  recv", "  10.0%  read"]

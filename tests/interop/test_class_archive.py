@@ -31,11 +31,11 @@ def printed(*options: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-def test_classes_come_out_of_the_archive(archive: tuple[str, ...]) -> None:
+def test_classes_are_loaded_from_the_archive(archive: tuple[str, ...]) -> None:
     assert SHARED in printed(*archive, "-Xlog:class+load=info:stdout")
 
 
-def test_an_archive_that_does_not_fit_is_not_used_and_not_spoken_of(tmp_path: Path) -> None:
+def test_unsuitable_class_archive_is_silently_ignored(tmp_path: Path) -> None:
     other = tmp_path / "classes.jsa"
     other.write_bytes(b"no archive")
 

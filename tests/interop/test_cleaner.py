@@ -158,7 +158,7 @@ def contents_of(directory: Path) -> list[tuple[object, ...]]:
     ]
 
 
-def test_random_logs_become_the_same_bytes(tmp_path: Path) -> None:
+def test_random_logs_are_cleaned_to_the_same_bytes_as_by_kafka(tmp_path: Path) -> None:
     """
     Segments, indexes, transaction indexes, snapshots, the time of the segments and all counters.
     """
@@ -166,7 +166,9 @@ def test_random_logs_become_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_formats_become_the_same_batches(tmp_path: Path, magic: int) -> None:
+def test_old_format_logs_are_cleaned_to_the_same_batches_as_by_kafka(
+    tmp_path: Path, magic: int
+) -> None:
     """
     Of logs that began before Apache Kafka 0.11, also in the segments that are left as they were.
     """
@@ -200,7 +202,7 @@ def compare(logs: list[TwoLogs]) -> None:
 @pytest.mark.parametrize(
     "codec", [CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.ZSTD]
 )
-def test_with_codecs_whose_libraries_differ_the_batches_say_the_same(
+def test_cleaned_batches_are_equivalent_where_codec_libraries_differ(
     tmp_path: Path, codec: CompressionType
 ) -> None:
     logs = [TwoLogs(seed, tmp_path, codec) for seed in range(1000, 1010)]

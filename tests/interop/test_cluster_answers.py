@@ -302,7 +302,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
 
 
 @pytest.mark.parametrize("subject", ANSWERS)
-def test_answers_are_those_of_kafka(both: BothBrokers, subject: str) -> None:
+def test_cluster_responses_equal_kafkas(both: BothBrokers, subject: str) -> None:
     # Topics stay from one subject to the next; it is fine that they exist already.
     topics = CreateTopicsRequest(topics=TOPICS, timeout_ms=10_000)
 

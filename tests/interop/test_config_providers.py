@@ -32,7 +32,7 @@ def values(broker: BrokerProcess) -> dict[str, Any]:
     return {it.name: it.value for it in answered.configs if it.name in ASKED}
 
 
-def test_both_read_the_same_values(tmp_path: Path) -> None:
+def test_config_providers_read_the_same_values_as_in_kafka(tmp_path: Path) -> None:
     (tmp_path / "values.properties").write_text("partitions=7\nretention:  12\nthe\\ rack=r1\n")
     (tmp_path / "codec").write_text("zstd\n")
     detour = tmp_path / ".." / tmp_path.name

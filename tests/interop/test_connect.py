@@ -81,7 +81,7 @@ class Lines:
         wait_for(lambda: last in self.arrived()[-1:], f"line {last}", PATIENCE)
 
 
-def test_lines_arrive_in_order(
+def test_connect_copies_lines_in_order(
     impatient_broker: BrokerProcess, worker: Worker, tmp_path: Path
 ) -> None:
     """

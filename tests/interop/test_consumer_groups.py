@@ -178,7 +178,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_members_come_and_go(quick: BrokerProcess, library: str) -> None:
+def test_consumer_group_members_come_and_go(quick: BrokerProcess, library: str) -> None:
     with Group(quick, f"come-and-go-{library}", library=library) as group:
         one = group.join()
         group.send()
@@ -199,7 +199,7 @@ def test_members_come_and_go(quick: BrokerProcess, library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_member_that_is_killed_is_replaced_after_its_session(
+def test_killed_member_is_replaced_after_its_session_timeout(
     quick: BrokerProcess, library: str
 ) -> None:
     with Group(quick, f"killed-{library}", library=library) as group:
@@ -214,12 +214,7 @@ def test_a_member_that_is_killed_is_replaced_after_its_session(
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_static_member_that_is_started_again_has_its_partitions(
-    quick: BrokerProcess, library: str
-) -> None:
-    """
-    The other member is not disturbed.
-    """
+def test_restarted_static_member_keeps_its_partitions(quick: BrokerProcess, library: str) -> None:
     with Group(quick, f"static-{library}", library=library) as group:
         one, other = group.join("one"), group.join("other")
         group.wait_for_shares(one, other)
@@ -237,7 +232,7 @@ def test_a_static_member_that_is_started_again_has_its_partitions(
 
 
 @pytest.mark.parametrize("way", ["restart", "kill"])
-def test_a_group_outlives_its_broker(tmp_path: Path, way: str) -> None:
+def test_consumer_group_survives_a_broker_restart(tmp_path: Path, way: str) -> None:
     settings = {name.replace(".", "__"): value for name, value in QUICK.items()}
     with new_broker(tmp_path, **settings) as broker, Group(broker, f"outlives-{way}") as group:
         members = [group.join(), group.join(library="Java"), group.join("static")]
@@ -259,7 +254,7 @@ def test_a_group_outlives_its_broker(tmp_path: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_partitions_that_are_added_are_read(quick: BrokerProcess, library: str) -> None:
+def test_added_partitions_are_read(quick: BrokerProcess, library: str) -> None:
     with Group(quick, f"grows-{library}", 2, library=library) as group:
         one, other = group.join(), group.join()
         group.wait_for_shares(one, other)
@@ -271,7 +266,7 @@ def test_partitions_that_are_added_are_read(quick: BrokerProcess, library: str) 
         group.wait_for_records()
 
 
-def test_a_topic_that_is_made_again_is_read_from_its_beginning(quick: BrokerProcess) -> None:
+def test_recreated_topic_is_read_from_its_beginning(quick: BrokerProcess) -> None:
     with Group(quick, "again", 2) as group:
         member = group.join()
         group.wait_for_shares(member)
@@ -290,7 +285,7 @@ def test_a_topic_that_is_made_again_is_read_from_its_beginning(quick: BrokerProc
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_pattern_is_matched_by_the_broker(quick: BrokerProcess, library: str) -> None:
+def test_pattern_is_matched_by_the_broker(quick: BrokerProcess, library: str) -> None:
     """
     Topics that are created later are found within ten seconds.
     """
@@ -308,7 +303,7 @@ def test_a_pattern_is_matched_by_the_broker(quick: BrokerProcess, library: str) 
         group.wait_for_records()
 
 
-def test_a_group_changes_its_protocol_while_it_works(quick: BrokerProcess) -> None:
+def test_group_migrates_between_protocols_without_loss(quick: BrokerProcess) -> None:
     """
     Six members are replaced one after the other, there and back again. No record is lost.
     """
@@ -332,10 +327,7 @@ def test_a_group_changes_its_protocol_while_it_works(quick: BrokerProcess) -> No
             group.wait_for_records()
 
 
-def test_a_static_consumer_is_replaced_by_a_classic_one(quick: BrokerProcess) -> None:
-    """
-    And by one of the consumer protocol again.
-    """
+def test_static_consumer_is_replaced_by_a_classic_member_and_back(quick: BrokerProcess) -> None:
     with Group(quick, "static-migrates", 4) as group:
         members = [group.join(f"i-{number}", protocol="classic") for number in range(2)]
         group.wait_for_shares(*members)
@@ -352,7 +344,7 @@ def test_a_static_consumer_is_replaced_by_a_classic_one(quick: BrokerProcess) ->
             group.wait_for_records()
 
 
-def test_a_live_group_moves_to_apache_kafka_and_back(tmp_path: Path) -> None:
+def test_live_group_moves_to_apache_kafka_and_back(tmp_path: Path) -> None:
     """
     Its members go on: none joins again, and nothing is lost.
     """

@@ -95,7 +95,7 @@ def health(container: Container) -> str:
     return container.health
 
 
-def test_records_outlive_the_container_on_its_volume(image: str, volume: str) -> None:
+def test_records_on_a_volume_survive_the_container(image: str, volume: str) -> None:
     """
     Clients on the host write and read through the published port; a second container on the same
     volume has their records and where their groups were. It is healthy by its own check, and both
@@ -130,7 +130,7 @@ def test_records_outlive_the_container_on_its_volume(image: str, volume: str) ->
         assert seconds < SOON
 
 
-async def test_a_container_is_reached_without_any_setting(
+async def test_container_is_reachable_without_configuration(
     engine: docker.DockerClient, image: str
 ) -> None:
     """
@@ -190,7 +190,7 @@ def in_ticks(beginning: str) -> list[str]:
     return shlex.split(" ".join(found.split()))
 
 
-def test_the_commands_of_the_page_about_containers(image: str, volume: str, named: str) -> None:
+def test_documented_container_commands_work(image: str, volume: str, named: str) -> None:
     """
     Run as they are written, but for the names and the ports, which may be taken here.
     """
@@ -221,7 +221,7 @@ def test_the_commands_of_the_page_about_containers(image: str, volume: str, name
     assert "a broker runs" in checked.stdout
 
 
-def test_a_directory_of_the_host_needs_its_owner(image: str, named: str, tmp_path: Path) -> None:
+def test_mounted_host_directory_requires_its_owner(image: str, named: str, tmp_path: Path) -> None:
     """
     Without, the log names the user; with the option of the page it is used.
     """
@@ -246,7 +246,7 @@ def test_a_directory_of_the_host_needs_its_owner(image: str, named: str, tmp_pat
     assert (data / "meta.properties").exists()
 
 
-def test_the_variables_of_the_official_image_are_understood(image: str, volume: str) -> None:
+def test_variables_of_the_official_image_are_accepted(image: str, volume: str) -> None:
     """
     What the documentation of Apache Kafka's image sets, also for its controller, is taken.
     """
@@ -329,7 +329,7 @@ def _compose_command() -> list[str]:
     return ["docker-compose"]
 
 
-def test_host_and_network_each_get_an_address_that_works(
+def test_host_and_network_each_get_a_working_address(
     engine: docker.DockerClient, compose: tuple[str, int]
 ) -> None:
     """
@@ -355,10 +355,7 @@ def test_host_and_network_each_get_an_address_that_works(
 
 
 @pytest.mark.usefixtures("image")
-def test_a_secure_broker_of_the_compose_file(tmp_path: Path) -> None:
-    """
-    With TLS and a user, as ``docker/compose.secure.yaml`` has them.
-    """
+def test_secure_compose_file_starts_a_broker_with_tls_and_a_user(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path / "secrets")
     for path in (certificates.directory, certificates.broker):
         path.chmod(0o755)  # as the user of the container reads it

@@ -46,7 +46,7 @@ def test_each_client_reads_what_another_wrote(
         assert sorted(expected, key=_place) == sorted(seen, key=_place), reader_name
 
 
-def test_each_client_reads_the_time_that_the_broker_set(
+def test_each_client_reads_log_append_time(
     broker: BrokerProcess, client_named: Callable[[str], Client], topic: str
 ) -> None:
     """

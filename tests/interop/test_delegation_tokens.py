@@ -255,7 +255,7 @@ def how_tokens_end(story: Story) -> None:
 
 
 @pytest.mark.parametrize("tell", [what_is_refused, how_tokens_end, the_life_of_tokens])
-def test_both_answer_the_same(both: BothBrokers, tell: Any) -> None:
+def test_token_requests_are_answered_as_in_kafka(both: BothBrokers, tell: Any) -> None:
     stories = [Story(broker) for broker in both]
     for story in stories:
         tell(story)
@@ -296,7 +296,7 @@ def by_token(broker: BrokerProcess, token: Any, mechanism: str, **wrong: str) ->
 
 
 @pytest.mark.parametrize("mechanism", HASHES)
-def test_both_take_a_token_as_its_owner(both: BothBrokers, mechanism: str) -> None:
+def test_token_authenticates_its_owner_in_both_brokers(both: BothBrokers, mechanism: str) -> None:
     seen = []
     for broker in both:
         story = Story(broker)
@@ -319,7 +319,7 @@ EXTENSIONS: Final = ("", ",tokenauth=false", ",tokenauth=trues", ",tokenauth=TRU
 E_NOT_ALLOWED: Final = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 
-def test_java_logs_in_with_a_token(both: BothBrokers) -> None:
+def test_java_client_logs_in_with_a_token(both: BothBrokers) -> None:
     topic = entry(ResourceType.TOPIC, AclOperation.ALL, "of-alice", "alice")
     lines: list[str] = []
     for broker in both:
@@ -350,7 +350,7 @@ def test_java_logs_in_with_a_token(both: BothBrokers) -> None:
     assert [said[1][:20]] == [said[3][:20]]
 
 
-def test_the_tool_says_the_same(both: BothBrokers, tmp_path: Path) -> None:
+def test_delegation_token_tool_prints_the_same(both: BothBrokers, tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text(
         f"security.protocol={LISTENER}\nsasl.mechanism=PLAIN\n"
@@ -400,7 +400,7 @@ def likeness(text: str) -> str:
     return "\n".join(sorted(re.sub(r"[ \t]+", " ", text).split("\n")))
 
 
-def test_each_takes_the_tokens_that_the_other_has_left(tmp_path: Path) -> None:
+def test_each_broker_accepts_the_tokens_that_the_other_has_left(tmp_path: Path) -> None:
     made: list[Any] = []
     with BothBrokers.in_turn(tmp_path, SETTINGS) as both:
         both.kafka.ports = both.barnabas.ports = {LISTENER: free_port()}

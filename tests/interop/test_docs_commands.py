@@ -84,7 +84,7 @@ def test_every_page_with_commands_has_a_test() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_command_is_one_that_barnabas_takes(page: str) -> None:
+def test_every_documented_command_is_accepted_by_barnabas(page: str) -> None:
     for command in commands_of(page):
         given = shlex.split(command, comments=True)[1:]
         if given[0] not in ("dump-log", "--help", "--version") and "--help" not in given:
@@ -124,7 +124,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("page", sorted(HERE - ALONE))
-def test_the_commands_of_a_page(page: str, reader: Reader) -> None:
+def test_documented_commands_of_a_page_work(page: str, reader: Reader) -> None:
     for language, block in blocks_of(page):
         if language != "python":
             reader.follow(language, block, compare=False)
@@ -132,7 +132,7 @@ def test_the_commands_of_a_page(page: str, reader: Reader) -> None:
     assert reader.commands
 
 
-def test_a_backup_and_its_restoration(reader: Reader) -> None:
+def test_documented_backup_and_restore_work(reader: Reader) -> None:
     (doctor, backup, restore) = (block for _, block in blocks_of("docs/operating.md"))
 
     reader.follow("sh", doctor)
@@ -144,7 +144,7 @@ def test_a_backup_and_its_restoration(reader: Reader) -> None:
     assert [] == [line for line in reader.run("barnabas verify restored") if "error " in line]
 
 
-def test_an_archive_back_into_a_topic(reader: Reader, tools: None) -> None:
+def test_documented_replay_of_an_archive_works(reader: Reader, tools: None) -> None:
     archive, replay = (
         next(block for language, block in blocks_of(page) if language == "console")
         for page in ("docs/spark-archive.md", "docs/spark-replay.md")
@@ -176,7 +176,7 @@ def _install_tools(reader: Reader) -> None:
     reader.environment["PATH"] = f"{folder}:{reader.environment['PATH']}"
 
 
-def test_the_commands_of_the_page_on_security(tmp_path: Path) -> None:
+def test_documented_security_commands_work(tmp_path: Path) -> None:
     """
     The first broker of the page, with the further settings of the page, and each tool.
     """

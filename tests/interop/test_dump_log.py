@@ -93,7 +93,7 @@ def commands_for(directory: Path) -> Iterator[list[str]]:
             yield [*option, "--files", names]
 
 
-def test_the_directory_of_a_broker(compare: Compare, tmp_path: Path) -> None:
+def test_dump_of_a_broker_directory_equals_kafkas(compare: Compare, tmp_path: Path) -> None:
     """
     Records in every codec, what a group has committed, the metadata log and snapshots of it.
     """
@@ -125,7 +125,9 @@ def test_the_directory_of_a_broker(compare: Compare, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_logs_with_all_kinds_of_producers(seed: int, compare: Compare, tmp_path: Path) -> None:
+def test_dump_of_logs_with_all_kinds_of_producers_equals_kafkas(
+    seed: int, compare: Compare, tmp_path: Path
+) -> None:
     """
     With aborted transactions, snapshots of producers, and an index for nearly every batch.
     """
@@ -137,7 +139,7 @@ def test_logs_with_all_kinds_of_producers(seed: int, compare: Compare, tmp_path:
     compare(list(commands_for(directory)))
 
 
-def test_an_index_that_is_still_open(compare: Compare, tmp_path: Path) -> None:
+def test_dump_of_an_open_index_equals_kafkas(compare: Compare, tmp_path: Path) -> None:
     """
     As a broker leaves it that is killed: full of zeros behind the entries.
     """
@@ -150,10 +152,7 @@ def test_an_index_that_is_still_open(compare: Compare, tmp_path: Path) -> None:
     compare(list(commands_for(directory)))
 
 
-def test_messages_of_the_old_versions(compare: Compare, tmp_path: Path) -> None:
-    """
-    As brokers before 0.11 wrote them.
-    """
+def test_dump_of_old_message_formats_equals_kafkas(compare: Compare, tmp_path: Path) -> None:
     inner = [Legacy(0, b"k", b"v", 5), Legacy(1, None, None, 6), Legacy(2, b"", b"\xff", 7)]
     absolute = [message._replace(offset=message.offset + 40) for message in inner]
     codecs = (CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4)
@@ -168,10 +167,7 @@ def test_messages_of_the_old_versions(compare: Compare, tmp_path: Path) -> None:
     compare([[*option, "--files", str(tmp_path / LOG)] for option in LOG_OPTIONS])
 
 
-def test_control_records_of_raft(compare: Compare, tmp_path: Path) -> None:
-    """
-    Which a single node does not write: who the voters are.
-    """
+def test_dump_of_raft_control_records_equals_kafkas(compare: Compare, tmp_path: Path) -> None:
     voter = VotersRecord.Voter(
         voter_id=1,
         voter_directory_id=UUID(int=1),
@@ -198,7 +194,9 @@ FRAMED: Final[Mapping[str, list[type[Message]]]] = {
 
 
 @pytest.mark.parametrize("decoder", [*COORDINATORS, *FRAMED])
-def test_internal_topics(decoder: str, compare: Compare, tmp_path: Path) -> None:
+def test_dump_of_internal_topics_equals_kafkas(
+    decoder: str, compare: Compare, tmp_path: Path
+) -> None:
     """
     Records of every type and version, with all that they can say; some with a byte changed.
     """
@@ -254,7 +252,7 @@ def broken(data: bytes, random: Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_broken_files(seed: int, compare: Compare, tmp_path: Path) -> None:
+def test_dump_of_damaged_files_equals_kafkas(seed: int, compare: Compare, tmp_path: Path) -> None:
     """
     Both tools show what can be read, and end with the same words.
 

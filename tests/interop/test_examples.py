@@ -70,7 +70,7 @@ def copy(name: str, folder: Path) -> Path:
     return Path(shutil.copytree(EXAMPLES / name, folder / name, ignore=generated))
 
 
-def test_the_examples_in_python_pass_in_four_processes(programs: Path, tmp_path: Path) -> None:
+def test_python_examples_pass_in_four_processes(programs: Path, tmp_path: Path) -> None:
     folder = copy("pytest", tmp_path)
 
     said = run(folder, programs / "python", "-m", "pytest", "-n", "4", "-W", "ignore")
@@ -78,7 +78,7 @@ def test_the_examples_in_python_pass_in_four_processes(programs: Path, tmp_path:
     assert "8 passed" in said, said
 
 
-def test_the_examples_in_java_pass(programs: Path, tmp_path: Path) -> None:
+def test_java_examples_pass(programs: Path, tmp_path: Path) -> None:
     require_java()
     needs_program("mvn")
     folder = copy("java", tmp_path)
@@ -90,7 +90,7 @@ def test_the_examples_in_java_pass(programs: Path, tmp_path: Path) -> None:
     assert f"<version>{VERSION}</version>" in (folder / "pom.xml").read_text()
 
 
-def test_the_examples_in_node_pass(programs: Path, tmp_path: Path) -> None:
+def test_node_examples_pass(programs: Path, tmp_path: Path) -> None:
     needs_program("node")
     needs_program("npm")
     folder = copy("node", tmp_path)

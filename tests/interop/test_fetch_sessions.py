@@ -22,7 +22,7 @@ The other libraries ask for no sessions: their fetches name all their partitions
 
 
 @pytest.mark.parametrize("slots", [1000, 0])
-async def test_a_consumer_of_many_partitions_sees_everything_once(
+async def test_consumer_of_many_partitions_reads_everything_once(
     client: Client, tmp_path: Path, topic: str, slots: int
 ) -> None:
     """

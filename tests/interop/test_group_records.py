@@ -180,7 +180,7 @@ async def session(small_broker: BrokerProcess) -> AsyncIterator[Session]:
     await client.close()
 
 
-async def test_what_requests_about_offsets_write(session: Session) -> None:
+async def test_records_of_offset_requests_equal_kafkas(session: Session) -> None:
     """
     Commits of every kind, and every way to delete them.
     """
@@ -210,7 +210,7 @@ async def test_what_requests_about_offsets_write(session: Session) -> None:
     ] == await session.written()
 
 
-async def test_what_the_life_of_a_group_writes(session: Session) -> None:
+async def test_records_of_a_group_life_cycle_equal_kafkas(session: Session) -> None:
     """
     The first join, the assignment, a commit, the last member's departure, the deletion.
     """
@@ -232,7 +232,7 @@ async def test_what_the_life_of_a_group_writes(session: Session) -> None:
     assert [[("offset", None, "g", "t", 0), ("group", None, "g")]] == await session.written()
 
 
-async def test_what_a_static_member_writes(session: Session) -> None:
+async def test_records_of_a_static_member_equal_kafkas(session: Session) -> None:
     """
     Its assignment, and its new id when it starts again.
     """
@@ -252,7 +252,7 @@ async def test_what_a_static_member_writes(session: Session) -> None:
     ] == await session.written()
 
 
-async def test_what_a_refused_join_writes(session: Session) -> None:
+async def test_records_of_a_refused_join_equal_kafkas(session: Session) -> None:
     """
     The group, if it is the first one.
     """

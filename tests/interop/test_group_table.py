@@ -85,7 +85,7 @@ def patient_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield broker
 
 
-async def test_what_groups_answer(patient_broker: BrokerProcess) -> None:
+async def test_group_responses_in_every_state_equal_kafkas(patient_broker: BrokerProcess) -> None:
     """
     Every request in every state, each in a group of its own, all at once.
     """

@@ -119,7 +119,7 @@ def group(request: pytest.FixtureRequest, broker: BrokerProcess, topic: str) -> 
         yield made
 
 
-def test_members_come_and_go(group: Group) -> None:
+def test_group_members_come_and_go(group: Group) -> None:
     """
     The partitions are shared by whoever is there: two, three, two after one has left, one after
     another was killed. All of them read on where the group has come to.
@@ -144,7 +144,7 @@ def test_members_come_and_go(group: Group) -> None:
     group.wait_for_records(a)
 
 
-def test_a_group_outlives_its_broker(group: Group) -> None:
+def test_group_survives_a_broker_restart(group: Group) -> None:
     """
     Stopped or killed: afterwards the same members go on where they were.
     """
@@ -164,7 +164,7 @@ def test_a_group_outlives_its_broker(group: Group) -> None:
     group.wait_for_shares(a, b)
 
 
-def test_committed_offsets_are_where_the_next_member_begins(group: Group) -> None:
+def test_next_member_begins_at_the_committed_offsets(group: Group) -> None:
     """
     All members leave, the broker is restarted, and whoever comes reads only what is new.
     """
@@ -185,7 +185,7 @@ def test_committed_offsets_are_where_the_next_member_begins(group: Group) -> Non
     assert all(group.sent[p] == before[p] + 5 for p in ALL)
 
 
-def test_a_static_member_comes_back_without_anybody_noticing(group: Group) -> None:
+def test_restarted_static_member_causes_no_rebalance(group: Group) -> None:
     """
     Killed and started again within its session, it gets the same partitions, and the other member
     keeps its own all the time.

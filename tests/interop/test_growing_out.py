@@ -137,7 +137,7 @@ def begin_as_one(broker: BrokerProcess) -> set[int]:
     return transact(broker.bootstrap, TRANSACTIONS)
 
 
-def test_one_broker_becomes_three_nodes(tmp_path: Path, nodes: list[GrownNode]) -> None:
+def test_one_broker_grows_into_three_nodes(tmp_path: Path, nodes: list[GrownNode]) -> None:
     """
     Every command is run as it is printed. Then the first node is lost for good: nothing is lost,
     and nothing is there twice.

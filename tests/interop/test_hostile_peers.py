@@ -107,7 +107,7 @@ def leaving(port: int, stack: ExitStack) -> None:
 
 
 @pytest.mark.parametrize("hostile", [announcing, not_reading, leaving])
-def test_a_crowd_of_hostile_peers_costs_little(
+def test_many_hostile_peers_cost_little(
     broker: Barnabas, hostile: Callable[[int, ExitStack], None]
 ) -> None:
     before = resident_bytes(broker.pid)
@@ -148,7 +148,7 @@ def pipelining(port: int, stack: ExitStack) -> None:
 
 
 @pytest.mark.parametrize("hostile", [slow_producers, pipelining])
-def test_what_is_sent_and_not_served_is_bounded(
+def test_memory_of_unserved_requests_is_bounded(
     broker: Barnabas, hostile: Callable[[int, ExitStack], None]
 ) -> None:
     """
@@ -177,7 +177,7 @@ class FewDescriptors(Barnabas):
         return ["/bin/sh", "-c", 'ulimit -n 300; exec "$@"', "sh", *super().command()]
 
 
-def test_connections_do_not_take_the_descriptors_of_files(tmp_path: Path) -> None:
+def test_connections_leave_descriptors_for_files(tmp_path: Path) -> None:
     """
     600 peers connect, and stay if they may; topics are created and written to meanwhile.
     """
@@ -200,7 +200,7 @@ def test_connections_do_not_take_the_descriptors_of_files(tmp_path: Path) -> Non
         broker.close()
 
 
-def test_partitions_may_be_more_than_descriptors(tmp_path: Path) -> None:
+def test_partitions_may_outnumber_descriptors(tmp_path: Path) -> None:
     """
     500 partitions with 300 descriptors: each is created, written to and read from, and there again
     after a restart.

@@ -92,7 +92,7 @@ def _keep_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hashing, "java_release", hashing.java_release)
 
 
-def test_maps_of_numbers() -> None:
+def test_integer_hash_maps_iterate_as_in_java() -> None:
     def cases() -> Iterator[Case]:
         for seed in range(CASES):
             choose = random.Random(seed)
@@ -107,7 +107,7 @@ def test_maps_of_numbers() -> None:
     compare(cases())
 
 
-def test_maps_of_strings() -> None:
+def test_string_hash_maps_iterate_as_in_java() -> None:
     def cases() -> Iterator[Case]:
         for seed in range(CASES // 4):
             choose = random.Random(seed)
@@ -123,7 +123,7 @@ def test_maps_of_strings() -> None:
     compare(cases())
 
 
-def test_copied_sets() -> None:
+def test_copied_hash_sets_iterate_as_in_java() -> None:
     def given(numbers: list[int], steps: list[str]) -> Sequence[object]:
         partitions = PartitionSet(hashing.copied(len(numbers)), numbers)
         assert list(copied_order(numbers)) == partitions.ordered()
@@ -150,7 +150,7 @@ def test_copied_sets() -> None:
     compare(cases())
 
 
-def test_timeline_maps() -> None:
+def test_timeline_hash_maps_iterate_as_in_kafka() -> None:
     def given(steps: list[str]) -> Sequence[object]:
         present: dict[str, None] = {}
         largest = 0
@@ -177,7 +177,7 @@ def test_timeline_maps() -> None:
     compare(cases())
 
 
-def test_priority_queues() -> None:
+def test_priority_queues_order_as_in_java() -> None:
     def given(steps: list[str]) -> Sequence[object]:
         queue = PriorityQueue[str](lambda item: ord(item[0]))
         answers: list[object] = []

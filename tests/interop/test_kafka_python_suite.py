@@ -151,7 +151,9 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield broker
 
 
-def test_what_fails_is_what_is_missing(suite: Path, own_broker: BrokerProcess) -> None:
+def test_failures_of_the_kafka_python_suite_are_the_known_ones(
+    suite: Path, own_broker: BrokerProcess
+) -> None:
     """
     The failures are those of ``MISSING``, no more and no fewer.
     """
@@ -162,10 +164,7 @@ def test_what_fails_is_what_is_missing(suite: Path, own_broker: BrokerProcess) -
     assert len(passed) >= 36
 
 
-def test_users_authenticate(suite: Path, own_broker: BrokerProcess) -> None:
-    """
-    By PLAIN and both kinds of SCRAM.
-    """
+def test_kafka_python_users_authenticate(suite: Path, own_broker: BrokerProcess) -> None:
     add_scram_user(own_broker.port, USER, PASSWORD)
     with (suite / "test" / "integration" / "conftest.py").open("a") as conftest:
         conftest.write(_FIXTURE)

@@ -48,7 +48,7 @@ def tools(broker: BrokerProcess, toolbox: Toolbox) -> Tools:
     return Tools(broker, toolbox)
 
 
-def test_a_topic_is_created_listed_described_and_deleted(tools: Tools, topic: str) -> None:
+def test_kafka_topics_tool_creates_lists_describes_and_deletes(tools: Tools, topic: str) -> None:
     """
     ``kafka-topics`` sees at once what it did.
     """
@@ -64,7 +64,7 @@ def test_a_topic_is_created_listed_described_and_deleted(tools: Tools, topic: st
     assert topic not in left
 
 
-def test_a_group_is_described_with_its_lag_and_deleted(tools: Tools, topic: str) -> None:
+def test_kafka_consumer_groups_tool_describes_and_deletes_a_group(tools: Tools, topic: str) -> None:
     """
     The console tools write and read in a group; ``kafka-consumer-groups`` shows where it is.
     """
@@ -88,10 +88,7 @@ def test_a_group_is_described_with_its_lag_and_deleted(tools: Tools, topic: str)
     assert group not in left
 
 
-def test_the_tools_that_ask_what_the_broker_is_get_an_answer(tools: Tools) -> None:
-    """
-    API versions and the cluster id.
-    """
+def test_kafka_tools_get_api_versions_and_the_cluster_id(tools: Tools) -> None:
     versions = tools("kafka-broker-api-versions")
     server = ("--bootstrap-server", tools.broker.bootstrap)
     cluster_id = tools.run("kafka-cluster", "cluster-id", *server)
@@ -100,7 +97,7 @@ def test_the_tools_that_ask_what_the_broker_is_get_an_answer(tools: Tools) -> No
     assert cluster_id.startswith("Cluster ID: ")
 
 
-def test_the_performance_tools_see_every_record_acknowledged(tools: Tools, topic: str) -> None:
+def test_performance_tools_see_every_record_acknowledged(tools: Tools, topic: str) -> None:
     """
     ``kafka-producer-perf-test`` and ``kafka-verifiable-producer`` count no failure.
     """
@@ -125,12 +122,9 @@ def stopped(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield broker
 
 
-def test_the_dump_tool_reads_the_files(
+def test_kafka_dump_log_tool_finds_the_files_sound(
     stopped: BrokerProcess, toolbox: Toolbox, topic: str
 ) -> None:
-    """
-    After a stop, Apache Kafka's ``kafka-dump-log`` finds log and indexes sound.
-    """
     tools = Tools(stopped, toolbox)
     settings = ("--config", "segment.bytes=1048576", "--config", "index.interval.bytes=4096")
     tools("kafka-topics", "--create", "--topic", topic, *settings)

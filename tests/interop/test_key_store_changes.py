@@ -95,7 +95,9 @@ def is_another(broker: BrokerProcess, certificates: Certificates, earlier: str) 
     return bool(presented(broker, certificates) != earlier)
 
 
-def test_both_take_the_same_stores(both: BothBrokers, certificates: Certificates) -> None:
+def test_both_brokers_accept_the_same_keystore_changes(
+    both: BothBrokers, certificates: Certificates
+) -> None:
     seen: list[list[Any]] = [[], []]
     for name, options in NEW.items():
         names = options.get("names", NAMES)

@@ -48,7 +48,7 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield broker
 
 
-def test_what_was_acknowledged_survives_twenty_kills(own_broker: BrokerProcess) -> None:
+def test_acknowledged_records_survive_twenty_kills(own_broker: BrokerProcess) -> None:
     """
     Producers and a group member live through twenty kills at moments that twenty seeds choose.
 

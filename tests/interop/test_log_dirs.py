@@ -256,7 +256,7 @@ def wait_until_served(brokers: list[Broker], *partitions: str) -> None:
         broker.wait_until_served(partitions)
 
 
-def test_a_directory_fails_and_comes_back(brokers: list[Broker]) -> None:
+def test_failed_directory_comes_back(brokers: list[Broker]) -> None:
     """
     Where partitions go, what clients are told while a directory is lost, what they can still do,
     also after a restart without it; and all of it is there when the directory is.
@@ -315,7 +315,7 @@ def test_a_directory_fails_and_comes_back(brokers: list[Broker]) -> None:
 
 
 @pytest.mark.parametrize("kind", [ApacheKafka, Barnabas])
-def test_with_a_directory_that_is_no_log_neither_starts(
+def test_both_brokers_refuse_a_directory_that_is_not_a_log(
     kind: type[BrokerProcess], tmp_path: Path
 ) -> None:
     """

@@ -62,7 +62,9 @@ def end_of(broker: BrokerProcess, topic: str) -> int:
 
 
 @pytest.mark.parametrize("direction", ["to Apache Kafka", "from Apache Kafka"])
-def test_topics_are_copied_exactly_once(both: BothBrokers, tmp_path: Path, direction: str) -> None:
+def test_mirror_maker_copies_topics_exactly_once(
+    both: BothBrokers, tmp_path: Path, direction: str
+) -> None:
     """
     While records come in, Barnabas is killed and so is the worker.
     """

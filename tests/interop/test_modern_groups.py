@@ -88,7 +88,7 @@ def committed(bootstrap: str) -> int:
     return group_offsets(bootstrap, GROUP)[TOPIC, 0]
 
 
-def test_a_modern_group_is_kept_and_can_become_classic(both: BothBrokers) -> None:
+def test_modern_group_is_kept_and_can_become_classic(both: BothBrokers) -> None:
     """
     Its offsets can be read, its members go when their sessions have run out, then members of the
     classic protocol may have it; and Apache Kafka understands what was written of all that.

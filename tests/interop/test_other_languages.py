@@ -57,10 +57,7 @@ def _prepare(command: Sequence[str], directory: Path) -> None:
         raise PrerequisiteMissing(f"{' '.join(command)}: {done.stderr[-1000:]}")
 
 
-def test_a_client_in_javascript(broker: BrokerProcess, topic: str, node_clients: Path) -> None:
-    """
-    kafkajs has one codec and transactions.
-    """
+def test_javascript_client_works(broker: BrokerProcess, topic: str, node_clients: Path) -> None:
     _check(broker, topic, ["node", str(node_clients)], ("none", "gzip", "kept"))
 
 

@@ -35,10 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return plain_wheel(tmp_path_factory.mktemp("wheel"))
 
 
-def test_a_wheel_has_the_packages_the_licence_and_no_tests(wheel: Path) -> None:
-    """
-    Their types too.
-    """
+def test_wheel_has_packages_licence_and_types_without_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     packages = {name.split("/")[1] for name in names if name.startswith("barnabas/")}
 
@@ -52,7 +49,7 @@ def test_a_wheel_has_the_packages_the_licence_and_no_tests(wheel: Path) -> None:
     assert 1 == sum(name.endswith("/licenses/LICENSE") for name in names)
 
 
-def test_a_wheel_has_the_files_of_the_page(wheel: Path) -> None:
+def test_wheel_has_the_files_of_the_web_page(wheel: Path) -> None:
     place = "barnabas/server/http/page/static/"
     sources = ROOT / "server" / place
     names = zipfile.ZipFile(wheel).namelist()
@@ -64,7 +61,7 @@ def test_a_wheel_has_the_files_of_the_page(wheel: Path) -> None:
     assert {"index.html", "app/main.js", "style/base.css"} <= packed
 
 
-def test_the_same_sources_make_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_is_reproducible(wheel: Path, tmp_path: Path) -> None:
     """
     Byte by byte, so that anybody can find out what is in a package that was downloaded.
     """
@@ -73,7 +70,7 @@ def test_the_same_sources_make_the_same_wheel(wheel: Path, tmp_path: Path) -> No
     assert digest(wheel) == digest(again)
 
 
-def test_the_same_sources_make_the_same_compiled_wheel(tmp_path: Path) -> None:
+def test_compiled_wheel_is_reproducible(tmp_path: Path) -> None:
     """
     In whichever folder they are, and wherever the build tools are installed. Two modules stand for
     all that are compiled, which would take minutes.
@@ -112,7 +109,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_the_bill_of_materials_lists_what_is_installed(wheel: Path, tmp_path: Path) -> None:
+def test_bill_of_materials_lists_what_is_installed(wheel: Path, tmp_path: Path) -> None:
     pytest.importorskip("cyclonedx_py")
     listed = runpy.run_path(str(ROOT / "build_wheels.py"))["bill_of_materials"](wheel, tmp_path)
     bill = json.loads(listed.read_text())
@@ -131,7 +128,7 @@ def test_the_bill_of_materials_lists_what_is_installed(wheel: Path, tmp_path: Pa
     assert project["version"] == bill["metadata"]["component"]["version"]
 
 
-def test_an_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None:
+def test_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None:
     """
     In a fresh environment, with nothing in it but what the wheel asks for.
     """
@@ -156,9 +153,7 @@ def test_an_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None
     assert 0 == broker.returncode
 
 
-def test_a_wheel_serves_a_record_on_another_system(
-    engine: docker.DockerClient, wheel: Path
-) -> None:
+def test_wheel_serves_a_record_on_another_system(engine: docker.DockerClient, wheel: Path) -> None:
     """
     The Python and the Debian of the container's base image.
     """

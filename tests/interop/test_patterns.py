@@ -71,7 +71,7 @@ def kafkas(cases: list[tuple[str, list[str]]]) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_random_patterns_match_the_same_texts() -> None:
+def test_random_patterns_match_the_same_texts_as_in_kafka() -> None:
     cases = random_patterns(PATTERNS)
 
     expected = kafkas(cases)

@@ -123,7 +123,7 @@ def attribute(kind: ObjectIdentifier, dice: random.Random) -> x509.NameAttribute
     return x509.NameAttribute(kind, text, _type=dice.choice(types))
 
 
-def test_subjects_are_written_as_java_writes_them() -> None:
+def test_subjects_are_formatted_as_in_java() -> None:
     dice = random.Random(7)
     certificates = [certificate(random_subject(dice)) for _ in range(300)]
 
@@ -133,7 +133,7 @@ def test_subjects_are_written_as_java_writes_them() -> None:
     assert expected == [subject_of(each) for each in certificates]
 
 
-def test_rules_are_applied_as_apache_kafka_applies_them() -> None:
+def test_principal_mapping_rules_are_applied_as_in_kafka() -> None:
     cases = [(rules, subject) for rules in RULES for subject in SUBJECTS]
 
     told = run_program(PROGRAM, lines=[f"{rules}\t{subject}\n" for rules, subject in cases])

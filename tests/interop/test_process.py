@@ -69,7 +69,7 @@ class Load:
         self._producer.flush(10)
 
 
-def test_a_stop_under_load_is_clean_and_loses_nothing(barnabas: Barnabas) -> None:
+def test_stop_under_load_is_clean_and_loses_nothing(barnabas: Barnabas) -> None:
     """
     SIGTERM while records come in: exit status 0, and soon, the marker of a clean stop is there,
     and what was acknowledged is read after the next start.
@@ -92,7 +92,7 @@ def test_a_stop_under_load_is_clean_and_loses_nothing(barnabas: Barnabas) -> Non
     assert known.items() <= {record.offset: record.value for record in read}.items()
 
 
-def test_a_second_broker_on_the_same_directory_is_refused(barnabas: Barnabas) -> None:
+def test_second_broker_on_the_same_directory_is_refused(barnabas: Barnabas) -> None:
     """
     It says so in a sentence that names the directory, and the first one is not disturbed.
     """
@@ -112,7 +112,7 @@ def test_a_second_broker_on_the_same_directory_is_refused(barnabas: Barnabas) ->
     assert barnabas.is_ready()
 
 
-def test_a_misspelt_option_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+def test_misspelled_option_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     """
     Nothing is started and nothing is written.
     """
@@ -139,7 +139,7 @@ def test_a_misspelt_option_is_refused_with_the_nearest_name(tmp_path: Path) -> N
         ("TLS", bytes.fromhex("16030100f1010000ed0303") + bytes(200)),
     ],
 )
-def test_bytes_of_another_protocol_are_recognised(
+def test_bytes_of_another_protocol_are_recognized(
     barnabas: Barnabas, name: str, sent: bytes
 ) -> None:
     """
@@ -157,9 +157,6 @@ def test_bytes_of_another_protocol_are_recognised(
 
 
 def test_data_of_an_ephemeral_broker_is_gone_after_the_stop(tmp_path: Path) -> None:
-    """
-    ``--ephemeral`` serves as usual and leaves no file behind.
-    """
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     client = Confluent()

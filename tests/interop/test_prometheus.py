@@ -119,7 +119,7 @@ def use(bootstrap: str) -> None:
     consumer.close()
 
 
-def test_it_finds_the_broker_up_and_its_metrics_in_the_newer_format(
+def test_prometheus_finds_the_broker_up_and_its_metrics_in_open_metrics_format(
     scraped: tuple[int, Prometheus],
 ) -> None:
     _, prometheus = scraped
@@ -132,7 +132,7 @@ def test_it_finds_the_broker_up_and_its_metrics_in_the_newer_format(
     assert "" == target["lastError"]
 
 
-def test_it_answers_every_query_of_the_dashboard(scraped: tuple[int, Prometheus]) -> None:
+def test_prometheus_answers_every_dashboard_query(scraped: tuple[int, Prometheus]) -> None:
     _, prometheus = scraped
     empty = []
     for panel in DASHBOARD["panels"]:
@@ -146,7 +146,7 @@ def test_it_answers_every_query_of_the_dashboard(scraped: tuple[int, Prometheus]
     assert [] == empty
 
 
-def test_promtool_finds_no_mistake_in_the_format(scraped: tuple[int, Prometheus]) -> None:
+def test_promtool_finds_no_errors_in_the_format(scraped: tuple[int, Prometheus]) -> None:
     """
     Its advice on names is not followed: they are those of Kafka's JMX exporter.
     """

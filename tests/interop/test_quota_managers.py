@@ -100,7 +100,7 @@ def charged(made: MutationQuotas, user: str, client: str, used: float, *, is_str
     return f"{told} {quota.throttle_ms()}"
 
 
-def test_random_uses_are_throttled_alike() -> None:
+def test_random_usage_is_throttled_as_in_kafka() -> None:
     chance = random.Random(SEED)
     lines: list[str] = []
     ours: list[str] = []

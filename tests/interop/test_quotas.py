@@ -150,7 +150,7 @@ async def both_ways(broker: BrokerProcess) -> tuple[Run, Run]:
     return await asyncio.gather(run(broker, "producer", produced), run(broker, "consumer", fetched))
 
 
-async def test_producers_and_consumers_are_slowed_down_alike(both: BothBrokers) -> None:
+async def test_producers_and_consumers_are_throttled_as_in_kafka(both: BothBrokers) -> None:
     kafka, barnabas = await of_each(both, both_ways)
 
     # A consumer gets nothing until enough has left the windows. How much it has after a few seconds
@@ -196,7 +196,7 @@ OLD: Final = (
 
 
 @pytest.mark.parametrize(("client_id", "requests"), [("strict", STRICT), ("old", OLD)])
-async def test_changes_of_topics_are_refused_alike(
+async def test_topic_changes_are_refused_as_in_kafka(
     both: BothBrokers, client_id: str, requests: Sequence[tuple[Message, int]]
 ) -> None:
     theirs, ours = await of_each(both, lambda broker: asked_apart(broker, client_id, requests))
@@ -214,7 +214,7 @@ async def beats(broker: BrokerProcess) -> int:
     return max(waits)
 
 
-async def test_nobody_waits_longer_than_a_window_for_time(both: BothBrokers) -> None:
+async def test_request_throttle_time_is_at_most_a_window(both: BothBrokers) -> None:
     assert (1000, 1000) == await of_each(both, beats)
 
 
@@ -242,7 +242,7 @@ async def connections(broker: BrokerProcess) -> tuple[int, int]:
     return answers.count(True), answers.count(False)
 
 
-async def test_connections_of_an_address_are_closed_alike(both: BothBrokers) -> None:
+async def test_connections_of_an_address_are_closed_as_in_kafka(both: BothBrokers) -> None:
     """
     Four are there at once: two windows with two each.
     """

@@ -109,7 +109,7 @@ def kafka_directory(
     return kafka.data, numbers, read
 
 
-def test_everything_is_read_and_nothing_changes(
+def test_readonly_broker_serves_everything_and_changes_nothing(
     kafka_directory: tuple[Path, set[int], int], tmp_path: Path
 ) -> None:
     data, numbers, read = kafka_directory
@@ -159,7 +159,7 @@ def tool(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_apache_kafkas_own_tools_read_and_are_refused(
+def test_kafka_tools_can_read_and_are_refused_changes(
     kafka_directory: tuple[Path, set[int], int], tmp_path: Path
 ) -> None:
     data, _, _ = kafka_directory
@@ -194,7 +194,7 @@ def error_of(bootstrap: str, options: Mapping[str, object]) -> str:
     return repr(errors)
 
 
-def test_producers_are_refused_for_good(
+def test_producers_are_refused_permanently(
     kafka_directory: tuple[Path, set[int], int], tmp_path: Path
 ) -> None:
     """
@@ -229,7 +229,7 @@ def cluster_of_three(directory: Path) -> list[ApacheKafka]:
     return nodes
 
 
-def test_one_node_of_a_cluster_is_read_alone(tmp_path: Path) -> None:
+def test_node_of_a_cluster_is_served_readonly_alone(tmp_path: Path) -> None:
     """
     Its partitions have other leaders, and the quorum other voters. What has no replica on this node
     has no leader.

@@ -16,7 +16,7 @@ README = Path(__file__).parent.parent.parent / "README.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
-def test_the_example_prints_what_it_sent(broker: BrokerProcess) -> None:
+def test_readme_example_prints_what_it_sent(broker: BrokerProcess) -> None:
     """
     The lines of Python run as they stand, but for the port.
     """
@@ -35,7 +35,7 @@ def test_the_example_prints_what_it_sent(broker: BrokerProcess) -> None:
     assert expected == done.stdout.splitlines(), done.stderr[-2000:]
 
 
-def test_the_example_of_a_test_passes(tmp_path: Path) -> None:
+def test_readme_test_example_passes(tmp_path: Path) -> None:
     """
     It is a whole file: the fixture comes with the package.
     """

@@ -15,7 +15,7 @@ RECORDS = 100_000
 PARTITIONS = 4
 
 
-def test_every_record_is_seen_once_and_in_order(
+def test_every_record_is_read_once_and_in_order(
     broker: BrokerProcess, client: Client, topic: str
 ) -> None:
     """

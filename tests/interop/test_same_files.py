@@ -37,7 +37,7 @@ def both(tmp_path: Path) -> Iterator[BothBrokers]:
     ids=lambda order: f"{order[0]} first",
 )
 @pytest.mark.parametrize("ends", ["stopped", "killed"])
-def test_each_goes_on_where_the_other_stopped(
+def test_each_broker_continues_where_the_other_stopped(
     both: BothBrokers, order: tuple[str, ...], ends: str
 ) -> None:
     """

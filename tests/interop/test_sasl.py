@@ -150,7 +150,7 @@ TOKENS: Final[dict[str, Callable[[], str]]] = {
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_both_take_the_same_tokens(both: BothBrokers, token: str) -> None:
+def test_both_brokers_accept_the_same_oauth_tokens(both: BothBrokers, token: str) -> None:
     text = TOKENS[token]()
     seen = []
     for broker in both:
@@ -173,7 +173,9 @@ def test_both_take_the_same_tokens(both: BothBrokers, token: str) -> None:
         ("", "key=a=b\x01"),
     ],
 )
-def test_both_take_the_same_first_messages(both: BothBrokers, name: str, extension: str) -> None:
+def test_both_brokers_accept_the_same_first_messages(
+    both: BothBrokers, name: str, extension: str
+) -> None:
     text = unsecured(**GOOD)
     seen = []
     for broker in both:
@@ -355,7 +357,7 @@ def large(client: SaslClient) -> Any:
     return answer if isinstance(answer, str) else answer.error_code
 
 
-def test_both_refuse_sasl_where_there_is_none(both: BothBrokers) -> None:
+def test_both_brokers_refuse_sasl_where_it_is_disabled(both: BothBrokers) -> None:
     seen = []
     for broker in both:
         with SaslClient(broker.port) as client:
@@ -367,7 +369,7 @@ def test_both_refuse_sasl_where_there_is_none(both: BothBrokers) -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_both_answer_the_same(both: BothBrokers, script: str) -> None:
+def test_both_brokers_answer_sasl_requests_alike(both: BothBrokers, script: str) -> None:
     seen = []
     for broker in both:
         with SaslClient(broker.ports[LISTENER]) as client:

@@ -211,7 +211,7 @@ PYTHON: Final = (librdkafka, kafka_python, aio_kafka)
 
 @pytest.mark.parametrize("client", PYTHON)
 @pytest.mark.parametrize("mechanism", [None, *MECHANISMS])
-def test_a_client_in_python(
+def test_python_client_connects_securely(
     login: Callable[..., Login], client: Callable[[Login], str], mechanism: str | None
 ) -> None:
     assert "ok" == client(login(mechanism))
@@ -226,7 +226,7 @@ def test_a_wrong_password_is_refused(
     gc.collect()
 
 
-def test_a_client_in_java(login: Callable[..., Login], tmp_path: Path) -> None:
+def test_java_client_connects_securely(login: Callable[..., Login], tmp_path: Path) -> None:
     logins = [
         *(login(mechanism) for mechanism in (None, *MECHANISMS)),
         *(login(mechanism, "guess") for mechanism in MECHANISMS),
@@ -285,7 +285,7 @@ def _pkcs8(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("mechanism", [None, *MECHANISMS])
-def test_a_client_in_javascript(
+def test_javascript_client_connects_securely(
     login: Callable[..., Login], node_clients: Path, mechanism: str | None
 ) -> None:
     assert "ok" == _node(node_clients, login(mechanism))

@@ -100,12 +100,9 @@ async def state_records(client: ShareClient) -> list[Any]:
     return found
 
 
-async def test_random_requests_have_the_answers_and_the_records_of_apache_kafka(
+async def test_random_share_state_requests_are_answered_and_written_as_in_kafka(
     tmp_path: Path,
 ) -> None:
-    """
-    Also after a restart of both.
-    """
     choose = random.Random(11)
     with BothBrokers.side_by_side(tmp_path, SETTINGS) as both:
         await asyncio.to_thread(both.start)

@@ -170,9 +170,7 @@ CASES: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_an_unusual_request_has_the_answer_of_apache_kafka(
-    both: BothBrokers, name: str
-) -> None:
+async def test_unusual_share_request_is_answered_as_in_kafka(both: BothBrokers, name: str) -> None:
     answers = []
     for broker in both:
         topic = name.replace(" ", "-")

@@ -219,12 +219,7 @@ class Script:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_random_requests_have_the_answers_of_apache_kafka(
-    both: BothBrokers, seed: int
-) -> None:
-    """
-    And leave the same states with the share coordinator.
-    """
+async def test_random_share_fetches_are_answered_as_in_kafka(both: BothBrokers, seed: int) -> None:
     group = f"g{seed}"
     sides = []
     for broker in both:

@@ -370,7 +370,7 @@ def _as_keywords(settings: dict[str, str]) -> dict[str, str]:
     return {name.replace(".", "__"): value for name, value in settings.items()}
 
 
-def test_acknowledgements_decide_who_gets_a_record_again(quick: BrokerProcess) -> None:
+def test_acknowledgements_determine_redelivery(quick: BrokerProcess) -> None:
     """
     A record that is always released is archived after as many deliveries as the group allows.
     """
@@ -397,7 +397,7 @@ def test_acknowledgements_decide_who_gets_a_record_again(quick: BrokerProcess) -
         assert [] == group.errors()
 
 
-def test_a_lock_ends_unless_it_is_renewed(quick: BrokerProcess) -> None:
+def test_acquisition_lock_expires_unless_renewed(quick: BrokerProcess) -> None:
     lock = {"share__record__lock__duration__ms": str(SHORT_LOCK_MS)}
     with ShareGroup(quick, "locks", **lock) as group:
         group.create("locks", 1)
@@ -435,7 +435,7 @@ def test_a_lock_ends_unless_it_is_renewed(quick: BrokerProcess) -> None:
         assert ["InvalidRecordStateException"] == group.errors()
 
 
-def test_records_of_a_member_that_has_gone_come_to_others_at_once(quick: BrokerProcess) -> None:
+def test_records_of_a_departed_member_are_redelivered_at_once(quick: BrokerProcess) -> None:
     """
     Long before their lock ends, whether it was killed or left.
     """
@@ -459,7 +459,7 @@ def test_records_of_a_member_that_has_gone_come_to_others_at_once(quick: BrokerP
         group.wait_for_members(1)
 
 
-def test_deliveries_are_counted_on_after_the_broker_has_ended(tmp_path: Path) -> None:
+def test_delivery_counts_survive_a_broker_restart(tmp_path: Path) -> None:
     """
     What a member releases is written, what it acquires is not: the delivery during which the broker
     ends does not count. What the member says of it afterwards is refused.
@@ -483,7 +483,7 @@ def test_deliveries_are_counted_on_after_the_broker_has_ended(tmp_path: Path) ->
             assert number_of_ends <= len(member.errors())
 
 
-def test_every_record_is_accepted_whatever_ends_meanwhile(tmp_path: Path) -> None:
+def test_every_record_is_accepted_despite_kills_and_departures(tmp_path: Path) -> None:
     """
     Members leave, are killed and join while records are produced, and the broker is restarted and
     killed. What was confirmed is never delivered again.
@@ -539,7 +539,7 @@ def test_every_record_is_accepted_whatever_ends_meanwhile(tmp_path: Path) -> Non
         )
 
 
-def test_partitions_and_topics_that_are_new_are_read_from_their_beginning(
+def test_new_partitions_and_topics_are_read_from_their_beginning(
     quick: BrokerProcess,
 ) -> None:
     with ShareGroup(quick, "new") as group:
@@ -562,7 +562,7 @@ def test_partitions_and_topics_that_are_new_are_read_from_their_beginning(
         assert [] == group.errors()
 
 
-def test_aborted_records_are_not_delivered_if_the_group_says_so(quick: BrokerProcess) -> None:
+def test_aborted_records_are_not_delivered_to_a_read_committed_group(quick: BrokerProcess) -> None:
     with (
         ShareGroup(quick, "isolated", share__isolation__level="read_committed") as group,
         ShareGroup(quick, "isolated-not") as other,
@@ -586,7 +586,7 @@ def test_aborted_records_are_not_delivered_if_the_group_says_so(quick: BrokerPro
         assert committed == group.confirmed()
 
 
-def test_a_live_share_group_moves_to_apache_kafka_and_back(tmp_path: Path) -> None:
+def test_live_share_group_moves_to_apache_kafka_and_back(tmp_path: Path) -> None:
     """
     Its members go on. Nothing is lost, what was confirmed does not come again, and the count of
     deliveries of a record that was released goes on.

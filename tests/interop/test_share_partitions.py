@@ -27,7 +27,7 @@ Kafka's own class fails where it does not find a state that it looks for. A scri
 """
 
 
-def test_random_commands_have_the_same_effects_as_in_apache_kafka() -> None:
+def test_random_share_partition_commands_have_the_same_effects_as_in_kafka() -> None:
     """
     What is acquired, what is written, and the state of each offset after each command.
     """
@@ -58,10 +58,7 @@ def comparable(answer: str, line: str) -> list[str]:
     return [gave, written, state]
 
 
-def test_state_batches_add_up_as_in_apache_kafka() -> None:
-    """
-    To the same states and counts of each offset.
-    """
+def test_share_state_batches_combine_as_in_kafka() -> None:
     choose = random.Random(3)
     cases = []
     for _ in range(COMBINATIONS):

@@ -45,7 +45,7 @@ def test_every_page_is_in_the_menu(site: Path) -> None:
     assert all((site / f"{page}.html").exists() for page in listed)
 
 
-def test_it_begins_with_the_readme(site: Path) -> None:
+def test_site_begins_with_the_readme(site: Path) -> None:
     page = (site / "index.html").read_text()
 
     assert "A Kafka for tests, laptops and small servers" in page
@@ -54,7 +54,7 @@ def test_it_begins_with_the_readme(site: Path) -> None:
     assert "<picture>" not in page
 
 
-def test_the_python_api_has_what_docstrings_say(site: Path) -> None:
+def test_python_api_page_contains_the_docstrings(site: Path) -> None:
     page = re.sub(r"<[^>]+>", "", (site / "docs" / "site" / "python-api.html").read_text())
 
     for name in ("Broker", "Topic", "ManualClock", "scan", "archive", "replay"):

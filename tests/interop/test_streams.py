@@ -186,7 +186,7 @@ def start(jars: str, tmp_path: Path) -> Iterator[Callable[..., WordCount]]:
         print(application.log_text()[-8000:])
 
 
-def test_words_are_counted_exactly_once(
+def test_streams_counts_words_exactly_once(
     impatient_broker: BrokerProcess, start: Callable[..., WordCount]
 ) -> None:
     """
@@ -222,7 +222,7 @@ def test_words_are_counted_exactly_once(
     assert story.exact() == again.by_word
 
 
-def test_a_streams_group_counts_words_exactly_once(
+def test_streams_group_counts_words_exactly_once(
     impatient_broker: BrokerProcess, start: Callable[..., WordCount]
 ) -> None:
     """
@@ -250,7 +250,7 @@ def test_a_streams_group_counts_words_exactly_once(
     assert story.exact() == counts.by_word
 
 
-def test_a_live_streams_group_moves_to_apache_kafka_and_back(
+def test_live_streams_group_moves_to_apache_kafka_and_back(
     tmp_path: Path, start: Callable[..., WordCount]
 ) -> None:
     """

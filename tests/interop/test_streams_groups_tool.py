@@ -115,7 +115,9 @@ def _plain(line: str) -> str:
     return re.sub(r" \d+(?= |$)", " <n>", line) if "-repartition" in line else line
 
 
-def test_the_tool_for_streams_groups(both: BothBrokers, toolbox: Toolbox, tmp_path: Path) -> None:
+def test_streams_groups_tool_prints_the_same(
+    both: BothBrokers, toolbox: Toolbox, tmp_path: Path
+) -> None:
     told = []
     for broker in both:
         guide = Guide(broker, toolbox, tmp_path / f"files of {broker.name}")

@@ -84,7 +84,7 @@ def partitions(bootstrap: str, topic: str) -> int:
         admin.close()
 
 
-def test_a_container_serves_clients_with_its_topics_and_options() -> None:
+def test_container_serves_clients_with_its_topics_and_options() -> None:
     topics, config = {"orders": 3, "payments": 1}, {"num.partitions": 2}
 
     with BarnabasContainer(NAME, topics=topics, config=config) as container:
@@ -97,7 +97,7 @@ def test_a_container_serves_clients_with_its_topics_and_options() -> None:
     assert [3, 1, 2] == found
 
 
-def test_a_container_has_what_the_stock_one_has() -> None:
+def test_container_has_the_interface_of_the_stock_one() -> None:
     """
     The same arguments in the same places, with the same defaults but for the image, and the same
     methods.
@@ -114,7 +114,7 @@ def test_a_container_has_what_the_stock_one_has() -> None:
     assert public(KafkaContainer) - public(BarnabasContainer) == INTERNAL
 
 
-def test_a_container_takes_every_argument_of_the_stock_one() -> None:
+def test_container_accepts_every_argument_of_the_stock_one() -> None:
     """
     Another port, listener and pattern, the cluster's id, and KRaft, which is there in any case; one
     more thing to wait for, too.
@@ -153,7 +153,7 @@ def network(engine: docker.DockerClient) -> Iterator[Network]:
 
 
 @pytest.mark.parametrize("alias", ["kafka", None])
-def test_a_network_has_an_address_of_its_own(
+def test_network_listener_has_its_own_address(
     engine: docker.DockerClient, network: Network, alias: str | None
 ) -> None:
     """
@@ -200,15 +200,12 @@ def test_a_network_has_an_address_of_its_own(
     ],
     ids=["option", "topic", "directory", "patience"],
 )
-def test_a_start_that_fails_says_why(
+def test_failed_start_reports_the_reason(
     engine: docker.DockerClient,
     container: Callable[[], BarnabasContainer],
     error: type[Exception],
     says: str,
 ) -> None:
-    """
-    In the error; a stop removes the container.
-    """
     there = len(engine.containers.list(all=True, filters={"ancestor": NAME}))
     made = container()
 
@@ -218,20 +215,17 @@ def test_a_start_that_fails_says_why(
     assert there == len(engine.containers.list(all=True, filters={"ancestor": NAME}))
 
 
-def test_the_port_of_the_network_is_not_for_the_host() -> None:
+def test_network_port_is_not_for_the_host() -> None:
     with pytest.raises(ValueError, match="choose another one"):
         BarnabasContainer(NAME, 9092)
 
 
-def test_topics_are_not_created_over_a_listener_with_security() -> None:
+def test_topics_are_not_created_over_a_secured_listener() -> None:
     with pytest.raises(ValueError, match="topics are created with PLAINTEXT only, not SASL_SSL"):
         BarnabasContainer(NAME, security_protocol="SASL_SSL", topics={"orders": 1})
 
 
-def test_a_listener_asks_for_users() -> None:
-    """
-    Those of its options.
-    """
+def test_listener_authenticates_its_configured_users() -> None:
     prefix = "listener.name.plaintext"
     module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     config = {
@@ -278,7 +272,7 @@ def test_a_listener_asks_for_users() -> None:
     ],
     ids=["with ZooKeeper", "another listener", "KRaft"],
 )
-def test_the_stock_container_runs_the_image(
+def test_stock_python_container_runs_the_image(
     container: Callable[[], KafkaContainer], cluster: str | None
 ) -> None:
     """
@@ -291,7 +285,7 @@ def test_the_stock_container_runs_the_image(
         assert cluster in (None, cluster_id(bootstrap))
 
 
-def test_the_containers_of_java_run_the_image() -> None:
+def test_java_containers_run_the_image() -> None:
     """
     For Apache Kafka's image, for Confluent's, and the deprecated one with ZooKeeper and with KRaft.
     """
@@ -313,7 +307,7 @@ def test_the_containers_of_java_run_the_image() -> None:
     assert [f"{name}\tthrough {name}" for name in names] == printed.splitlines()
 
 
-def test_the_container_of_node_runs_the_image(tmp_path: Path) -> None:
+def test_node_container_runs_the_image(tmp_path: Path) -> None:
     needs_program("node")
     needs_program("npm")
     shutil.copytree(HERE / "node_containers", tmp_path, dirs_exist_ok=True)
@@ -334,7 +328,7 @@ def test_the_container_of_node_runs_the_image(tmp_path: Path) -> None:
     assert ("through JavaScript\n", 0) == (done.stdout, done.returncode), done.stderr[-2000:]
 
 
-def test_the_examples_of_the_documentation_run(tmp_path: Path) -> None:
+def test_documented_container_examples_run(tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
 
     for number, example in enumerate(examples):

@@ -22,7 +22,7 @@ NAMES = ("t", "topic-with-a-longer-name" * 8, "ä", "\U0001f600", "z\uffff", "a.
 RACKS = ("", "rack-1", "ä", "\U0001f600", "\uffff", "r" * 100)
 
 
-def test_hashes_of_topics_are_those_of_kafka() -> None:
+def test_topic_hashes_equal_kafkas() -> None:
     """
     Names and racks are ordered and measured in UTF-16 units.
     """

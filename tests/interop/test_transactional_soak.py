@@ -66,14 +66,14 @@ def _python(library: str) -> Command:
     return command
 
 
-def test_first_protocol(
+def test_transactions_of_version_1_survive_kills(
     soaked: BrokerProcess, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     commands = [_python(library) for library in ("librdkafka", "kafka-python", "aiokafka")]
     _soak(soaked, seed, commands, tmp_path_factory.mktemp(f"first-{seed}-"))
 
 
-def test_second_protocol(
+def test_transactions_of_version_2_survive_kills(
     soaked: BrokerProcess, seed: int, classes: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
 

@@ -147,7 +147,7 @@ def committed(broker: BrokerProcess, topic: str) -> list[list[str]]:
     return [[value.decode() for value in values] for values in found]
 
 
-def test_what_is_committed_is_read_once_and_in_order(
+def test_committed_records_are_read_once_and_in_order(
     broker: BrokerProcess, topic: str, produce: Produce
 ) -> None:
     """
@@ -166,7 +166,7 @@ def test_what_is_committed_is_read_once_and_in_order(
     assert 2 == group_offset(broker, topic)
 
 
-def test_each_client_uses_the_newest_protocol_that_it_knows(
+def test_each_client_uses_the_newest_transaction_version_it_supports(
     broker: BrokerProcess, topic: str, produce: Produce, request: pytest.FixtureRequest
 ) -> None:
     Confluent().create_topic(broker.bootstrap, topic, PARTITIONS, {})
@@ -176,12 +176,9 @@ def test_each_client_uses_the_newest_protocol_that_it_knows(
     assert (2 if "Java" in request.node.name else 0) == protocol(broker, topic)
 
 
-def test_the_next_producer_ends_what_the_one_before_has_left(
+def test_next_producer_ends_the_transaction_of_its_predecessor(
     broker: BrokerProcess, topic: str, produce: Produce
 ) -> None:
-    """
-    Also when the broker was killed in between.
-    """
     Confluent().create_topic(broker.bootstrap, topic, PARTITIONS, {})
 
     produce(broker, topic, ["commit", "leave"])

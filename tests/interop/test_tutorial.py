@@ -20,7 +20,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     reader.end()
 
 
-def test_each_step_does_what_the_page_says(reader: Reader) -> None:
+def test_tutorial_steps_work_as_described(reader: Reader) -> None:
     for language, block in blocks_of("docs/tutorial.md"):
         reader.follow(language, block)
 

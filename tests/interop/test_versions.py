@@ -26,7 +26,7 @@ async def listed(broker: BrokerProcess) -> Ranges:
     return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
 
 
-def test_the_versions_are_those_of_kafka(tmp_path: Path) -> None:
+def test_supported_versions_equal_kafkas(tmp_path: Path) -> None:
     with BothBrokers.side_by_side(tmp_path) as both:
         both.start()
         theirs, ours = (asyncio.run(listed(broker)) for broker in both)

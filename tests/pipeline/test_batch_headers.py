@@ -46,7 +46,7 @@ def batch(base: int, size: int = 3) -> bytes:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 40])
-def test_all_ways_read_every_field(count: int) -> None:
+def test_all_implementations_read_every_header_field(count: int) -> None:
     """
     Of headers of any bytes but for the length, with a piece of the next batch behind.
     """
@@ -79,7 +79,7 @@ def test_all_ways_read_every_field(count: int) -> None:
         assert (expected, position, len(batch(1))) == told(walk)
 
 
-def test_the_fields_are_those_of_a_batch() -> None:
+def test_header_fields_are_those_of_a_batch() -> None:
     stored = batch(5)
     view = read_batch(memoryview(stored).toreadonly())
 
@@ -89,7 +89,7 @@ def test_the_fields_are_those_of_a_batch() -> None:
 
 
 @pytest.mark.parametrize("at", range(8, 12))
-def test_all_ways_end_at_the_same_length(at: int) -> None:
+def test_all_implementations_stop_at_the_same_length(at: int) -> None:
     """
     The second of three batches has every length that one other byte makes, and is cut anywhere.
     """
@@ -104,7 +104,7 @@ def test_all_ways_end_at_the_same_length(at: int) -> None:
     assert len(ends) > 1
 
 
-def test_all_ways_end_where_the_bytes_do() -> None:
+def test_all_implementations_stop_at_the_end_of_the_data() -> None:
     data = batch(1) + batch(2)
     for size in range(len(data) + 1):
         first, *others = (told(walk) for walk in all_ways(data[:size]))

@@ -125,10 +125,7 @@ def build(batches: list[Any], *, base_offset: int) -> bytearray:
 
 @settings(max_examples=60)
 @given(some_batches, st.integers(0, 2**50))
-def test_rows_are_what_reading_one_by_one_gives(batches: list[Any], base_offset: int) -> None:
-    """
-    Whatever is in the batches, and however they are compressed.
-    """
+def test_decoded_rows_equal_those_read_one_by_one(batches: list[Any], base_offset: int) -> None:
     data = build(batches, base_offset=base_offset)
 
     assert expected_rows(data) == in_ms(rows(data))
@@ -141,7 +138,7 @@ def test_rows_are_what_reading_one_by_one_gives(batches: list[Any], base_offset:
     st.integers(0, 3 << 20),
     st.lists(st.sampled_from(RECORDS.names), unique=True, min_size=1),
 )
-def test_columns_and_offsets_are_those_asked_for(
+def test_requested_columns_and_offsets_are_returned(
     batches: list[Any], start: int, length: int, columns: list[str]
 ) -> None:
     """
@@ -161,7 +158,7 @@ def test_columns_and_offsets_are_those_asked_for(
 
 
 @pytest.mark.parametrize("per_batch", [1, 3, 2000])
-def test_few_large_batches_and_many_small_ones_are_alike(per_batch: int) -> None:
+def test_large_and_small_batches_are_decoded_alike(per_batch: int) -> None:
     """
     Starts are found by a loop where batches are large, and side by side where they are many. Sizes
     around those where a length takes one byte more.
@@ -175,7 +172,7 @@ def test_few_large_batches_and_many_small_ones_are_alike(per_batch: int) -> None
     assert expected_rows(data) == in_ms(rows(data))
 
 
-def test_what_is_decoded_together_is_limited() -> None:
+def test_decoding_works_in_chunks_of_limited_size() -> None:
     """
     Compressed batches are decoded in pieces of what they become.
     """
@@ -195,7 +192,7 @@ def test_what_is_decoded_together_is_limited() -> None:
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
-def test_a_bomb_is_not_decompressed(codec: CompressionType) -> None:
+def test_decompression_bomb_is_refused(codec: CompressionType) -> None:
     """
     A batch that becomes more than is allowed is refused, naming the codec and the limit.
     """
@@ -210,7 +207,7 @@ def test_a_bomb_is_not_decompressed(codec: CompressionType) -> None:
     assert "2000000" in caught.value.reason
 
 
-def test_a_timestamp_may_be_before_1970_or_too_late_for_microseconds() -> None:
+def test_timestamps_before_1970_and_beyond_microseconds_are_accepted() -> None:
     """
     -1 is a time like others; what Arrow cannot count is cut.
     """
@@ -224,10 +221,7 @@ def test_a_timestamp_may_be_before_1970_or_too_late_for_microseconds() -> None:
     assert [-1000, (2**63 - 1) // 1000 * 1000] == us
 
 
-def test_a_header_name_that_is_not_utf_8_is_replaced() -> None:
-    """
-    As the reader of single records does.
-    """
+def test_header_key_with_invalid_utf_8_is_replaced() -> None:
     payload = encode_records([Record(0, 0, None, None, (Header("??", b"x"),))], 0, 0)
     payload = payload.replace(b"??", b"\xff?")
     data = seal_batch(
@@ -241,7 +235,7 @@ def test_a_header_name_that_is_not_utf_8_is_replaced() -> None:
 @given(
     st.integers(0, 60), st.integers(1, 255), st.sampled_from([1, 3]), st.sampled_from([1, 2, 30])
 )
-def test_broken_records_are_found(at: int, flip: int, filler: int, copies: int) -> None:
+def test_malformed_records_are_detected(at: int, flip: int, filler: int, copies: int) -> None:
     """
     A byte that changed makes other records or an error, as reading one by one does; the error is
     about the first such batch.
@@ -267,10 +261,7 @@ def test_broken_records_are_found(at: int, flip: int, filler: int, copies: int) 
 
 
 @pytest.mark.parametrize("count", [-1, 0, 1, 3, 2**31 - 1])
-def test_a_count_that_is_not_that_of_the_records_is_found(count: int) -> None:
-    """
-    Without memory for what a header claims.
-    """
+def test_wrong_record_count_is_detected(count: int) -> None:
     payload = encode_records([record(0), record(1)], 0, 0)
     data = seal_batch(
         payload, count, base_offset=0, last_offset_delta=1, base_timestamp=0, max_timestamp=0
@@ -283,7 +274,7 @@ def test_a_count_that_is_not_that_of_the_records_is_found(count: int) -> None:
             rows(data)
 
 
-def test_checksums_are_looked_at_by_batch() -> None:
+def test_checksums_are_verified_per_batch() -> None:
     """
     The numbers of the batches in which a byte has changed.
     """
@@ -299,7 +290,7 @@ def test_checksums_are_looked_at_by_batch() -> None:
     assert [1, 4] == bad_checksums(buffer, walk(buffer).headers)
 
 
-def test_a_walk_ends_where_no_whole_batch_begins() -> None:
+def test_walk_ends_where_no_whole_batch_begins() -> None:
     """
     At a batch that is cut it says how long that is, and at zeros that there is none.
     """

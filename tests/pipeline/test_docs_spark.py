@@ -45,7 +45,7 @@ def paths(tmp_path: Path) -> dict[str, Path]:
     return {f"/tmp/{name}": tmp_path / name for name in ("data", "archive", "orders")}
 
 
-def test_the_programs(
+def test_documented_programs_run(
     spark: SparkSession, paths: dict[str, Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -65,7 +65,7 @@ def test_the_programs(
     assert re.search(r"\n[1-9][0-9]*\n$", shown), "the bytes of all values"
 
 
-def test_the_view_in_sql(spark: SparkSession, paths: dict[str, Path]) -> None:
+def test_documented_sql_view_works(spark: SparkSession, paths: dict[str, Path]) -> None:
     session = spark.newSession()
     (example,) = examples("sql", paths)
 

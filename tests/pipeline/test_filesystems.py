@@ -61,12 +61,9 @@ def bucket(written: WrittenDirectory) -> Any:
         {"startingTimestamp": "1"},
     ],
 )
-def test_any_file_system_of_fsspec_can_be_read(
+def test_any_fsspec_file_system_can_be_read(
     written: WrittenDirectory, bucket: Any, options: dict[str, str]
 ) -> None:
-    """
-    The rows are those of the local directory.
-    """
     local = scanned_rows(written.path, **options)
 
     assert local
@@ -75,10 +72,9 @@ def test_any_file_system_of_fsspec_can_be_read(
 
 
 @pytest.mark.parametrize("prefix", ["file://", "file:", "file://localhost", "FILE://"])
-def test_a_file_url_is_a_path(written: WrittenDirectory, tmp_path: Path, prefix: str) -> None:
-    """
-    As Spark users write them; what a URL cannot have, in hexadecimal.
-    """
+def test_file_url_is_decoded_to_a_path(
+    written: WrittenDirectory, tmp_path: Path, prefix: str
+) -> None:
     with_space = tmp_path / "a b"
     with_space.mkdir()
     (with_space / "events-0").symlink_to(written.path / "events-0")
@@ -98,12 +94,9 @@ def test_a_file_url_is_a_path(written: WrittenDirectory, tmp_path: Path, prefix:
         ("nosuch::memory://logs", "nosuch::memory://logs cannot be read"),
     ],
 )
-def test_a_url_that_cannot_be_served_is_refused(
+def test_unsupported_url_is_refused_and_never_a_local_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, sentence: str
 ) -> None:
-    """
-    It is never taken for a local path, even if there is one.
-    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / url).mkdir(parents=True)
 
@@ -112,7 +105,7 @@ def test_a_url_that_cannot_be_served_is_refused(
 
 
 @pytest.mark.parametrize("url", ["s3://bucket/a", Path("s3://bucket/a"), "nosuch::file:///a"])
-def test_what_has_to_be_local_is_no_url(url: str | Path) -> None:
+def test_url_is_refused_where_a_local_path_is_required(url: str | Path) -> None:
     """
     A ``Path`` of a URL has lost a slash, and is recognised all the same.
     """
@@ -120,10 +113,7 @@ def test_what_has_to_be_local_is_no_url(url: str | Path) -> None:
         local_path(url)
 
 
-def test_without_fsspec_a_url_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    The sentence says what is missing.
-    """
+def test_url_without_fsspec_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
 
     with pytest.raises(InvalidOption, match=r"memory://logs cannot be read: .*fsspec"):
@@ -131,14 +121,11 @@ def test_without_fsspec_a_url_is_refused_too(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("path", ["a:b", "a/b://c", "c:/logs", "s3", "./s3://bucket", "-x://y"])
-def test_a_path_with_a_colon_is_no_url(path: str) -> None:
+def test_path_with_a_colon_is_not_a_url(path: str) -> None:
     assert Path(path) == local_path(path) == locate(path).path
 
 
-def test_what_is_not_there_is_named(bucket: Any) -> None:
-    """
-    Directories, and segments that are deleted meanwhile.
-    """
+def test_missing_directory_or_segment_is_named(bucket: Any) -> None:
     with pytest.raises(FileNotFoundError, match="There is no directory memory://nowhere"):
         scanned_rows("memory://nowhere")
     options = parse_options({"path": "memory://bucket", "failOnDataLoss": "false"})
@@ -149,10 +136,7 @@ def test_what_is_not_there_is_named(bucket: Any) -> None:
     assert list(range(20, 65)) == [row[4] for row in rows]
 
 
-def test_nothing_is_ever_written(bucket: Any) -> None:
-    """
-    Whatever would change a file is refused.
-    """
+def test_file_system_wrapper_refuses_writes(bucket: Any) -> None:
     files, path = locate("memory://bucket")
 
     with pytest.raises(OSError, match="is only read"):
@@ -182,7 +166,7 @@ class _Refusing:
     ],
     ids=["list", "exists", "read", "open"],
 )
-def test_an_error_of_arrow_without_a_class_is_one_of_the_system(
+def test_arrow_error_without_a_class_is_an_os_error(
     look: Callable[[RemoteFiles], object],
 ) -> None:
     """
@@ -200,7 +184,7 @@ def test_an_error_of_arrow_without_a_class_is_one_of_the_system(
         ("gs://bucket/logs?retry_limit_seconds=5", 5),
     ],
 )
-def test_google_is_not_asked_for_a_quarter_of_an_hour(url: str, seconds: int) -> None:
+def test_google_credentials_are_not_searched_for_15_minutes(url: str, seconds: int) -> None:
     system, path = file_system_of(url)
 
     assert "bucket/logs" == path

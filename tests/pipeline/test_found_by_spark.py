@@ -34,10 +34,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory.path
 
 
-def test_a_session_knows_the_source(session: SparkSession, path: Path) -> None:
-    """
-    In batches and in streams.
-    """
+def test_spark_session_finds_the_source(session: SparkSession, path: Path) -> None:
     options = {"subscribe": "orders", "startingOffsets": "earliest"}
 
     assert 10 == session.read.format("barnabas").options(**options).load(str(path)).count()
@@ -49,10 +46,7 @@ def test_a_session_knows_the_source(session: SparkSession, path: Path) -> None:
     assert 10 == session.table("found").count()
 
 
-def test_a_view_in_sql(session: SparkSession, path: Path) -> None:
-    """
-    Its options are those of the source.
-    """
+def test_sql_view_takes_the_source_options(session: SparkSession, path: Path) -> None:
     session.sql(
         f"CREATE TEMPORARY VIEW orders USING barnabas OPTIONS (path '{path}', subscribe 'orders')"
     )
@@ -62,16 +56,13 @@ def test_a_view_in_sql(session: SparkSession, path: Path) -> None:
     assert [0, 1, 2] == [row.offset for row in rows]
 
 
-def test_a_source_can_still_be_registered(session: SparkSession, path: Path) -> None:
-    """
-    Where it is known already.
-    """
+def test_source_can_be_registered_again(session: SparkSession, path: Path) -> None:
     register(session)
 
     assert 10 == session.read.format("barnabas").load(str(path)).count()
 
 
-def test_a_program_that_spark_submit_runs(path: Path, tmp_path: Path) -> None:
+def test_spark_submit_finds_the_source(path: Path, tmp_path: Path) -> None:
     """
     The first lines of the page, as they are there.
     """
@@ -89,7 +80,7 @@ def test_a_program_that_spark_submit_runs(path: Path, tmp_path: Path) -> None:
     assert re.search(r"\b0+7\b", rows[8])
 
 
-def test_a_session_of_spark_connect(path: Path, tmp_path: Path) -> None:
+def test_spark_connect_finds_the_source(path: Path, tmp_path: Path) -> None:
     """
     Its server has the source; in SQL, too. ``SPARK_TESTING`` has it take a port that is free.
     """

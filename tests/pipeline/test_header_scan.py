@@ -72,12 +72,9 @@ def both_ways(data: bytes, end: int, *, is_local: bool) -> tuple[Any, Any, Count
 
 @pytest.mark.parametrize("is_local", [True, False])
 @pytest.mark.parametrize("seed", range(5))
-def test_headers_are_found_whatever_the_sizes_and_the_order_of_batches(
+def test_headers_are_found_in_batches_of_any_size_and_order(
     monkeypatch: pytest.MonkeyPatch, seed: int, is_local: bool
 ) -> None:
-    """
-    Of large and of small batches, in whatever order, and however many there are.
-    """
     monkeypatch.setattr(header_scan, "_TOGETHER", 7)
     chance = random.Random(seed)
     sizes = [chance.choice((0, 10, 5000, 9000, 100_000)) for _ in range(40)]
@@ -90,7 +87,7 @@ def test_headers_are_found_whatever_the_sizes_and_the_order_of_batches(
 
 @pytest.mark.parametrize("is_local", [True, False])
 @pytest.mark.parametrize("size", [10, 20_000])
-def test_what_is_no_batch_ends_the_way(size: int, is_local: bool) -> None:
+def test_malformed_batch_ends_the_header_scan(size: int, is_local: bool) -> None:
     """
     With the same place and the same words: a torn batch, zeros, an old format, nonsense.
     """
@@ -111,10 +108,7 @@ def test_what_is_no_batch_ends_the_way(size: int, is_local: bool) -> None:
     assert "there are zeros instead of a batch" == found[1].reason
 
 
-def test_nothing_else_is_read_of_large_batches() -> None:
-    """
-    Where reads cost little; elsewhere few reads are worth more.
-    """
+def test_only_headers_of_large_batches_are_read() -> None:
     data = batches([50_000] * 200)
 
     _, _, local = both_ways(data, len(data), is_local=True)

@@ -34,7 +34,7 @@ def write(path: Path, codec: CompressionType = CompressionType.NONE) -> Path:
     return path
 
 
-def test_one_chunk_at_a_time_is_held(tmp_path: Path) -> None:
+def test_one_decompressed_chunk_is_held_at_a_time(tmp_path: Path) -> None:
     path, options = str(write(tmp_path)), {"chunkBytes": str(4 * MB)}
     for _ in scan(path, options):
         pass
@@ -65,7 +65,7 @@ print(faults())
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has other rules")
-def test_chunks_go_into_pages_that_are_there_already(tmp_path: Path) -> None:
+def test_chunks_reuse_memory_pages(tmp_path: Path) -> None:
     """
     Those of the chunks before: 20 MB that are decompressed would be 5,000 new pages.
     """

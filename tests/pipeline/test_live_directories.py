@@ -55,7 +55,7 @@ def seen_once_committed(broker: BrokerProcess, count: int) -> list[Seen]:
             return rows
 
 
-def test_rows_are_what_was_sent(broker: BrokerProcess) -> None:
+def test_rows_of_a_live_directory_equal_what_was_sent(broker: BrokerProcess) -> None:
     """
     By librdkafka with every codec, in transactions that were committed, aborted or are still open;
     while the broker runs, and once it has stopped, which is when it has noted deleted records.

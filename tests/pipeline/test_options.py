@@ -42,15 +42,12 @@ def parsed(**options: str) -> ReadOptions:
         ("1p", 1 << 50),
     ],
 )
-def test_sizes_are_those_of_spark(text: str, size: int) -> None:
+def test_sizes_are_parsed_as_in_spark(text: str, size: int) -> None:
     assert size == parse_size(text)
 
 
 @pytest.mark.parametrize("text", ["", "m", "1.5g", "-1", "64 miles", "1_000", "0x10", "٣"])
-def test_what_is_no_size(text: str) -> None:
-    """
-    Fractions are none either, as in Spark.
-    """
+def test_invalid_size_is_refused(text: str) -> None:
     with pytest.raises(InvalidOption, match="maxPartitionBytes is a size of at least 1, as in 64m"):
         parsed(maxPartitionBytes=text)
 
@@ -73,7 +70,7 @@ def test_what_is_no_size(text: str) -> None:
         ("1969-12-31T23:59:59Z", -1000),
     ],
 )
-def test_times_are_iso_or_those_of_spark(text: str, ms: int) -> None:
+def test_times_are_parsed_as_iso_or_as_in_spark(text: str, ms: int) -> None:
     """
     Or ms since 1970; in UTC unless they say otherwise. The first whole ms counts.
     """
@@ -84,15 +81,12 @@ def test_times_are_iso_or_those_of_spark(text: str, ms: int) -> None:
     "text",
     ["", "now", "2023-13-01", "2023-11-14T25:00:00", "2023-11-14 10:00 Nowhere/Town", "14.11."],
 )
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(InvalidOption, match="startingTimestamp takes times as in 2026-01-31T12"):
         parsed(startingTimestamp=text)
 
 
-def test_a_time_without_zone_is_in_the_time_zone_of_the_query() -> None:
-    """
-    All options with times take them.
-    """
+def test_time_without_a_zone_is_in_the_session_time_zone() -> None:
     by_partition = json.dumps({"a": {"0": "2023-11-14 23:13:20", "1": 5}})
 
     options = parsed(
@@ -112,10 +106,7 @@ def test_a_time_without_zone_is_in_the_time_zone_of_the_query() -> None:
     assert parse_zone("utc") is UTC
 
 
-def test_names_and_words_are_taken_in_any_case() -> None:
-    """
-    Spark gives names in lower case.
-    """
+def test_option_names_and_keywords_ignore_case() -> None:
     options = parsed(
         MAXPARTITIONBYTES="1k", mode="permissive", includeheaders="True", opencostinbytes="0"
     )
@@ -135,10 +126,9 @@ def test_names_and_words_are_taken_in_any_case() -> None:
         ("onCorrupt", "Skip", {"mode": "DROPMALFORMED"}),
     ],
 )
-def test_an_old_name_works_with_a_warning(old: str, value: str, new: dict[str, str]) -> None:
-    """
-    Which says the new one; the two together make no sense.
-    """
+def test_deprecated_option_name_works_with_a_warning(
+    old: str, value: str, new: dict[str, str]
+) -> None:
     (name,) = new
 
     with pytest.warns(FutureWarning, match=f"the option {old} of .* is now {name}="):
@@ -147,10 +137,7 @@ def test_an_old_name_works_with_a_warning(old: str, value: str, new: dict[str, s
         parsed(**{old: value}, **new)
 
 
-def test_an_old_name_is_warned_of_once() -> None:
-    """
-    However often a session asks.
-    """
+def test_deprecated_option_name_is_warned_of_once() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(3):
@@ -159,7 +146,7 @@ def test_an_old_name_is_warned_of_once() -> None:
     assert 1 == len(caught)
 
 
-def test_old_columns_are_there_for_those_who_name_them() -> None:
+def test_deprecated_columns_are_available_by_name() -> None:
     """
     ``corrupt`` where the option of its time is used.
     """
@@ -178,10 +165,7 @@ def test_old_columns_are_there_for_those_who_name_them() -> None:
         parsed(onCorrupt="none")
 
 
-def test_the_page_has_every_option_with_its_default() -> None:
-    """
-    And its old name.
-    """
+def test_documentation_lists_every_option_with_its_default() -> None:
     page = (ROOT / "docs" / "spark.md").read_text()
     table = page[page.index("| option | default |") :].split("\n\n", 1)[0]
     rows = [row.split("|")[1:3] for row in table.splitlines()[2:]]
@@ -203,16 +187,13 @@ def test_the_page_has_every_option_with_its_default() -> None:
     assert set(OLD_NAMES) <= set(re.findall(r"`(\w+)`", old))
 
 
-def test_headers_are_rows_if_they_are_asked_for() -> None:
-    """
-    By the option, as in the connector, or by name.
-    """
+def test_headers_are_rows_on_request() -> None:
     assert "headers" not in schema(parsed()).names
     assert "headers" == schema(parsed(includeHeaders="true")).names[-1]
     assert "headers" in all_columns(parsed()).names
 
 
-def test_segments_and_batches_have_the_same_names_for_offsets(tmp_path: Path) -> None:
+def test_segments_and_batches_have_the_same_offset_columns(tmp_path: Path) -> None:
     """
     A batch ends where the next one begins.
     """
@@ -233,7 +214,7 @@ def test_segments_and_batches_have_the_same_names_for_offsets(tmp_path: Path) ->
     assert [(0, 10)] == rows("segments")
 
 
-def test_several_paths(tmp_path: Path) -> None:
+def test_several_paths_may_be_given(tmp_path: Path) -> None:
     """
     In a list, whose paths may have commas, as ``load([a, b])`` gives it; or with commas between.
     """
@@ -255,7 +236,7 @@ def test_several_paths(tmp_path: Path) -> None:
         parse_options({"path": "a,,b"})
 
 
-def test_a_start_as_a_time_in_words(tmp_path: Path) -> None:
+def test_start_time_may_be_a_keyword(tmp_path: Path) -> None:
     directory = WrittenDirectory(tmp_path)
     append(directory.log(), some_records(10))
     directory.stop()
@@ -265,7 +246,7 @@ def test_a_start_as_a_time_in_words(tmp_path: Path) -> None:
     assert list(range(4, 10)) == scanned_offsets(tmp_path, startingTimestamp=start)
 
 
-def test_how_s3_is_reached_is_an_option_of_reads_of_files() -> None:
+def test_s3_settings_are_options_of_file_reads() -> None:
     options = parse_options({"path": "s3://logs", "FS.s3a.Access.key": "mine"})
 
     assert options.storage is not None

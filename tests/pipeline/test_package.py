@@ -37,10 +37,7 @@ def modules_after(program: str) -> set[str]:
     return set(printed.split())
 
 
-def test_the_functions_of_the_package_are_loaded_when_they_are_used() -> None:
-    """
-    Spark only by those that work with it.
-    """
+def test_package_functions_are_imported_on_first_use() -> None:
     names = (
         "archive compact from_registry open_table read_archive register replay report scan"
         " storage_options to_registry"
@@ -55,10 +52,7 @@ def test_the_functions_of_the_package_are_loaded_when_they_are_used() -> None:
     assert "pyspark" not in modules_after("from barnabas.pipeline import scan")
 
 
-def test_the_old_module_of_scan_still_works() -> None:
-    """
-    It says what to write instead, and the function of that name can be called all the same.
-    """
+def test_deprecated_scan_module_still_works() -> None:
     program = """if True:
         import warnings
         with warnings.catch_warnings(record=True) as caught:
@@ -80,7 +74,7 @@ def test_the_old_module_of_scan_still_works() -> None:
     assert rows.scan is barnabas.pipeline.scan
 
 
-def test_what_spark_looks_for_is_loaded_without_the_extra() -> None:
+def test_spark_data_source_is_importable_without_the_extra() -> None:
     """
     An error there would take all sources in Python from the session; using it says what is missing.
     """

@@ -125,9 +125,6 @@ LAST = SEGMENTS - 1
 def test_each_index_is_read_once(
     disk: CountingFiles, logs: Path, options: dict[str, Any], expected: dict[int, int] | None
 ) -> None:
-    """
-    None where names and sizes decide.
-    """
     assert planned(logs, options)
 
     if expected is not None:
@@ -135,19 +132,14 @@ def test_each_index_is_read_once(
     assert {1} == set(disk.indexes.values())
 
 
-def test_the_next_plan_sees_what_is_there_then(
-    disk: CountingFiles, logs: Path, tmp_path: Path
-) -> None:
+def test_next_plan_sees_new_segments(disk: CountingFiles, logs: Path, tmp_path: Path) -> None:
     for count in (1, 2):
         planned(logs, {"maxPartitionBytes": "300k"})
 
         assert {count} == set(disk.indexes.values())
 
 
-def test_a_step_of_a_stream_reads_no_index_twice(disk: CountingFiles, logs: Path) -> None:
-    """
-    How far it may go, and what it reads for it, are a plan each.
-    """
+def test_stream_step_reads_no_index_twice(disk: CountingFiles, logs: Path) -> None:
     options = parse_options({"path": str(logs), "startingOffsets": "earliest"})
     start = {TopicPartition("events", 0): 90}
 
@@ -157,7 +149,7 @@ def test_a_step_of_a_stream_reads_no_index_twice(disk: CountingFiles, logs: Path
     assert 90 < end[TopicPartition("events", 0)] < 4 * BATCHES
 
 
-def test_few_entries_are_kept(
+def test_index_cache_is_bounded(
     disk: CountingFiles, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -175,12 +167,7 @@ def test_few_entries_are_kept(
     assert {0: 2, 1: 1} == disk.indexes
 
 
-def test_ten_times_as_much_makes_ten_times_as_many_tasks(
-    disk: CountingFiles, tmp_path: Path
-) -> None:
-    """
-    And as many reads for each segment.
-    """
+def test_ten_times_the_data_makes_ten_times_the_tasks(disk: CountingFiles, tmp_path: Path) -> None:
     made = {}
     for segments in (3, 30):
         directory = WrittenDirectory(tmp_path / str(segments))

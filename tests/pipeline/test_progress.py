@@ -21,10 +21,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_shows_how_far_and_how_fast() -> None:
-    """
-    Over and over in one line.
-    """
+def test_progress_bar_shows_position_and_rate() -> None:
     terminal, clock = Terminal(), StillClock(0)
     bar = ProgressBar("archived", 10 * MiB, terminal, clock)
 
@@ -42,10 +39,7 @@ def test_a_bar_shows_how_far_and_how_fast() -> None:
     ] == lines
 
 
-def test_a_log_gets_a_line_now_and_then() -> None:
-    """
-    None of a job that is over soon.
-    """
+def test_progress_is_logged_occasionally() -> None:
     log, clock = io.StringIO(), StillClock(0)
     bar = ProgressBar("archived", 100 * MiB, log, clock)
 
@@ -61,7 +55,7 @@ def test_a_log_gets_a_line_now_and_then() -> None:
     ] == log.getvalue().splitlines()
 
 
-def test_nothing_is_written_where_nobody_looks() -> None:
+def test_progress_is_not_written_without_a_terminal() -> None:
     """
     Into a file at once, or of nothing to do.
     """

@@ -124,7 +124,7 @@ def batches(lists: list[list[Record]]) -> tuple[bytes, list[int], list[int]]:
 
 
 @given(st.lists(some_records, min_size=1, max_size=5))
-def test_fields_are_where_they_were_put(lists: list[list[Record]]) -> None:
+def test_fields_are_found_at_their_positions(lists: list[list[Record]]) -> None:
     raw, counts, ends = batches(lists)
 
     answers = all_ways(raw, counts, ends)
@@ -139,7 +139,7 @@ def test_fields_are_where_they_were_put(lists: list[list[Record]]) -> None:
 
 
 @pytest.mark.parametrize("size", range(20))
-def test_a_short_field_is_whole_wherever_it_is(size: int) -> None:
+def test_short_field_is_read_anywhere_in_the_buffer(size: int) -> None:
     """
     Also at the end of the buffer, and if its highest bits are set.
     """
@@ -151,7 +151,7 @@ def test_a_short_field_is_whole_wherever_it_is(size: int) -> None:
         assert [[field, None], [b"long enough to follow", field]] == answer[5:]
 
 
-def test_offsets_and_timestamps_count_from_those_of_their_batch() -> None:
+def test_offsets_and_timestamps_are_relative_to_their_batch() -> None:
     bases = [1000, -5, 7]
     lists = [[Record(base + step, base - step, None, b"v") for step in range(3)] for base in bases]
     raw, ends = b"", []
@@ -164,7 +164,7 @@ def test_offsets_and_timestamps_count_from_those_of_their_batch() -> None:
         assert [record.offset for records in lists for record in records] == answer[2]
 
 
-def test_a_timestamp_beyond_64_bits_begins_anew() -> None:
+def test_timestamp_beyond_64_bits_wraps_around() -> None:
     raw = bytes(encode_records([Record(0, 2, None, None)], 0, 0))
     first = 2**63 - 1
 
@@ -177,7 +177,7 @@ def test_a_timestamp_beyond_64_bits_begins_anew() -> None:
     assert [-(2**63) + 1] == by_arrays[1] == compiled_walk[1]
 
 
-def test_what_is_found_next_may_be_more_or_less() -> None:
+def test_result_buffer_is_reused_for_more_or_fewer_records() -> None:
     """
     The memory is used again: nothing of what was there is seen.
     """
@@ -196,7 +196,7 @@ TELLING = (0, 1, 2, 3, 4, 6, 8, 0x7F, 0x80, 0x81, 0xFF)
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("headers", [False, True])
-def test_all_ways_agree_on_what_is_damaged(count: int, headers: bool) -> None:
+def test_all_implementations_agree_on_damaged_records(count: int, headers: bool) -> None:
     """
     Every two bytes changed in turn, with a record fewer and more than there are as well.
     """
@@ -238,7 +238,7 @@ NUMBERS = [
 @pytest.mark.parametrize("field", range(6))
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("is_followed", [False, True])
-def test_a_number_of_any_length_is_read_or_refused(
+def test_varint_of_any_length_is_read_or_refused(
     field: int, number: bytes, is_followed: bool
 ) -> None:
     """
@@ -267,7 +267,7 @@ def test_a_number_of_any_length_is_read_or_refused(
 @example(b"\x0c\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x01\x01\x00", 1)
 @example(b"\x80\x80\x80\x80\x80\x00", 1)
 @example(b"\x0e\x00\xff\xff\xff\xff\x7f\x00\x01\x01\x00", 1)
-def test_all_ways_agree_on_any_bytes(raw: bytes, count: int) -> None:
+def test_all_implementations_agree_on_arbitrary_bytes(raw: bytes, count: int) -> None:
     answers = all_ways(raw, [count], [len(raw)])
 
     assert answers["arrays"] == answers["plain"] == answers["compiled"]

@@ -8,10 +8,7 @@ from barnabas.pipeline.decoding.record_positions import note_records
 from barnabas.protocol.records.record import Record, encode_records
 
 
-def test_lengths_of_every_size_lead_on() -> None:
-    """
-    Of one byte to four.
-    """
+def test_varint_lengths_of_one_to_four_bytes_are_read() -> None:
     sizes = [0, 1, 55, 56, 57, 8_180, 8_190, 1_048_570, 1_048_580, 3]
     data, expected = b"..", []
     for size in sizes:
@@ -24,7 +21,7 @@ def test_lengths_of_every_size_lead_on() -> None:
     assert expected == found
 
 
-def test_what_does_not_end_where_it_should_is_refused() -> None:
+def test_records_that_end_in_the_wrong_place_are_refused() -> None:
     """
     Too few records, too many, a length of null or of too many bytes, and the end of the data.
     """

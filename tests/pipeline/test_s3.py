@@ -82,7 +82,7 @@ def test_logs_are_read_from_s3(
     assert scanned_rows(written.path) == rows
 
 
-def test_what_is_given_comes_before_spark_and_that_before_the_environment(
+def test_options_take_precedence_over_spark_and_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AWS_REGION", "environment")
@@ -104,7 +104,7 @@ def test_what_is_given_comes_before_spark_and_that_before_the_environment(
         StorageOptions.of({"region": "eu"})
 
 
-def test_a_bucket_that_is_not_there_is_named(s3: S3Server) -> None:
+def test_missing_bucket_is_named(s3: S3Server) -> None:
     with (
         pytest.raises(FileNotFoundError, match="There is no directory s3://nowhere/logs"),
     ):
@@ -112,12 +112,9 @@ def test_a_bucket_that_is_not_there_is_named(s3: S3Server) -> None:
 
 
 @pytest.mark.parametrize("url", ["hdfs://127.0.0.1:1/logs", "swift://container/logs", "oss://b/l"])
-def test_a_store_whose_library_is_missing_is_refused_in_a_sentence(
+def test_store_whose_library_is_missing_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
-    """
-    And never taken for a local path.
-    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / url).mkdir(parents=True)
 
@@ -130,7 +127,7 @@ PLAN_REQUESTS = 8
 
 
 @pytest.mark.parametrize("segments", [10, 60])
-def test_the_requests_of_a_plan_do_not_grow_with_its_segments(
+def test_number_of_plan_requests_does_not_grow_with_segments(
     s3: S3Server, tmp_path: Path, segments: int
 ) -> None:
     """

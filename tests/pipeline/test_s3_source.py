@@ -51,9 +51,7 @@ def options_of(s3: S3Server, prefix: str = "") -> dict[str, str]:
     }
 
 
-def test_a_query_and_a_stream_reach_s3_as_their_options_say(
-    session: SparkSession, s3: S3Server
-) -> None:
+def test_query_and_stream_use_the_s3_options(session: SparkSession, s3: S3Server) -> None:
     options: dict[str, Any] = {**options_of(s3), "startingOffsets": "earliest"}
     url = s3.url("logs", "s3a")
 
@@ -66,7 +64,7 @@ def test_a_query_and_a_stream_reach_s3_as_their_options_say(
     assert 10 == session.table("from_s3").count()
 
 
-def test_a_registered_source_has_the_settings_of_its_session(
+def test_registered_source_has_the_settings_of_its_session(
     session: SparkSession, s3: S3Server
 ) -> None:
     """
@@ -85,7 +83,7 @@ def test_a_registered_source_has_the_settings_of_its_session(
     assert 1 == source.option("fs.s3a.endpoint", s3.endpoint).load(s3.url("logs", "s3a")).count()
 
 
-def test_a_worker_that_is_used_again_reaches_the_other_store(
+def test_reused_worker_reaches_another_store(
     session: SparkSession, s3: S3Server, tmp_path: Path
 ) -> None:
     """
@@ -98,7 +96,7 @@ def test_a_worker_that_is_used_again_reaches_the_other_store(
             assert records == source.load(server.url("logs")).count()
 
 
-def test_secrets_are_in_no_plan_and_in_no_error(
+def test_secrets_appear_in_no_plan_and_no_error(
     session: SparkSession, s3: S3Server, capfd: pytest.CaptureFixture[str]
 ) -> None:
     source = session.read.format("barnabas").options(**options_of(s3))

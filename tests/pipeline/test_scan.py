@@ -70,7 +70,7 @@ def test_every_record_is_a_row(tmp_path: Path) -> None:
     )
 
 
-def test_rows_stay_as_they_are_while_others_are_read(tmp_path: Path) -> None:
+def test_rows_stay_valid_while_others_are_read(tmp_path: Path) -> None:
     """
     What finds the records uses its memory again; who keeps rows does not notice.
     """
@@ -97,7 +97,7 @@ def test_rows_stay_as_they_are_while_others_are_read(tmp_path: Path) -> None:
         ({}, ["a-0", "a-1", "ab-0", "b-0"]),
     ],
 )
-def test_partitions_are_chosen_as_by_the_connector(
+def test_partitions_are_selected_as_in_the_connector(
     tmp_path: Path, options: dict[str, str], expected: list[str]
 ) -> None:
     """
@@ -119,12 +119,9 @@ def test_partitions_are_chosen_as_by_the_connector(
 @pytest.mark.parametrize(
     ("start", "end"), [(0, 100), (3, 97), (5, 10), (42, 43), (50, 50), (-2, -1)]
 )
-def test_offsets_are_those_asked_for(
+def test_scan_returns_exactly_the_requested_offsets(
     written: WrittenDirectory, start: int, end: int, bytes_per_task: int
 ) -> None:
-    """
-    To the record, however the segments are cut into tasks.
-    """
     found = scanned_offsets(
         written.path,
         startingOffsets=json.dumps({"events": {"0": start}}),
@@ -136,10 +133,7 @@ def test_offsets_are_those_asked_for(
     assert list(range(max(start, 0), 100 if end < 0 else end)) == found
 
 
-def test_a_plan_leaves_out_what_no_row_can_be_in(written: WrittenDirectory) -> None:
-    """
-    Segments by their names, the rest by the index.
-    """
+def test_plan_excludes_segments_and_batches_outside_the_range(written: WrittenDirectory) -> None:
     options = {"path": str(written.path), "maxPartitionBytes": "300", "openCostInBytes": "0"}
     bounds = {
         "startingOffsets": '{"events": {"0": 52}}',
@@ -156,10 +150,7 @@ def test_a_plan_leaves_out_what_no_row_can_be_in(written: WrittenDirectory) -> N
     assert sum(piece.size for piece in little[0].ranges) < 1000
 
 
-def test_tasks_of_a_range_are_as_many_as_are_asked_for(written: WrittenDirectory) -> None:
-    """
-    However little of the log the range is.
-    """
+def test_range_is_split_into_the_requested_number_of_tasks(written: WrittenDirectory) -> None:
     options = {
         "path": str(written.path),
         "startingOffsets": '{"events": {"0": 80}}',
@@ -169,10 +160,7 @@ def test_tasks_of_a_range_are_as_many_as_are_asked_for(written: WrittenDirectory
     assert len(plan(parse_options(options))) >= 2
 
 
-def test_small_segments_are_packed_and_plans_can_be_sent(written: WrittenDirectory) -> None:
-    """
-    Into as many tasks as are asked for.
-    """
+def test_small_segments_are_packed_into_pickleable_tasks(written: WrittenDirectory) -> None:
     few = plan(parse_options({"path": str(written.path)}))
     many = plan(parse_options({"path": str(written.path), "minPartitions": "3"}))
 
@@ -190,12 +178,9 @@ def test_small_segments_are_packed_and_plans_can_be_sent(written: WrittenDirecto
         ({"level": "batches", "minPartitions": "8"}, 64_000, range(8, 10)),
     ],
 )
-def test_tasks_are_of_what_is_read(
+def test_task_size_counts_the_bytes_read(
     tmp_path: Path, options: dict[str, str], value_bytes: int, expected: range
 ) -> None:
-    """
-    Of large batches, the headers alone.
-    """
     directory = WrittenDirectory(tmp_path)
     log = directory.log()
     while log.log_end_offset * value_bytes < 2_048_000:
@@ -210,7 +195,7 @@ def test_tasks_are_of_what_is_read(
     assert log.log_end_offset == rows.num_rows
 
 
-def test_a_segment_without_an_index_is_cut_as_if_all_of_it_were_read(tmp_path: Path) -> None:
+def test_segment_without_an_index_is_one_task(tmp_path: Path) -> None:
     """
     Nothing tells how large its batches are; it cannot be cut, but nothing is packed with it.
     """
@@ -228,10 +213,7 @@ def test_a_segment_without_an_index_is_cut_as_if_all_of_it_were_read(tmp_path: P
     assert 2 == len(plan(parse_options(options)))
 
 
-def test_only_the_columns_asked_for_are_made(written: WrittenDirectory) -> None:
-    """
-    In the order that they are asked for.
-    """
+def test_only_requested_columns_are_built(written: WrittenDirectory) -> None:
     rows = pa.Table.from_batches(scan(str(written.path), columns=["partition", "offset"]))
 
     assert ["partition", "offset"] == rows.schema.names
@@ -241,7 +223,7 @@ def test_only_the_columns_asked_for_are_made(written: WrittenDirectory) -> None:
 # What may be read.
 
 
-def test_nothing_is_read_past_the_high_watermark(written: WrittenDirectory) -> None:
+def test_scan_ends_at_the_high_watermark(written: WrittenDirectory) -> None:
     """
     As far as it was noted; a partition that was not is too new. Where none was ever noted, or on
     demand, all is read.
@@ -259,7 +241,7 @@ def test_nothing_is_read_past_the_high_watermark(written: WrittenDirectory) -> N
     assert [] == not_noted
 
 
-def test_nothing_is_read_before_the_log_start(written: WrittenDirectory) -> None:
+def test_scan_begins_at_the_log_start_offset(written: WrittenDirectory) -> None:
     """
     Where records were deleted, those that are still in the file are not there.
     """
@@ -268,20 +250,14 @@ def test_nothing_is_read_before_the_log_start(written: WrittenDirectory) -> None
     assert list(range(13, 100)) == scanned_offsets(written.path)
 
 
-def test_a_directory_of_one_partition_is_read_alone(written: WrittenDirectory) -> None:
-    """
-    With the checkpoints of the directory around it.
-    """
+def test_directory_of_one_partition_can_be_scanned(written: WrittenDirectory) -> None:
     append(written.log("events", 1), some_records(3))
     written.checkpoint(events=42)
 
     assert list(range(42)) == scanned_offsets(written.path / "events-0")
 
 
-def test_several_directories_are_read_as_one(tmp_path: Path) -> None:
-    """
-    As brokers spread their logs over disks.
-    """
+def test_several_directories_are_scanned_as_one(tmp_path: Path) -> None:
     for number in range(2):
         directory = WrittenDirectory(tmp_path / str(number))
         append(directory.log("events", number), some_records(3))
@@ -293,7 +269,7 @@ def test_several_directories_are_read_as_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("with_snapshot", [True, False])
-def test_committed_is_what_no_open_or_aborted_transaction_has(
+def test_committed_scan_excludes_open_and_aborted_transactions(
     tmp_path: Path, with_snapshot: bool
 ) -> None:
     """
@@ -336,10 +312,7 @@ def test_committed_is_what_no_open_or_aborted_transaction_has(
     assert 12 * 3 + 2 == len(all_of_them)
 
 
-def test_a_transaction_that_ends_behind_the_high_watermark_is_open(tmp_path: Path) -> None:
-    """
-    Its marker may still be lost.
-    """
+def test_transaction_whose_marker_is_above_the_high_watermark_is_open(tmp_path: Path) -> None:
     directory = WrittenDirectory(tmp_path)
     log = directory.log()
     append(log, some_records(2))
@@ -363,7 +336,7 @@ def test_a_transaction_that_ends_behind_the_high_watermark_is_open(tmp_path: Pat
 
 
 @pytest.mark.parametrize("index", ["with its index", "without its index"])
-def test_times_are_turned_into_offsets(written: WrittenDirectory, index: str) -> None:
+def test_times_are_converted_to_offsets(written: WrittenDirectory, index: str) -> None:
     """
     Of the first record that is not older; the end is not a row. As the connector does it, with all
     partitions or each for itself.
@@ -392,7 +365,7 @@ def test_times_are_turned_into_offsets(written: WrittenDirectory, index: str) ->
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 12, 18, 24])
-def test_a_torn_time_index_hides_no_record(written: WrittenDirectory, kept_bytes: int) -> None:
+def test_torn_time_index_hides_no_record(written: WrittenDirectory, kept_bytes: int) -> None:
     """
     Also of a segment behind which there is another one, where the index should be whole.
     """
@@ -407,10 +380,7 @@ def test_a_torn_time_index_hides_no_record(written: WrittenDirectory, kept_bytes
     assert [FIRST_TIMESTAMP + after - 1 for after in [*bases[1:], 100]] == newest
 
 
-def test_times_need_not_grow(tmp_path: Path) -> None:
-    """
-    The first record in the log counts, not the oldest.
-    """
+def test_first_record_in_the_log_counts_for_decreasing_timestamps(tmp_path: Path) -> None:
     directory = WrittenDirectory(tmp_path)
     log = directory.log(segment_bytes=200, index_interval_bytes=1)
     for ms in (10, 50, 20, 60, 30, 70, 5):
@@ -423,12 +393,9 @@ def test_times_need_not_grow(tmp_path: Path) -> None:
     assert [0, 1, 1, 3, 5] == [first(ms) for ms in (0, 20, 50, 51, 61)]
 
 
-def test_a_start_after_all_records_is_an_error_unless_it_is_to_be_the_end(
+def test_start_after_all_records_is_an_error_unless_the_end_is_allowed(
     written: WrittenDirectory,
 ) -> None:
-    """
-    As in the connector.
-    """
     late = {"startingTimestamp": str(FIRST_TIMESTAMP + 100)}
 
     with pytest.raises(InvalidOption, match="events-0 has no record from the starting timestamp"):
@@ -440,7 +407,7 @@ def test_a_start_after_all_records_is_an_error_unless_it_is_to_be_the_end(
 # The other levels.
 
 
-def test_batches_are_told_by_their_headers(tmp_path: Path) -> None:
+def test_batches_are_described_from_their_headers(tmp_path: Path) -> None:
     """
     Markers too; where they are, how large, and whose.
     """
@@ -473,7 +440,7 @@ def test_batches_are_told_by_their_headers(tmp_path: Path) -> None:
     ] == [tuple(row[name] for name in names + flags) for row in rows]
 
 
-def test_segments_are_told_by_names_and_indexes(written: WrittenDirectory) -> None:
+def test_segments_are_described_from_names_and_indexes(written: WrittenDirectory) -> None:
     """
     The active one by its headers too, for its indexes lag behind.
     """
@@ -498,10 +465,7 @@ def test_segments_are_told_by_names_and_indexes(written: WrittenDirectory) -> No
     ] == [row[:7] + row[8:] for row in rows]
 
 
-def test_segments_may_have_times_that_no_calendar_has(tmp_path: Path) -> None:
-    """
-    Behind the year 9999, and before 1970.
-    """
+def test_segment_times_may_be_outside_the_datetime_range(tmp_path: Path) -> None:
     directory = WrittenDirectory(tmp_path)
     log = directory.log(message_timestamp_after_max_ms=2**63 - 1)
     append(log, [SimpleRecord(FIRST_TIMESTAMP, b"k", b"v")])
@@ -522,7 +486,7 @@ def test_segments_may_have_times_that_no_calendar_has(tmp_path: Path) -> None:
 # What is not there.
 
 
-def test_a_partition_in_two_directories_is_refused(tmp_path: Path) -> None:
+def test_partition_in_two_directories_is_refused(tmp_path: Path) -> None:
     """
     Nobody could say which is right. One directory may be named twice.
     """
@@ -540,12 +504,12 @@ def test_a_partition_in_two_directories_is_refused(tmp_path: Path) -> None:
     assert 4 == len(scanned_rows(f"{tmp_path / '0'},{tmp_path / '0'}"))
 
 
-def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_directory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"There is no directory .*/nowhere"):
         scanned_rows(tmp_path / "nowhere")
 
 
-def test_a_topic_or_partition_that_is_not_there(written: WrittenDirectory) -> None:
+def test_missing_topic_or_partition_is_named(written: WrittenDirectory) -> None:
     """
     It is named, and what there is too.
     """
@@ -557,7 +521,7 @@ def test_a_topic_or_partition_that_is_not_there(written: WrittenDirectory) -> No
         scanned_rows(written.path, startingOffsets='{"events": {"3": 0}}')
 
 
-def test_a_directory_that_is_none_of_a_broker(tmp_path: Path) -> None:
+def test_directory_without_broker_data_is_refused(tmp_path: Path) -> None:
     """
     An empty directory is a mistake, that of a new broker is not.
     """
@@ -575,7 +539,7 @@ def test_a_directory_that_is_none_of_a_broker(tmp_path: Path) -> None:
         {"startingOffsets": '{"events": {"0": 101}}'},
     ],
 )
-def test_offsets_that_are_not_there(written: WrittenDirectory, bounds: dict[str, str]) -> None:
+def test_missing_offsets_are_reported(written: WrittenDirectory, bounds: dict[str, str]) -> None:
     written.checkpoint(START_OFFSETS, events=10)
 
     with pytest.raises(DataLoss, match="events-0 has offsets 10 to 100"):
@@ -606,22 +570,19 @@ def test_offsets_that_are_not_there(written: WrittenDirectory, bounds: dict[str,
         ({"chunkBytes": "2147483648"}, "chunkBytes is .* at most 1g"),
     ],
 )
-def test_options_of_no_sense(
+def test_invalid_options_are_refused(
     written: WrittenDirectory, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidOption, match=message):
         scanned_rows(written.path, **options)
 
 
-def test_a_column_that_is_not_there(written: WrittenDirectory) -> None:
-    """
-    Those that there are, are named.
-    """
+def test_unknown_column_is_refused_with_the_existing_ones(written: WrittenDirectory) -> None:
     with pytest.raises(InvalidOption, match="no column keys; there are key, value,"):
         list(scan(str(written.path), columns=["keys"]))
 
 
-def test_options_of_a_kafka_client_are_passed_over(written: WrittenDirectory) -> None:
+def test_kafka_client_options_are_ignored(written: WrittenDirectory) -> None:
     """
     So that a query can come from the connector as it is.
     """

@@ -61,7 +61,7 @@ def offsets_after(
 # Segments that go.
 
 
-def test_a_segment_that_is_being_deleted_is_read(written: WrittenDirectory) -> None:
+def test_segment_being_deleted_is_read(written: WrittenDirectory) -> None:
     """
     It has another name for a minute.
     """
@@ -73,7 +73,7 @@ def test_a_segment_that_is_being_deleted_is_read(written: WrittenDirectory) -> N
     assert list(range(100)) == offsets_after(written, delete)
 
 
-def test_a_segment_that_is_gone_is_a_loss(written: WrittenDirectory) -> None:
+def test_deleted_segment_is_a_data_loss(written: WrittenDirectory) -> None:
     """
     The file and its offsets are named; or it is passed over.
     """
@@ -89,11 +89,7 @@ def test_a_segment_that_is_gone_is_a_loss(written: WrittenDirectory) -> None:
     assert list(range(20, 100)) == offsets_after(written, delete, failOnDataLoss="false")
 
 
-def test_a_partition_that_is_gone_is_a_loss(written: WrittenDirectory) -> None:
-    """
-    As when its topic is deleted.
-    """
-
+def test_deleted_partition_is_a_data_loss(written: WrittenDirectory) -> None:
     def delete() -> None:
         directory = written.path / "events-0"
         directory.rename(written.path / f"events-0.{'0' * 32}-delete")
@@ -127,11 +123,7 @@ def test_compaction_between_plan_and_read_loses_nothing(
     assert expected == found
 
 
-def test_what_is_appended_after_the_plan_is_not_read(written: WrittenDirectory) -> None:
-    """
-    A query sees what there was when it was planned.
-    """
-
+def test_records_appended_after_the_plan_are_not_read(written: WrittenDirectory) -> None:
     def grow() -> None:
         for start in range(100, 150, 5):
             append(written.events, some_records(5, start=start))
@@ -144,10 +136,7 @@ def test_what_is_appended_after_the_plan_is_not_read(written: WrittenDirectory) 
 
 
 @pytest.mark.parametrize("cut", [1, 20, 61, 150])
-def test_a_batch_that_is_not_whole_yet_is_not_read(written: WrittenDirectory, cut: int) -> None:
-    """
-    With and without a high watermark.
-    """
+def test_incomplete_batch_is_not_read(written: WrittenDirectory, cut: int) -> None:
     path = segment(written, 80)
     path.write_bytes(path.read_bytes()[:-cut])
 
@@ -172,7 +161,7 @@ def test_zeros_behind_the_last_batch_are_not_read(written: WrittenDirectory, zer
     ]
 
 
-def test_a_last_batch_that_is_torn_inside_is_not_read(written: WrittenDirectory) -> None:
+def test_torn_last_batch_is_not_read(written: WrittenDirectory) -> None:
     """
     Where a crash left the file's size but not its last bytes; below the high watermark it is an
     error.
@@ -198,7 +187,7 @@ def batch_positions(directory: WrittenDirectory, base: int) -> list[int]:
     return [row[3] for row in batches if row[2] == base]
 
 
-def test_a_wrong_checksum_fails(written: WrittenDirectory) -> None:
+def test_wrong_checksum_fails_the_scan(written: WrittenDirectory) -> None:
     path, position = segment(written, 20), batch_positions(written, 20)[2]
     flip(path, position + 80)
 
@@ -210,10 +199,7 @@ def test_a_wrong_checksum_fails(written: WrittenDirectory) -> None:
     assert f"{path}: at byte {position} (offset 30): " in str(error)
 
 
-def test_a_wrong_checksum_is_passed_over(written: WrittenDirectory) -> None:
-    """
-    The records of that batch are missing, no others.
-    """
+def test_batch_with_a_wrong_checksum_may_be_skipped(written: WrittenDirectory) -> None:
     flip(segment(written, 20), batch_positions(written, 20)[2] + 80)
 
     found = scanned_offsets(written.path, mode="DROPMALFORMED")
@@ -221,7 +207,7 @@ def test_a_wrong_checksum_is_passed_over(written: WrittenDirectory) -> None:
     assert [offset for offset in range(100) if not 30 <= offset < 35] == found
 
 
-def test_a_wrong_checksum_is_a_row(written: WrittenDirectory) -> None:
+def test_batch_with_a_wrong_checksum_may_be_returned_as_a_row(written: WrittenDirectory) -> None:
     """
     One for the batch, which says what is wrong with it; in the place of its records.
     """
@@ -237,7 +223,7 @@ def test_a_wrong_checksum_is_a_row(written: WrittenDirectory) -> None:
 
 
 @pytest.mark.parametrize("at", [8, 16])
-def test_where_no_batch_can_be_found_the_index_leads_on(written: WrittenDirectory, at: int) -> None:
+def test_scan_resumes_behind_damage_at_an_index_entry(written: WrittenDirectory, at: int) -> None:
     """
     A wrong length or magic byte hides what follows, up to where the index knows a batch.
     """
@@ -253,10 +239,7 @@ def test_where_no_batch_can_be_found_the_index_leads_on(written: WrittenDirector
     assert [offset for offset in range(100) if not 25 <= offset < 40] == found
 
 
-def test_a_closed_segment_that_ends_early_fails(written: WrittenDirectory) -> None:
-    """
-    There, nobody is appending.
-    """
+def test_closed_segment_that_ends_early_fails(written: WrittenDirectory) -> None:
     path = segment(written, 20)
     path.write_bytes(path.read_bytes()[:-7])
 
@@ -266,7 +249,7 @@ def test_a_closed_segment_that_ends_early_fails(written: WrittenDirectory) -> No
 
 @pytest.mark.parametrize("size", [1, 100])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_formats_are_refused(tmp_path: Path, magic: int, size: int) -> None:
+def test_old_message_formats_are_refused(tmp_path: Path, magic: int, size: int) -> None:
     """
     Also where what is corrupt is passed over: these are good records that nobody would see.
     """
@@ -280,7 +263,7 @@ def test_old_formats_are_refused(tmp_path: Path, magic: int, size: int) -> None:
             scanned_rows(tmp_path, mode=mode)
 
 
-def test_records_that_are_none_are_found_behind_a_right_checksum(tmp_path: Path) -> None:
+def test_malformed_records_with_a_right_checksum_are_detected(tmp_path: Path) -> None:
     """
     As some producer may have sent them; the batches around are good, also those of other segments
     and partitions that are decoded together.
@@ -315,10 +298,7 @@ def test_records_that_are_none_are_found_behind_a_right_checksum(tmp_path: Path)
     assert 11 == len(scanned_rows(tmp_path, mode="DROPMALFORMED"))
 
 
-def test_a_bomb_is_refused(written: WrittenDirectory) -> None:
-    """
-    The limit is an option.
-    """
+def test_decompression_bomb_is_refused(written: WrittenDirectory) -> None:
     append(written.events, some_records(10, size=10_000), compression=CompressionType.GZIP)
     written.checkpoint()
 
@@ -328,7 +308,7 @@ def test_a_bomb_is_refused(written: WrittenDirectory) -> None:
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
-def test_a_bomb_without_an_option_is_a_corrupt_batch(
+def test_decompression_bomb_counts_as_a_corrupt_batch(
     codec: CompressionType, written: WrittenDirectory
 ) -> None:
     """
@@ -348,10 +328,7 @@ def test_a_bomb_without_an_option_is_a_corrupt_batch(
 @pytest.mark.parametrize(
     "content", [b"", b"\x01", b"\xff" * 400, bytes(400), b"\0\0\0\1\0\0\0\x4d"]
 )
-def test_an_index_is_not_believed(written: WrittenDirectory, content: bytes) -> None:
-    """
-    Whatever is in its place, the rows are the same.
-    """
+def test_damaged_index_does_not_change_the_rows(written: WrittenDirectory, content: bytes) -> None:
     for base in (0, 20, 40, 60, 80):
         segment(written, base, ".index").write_bytes(content)
 

@@ -50,7 +50,7 @@ except Exception as error:
 
 
 @pytest.mark.parametrize("what", SHIPPED)
-def test_an_executor_without_the_package_says_so_in_one_line(what: str) -> None:
+def test_executor_without_the_package_says_so_in_one_line(what: str) -> None:
     expected = (
         f"The Python of this executor, {sys.executable} on {socket.gethostname()}, has no package"
         " barnabas: ship the environment, docs/spark-cluster.md."
@@ -61,13 +61,13 @@ def test_an_executor_without_the_package_says_so_in_one_line(what: str) -> None:
     assert [f"barnabas.pipeline.errors.PackageMissing: {expected}"] == said
 
 
-def test_a_function_of_a_job_says_so_as_well() -> None:
+def test_job_function_on_an_executor_without_the_package_says_so() -> None:
     (line,) = said_without_barnabas(shipped(each_of))
 
     assert "has no package barnabas: ship the environment" in line
 
 
-def test_what_is_shipped_is_the_same_afterwards() -> None:
+def test_shipped_objects_survive_a_round_trip() -> None:
     for each in SHIPPED.values():
         again = pickle.loads(pickled(each))
 
@@ -75,17 +75,14 @@ def test_what_is_shipped_is_the_same_afterwards() -> None:
         assert vars(each) == vars(again)
 
 
-def test_a_job_ends_with_the_sentence_of_its_executor() -> None:
-    """
-    Not with what Spark says around it.
-    """
+def test_job_fails_with_the_message_of_its_executor() -> None:
     (line,) = said_without_barnabas(SHIPPED["reader"])
     error = pyspark.errors.PySparkException(f"Job aborted: PythonException: it failed:\n{line}\n")
 
     assert str(cause_of(error)).startswith("The Python of this executor, ")
 
 
-def test_a_python_in_which_spark_does_not_run() -> None:
+def test_python_without_a_working_spark_is_reported() -> None:
     """
     It fails before it gets to what was shipped.
     """

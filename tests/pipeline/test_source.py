@@ -52,10 +52,7 @@ def loaded(session: SparkSession, path: Path, **options: Any) -> DataFrame:
     return session.read.format("barnabas").options(**options).load(str(path))
 
 
-def test_rows_in_spark_are_those_of_a_scan(session: SparkSession, path: Path) -> None:
-    """
-    All columns, in tasks that are smaller than a segment.
-    """
+def test_spark_rows_equal_those_of_a_scan(session: SparkSession, path: Path) -> None:
     frame = loaded(session, path, maxPartitionBytes=500, openCostInBytes=0, includeHeaders=True)
     in_ms = frame.selectExpr(
         "key",
@@ -96,10 +93,7 @@ def test_several_directories_are_loaded_as_one(
     assert 306 + 7 == frame.count()
 
 
-def test_headers_are_columns_on_demand(session: SparkSession, path: Path) -> None:
-    """
-    By the option of the connector, or by name.
-    """
+def test_headers_are_a_column_on_request(session: SparkSession, path: Path) -> None:
     by_name = session.read.format("barnabas").schema(
         "offset long, headers array<struct<key: string, value: binary>>"
     )
@@ -112,10 +106,7 @@ def test_headers_are_columns_on_demand(session: SparkSession, path: Path) -> Non
     assert expected == by_name.load(str(path)).filter("headers is not null").count()
 
 
-def test_a_schema_chooses_columns(session: SparkSession, path: Path) -> None:
-    """
-    In its order, and no others are made.
-    """
+def test_schema_selects_columns(session: SparkSession, path: Path) -> None:
     frame = (
         session.read.format("barnabas")
         .schema("timestamp timestamp, offset long")
@@ -128,7 +119,7 @@ def test_a_schema_chooses_columns(session: SparkSession, path: Path) -> None:
     assert [(FIRST_TIMESTAMP + 42, 42)] == [tuple(row) for row in rows]
 
 
-def test_a_frame_can_be_asked_twice(session: SparkSession, path: Path) -> None:
+def test_frame_can_be_queried_twice(session: SparkSession, path: Path) -> None:
     """
     A filter of one query does not leak into another one.
     """
@@ -143,7 +134,7 @@ def test_a_frame_can_be_asked_twice(session: SparkSession, path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", ["batches", "segments"])
-def test_batches_and_segments_are_rows_too(session: SparkSession, path: Path, level: str) -> None:
+def test_batches_and_segments_can_be_queried(session: SparkSession, path: Path, level: str) -> None:
     """
     Their sizes add up to that of the files.
     """
@@ -152,10 +143,7 @@ def test_batches_and_segments_are_rows_too(session: SparkSession, path: Path, le
     assert [(stored,)] == loaded(session, path, level=level).selectExpr("sum(size)").collect()
 
 
-def test_an_empty_range_has_no_rows(session: SparkSession, path: Path) -> None:
-    """
-    Spark makes one task of no tasks.
-    """
+def test_empty_range_has_no_rows(session: SparkSession, path: Path) -> None:
     offsets = '{"users": {"0": 5}}'
 
     frame = loaded(session, path, subscribe="users", startingOffsets=offsets, endingOffsets=offsets)
@@ -172,7 +160,7 @@ def test_an_empty_range_has_no_rows(session: SparkSession, path: Path) -> None:
         ({}, "ofset long", "There is no column ofset; there are key,"),
     ],
 )
-def test_errors_reach_who_asked(
+def test_errors_are_raised_to_the_caller(
     session: SparkSession, path: Path, options: dict[str, str], schema: str | None, message: str
 ) -> None:
     reader = session.read.format("barnabas").options(**options)
@@ -184,7 +172,7 @@ def test_errors_reach_who_asked(
     assert message in str(caught.value)
 
 
-def test_a_corrupt_batch_fails_the_query(session: SparkSession, tmp_path: Path) -> None:
+def test_corrupt_batch_fails_the_query(session: SparkSession, tmp_path: Path) -> None:
     directory = WrittenDirectory(tmp_path)
     append(directory.log(), some_records(5))
     append(directory.events, some_records(5))

@@ -15,10 +15,6 @@ pytestmark = pytest.mark.spark
 
 
 def test_workers_run_the_python_of_the_tests(spark: SparkSession) -> None:
-    """
-    So they find what is installed beside it, ``barnabas`` included.
-    """
-
     def executables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import barnabas.storage.log.log  # noqa: F401, PLC0415  # it is there
 

@@ -21,7 +21,7 @@ WAVE = 4
 """Tasks, on the two cores of the session."""
 
 
-def test_a_worker_need_not_search_what_it_had_at_its_first_task(spark: SparkSession) -> None:
+def test_worker_freezes_objects_after_its_first_task(spark: SparkSession) -> None:
     """
     Spark has it search for garbage after each task.
     """
@@ -34,7 +34,7 @@ def test_a_worker_need_not_search_what_it_had_at_its_first_task(spark: SparkSess
     assert int(put_aside) > 10_000
 
 
-def test_the_work_of_a_job_has_a_name_in_the_pages_of_spark(spark: SparkSession) -> None:
+def test_spark_job_has_a_description_in_the_ui(spark: SparkSession) -> None:
     """
     The results come in the order of the tasks.
     """
@@ -51,7 +51,7 @@ def test_the_work_of_a_job_has_a_name_in_the_pages_of_spark(spark: SparkSession)
     } <= {*shown}
 
 
-def test_nothing_is_put_aside_outside_of_workers() -> None:
+def test_objects_are_frozen_only_in_workers() -> None:
     """
     The process belongs to somebody else there.
     """

@@ -70,7 +70,7 @@ def written(tmp_path: Path) -> WrittenDirectory:
     return directory
 
 
-def test_a_stream_reads_everything_once_in_steps(
+def test_stream_reads_everything_once_across_restarts(
     spark: SparkSession, written: WrittenDirectory, tmp_path: Path
 ) -> None:
     """
@@ -93,7 +93,7 @@ def test_a_stream_reads_everything_once_in_steps(
     assert len(set(rows)) == len(rows)
 
 
-def test_offsets_that_are_gone_at_a_restart_end_the_query(
+def test_offsets_deleted_before_a_restart_end_the_query(
     spark: SparkSession, written: WrittenDirectory, tmp_path: Path
 ) -> None:
     stream = Stream(spark, written, tmp_path / "checkpoint")

@@ -66,10 +66,7 @@ def offsets(directory: WrittenDirectory, start: Any, end: Any, **given: str) -> 
     ]
 
 
-def test_offsets_are_noted_as_by_the_connector() -> None:
-    """
-    Always in the same order.
-    """
+def test_progress_offsets_have_the_format_of_the_connector() -> None:
     progress = {
         TopicPartition("b", 0): 1,
         TopicPartition("a", 10): 2,
@@ -82,10 +79,7 @@ def test_offsets_are_noted_as_by_the_connector() -> None:
     assert progress == from_json(noted)
 
 
-def test_a_stream_begins_at_the_end_unless_told_otherwise(written: WrittenDirectory) -> None:
-    """
-    As the connector's.
-    """
+def test_stream_begins_at_the_end_by_default(written: WrittenDirectory) -> None:
     some = '{"events": {"0": 42}}'
 
     assert BOTH == initial(options(written)) == latest(options(written))
@@ -95,17 +89,14 @@ def test_a_stream_begins_at_the_end_unless_told_otherwise(written: WrittenDirect
     )
 
 
-def test_without_limits_a_step_goes_to_the_end(written: WrittenDirectory) -> None:
-    """
-    Or to the target; what is not in that, stays.
-    """
+def test_stream_step_without_limits_goes_to_the_end(written: WrittenDirectory) -> None:
     first, second = BOTH
 
     assert BOTH == step(written, NOTHING)
     assert {first: 70, second: 30} == step(written, {**NOTHING, second: 30}, target={first: 70})
 
 
-def test_offsets_are_shared_by_what_waits(written: WrittenDirectory) -> None:
+def test_offset_limit_is_shared_among_partitions_with_backlog(written: WrittenDirectory) -> None:
     """
     Each partition gets a part, and in the end each gets there.
     """
@@ -118,7 +109,7 @@ def test_offsets_are_shared_by_what_waits(written: WrittenDirectory) -> None:
     assert BOTH == progress
 
 
-def test_bytes_are_shared_by_what_waits(written: WrittenDirectory) -> None:
+def test_byte_limit_is_shared_among_partitions_with_backlog(written: WrittenDirectory) -> None:
     """
     Steps are about as large as asked for and end where a batch does; nothing is missing or double.
     """
@@ -138,10 +129,7 @@ def test_bytes_are_shared_by_what_waits(written: WrittenDirectory) -> None:
     assert 8 <= steps <= 20
 
 
-def test_steps_have_as_many_tasks_as_are_asked_for(written: WrittenDirectory) -> None:
-    """
-    About, and not fewer, however little a step has.
-    """
+def test_stream_steps_have_the_requested_number_of_tasks(written: WrittenDirectory) -> None:
     start = {**BOTH, TopicPartition("events", 0): 200}
 
     assert 1 == len(work_between(options(written), start, BOTH))
@@ -162,10 +150,7 @@ def test_one_batch_is_read_however_small_the_limit(written: WrittenDirectory) ->
     assert all(some(end.values()))
 
 
-def test_a_new_partition_is_read_from_its_beginning(written: WrittenDirectory) -> None:
-    """
-    If its beginning is gone, records are.
-    """
+def test_new_partition_is_read_from_its_beginning(written: WrittenDirectory) -> None:
     first, _ = BOTH
     start = {first: 300}
 
@@ -178,10 +163,7 @@ def test_a_new_partition_is_read_from_its_beginning(written: WrittenDirectory) -
     assert list(range(20, 100)) == offsets(written, start, end, failOnDataLoss="false")
 
 
-def test_a_partition_that_is_gone_is_a_loss(written: WrittenDirectory) -> None:
-    """
-    Before a step and between its plan and its work.
-    """
+def test_deleted_partition_is_a_data_loss(written: WrittenDirectory) -> None:
     first, _ = BOTH
     shutil.rmtree(written.path / "events-1")
 
@@ -199,7 +181,7 @@ def test_a_partition_that_is_gone_is_a_loss(written: WrittenDirectory) -> None:
     assert {first: 300} == goes_on
 
 
-def test_a_log_that_became_shorter_is_a_loss(written: WrittenDirectory) -> None:
+def test_log_that_became_shorter_is_a_data_loss(written: WrittenDirectory) -> None:
     """
     As when its topic was deleted and made again.
     """
@@ -214,7 +196,7 @@ def test_a_log_that_became_shorter_is_a_loss(written: WrittenDirectory) -> None:
 @pytest.mark.parametrize(
     "given", [{"endingOffsets": "latest"}, {"endingTimestamp": "5"}, {"level": "segments"}]
 )
-def test_options_that_a_stream_cannot_have(
+def test_options_unsuitable_for_streams_are_refused(
     written: WrittenDirectory, given: dict[str, str]
 ) -> None:
     with pytest.raises(InvalidOption, match="batch queries"):

@@ -24,9 +24,9 @@ def test_no_compiled_module_lies_beside_its_source() -> None:
     assert len(compilable()) > 50
 
 
-def test_all_modules_are_compiled_or_none() -> None:
+def test_either_all_modules_are_compiled_or_none() -> None:
     """
-    A build that was cut off leaves no mixture.
+    An interrupted build leaves no mixture.
     """
     files = [import_module(name_of(source)).__file__ for source in compilable()]
 
@@ -48,9 +48,9 @@ def calls_in_slices(source: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("source", compilable(), ids=lambda source: source.stem)
-def test_bounds_of_slices_have_no_effect(source: Path) -> None:
+def test_slice_bounds_in_compiled_code_have_no_side_effects(source: Path) -> None:
     """
-    mypyc 2.4 evaluates them twice, which has sent everything twice through TLS.
+    mypyc 2.4 evaluates them twice, which once sent everything twice through TLS.
     """
     assert set(calls_in_slices(source)) <= PURE
 
@@ -76,10 +76,10 @@ def structs_of(source: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("source", compilable(), ids=lambda source: source.stem)
-def test_no_struct_is_compared_by_its_identity(source: Path) -> None:
+def test_compiled_code_never_compares_structs_by_identity(source: Path) -> None:
     """
-    Between objects of a class that it compiles, mypyc takes ``==`` for ``is`` unless it sees their
-    ``__eq__``. That of a struct is made later: modules with structs stay Python.
+    mypyc compiles ``==`` to ``is`` for objects of its classes unless it sees their ``__eq__``. A
+    struct gets it at run time, so modules with structs stay Python.
     """
     assert set(structs_of(source)) <= NEVER_COMPARED
 
@@ -97,9 +97,9 @@ def turns_while_handling(source: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("source", compilable(), ids=lambda source: source.stem)
-def test_no_turn_is_given_up_while_an_exception_is_handled(source: Path) -> None:
+def test_compiled_generators_do_not_yield_within_except(source: Path) -> None:
     """
-    A compiled generator that yields within ``except`` leaves its exception behind: whatever runs
-    next handles it, too, and each error that it raises has it as its context.
+    Such a generator leaves its exception behind: whatever runs next handles it too, and its errors
+    get it as their context.
     """
     assert [] == [*turns_while_handling(source)]

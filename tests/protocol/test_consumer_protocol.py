@@ -28,9 +28,9 @@ OWNED = [TopicPartition(topic="t", partitions=[0, 2])]
         ),
     ],
 )
-def test_a_subscription_has_the_fields_of_its_version(version: int, data: str) -> None:
+def test_subscription_has_the_fields_of_its_version(version: int, data: str) -> None:
     """
-    And is read back with them.
+    Also after a round trip.
     """
     subscription = ConsumerProtocolSubscription(
         topics=["t"],
@@ -44,7 +44,7 @@ def test_a_subscription_has_the_fields_of_its_version(version: int, data: str) -
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_an_assignment_is_the_same_in_all_versions(version: int) -> None:
+def test_assignment_is_the_same_in_all_versions(version: int) -> None:
     assignment = ConsumerProtocolAssignment(assigned_partitions=OWNED, user_data=b"u")
     data = bytes.fromhex("00000001 000174 00000002 00000000 00000002 00000001 75")
 

@@ -17,17 +17,17 @@ from barnabas.protocol.errors import (
 CODES = [code for code in ErrorCode if code is not ErrorCode.NONE]
 
 
-def test_the_codes_are_those_of_kafka_without_a_gap() -> None:
+def test_error_codes_are_those_of_kafka_without_gaps() -> None:
     """
-    Apache Kafka 4.3 knows the codes -1 to 133.
+    Apache Kafka 4.3 has the codes -1 to 133.
     """
     assert list(range(-1, 134)) == sorted(ErrorCode)
 
 
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
-def test_a_code_has_an_exception_of_its_name(code: ErrorCode) -> None:
+def test_every_error_code_has_an_exception_of_its_name(code: ErrorCode) -> None:
     """
-    The exception is named like the code, carries it, and speaks for it.
+    It carries the code and Kafka's message.
     """
     error = error_for(code)
 
@@ -38,24 +38,21 @@ def test_a_code_has_an_exception_of_its_name(code: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize("code", [-2, 134, 32767])
-def test_a_code_that_nobody_knows_is_an_unknown_server_error(code: int) -> None:
+def test_unknown_error_code_counts_as_unknown_server_error(code: int) -> None:
     """
-    Clients do the same with codes of later versions.
+    Clients treat codes of later versions like this.
     """
     assert UnknownServerError is error_for(code)
 
 
-def test_no_error_has_no_exception() -> None:
-    """
-    Code 0 is asked for by mistake only.
-    """
+def test_error_code_none_has_no_exception() -> None:
     with pytest.raises(ValueError, match="0 is not an error"):
         error_for(0)
 
 
-def test_a_second_exception_for_a_code_is_refused() -> None:
+def test_second_exception_for_an_error_code_is_refused() -> None:
     """
-    Otherwise it would depend on the order of imports what ``error_for`` answers.
+    Otherwise the result of ``error_for`` would depend on the order of imports.
     """
     with pytest.raises(TypeError, match="OFFSET_OUT_OF_RANGE has an exception already"):
         type("Second", (KafkaError,), {}, code=1)
@@ -63,9 +60,9 @@ def test_a_second_exception_for_a_code_is_refused() -> None:
     assert OffsetOutOfRange is error_for(1)
 
 
-def test_an_exception_that_knows_more_keeps_the_code() -> None:
+def test_exception_subclass_keeps_the_error_code() -> None:
     """
-    Such a class is caught by the one that it was made from, and is not what ``error_for`` finds.
+    It is caught as its base class, and ``error_for`` does not return it.
     """
 
     class OffsetBeyondEnd(OffsetOutOfRange):

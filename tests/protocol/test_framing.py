@@ -86,11 +86,11 @@ BODIES = st.lists(
 
 
 @given(bodies=BODIES, data=st.data())
-def test_however_a_stream_is_split_its_frames_are_the_same(
+def test_frames_are_the_same_however_the_stream_is_split(
     bodies: list[bytes], data: st.DataObject
 ) -> None:
     """
-    Cuts fall anywhere, into sizes too.
+    Also within the size field.
     """
     stream = framed(*bodies)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
@@ -103,10 +103,7 @@ def test_however_a_stream_is_split_its_frames_are_the_same(
     assert not receiver.has_frame
 
 
-def test_bytes_that_come_one_by_one_make_the_same_frames() -> None:
-    """
-    The slowest client there can be.
-    """
+def test_bytes_received_one_by_one_make_the_same_frames() -> None:
     bodies = [b"a", b"bc", b"def"]
     stream = framed(*bodies)
 
@@ -117,12 +114,9 @@ TURNS = st.tuples(st.integers(0, 2), st.sampled_from([1, 3, 500, 40_000, 100_000
 
 
 @given(turns=st.lists(TURNS, max_size=30))
-def test_connections_that_share_memory_do_not_disturb_each_other(
+def test_connections_that_share_memory_do_not_corrupt_each_others_frames(
     turns: list[tuple[int, int]],
 ) -> None:
-    """
-    Frames that were handed out never change, whoever receives what after them.
-    """
     bodies = [[bytes([65 + i]) * size for size in (1, 700, 90_000, 5)] for i in range(3)]
     streams = [framed(*some) for some in bodies]
     receivers = [receiving() for _ in range(3)]
@@ -135,10 +129,7 @@ def test_connections_that_share_memory_do_not_disturb_each_other(
     assert bodies == [[bytes(frame) for frame in some] for some in frames]
 
 
-def test_a_buffer_that_was_asked_for_in_vain_is_not_given_to_another_connection() -> None:
-    """
-    A read may fail after the buffer was asked for, or take its time.
-    """
+def test_buffer_reserved_for_a_failed_read_is_not_given_to_another_connection() -> None:
     slow, quick = receiving(), receiving()
     buffer = slow.get_buffer()
     frame = put(quick, framed(b"quick"))[0]
@@ -152,9 +143,9 @@ def test_a_buffer_that_was_asked_for_in_vain_is_not_given_to_another_connection(
     assert b"quick" == bytes(frame)
 
 
-def test_who_asks_again_as_nothing_has_arrived_is_given_the_same_buffer() -> None:
+def test_repeated_request_for_a_buffer_returns_the_same_one() -> None:
     """
-    A read in vain would otherwise take new memory, which has to be filled with zeros.
+    Otherwise each unsuccessful read would take new memory, which has to be zeroed.
     """
     receiver = receiving()
 
@@ -164,9 +155,9 @@ def test_who_asks_again_as_nothing_has_arrived_is_given_the_same_buffer() -> Non
     assert len(first) == len(second)
 
 
-def test_connections_that_end_leave_their_memory_to_others() -> None:
+def test_closed_connections_release_their_memory_to_others() -> None:
     """
-    A thousand of them at once would otherwise take a chunk each.
+    A thousand simultaneous connections would otherwise take a chunk each.
     """
     buffers = [ended(receiving()) for _ in range(1000)]
 
@@ -182,9 +173,9 @@ def ended(receiver: FrameReceiver) -> memoryview:
     return buffer
 
 
-def test_memory_is_given_back_once() -> None:
+def test_memory_is_released_only_once() -> None:
     """
-    What another connection has been lent meanwhile is its own.
+    The connection's former memory may already be lent to another one.
     """
     first, second, third = (receiving() for _ in range(3))
     first.get_buffer()
@@ -196,9 +187,9 @@ def test_memory_is_given_back_once() -> None:
     assert third.get_buffer().obj is not lent.obj
 
 
-def test_a_slow_read_does_not_make_room_that_is_in_use() -> None:
+def test_slow_read_keeps_its_memory_reserved() -> None:
     """
-    Two reads are under way, and the first one ends.
+    Two reads are in progress, and the first one ends.
     """
     first, second, third = (receiving() for _ in range(3))
     first_buffer, second_buffer = first.get_buffer(), second.get_buffer()
@@ -213,9 +204,9 @@ def test_a_slow_read_does_not_make_room_that_is_in_use() -> None:
     assert b"third" == bytes(frame)
 
 
-def test_frames_can_be_written_to() -> None:
+def test_frames_are_writable() -> None:
     """
-    Offsets are assigned in place, whether a frame was cut from a chunk or has its own buffer.
+    Offsets are assigned in place, both in a chunk and in a separate buffer.
     """
     for size in (5, 2 * CHUNK_BYTES):
         frame = put(receiving(), framed(b"x" * size))[0]
@@ -225,9 +216,9 @@ def test_frames_can_be_written_to() -> None:
         assert b"abx" == bytes(frame[:3])
 
 
-def test_a_large_frame_arrives_where_it_stays() -> None:
+def test_large_frame_is_received_into_its_final_buffer() -> None:
     """
-    After its beginning nothing of it is copied: the buffer is the rest of the frame.
+    Only its beginning is copied.
     """
     receiver = receiving()
     stream = framed(b"x" * 1_000_000)
@@ -243,9 +234,9 @@ def test_a_large_frame_arrives_where_it_stays() -> None:
     assert 1_000_000 == len(frames[0])
 
 
-def test_a_receiver_knows_what_is_missing_of_a_frame() -> None:
+def test_receiver_knows_how_many_bytes_of_a_frame_are_missing() -> None:
     """
-    Once it knows the size of the frame, and until that is whole.
+    From when its size is known until it is complete.
     """
     receiver = receiving()
     stream = framed(b"x" * 1_000_000)
@@ -258,9 +249,9 @@ def test_a_receiver_knows_what_is_missing_of_a_frame() -> None:
     assert [0, 1_000_004 - 1000, 1, 0] == missing
 
 
-def test_of_what_follows_a_large_frame_only_the_beginning_comes_into_the_chunk() -> None:
+def test_only_the_beginning_of_a_frame_behind_a_large_one_is_read_into_the_chunk() -> None:
     """
-    For that has to be copied, if it is another large frame. Once it is none, all may come again.
+    It would have to be copied if it is large too. After a small frame, whole chunks are read again.
     """
     receiver = receiving()
     assert len(receiver.get_buffer()) >= LEAST_ROOM_BYTES
@@ -276,10 +267,7 @@ def test_of_what_follows_a_large_frame_only_the_beginning_comes_into_the_chunk()
 
 
 @pytest.mark.parametrize("size", [20_000, 500_000, KEPT_FRAME_BYTES])
-def test_memory_is_used_again_when_nobody_looks_at_it(size: int) -> None:
-    """
-    And not before, however many frames come meanwhile.
-    """
+def test_memory_is_reused_once_it_is_no_longer_referenced(size: int) -> None:
     receiver = receiving()
     bodies = [bytes([number]) * size for number in range(60)]
     kept = [put(receiver, framed(body))[0] for body in bodies]
@@ -297,9 +285,9 @@ def test_memory_is_used_again_when_nobody_looks_at_it(size: int) -> None:
     assert len({id(owner) for owner in owners}) <= 3
 
 
-def test_a_part_of_a_frame_keeps_all_of_it() -> None:
+def test_slice_of_a_frame_keeps_its_memory() -> None:
     """
-    What a handler takes out of a frame may outlive the frame.
+    A handler's slice may outlive the frame.
     """
     receiver = receiving()
     parts = [
@@ -309,18 +297,18 @@ def test_a_part_of_a_frame_keeps_all_of_it() -> None:
     assert [bytes([number]) * 10 for number in range(10)] == parts
 
 
-def test_a_frame_beyond_what_is_trusted_arrives_whole() -> None:
+def test_frame_beyond_the_trusted_size_arrives_whole() -> None:
     """
-    Its memory grows as it comes.
+    Its memory grows as it arrives.
     """
     body = bytes(range(256)) * (3 * TRUSTED_BYTES // 256) + b"end"
 
     assert [body] == put_all(receiving(), [framed(body)])
 
 
-def test_an_announcement_costs_little_once_too_much_is_believed() -> None:
+def test_announced_frames_take_little_memory_beyond_a_total() -> None:
     """
-    A thousand clients that announce 1 MB and send nothing would be 1 GB.
+    A thousand clients that announce 1 MB and send nothing would take 1 GB.
     """
     memory = FrameMemory()
     claim = struct.pack(">i", 1_000_000) + b"beginning"
@@ -339,9 +327,9 @@ def test_an_announcement_costs_little_once_too_much_is_believed() -> None:
         tracemalloc.stop()
 
 
-def test_an_announcement_of_a_very_large_frame_is_never_believed() -> None:
+def test_announced_size_of_a_very_large_frame_is_never_trusted() -> None:
     """
-    Its producer copies so much that one more copy is little.
+    Its producer copies so much that one more copy hardly matters.
     """
     receiver = receiving(FrameMemory())
 
@@ -351,9 +339,9 @@ def test_an_announcement_of_a_very_large_frame_is_never_believed() -> None:
     assert LIMIT == receiver.announced_bytes
 
 
-def test_a_frame_never_has_more_than_twice_the_room_of_what_has_arrived() -> None:
+def test_frame_buffer_is_at_most_twice_the_received_bytes() -> None:
     """
-    Whatever its announcement says.
+    Whatever size was announced.
     """
     receiver = receiving(FrameMemory())
     put(receiver, struct.pack(">i", LIMIT))
@@ -366,10 +354,7 @@ def test_a_frame_never_has_more_than_twice_the_room_of_what_has_arrived() -> Non
 
 
 @pytest.mark.parametrize("ended", ["whole", "closed"])
-def test_what_was_believed_is_believed_of_others_afterwards(ended: str) -> None:
-    """
-    Once the frame has arrived, or its connection is gone.
-    """
+def test_trust_is_returned_when_a_frame_is_complete_or_its_connection_closed(ended: str) -> None:
     memory = FrameMemory()
     receiver = receiving(memory)
     put(receiver, framed(b"x" * 500_000)[:100])
@@ -383,9 +368,9 @@ def test_what_was_believed_is_believed_of_others_afterwards(ended: str) -> None:
     assert 0 == memory.trusted_bytes
 
 
-def test_frames_that_cannot_be_taken_keep_no_chunk() -> None:
+def test_frames_that_cannot_be_handled_yet_keep_no_chunk() -> None:
     """
-    They are copied to memory of their own size, and are the same.
+    They are copied to memory of their own size.
     """
     memory = FrameMemory()
     receiver, other = receiving(memory), receiving(memory)
@@ -404,10 +389,7 @@ def test_frames_that_cannot_be_taken_keep_no_chunk() -> None:
     assert all(frame.obj is not chunk for frame in some(rest))
 
 
-def test_a_connection_that_ends_leaves_its_memory_to_others() -> None:
-    """
-    Also when it ends in the middle of a read, of which nobody tells it.
-    """
+def test_connection_closed_during_a_read_releases_its_memory() -> None:
     memory = FrameMemory()
     buffers = []
     for _ in range(100):
@@ -418,10 +400,7 @@ def test_a_connection_that_ends_leaves_its_memory_to_others() -> None:
     assert all(buffer.obj is buffers[0].obj for buffer in some(buffers))
 
 
-def test_connections_that_wait_hold_no_memory() -> None:
-    """
-    Between two requests a connection has nothing to keep.
-    """
+def test_idle_connections_hold_no_memory() -> None:
     put(receiving(), framed(b"warm up"))
     tracemalloc.start()
     try:
@@ -434,9 +413,9 @@ def test_connections_that_wait_hold_no_memory() -> None:
         tracemalloc.stop()
 
 
-def test_a_frame_as_large_as_the_limit_is_fine() -> None:
+def test_frame_of_exactly_the_maximum_size_is_accepted() -> None:
     """
-    The limit is the largest size, and can be raised on the way.
+    The maximum can be raised later.
     """
     receiver = receiving(limit=5)
 
@@ -458,9 +437,9 @@ def test_a_frame_as_large_as_the_limit_is_fine() -> None:
     ],
 )
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_size_that_cannot_be_is_refused(start: bytes, reason: str, at_once: bool) -> None:
+def test_invalid_frame_size_is_refused(start: bytes, reason: str, at_once: bool) -> None:
     """
-    With a sentence that helps who has configured the wrong port.
+    The message helps users who have configured the wrong port.
     """
     pieces = [start] if at_once else [start[i : i + 1] for i in range(len(start))]
 
@@ -468,9 +447,9 @@ def test_a_size_that_cannot_be_is_refused(start: bytes, reason: str, at_once: bo
         put_all(receiving(), pieces)
 
 
-def test_frames_before_one_that_is_refused_are_not_lost() -> None:
+def test_frames_before_a_refused_one_are_delivered() -> None:
     """
-    They came in the same read and deserve their answers.
+    They arrived in the same read.
     """
     receiver = receiving()
     stream = framed(b"first", b"second") + b"GET /"

@@ -30,9 +30,9 @@ REQUEST_HEADERS = [
 
 
 @pytest.mark.parametrize(("header", "encoded"), REQUEST_HEADERS)
-def test_a_request_header_has_these_bytes(header: RequestHeader, encoded: str) -> None:
+def test_request_header_has_kafkas_bytes(header: RequestHeader, encoded: str) -> None:
     """
-    The client id keeps its two-byte length where everything else is compact.
+    The client id keeps its two-byte length in flexible versions.
     """
     data = bytes.fromhex(encoded)
 
@@ -50,9 +50,9 @@ def test_a_request_header_has_these_bytes(header: RequestHeader, encoded: str) -
         (API_VERSIONS, 99, "00000007"),
     ],
 )
-def test_a_response_header_has_these_bytes(api_key: int, version: int, encoded: str) -> None:
+def test_response_header_has_kafkas_bytes(api_key: int, version: int, encoded: str) -> None:
     """
-    That of ApiVersions stays the old one in all versions.
+    ApiVersions keeps response header version 0 in all versions.
     """
     data = bytes.fromhex(encoded)
 
@@ -62,7 +62,7 @@ def test_a_response_header_has_these_bytes(api_key: int, version: int, encoded: 
 
 def test_tagged_fields_of_a_header_are_skipped() -> None:
     """
-    None are known so far; later clients may send some.
+    None are known; later clients may send some.
     """
     tags = bytes.fromhex("02 0001aa 8201 02bbbb")
     request = bytes.fromhex("0001 000c 00000007 0001 63") + tags
@@ -78,12 +78,9 @@ def test_tagged_fields_of_a_header_are_skipped() -> None:
     correlation_id=st.integers(-(2**31), 2**31 - 1),
     client_id=st.none() | st.text(max_size=5),
 )
-def test_a_request_header_comes_back_and_a_part_of_it_does_not(
+def test_request_header_survives_a_round_trip_and_its_prefixes_are_refused(
     key: int, version: int, correlation_id: int, client_id: str | None
 ) -> None:
-    """
-    Every prefix is refused.
-    """
     header = RequestHeader(key, version, correlation_id, client_id)
     data = encode_request_header(header)
 
@@ -94,15 +91,12 @@ def test_a_request_header_comes_back_and_a_part_of_it_does_not(
 
 
 @pytest.mark.parametrize("size", range(5))
-def test_a_part_of_a_response_header_is_refused(size: int) -> None:
-    """
-    Every prefix of one with tagged fields.
-    """
+def test_truncated_response_header_is_refused(size: int) -> None:
     with pytest.raises(DecodeError):
         decode_response_header(FETCH, 12, bytes(5)[:size])
 
 
-def test_what_is_no_utf_8_is_replaced() -> None:
+def test_invalid_utf_8_in_a_request_header_is_replaced() -> None:
     """
     Kafka answers such requests.
     """
@@ -120,9 +114,6 @@ def test_what_is_no_utf_8_is_replaced() -> None:
         ("0001 000c 00000007 ffff 01 00 7f", "tagged field 0 ends after the data"),
     ],
 )
-def test_a_request_header_that_makes_no_sense_is_refused(data: str, reason: str) -> None:
-    """
-    Saying what is wrong with it.
-    """
+def test_malformed_request_header_is_refused_with_the_reason(data: str, reason: str) -> None:
     with pytest.raises(DecodeError, match=reason):
         decode_request_header(bytes.fromhex(data))

@@ -25,12 +25,9 @@ MOST_CUTS = 400
 @every_version
 @settings(max_examples=5)
 @given(data=st.data())
-def test_a_message_comes_back_and_a_part_of_it_does_not(
+def test_message_survives_a_round_trip_and_its_prefixes_are_refused(
     data: st.DataObject, cls: type[Message], version: int
 ) -> None:
-    """
-    What is encoded is decoded to the same message; every prefix is refused.
-    """
     message = data.draw(messages(cls, version))
     encoded = encode(message, version)
 
@@ -43,11 +40,11 @@ def test_a_message_comes_back_and_a_part_of_it_does_not(
 @every_version
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_a_damaged_message_is_refused_or_understood(
+def test_damaged_message_is_decoded_or_refused(
     data: st.DataObject, cls: type[Message], version: int
 ) -> None:
     """
-    Whatever is in the bytes, nothing worse than ``DecodeError`` comes of it.
+    No exception other than ``DecodeError`` is raised.
     """
     damaged = bytearray(encode(data.draw(messages(cls, version)), version))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -70,9 +67,9 @@ def is_refused_or_understood(cls: Any, version: int, data: bytes | bytearray) ->
 
 
 @pytest.mark.parametrize("key", REQUESTS)
-def test_a_request_has_a_response_of_the_same_versions(key: int) -> None:
+def test_request_has_a_response_of_the_same_versions(key: int) -> None:
     """
-    And both are found under the key of their API.
+    Both are found by the key of their API.
     """
     request, response = REQUESTS[key], RESPONSES[key]
 
@@ -82,10 +79,7 @@ def test_a_request_has_a_response_of_the_same_versions(key: int) -> None:
     assert request.__module__ == response.__module__
 
 
-def test_the_messages_of_an_unknown_api_are_not_found() -> None:
-    """
-    As in any mapping.
-    """
+def test_unknown_api_has_no_messages() -> None:
     assert 999 not in REQUESTS
     assert len(REQUESTS) == len(list(RESPONSES))
     with pytest.raises(KeyError):

@@ -22,18 +22,18 @@ GOLDEN = {
 }
 
 
-def test_kafka_wrote_every_version_and_no_other() -> None:
+def test_kafka_messages_cover_exactly_our_versions() -> None:
     """
-    A version that is added must get its line.
+    A version added here needs its line of golden data.
     """
     assert {(cls.__name__, version) for cls, version in VERSIONS} == set(GOLDEN)
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "bare"])
 @pytest.mark.parametrize(("cls", "version"), VERSIONS, ids=name_of)
-def test_kafka_writes_the_same_bytes(cls: type[Message], version: int, full: bool) -> None:
+def test_encoding_equals_that_of_kafka(cls: type[Message], version: int, full: bool) -> None:
     """
-    And what it writes is read as what was meant.
+    Kafka's bytes are also decoded to the intended message.
     """
     golden = GOLDEN[cls.__name__, version][full]
     sample = Samples(full=full).message(cls, version)

@@ -101,11 +101,11 @@ def converted(value: Any, nested: Any, kind: str | None, version: int) -> Any:
 @pytest.mark.parametrize(("cls", "version"), VERSIONS, ids=name_of)
 @settings(max_examples=12)
 @given(data=st.data())
-def test_kio_reads_what_we_write_and_we_read_what_kio_writes(
+def test_encoding_is_compatible_with_kio(
     data: st.DataObject, cls: type[Message], version: int
 ) -> None:
     """
-    To the byte.
+    Byte for byte, in both directions.
     """
     entity = kio_entity(cls, version)
     message = data.draw(messages(cls, version, NUMBERS))

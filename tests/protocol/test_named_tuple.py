@@ -69,7 +69,7 @@ def make(request: pytest.FixtureRequest) -> Maker:
     return made
 
 
-def test_values_are_given_in_order_or_by_name(make: Maker) -> None:
+def test_named_tuple_takes_values_in_order_or_by_name(make: Maker) -> None:
     assert ("Mill Lane", 1, None) == make("Mill Lane")
     assert ("Mill Lane", 2, None) == make(number=2, street="Mill Lane")
     assert (
@@ -81,7 +81,7 @@ def test_values_are_given_in_order_or_by_name(make: Maker) -> None:
     ("values", "named"),
     [((), {}), (("a", 1, None, 4), {}), (("a",), {"street": "b"}), (("a",), {"age": 2})],
 )
-def test_what_does_not_fit_is_refused(
+def test_named_tuple_refuses_unsuitable_arguments(
     make: Maker, values: tuple[object, ...], named: dict[str, object]
 ) -> None:
     with pytest.raises(TypeError):
@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_refused(
     assert ("a", 1, None) == make("a")
 
 
-def test_values_have_names(make: Maker) -> None:
+def test_named_tuple_values_are_accessible_by_name(make: Maker) -> None:
     place = make("Mill Lane", 2)
 
     assert ("Mill Lane", 2) == (place.street, place.number)
@@ -103,7 +103,7 @@ def test_values_have_names(make: Maker) -> None:
         place.other = 3
 
 
-def test_values_are_replaced_in_a_copy(make: Maker) -> None:
+def test_named_tuple_replace_returns_a_changed_copy(make: Maker) -> None:
     place = make("Mill Lane", 2)
 
     assert make("Mill Lane", 3) == place._replace(number=3)
@@ -114,21 +114,21 @@ def test_values_are_replaced_in_a_copy(make: Maker) -> None:
         type(place)._make(["Mill Lane"])
 
 
-def test_tuples_are_copied() -> None:
+def test_named_tuple_can_be_copied() -> None:
     place = Place("Mill Lane", 2, kept="key")
 
     assert place == copy.deepcopy(place) == pickle.loads(pickle.dumps(place))
     assert Place is type(pickle.loads(pickle.dumps(place)))
 
 
-def test_a_class_may_have_methods_and_heirs() -> None:
+def test_named_tuple_class_may_have_methods_and_subclasses() -> None:
     assert "2 Mill Lane" == Place[str]("Mill Lane", 2).address
     assert "2 Mill Lane" == Corner("Mill Lane", 2).address
     assert "corner" == str(Corner("Mill Lane"))
     assert Place is type(Place("Mill Lane"))
 
 
-def test_a_field_without_a_default_comes_before_those_with_one() -> None:
+def test_named_tuple_field_without_a_default_cannot_follow_one_with_a_default() -> None:
     with pytest.raises(TypeError, match="without a default"):
 
         class Wrong(structs.NamedTuple):

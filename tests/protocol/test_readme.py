@@ -12,10 +12,7 @@ from barnabas.protocol.messages import REQUESTS
 README = Path(__file__).parents[2] / "protocol" / "README.md"
 
 
-def test_the_readme_lists_the_apis_and_their_versions() -> None:
-    """
-    All of them, with what the code knows about them.
-    """
+def test_readme_lists_all_apis_and_their_versions() -> None:
     rows = re.findall(
         r"^\| (\d+) \| (\w+) \| (\S+) \| (\d*) ?\|$", README.read_text(), re.MULTILINE
     )

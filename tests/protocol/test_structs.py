@@ -45,21 +45,21 @@ class ShortWalk(Walk):
     __slots__ = ()
 
 
-def test_values_are_given_in_order_or_by_name() -> None:
+def test_struct_takes_values_in_order_or_by_name() -> None:
     assert Road(3, end="castle") == Road(length=3, end="castle", season=Season.WINTER, inns=[])
     assert Road(3, "castle") != Road(3, "inn")
     assert 9 == Road.longest
 
 
-def test_what_is_fresh_is_made_for_each_object() -> None:
+def test_struct_default_factories_are_called_for_each_object() -> None:
     Road(1, "a").inns.append("Bridge Inn")
 
     assert [] == Road(1, "a").inns
 
 
-def test_the_second_object_is_made_as_the_first() -> None:
+def test_second_object_of_a_struct_is_created_like_the_first() -> None:
     """
-    The first object makes the constructor.
+    The first object generates the constructor.
     """
 
     @struct
@@ -81,7 +81,7 @@ def test_the_second_object_is_made_as_the_first() -> None:
     ("values", "named"),
     [((), {}), ((1, 2, 3, 4, 5), {}), ((1, "end"), {"end": "b"}), ((1, "b"), {"width": 2})],
 )
-def test_a_mistake_is_refused_in_the_first_object(
+def test_wrong_arguments_are_refused_for_the_first_object(
     values: tuple[object, ...], named: dict[str, object]
 ) -> None:
     @struct
@@ -95,14 +95,14 @@ def test_a_mistake_is_refused_in_the_first_object(
         Lane(*values, **named)  # type: ignore[arg-type]  # that is the mistake
 
 
-def test_names_may_be_required() -> None:
+def test_struct_may_require_keyword_arguments() -> None:
     with pytest.raises(TypeError):
         Walk(1)  # type: ignore[call-arg]  # that is the mistake
     with pytest.raises(TypeError):
         Road(1)  # type: ignore[call-arg]  # likewise
 
 
-def test_a_frozen_struct_stays_as_it_is() -> None:
+def test_frozen_struct_is_immutable() -> None:
     road, walk = Road(1, "a"), Walk()
 
     with pytest.raises(FrozenInstanceError):
@@ -118,7 +118,7 @@ def test_only_a_frozen_struct_has_a_hash() -> None:
         hash(Walk())
 
 
-def test_a_struct_shows_lists_and_copies_its_fields() -> None:
+def test_struct_supports_repr_fields_and_copies() -> None:
     road = Road(1, "a", inns=["b"])
 
     assert "Road(length=1, end='a', season=<Season.WINTER: 2>, inns=['b'])" == repr(road)
@@ -127,11 +127,11 @@ def test_a_struct_shows_lists_and_copies_its_fields() -> None:
     assert Road(2, "a", inns=["b"]) == replace(road, length=2)
 
 
-def test_a_struct_may_be_inherited_from() -> None:
+def test_struct_may_be_subclassed() -> None:
     assert 4 == ShortWalk(steps=4).steps
     assert 5 == Walk(steps=5).steps
 
 
-def test_structs_are_told_from_other_objects() -> None:
+def test_structs_are_distinguished_from_other_objects() -> None:
     assert is_struct(Walk())
     assert not is_struct(Season.SUMMER)

@@ -48,7 +48,7 @@ async def produce(client: WireClient, topic: str, partition: int = 0) -> Any:
     return answer.responses[0].partition_responses[0]
 
 
-async def test_what_was_acknowledged_is_there_after_a_restart() -> None:
+async def test_acknowledged_data_survives_a_restart() -> None:
     files = MemoryFiles()
     async with running(files) as broker:
         await broker.create("orders")
@@ -66,7 +66,7 @@ async def test_what_was_acknowledged_is_there_after_a_restart() -> None:
     assert 3 == following.base_offset
 
 
-async def test_a_start_says_what_listens_where_and_what_was_loaded(
+async def test_start_logs_the_listeners_and_loaded_logs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", "barnabas.server.broker")
@@ -83,12 +83,9 @@ async def test_a_start_says_what_listens_where_and_what_was_loaded(
     assert f"listening on PLAINTEXT://127.0.0.1:{port}, advertised as 127.0.0.1:{port}" == listening
 
 
-async def test_a_start_after_a_kill_says_how_much_was_recovered(
+async def test_start_after_a_kill_logs_how_much_was_recovered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    In two lines, however many logs there are.
-    """
     caplog.set_level("INFO", "barnabas")
     files = MemoryFiles()
     async with running(files) as broker:
@@ -125,7 +122,7 @@ async def test_a_start_after_a_kill_says_how_much_was_recovered(
         r".*Transitioning from RECOVERY to RUNNING.*",
     ],
 )
-async def test_a_start_says_last_what_containers_of_kafka_are_waited_for_with(
+async def test_start_ends_with_the_log_line_that_testcontainers_waits_for(
     caplog: pytest.LogCaptureFixture, pattern: str
 ) -> None:
     """
@@ -138,7 +135,7 @@ async def test_a_start_says_last_what_containers_of_kafka_are_waited_for_with(
     assert [False] * (len(found) - 1) + [True] == found
 
 
-async def test_several_listeners_each_tell_their_own_address() -> None:
+async def test_several_listeners_advertise_their_own_addresses() -> None:
     options = {
         "listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
         "advertised_listeners": "INSIDE://inside:1,OUTSIDE://outside:2",
@@ -156,7 +153,7 @@ async def test_several_listeners_each_tell_their_own_address() -> None:
     assert [("inside", 1)] * 2 + [("outside", 2)] * 2 == found
 
 
-async def test_an_address_that_is_taken_is_told_before_anything_is_touched() -> None:
+async def test_address_in_use_is_reported_before_anything_is_changed() -> None:
     files = MemoryFiles()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -169,7 +166,7 @@ async def test_an_address_that_is_taken_is_told_before_anything_is_touched() -> 
     assert not files.exists(Path("/data"))
 
 
-async def test_a_directory_belongs_to_one_broker() -> None:
+async def test_directory_is_used_by_one_broker_only() -> None:
     files = MemoryFiles()
     async with running(files) as broker:
         await broker.create("orders")
@@ -183,7 +180,7 @@ async def test_a_directory_belongs_to_one_broker() -> None:
             assert 0 == (await produce(client, "orders")).error_code
 
 
-async def test_an_ephemeral_broker_leaves_nothing() -> None:
+async def test_ephemeral_broker_leaves_nothing_behind() -> None:
     broker = TestBroker(broker_config(), ephemeral=True)
     await broker.start()
     await broker.create("orders")
@@ -196,7 +193,7 @@ async def test_an_ephemeral_broker_leaves_nothing() -> None:
     assert not directory.exists()
 
 
-async def test_stopping_twice_is_stopping_once() -> None:
+async def test_second_stop_does_nothing() -> None:
     broker = TestBroker(broker_config(), files=MemoryFiles(), clock=ManualClock(START_MS))
     await broker.start()
 
@@ -204,11 +201,11 @@ async def test_stopping_twice_is_stopping_once() -> None:
     await broker.stop()
 
 
-async def test_a_broker_that_was_not_started_can_be_stopped() -> None:
+async def test_unstarted_broker_can_be_stopped() -> None:
     await TestBroker(broker_config(), files=MemoryFiles()).stop()
 
 
-async def test_a_stop_answers_those_who_wait() -> None:
+async def test_stop_answers_waiting_requests() -> None:
     files = MemoryFiles()
     broker = TestBroker(broker_config(), files=files, clock=ManualClock(START_MS))
     await broker.start()
@@ -226,7 +223,7 @@ async def test_a_stop_answers_those_who_wait() -> None:
     await client.close()
 
 
-async def test_a_stop_under_load_loses_nothing_that_was_acknowledged() -> None:
+async def test_stop_under_load_loses_nothing_acknowledged() -> None:
     files = MemoryFiles()
     broker = TestBroker(broker_config(), files=files, clock=ManualClock(START_MS))
     await broker.start()
@@ -255,7 +252,7 @@ async def test_a_stop_under_load_loses_nothing_that_was_acknowledged() -> None:
     assert max(k - a for k, a in zip(kept, acknowledged, strict=True)) <= 1
 
 
-async def test_a_failed_directory_does_not_take_the_others_with_it() -> None:
+async def test_failed_directory_does_not_affect_the_others() -> None:
     files = FailingFiles()
     async with running(files, log_dirs="/first,/second") as broker:
         await broker.create("orders", partitions=4)
@@ -298,7 +295,9 @@ async def leaders(broker: TestBroker, lost: int) -> dict[int, tuple[int, list[in
                 return found
 
 
-async def test_a_broker_without_a_directory_ends(caplog: pytest.LogCaptureFixture) -> None:
+async def test_broker_terminates_when_all_directories_have_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """
     Its log says why, without a traceback: a full disk is no error of the code.
     """
@@ -334,7 +333,7 @@ def serve(
     )
 
 
-async def test_a_directory_is_formatted_for_the_cluster_that_is_named() -> None:
+async def test_directory_is_formatted_with_the_given_cluster_id() -> None:
     files = MemoryFiles()
     async with running(files, barnabas_cluster_id="the-castle"):
         pass
@@ -347,7 +346,7 @@ async def test_a_directory_is_formatted_for_the_cluster_that_is_named() -> None:
             pass
 
 
-def test_a_process_serves_on_the_loop_of_python_where_there_is_no_uvloop(tmp_path: Path) -> None:
+def test_process_uses_the_asyncio_loop_without_uvloop(tmp_path: Path) -> None:
     (tmp_path / "uvloop.py").write_text("raise ImportError('not on this system')")
     process = serve(tmp_path / "data", environment={"PYTHONPATH": str(tmp_path)})
     assert process.stderr is not None
@@ -364,7 +363,7 @@ def test_a_process_serves_on_the_loop_of_python_where_there_is_no_uvloop(tmp_pat
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_the_process_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_stops_the_process_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     process = serve(tmp_path / "data")
     assert process.stderr is not None
     while "listening" not in process.stderr.readline():
@@ -377,7 +376,7 @@ def test_a_signal_stops_the_process_cleanly(tmp_path: Path, number: signal.Signa
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
 
 
-def test_a_process_that_cannot_start_says_why(tmp_path: Path) -> None:
+def test_process_that_cannot_start_prints_the_reason(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         process = serve(tmp_path / "data", "--set", f"listeners=PLAINTEXT://127.0.0.1:{port}")

@@ -12,7 +12,7 @@ from barnabas.protocol.records import varints
 from barnabas.server.cli import EXIT_USAGE, main
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_option_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
 
@@ -22,7 +22,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"barnabas {version('barnabas')} ({form})\n" == capsys.readouterr().out
 
 
-def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([])
 
@@ -34,7 +34,7 @@ def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
     ("given", "meant"),
     [("serv", "serve"), ("verfy", "verify"), ("dumplog", "dump-log"), ("option", "options")],
 )
-def test_a_misspelled_command_names_the_one_that_was_meant(
+def test_misspelled_command_is_answered_with_a_suggestion(
     given: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -45,7 +45,7 @@ def test_a_misspelled_command_names_the_one_that_was_meant(
     assert f"barnabas: error: unknown command {given}; did you mean {meant}?" == said
 
 
-def test_a_command_that_is_like_no_other_leads_to_the_help(
+def test_unknown_command_is_answered_with_the_help(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -69,7 +69,7 @@ def is_shown(shown: list[str], lines: list[str]) -> bool:
 
 
 @pytest.mark.parametrize(("path", "least"), [(PAGE, 8), (HELP, 14), (ROOT / "README.md", 1)])
-def test_the_page_shows_what_the_tools_print(
+def test_storage_page_shows_the_real_output_of_the_tools(
     directory: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -111,7 +111,7 @@ def _renewed(block: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("partition", [f"{topic}-0" for topic in TOPICS])
-def test_the_files_of_the_page_are_those_of_apache_kafka(
+def test_files_on_the_storage_page_equal_those_of_kafka(
     partition: str, directory: Path, golden: Path
 ) -> None:
     """
@@ -132,7 +132,7 @@ def test_the_files_of_the_page_are_those_of_apache_kafka(
     assert compared >= 3
 
 
-def test_the_figures_in_the_text_are_those_of_the_files(directory: Path) -> None:
+def test_figures_on_the_storage_page_are_those_of_the_files(directory: Path) -> None:
     first = directory / "data" / "canary-0" / "00000000000000000000"
     small = directory / "data" / "canary-index300-0" / "00000000000000000000"
 

@@ -29,7 +29,7 @@ from tests.support.wire_client import Disconnected
 TESTS = Path(__file__).parents[1]
 
 
-def test_every_limit_of_the_page_is_asserted_by_a_test() -> None:
+def test_every_documented_limit_is_asserted_by_a_test() -> None:
     """
     Each row of the page is read by a test with ``stated("the-name-of-the-row")``.
     """
@@ -43,14 +43,11 @@ def test_every_limit_of_the_page_is_asserted_by_a_test() -> None:
 
 
 @pytest.mark.parametrize("name", rows())
-def test_every_row_states_a_quantity(name: str) -> None:
-    """
-    A limit is a number, with a unit where it has one.
-    """
+def test_every_documented_limit_is_a_quantity(name: str) -> None:
     assert stated(name) > 0
 
 
-def test_largest_request() -> None:
+def test_largest_request_matches_the_documentation() -> None:
     """
     The page states the default of ``socket.request.max.bytes``.
     """
@@ -58,7 +55,7 @@ def test_largest_request() -> None:
     assert stated("unauthenticated-request") == BrokerConfig().sasl_server_max_receive_size
 
 
-def test_sizes_of_topics() -> None:
+def test_topic_size_limits_match_the_documentation() -> None:
     """
     The page states what bounds names, configs, batches and files, and the defaults of the options.
     """
@@ -74,7 +71,7 @@ def test_sizes_of_topics() -> None:
     assert stated("string") == MAX_STRING_BYTES
 
 
-def test_times_after_which_peers_are_forgotten() -> None:
+def test_expiry_times_of_peers_match_the_documentation() -> None:
     """
     The page states the defaults of the options.
     """
@@ -90,7 +87,7 @@ def test_times_after_which_peers_are_forgotten() -> None:
 
 
 @pytest.mark.parametrize("length", [MAX_STRING_BYTES, MAX_STRING_BYTES + 1])
-async def test_a_longer_string_closes_the_connection(length: int) -> None:
+async def test_string_beyond_the_limit_closes_the_connection(length: int) -> None:
     """
     In the body of a request; the size of its header is bounded in the same way.
     """
@@ -107,10 +104,7 @@ async def test_a_longer_string_closes_the_connection(length: int) -> None:
             assert await client.receive()
 
 
-async def test_peers_choose_no_labels_of_metrics() -> None:
-    """
-    However many names they send, and whatever errors they get.
-    """
+async def test_peers_cannot_create_metric_labels() -> None:
     async with running(MemoryFiles()) as broker:
 
         async def ask(name: str) -> int:

@@ -31,7 +31,7 @@ def left(member: str) -> None:
     logger.info("%s leaves", member)
 
 
-def test_a_long_name_is_cut(stream: io.StringIO) -> None:
+def test_long_name_is_truncated_in_the_log(stream: io.StringIO) -> None:
     set_up_logging("INFO", "text", stream)
 
     left("x" * 30_000)
@@ -42,7 +42,7 @@ def test_a_long_name_is_cut(stream: io.StringIO) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_name_with_a_line_break_begins_no_line(stream: io.StringIO, form: str) -> None:
+def test_name_with_a_line_break_cannot_start_a_log_line(stream: io.StringIO, form: str) -> None:
     set_up_logging("INFO", form, stream)
 
     left("a\n2026-11-21 ERROR forged\r\x1b[2J\x85")
@@ -53,7 +53,7 @@ def test_a_name_with_a_line_break_begins_no_line(stream: io.StringIO, form: str)
     )
 
 
-def test_further_events_of_one_kind_are_left_out(stream: io.StringIO) -> None:
+def test_repeated_log_events_of_a_kind_are_suppressed(stream: io.StringIO) -> None:
     """
     Until the window is over; the last one that is logged says so. Others are logged meanwhile.
     """
@@ -71,7 +71,7 @@ def test_further_events_of_one_kind_are_left_out(stream: io.StringIO) -> None:
     assert "another kind" == events[-1]["message"]
 
 
-def test_the_next_window_begins_with_none(
+def test_suppression_restarts_with_the_next_window(
     stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_up_logging("INFO", "text", stream)
@@ -85,7 +85,7 @@ def test_the_next_window_begins_with_none(
     assert "late leaves" in stream.getvalue()
 
 
-def test_a_traceback_keeps_its_lines(stream: io.StringIO) -> None:
+def test_traceback_keeps_its_lines(stream: io.StringIO) -> None:
     set_up_logging("INFO", "text", stream)
 
     try:
@@ -96,7 +96,7 @@ def test_a_traceback_keeps_its_lines(stream: io.StringIO) -> None:
     assert "it fails\nTraceback (most recent call last):\n" in stream.getvalue()
 
 
-def test_sentences_that_were_put_together_before_are_of_one_kind(stream: io.StringIO) -> None:
+def test_preformatted_log_messages_count_as_one_kind(stream: io.StringIO) -> None:
     """
     As those of asyncio, which may have what a peer has sent.
     """

@@ -9,7 +9,7 @@ import pytest
 from barnabas.server.metrics import Metrics
 
 
-def test_a_counter_is_found_again_by_its_labels() -> None:
+def test_counter_is_identified_by_its_labels() -> None:
     metrics = Metrics()
     metrics.counter("requests", "Requests.", api="Fetch").value += 2
     metrics.counter("requests", "Requests.", api="Produce").value += 1
@@ -20,7 +20,7 @@ def test_a_counter_is_found_again_by_its_labels() -> None:
     assert 4 == metrics.value("requests")
 
 
-def test_a_gauge_is_asked_when_somebody_looks() -> None:
+def test_gauge_is_evaluated_when_read() -> None:
     metrics = Metrics()
     connections: list[object] = []
     metrics.gauge("connections", "Open connections.", lambda: len(connections))
@@ -31,7 +31,7 @@ def test_a_gauge_is_asked_when_somebody_looks() -> None:
     assert (0, 1) == (before, metrics.value("connections"))
 
 
-def test_everything_is_listed_with_kind_and_help() -> None:
+def test_metrics_are_listed_with_kind_and_help() -> None:
     metrics = Metrics()
     metrics.counter("bytes_in", "Bytes received.").value = 7
     metrics.gauge("offline", "Offline directories.", lambda: 1.0, dir="/data")
@@ -42,7 +42,7 @@ def test_everything_is_listed_with_kind_and_help() -> None:
     ] == list(metrics)
 
 
-def test_a_name_is_of_one_kind() -> None:
+def test_metric_name_has_one_kind() -> None:
     metrics = Metrics()
     metrics.counter("requests", "Requests.")
 

@@ -199,7 +199,7 @@ async def committed(broker: TestBroker) -> int:
 # Requests.
 
 
-def test_every_api_reads_or_is_of_members_or_is_refused() -> None:
+def test_every_api_is_readonly_or_for_members_or_refused() -> None:
     assert set(HANDLERS) == READS | OF_MEMBERS | REFUSED
     assert not READS & REFUSED
     assert not OF_MEMBERS & (READS | REFUSED)
@@ -239,7 +239,7 @@ def ends_of(broker: TestBroker) -> dict[str, int]:
         if request.api.key in REFUSED
     ],
 )
-async def test_what_would_change_the_cluster_is_refused_for_good(
+async def test_requests_that_would_change_a_readonly_cluster_are_refused(
     files: MemoryFiles, request_type: type[Message]
 ) -> None:
     """
@@ -261,7 +261,7 @@ async def test_what_would_change_the_cluster_is_refused_for_good(
         assert before == ends_of(broker)
 
 
-async def test_a_producer_that_wants_no_answers_loses_its_connection(files: MemoryFiles) -> None:
+async def test_producer_with_acks_0_is_disconnected(files: MemoryFiles) -> None:
     async with written(files) as broker:
         await write_something(broker)
     async with shown(files) as broker, await broker.client() as client:
@@ -271,7 +271,7 @@ async def test_a_producer_that_wants_no_answers_loses_its_connection(files: Memo
             await client.ask(MetadataRequest(topics=[]), 9)
 
 
-async def test_a_topic_that_nobody_has_is_unknown_and_is_not_created(files: MemoryFiles) -> None:
+async def test_unknown_topic_is_not_created_by_a_readonly_broker(files: MemoryFiles) -> None:
     async with written(files) as broker:
         await write_something(broker)
     automatic = {"auto_create_topics_enable": "true"}
@@ -288,7 +288,7 @@ async def test_a_topic_that_nobody_has_is_unknown_and_is_not_created(files: Memo
 
 
 @pytest.mark.parametrize("ends", ["stopped", "killed"])
-async def test_records_and_offsets_are_shown_and_no_byte_changes(
+async def test_readonly_broker_serves_records_and_offsets_without_changing_a_byte(
     files: MemoryFiles, ends: str
 ) -> None:
     async with written(files, ends) as broker:
@@ -299,7 +299,9 @@ async def test_records_and_offsets_are_shown_and_no_byte_changes(
         assert 2 == await committed(broker)
 
 
-async def test_the_directory_says_which_node_of_which_cluster_it_is(files: MemoryFiles) -> None:
+async def test_readonly_broker_takes_node_and_cluster_id_from_the_directory(
+    files: MemoryFiles,
+) -> None:
     async with written(files, node_id="7", barnabas_cluster_id="AAAAAAAAAAAAAAAAAAAAAQ") as broker:
         await write_something(broker)
     other = {"barnabas_cluster_id": "BBBBBBBBBBBBBBBBBBBBBQ"}
@@ -310,7 +312,7 @@ async def test_the_directory_says_which_node_of_which_cluster_it_is(files: Memor
     assert [7] == [each.node_id for each in answer.brokers]
 
 
-async def test_members_of_groups_and_their_commits_are_in_memory(files: MemoryFiles) -> None:
+async def test_group_members_and_their_commits_stay_in_memory(files: MemoryFiles) -> None:
     async with written(files) as broker:
         await write_something(broker)
     async with shown(files) as broker:
@@ -324,7 +326,7 @@ async def test_members_of_groups_and_their_commits_are_in_memory(files: MemoryFi
         assert 2 == await committed(broker)
 
 
-async def test_share_groups_go_on_in_memory(files: MemoryFiles) -> None:
+async def test_share_groups_work_in_memory(files: MemoryFiles) -> None:
     """
     Each read-only broker gives the same records out again.
     """
@@ -350,7 +352,7 @@ async def test_share_groups_go_on_in_memory(files: MemoryFiles) -> None:
             await client.close()
 
 
-async def test_what_members_change_takes_no_more_memory_than_an_option_allows(
+async def test_memory_for_changes_of_members_is_limited_by_an_option(
     files: MemoryFiles,
 ) -> None:
     async with written(files) as broker:
@@ -369,7 +371,7 @@ async def test_what_members_change_takes_no_more_memory_than_an_option_allows(
         assert [b"one", b"two", b"three"] == await values(broker, TOPIC)
 
 
-async def test_acls_of_the_directory_count_if_the_broker_has_an_authorizer(
+async def test_acls_of_the_directory_apply_with_an_authorizer(
     files: MemoryFiles,
 ) -> None:
     async with written(files, **AUTHORIZER) as broker:
@@ -383,7 +385,7 @@ async def test_acls_of_the_directory_count_if_the_broker_has_an_authorizer(
     assert {OPEN: ErrorCode.NONE, OTHER: ErrorCode.TOPIC_AUTHORIZATION_FAILED} == found
 
 
-async def test_groups_work_where_there_were_none(files: MemoryFiles) -> None:
+async def test_groups_work_without_an_offsets_topic(files: MemoryFiles) -> None:
     async with written(files) as broker:
         await broker.create(TOPIC)
     async with shown(files) as broker, await broker.client() as client:
@@ -393,10 +395,7 @@ async def test_groups_work_where_there_were_none(files: MemoryFiles) -> None:
     assert (0, 0) == (found.error_code, answer.topics[0].partitions[0].error_code)
 
 
-async def test_the_epoch_of_what_was_led_here_stays(files: MemoryFiles) -> None:
-    """
-    After a kill the directory still says that this node leads.
-    """
+async def test_leader_epoch_of_the_directory_is_kept(files: MemoryFiles) -> None:
     async with written(files) as broker:
         await write_something(broker)
         epoch = broker.inside.topics.get(TOPIC).partitions[0].leader_epoch
@@ -409,7 +408,7 @@ async def test_the_epoch_of_what_was_led_here_stays(files: MemoryFiles) -> None:
 # What time does.
 
 
-async def test_nothing_expires(files: MemoryFiles) -> None:
+async def test_nothing_expires_in_a_readonly_broker(files: MemoryFiles) -> None:
     """
     Records that are older than retention, superseded keys, offsets of a group that nobody is in.
     """
@@ -435,7 +434,7 @@ async def test_nothing_expires(files: MemoryFiles) -> None:
         assert 0 == broker.log_manager.deleted_segments
 
 
-async def test_transactions_stay_as_they_are(files: MemoryFiles) -> None:
+async def test_transactions_stay_unchanged_in_a_readonly_broker(files: MemoryFiles) -> None:
     """
     One that is ongoing for longer than its timeout, and one that a coordinator was completing.
     """
@@ -454,7 +453,7 @@ async def test_transactions_stay_as_they_are(files: MemoryFiles) -> None:
         assert [b"open"] == await values(broker, TOPIC)
 
 
-async def test_a_prepared_transaction_is_not_completed(files: MemoryFiles) -> None:
+async def test_prepared_transaction_is_not_completed(files: MemoryFiles) -> None:
     async with written(files) as broker:
         await prepare(broker, 2)
         async with await broker.client() as wire:
@@ -482,7 +481,7 @@ async def state_of_transaction(broker: TestBroker) -> str:
     return state
 
 
-async def test_a_broker_that_runs_is_shown_as_it_was(files: MemoryFiles) -> None:
+async def test_directory_of_a_running_broker_is_shown_as_it_was(files: MemoryFiles) -> None:
     """
     It is not disturbed, and what it writes later is not shown.
     """
@@ -502,7 +501,7 @@ async def test_a_broker_that_runs_is_shown_as_it_was(files: MemoryFiles) -> None
 # What cannot be shown.
 
 
-async def test_a_segment_that_cannot_be_read_fails_alone(files: MemoryFiles) -> None:
+async def test_unreadable_segment_fails_alone(files: MemoryFiles) -> None:
     """
     Such as one that a broker which runs has deleted: the rest of the directory stays online.
     """
@@ -524,7 +523,7 @@ async def test_a_segment_that_cannot_be_read_fails_alone(files: MemoryFiles) -> 
         assert () == broker.log_manager.directories.offline
 
 
-async def test_a_partition_without_a_log_here_has_no_leader(files: MemoryFiles) -> None:
+async def test_partition_without_a_log_in_the_directory_has_no_leader(files: MemoryFiles) -> None:
     """
     A copy may lack it. An empty log in its place would say that there are no records.
     """
@@ -550,7 +549,7 @@ async def refusal(files: MemoryFiles, **options: str) -> str:
     return str(caught.value)
 
 
-async def test_what_is_no_log_directory_is_refused(files: MemoryFiles) -> None:
+async def test_directory_without_logs_is_refused(files: MemoryFiles) -> None:
     assert "There is no /data" in await refusal(files)
     assert "is a URL" in await refusal(files, log_dirs="s3://bucket/data")
 
@@ -570,7 +569,7 @@ async def test_what_is_no_log_directory_is_refused(files: MemoryFiles) -> None:
     assert "metadata.log.dir" in await refusal(files)
 
 
-async def test_the_log_says_that_the_broker_is_read_only(
+async def test_log_says_that_the_broker_is_readonly(
     files: MemoryFiles, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with written(files) as broker:

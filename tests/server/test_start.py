@@ -41,7 +41,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return set(broker.log_text().splitlines()[-1].split())
 
 
-def test_handlers_are_loaded_when_their_api_is_asked_for(loaded: set[str]) -> None:
+def test_handlers_are_imported_on_first_use(loaded: set[str]) -> None:
     """
     And most messages with them: a broker lists all of its APIs, and hears of a few.
     """
@@ -77,11 +77,11 @@ def test_handlers_are_loaded_when_their_api_is_asked_for(loaded: set[str]) -> No
         "tempfile",
     ],
 )
-def test_a_start_does_without_what_is_seldom_needed(loaded: set[str], module: str) -> None:
+def test_start_does_not_import_rarely_needed_modules(loaded: set[str], module: str) -> None:
     assert module not in loaded
 
 
-def test_a_start_loads_few_modules(loaded: set[str]) -> None:
+def test_start_imports_few_modules(loaded: set[str]) -> None:
     """
     One more is fine; twenty at once are an import that could wait until it is needed.
     """

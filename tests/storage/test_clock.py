@@ -10,10 +10,7 @@ import time
 from barnabas.storage.clock import SystemClock
 
 
-def test_the_wall_clock_is_in_milliseconds() -> None:
-    """
-    It is that of the system.
-    """
+def test_wall_clock_is_in_milliseconds() -> None:
     before = time.time_ns() // 1_000_000
 
     now = SystemClock().now_ms()
@@ -21,9 +18,9 @@ def test_the_wall_clock_is_in_milliseconds() -> None:
     assert before <= now <= time.time_ns() // 1_000_000
 
 
-def test_waiting_ends_with_the_time_or_the_event() -> None:
+def test_wait_ends_with_its_timeout_or_the_event() -> None:
     """
-    It says which of them it was.
+    The result tells which.
     """
     clock, event = SystemClock(), threading.Event()
 
@@ -34,9 +31,9 @@ def test_waiting_ends_with_the_time_or_the_event() -> None:
     assert clock.wait(event, 3600)
 
 
-def test_one_may_wait_for_ever() -> None:
+def test_wait_accepts_timeouts_beyond_the_platform_limit() -> None:
     """
-    Intervals that mean "never" are larger than what the platform can wait for.
+    Some options use such values for never.
     """
     event = threading.Event()
     event.set()

@@ -30,19 +30,21 @@ from barnabas.storage.properties import format_properties, read_properties
         ("a=b\\\n# c", {"a": "b# c"}),
     ],
 )
-def test_every_form_that_java_reads_is_read(text: str, properties: dict[str, str]) -> None:
+def test_properties_parser_reads_every_syntax_of_java(
+    text: str, properties: dict[str, str]
+) -> None:
     assert properties == read_properties(text)
 
 
-def test_a_malformed_escape_is_refused() -> None:
+def test_malformed_escape_is_refused() -> None:
     with pytest.raises(ValueError, match="malformed"):
         read_properties("a=\\u12")
 
 
-def test_comments_come_first() -> None:
+def test_properties_are_written_with_comments_first() -> None:
     assert "#one\n#two\nnode.id=1\n" == format_properties({"node.id": "1"}, ("one", "two"))
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text()))
-def test_what_is_written_is_read(properties: dict[str, str]) -> None:
+def test_written_properties_can_be_read(properties: dict[str, str]) -> None:
     assert properties == read_properties(format_properties(properties))

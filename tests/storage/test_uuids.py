@@ -16,9 +16,9 @@ from barnabas.storage.uuids import parse_uuid, random_uuid, uuid_text
 
 
 @given(st.uuids(allow_nil=True))
-def test_text_reads_back(value: UUID) -> None:
+def test_uuid_text_survives_a_round_trip(value: UUID) -> None:
     """
-    22 characters without padding; padding is read too.
+    22 characters without padding; padding is accepted.
     """
     text = uuid_text(value)
 
@@ -26,9 +26,9 @@ def test_text_reads_back(value: UUID) -> None:
     assert value == parse_uuid(text) == parse_uuid(text + "==")
 
 
-def test_the_first_uuids_are_as_in_kafka() -> None:
+def test_reserved_uuids_are_those_of_kafka() -> None:
     """
-    The metadata topic's is 1.
+    That of the metadata topic is 1.
     """
     assert "AAAAAAAAAAAAAAAAAAAAAQ" == uuid_text(uuids.METADATA_TOPIC_ID)
     assert UUID(int=0) == parse_uuid("AAAAAAAAAAAAAAAAAAAAAA")
@@ -37,7 +37,7 @@ def test_the_first_uuids_are_as_in_kafka() -> None:
 @pytest.mark.parametrize(
     "text", ["", "A", "AAAAAAAAAAAAAAAAAAAA", "A" * 24, "AAAAAAAAAAAAAAAAAAAAA+", "é" * 22, "A A"]
 )
-def test_other_text_is_refused(text: str) -> None:
+def test_invalid_uuid_text_is_refused(text: str) -> None:
     """
     Wrong lengths, and characters of the other base64 alphabet.
     """
@@ -45,7 +45,7 @@ def test_other_text_is_refused(text: str) -> None:
         parse_uuid(text)
 
 
-def test_a_random_uuid_does_not_begin_with_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_uuid_does_not_begin_with_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     On a command line it would be taken for an option.
     """

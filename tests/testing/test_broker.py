@@ -27,7 +27,7 @@ from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.broker_process import answers, wait_for
 
 
-def test_a_broker_answers_inside_its_block_only() -> None:
+def test_broker_answers_only_inside_its_context() -> None:
     with Broker() as broker:
         host, _, port = broker.bootstrap_servers.partition(":")
 
@@ -37,7 +37,7 @@ def test_a_broker_answers_inside_its_block_only() -> None:
     assert not answers(int(port))
 
 
-async def test_a_broker_leaves_the_event_loop_of_the_test_alone() -> None:
+async def test_broker_does_not_touch_the_event_loop_of_the_test() -> None:
     async with Broker(topics={"orders": 2}) as broker:
         assert answers(broker.port)
         assert 2 == broker.topic("orders").partitions
@@ -45,14 +45,14 @@ async def test_a_broker_leaves_the_event_loop_of_the_test_alone() -> None:
     assert not answers(broker.port)
 
 
-def test_brokers_do_not_know_each_other() -> None:
+def test_brokers_are_independent_of_each_other() -> None:
     with Broker(topics={"orders": 1}) as one, Broker() as other:
         assert one.port != other.port
         assert not other.topic("orders").exists
 
 
 @pytest.mark.parametrize("process", [False, True])
-def test_several_listeners_keep_their_ports_over_a_restart(process: bool) -> None:
+def test_ports_of_several_listeners_survive_a_restart(process: bool) -> None:
     config = {
         "listener.security.protocol.map": "ONE:PLAINTEXT,TWO:PLAINTEXT",
         "listeners": "ONE://127.0.0.1:0,TWO://127.0.0.1:0",
@@ -69,7 +69,7 @@ def test_several_listeners_keep_their_ports_over_a_restart(process: bool) -> Non
         assert answers(broker.port)
 
 
-def test_a_broker_leaves_no_threads() -> None:
+def test_broker_leaves_no_threads_behind() -> None:
     with Broker():
         pass
     before = threading.active_count()
@@ -80,7 +80,7 @@ def test_a_broker_leaves_no_threads() -> None:
     wait_for(lambda: threading.active_count() <= before, "the threads to end", 30)
 
 
-def test_port_and_data_stay_over_a_restart() -> None:
+def test_port_and_data_survive_a_restart() -> None:
     with Broker(topics={"orders": 1}) as broker:
         port = broker.port
         broker.topic("orders").append(["one"])
@@ -91,7 +91,7 @@ def test_port_and_data_stay_over_a_restart() -> None:
         assert answers(port)
 
 
-def test_a_directory_keeps_the_data_for_the_next_broker(tmp_path: Path) -> None:
+def test_directory_keeps_the_data_for_the_next_broker(tmp_path: Path) -> None:
     with Broker(tmp_path / "data", topics={"orders": 1}) as broker:
         broker.topic("orders").append(["one"])
 
@@ -101,7 +101,7 @@ def test_a_directory_keeps_the_data_for_the_next_broker(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [MemoryFiles, CrashableFiles])
-def test_a_disk_keeps_the_data_for_the_next_broker(kind: type[MemoryFiles]) -> None:
+def test_disk_object_keeps_the_data_for_the_next_broker(kind: type[MemoryFiles]) -> None:
     disk = kind()
     with Broker(disk=disk, topics={"orders": 1}) as broker:
         broker.topic("orders").append(["one"])
@@ -110,23 +110,23 @@ def test_a_disk_keeps_the_data_for_the_next_broker(kind: type[MemoryFiles]) -> N
         assert [b"one"] == values(broker)
 
 
-def test_a_broker_is_on_a_disk_or_in_a_directory(tmp_path: Path) -> None:
+def test_broker_takes_either_a_disk_or_a_directory(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not both"):
         Broker(tmp_path, disk=MemoryFiles())
 
 
-def test_the_clock_runs_or_stands_still() -> None:
+def test_clock_runs_or_stands_still() -> None:
     with pytest.raises(ValueError, match="'running' or 'still', not 'stopped'"):
         Broker(clock="stopped")  # type: ignore[arg-type]  # the mistake
 
 
-def test_topics_that_exist_are_not_created_again(tmp_path: Path) -> None:
+def test_existing_topics_are_not_created_again(tmp_path: Path) -> None:
     for _ in range(2):
         with Broker(tmp_path, topics={"orders": 2}) as broker:
             assert 2 == broker.topic("orders").partitions
 
 
-def test_a_broker_whose_topics_cannot_be_created_is_stopped() -> None:
+def test_broker_whose_topics_cannot_be_created_is_stopped() -> None:
     broker = Broker(topics={"a b": 1})
 
     with pytest.raises(InvalidTopic, match="a b"):
@@ -135,7 +135,7 @@ def test_a_broker_whose_topics_cannot_be_created_is_stopped() -> None:
     assert not answers(broker.port)
 
 
-def test_a_broker_that_nobody_stops_ends_with_its_process() -> None:
+def test_broker_that_is_never_stopped_ends_with_its_process() -> None:
     script = "from barnabas.testing import Broker; Broker(topics={'t': 1}).start(); print('end')"
 
     done = subprocess.run(
@@ -158,12 +158,12 @@ def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
         ({"num.partitions": 0}, "num.partitions"),
     ],
 )
-def test_a_wrong_option_is_named(config: dict[str, str | int], message: str) -> None:
+def test_invalid_option_is_named_in_the_error(config: dict[str, str | int], message: str) -> None:
     with pytest.raises(InvalidConfig, match=message):
         Broker(config=config).start()
 
 
-def test_options_are_numbers_truths_or_texts() -> None:
+def test_options_may_be_numbers_booleans_or_strings() -> None:
     config: Config = {
         "num.partitions": 4,
         "auto.create.topics.enable": False,
@@ -175,7 +175,7 @@ def test_options_are_numbers_truths_or_texts() -> None:
         assert 4 == broker.topic("orders").partitions
 
 
-def test_a_broker_that_is_not_started_says_how_to_start_it() -> None:
+def test_error_of_an_unstarted_broker_says_how_to_start_it() -> None:
     broker = Broker()
 
     for use in (
@@ -188,7 +188,7 @@ def test_a_broker_that_is_not_started_says_how_to_start_it() -> None:
             use()
 
 
-def test_a_stopped_broker_says_that_it_is_stopped() -> None:
+def test_error_of_a_stopped_broker_says_that_it_is_stopped() -> None:
     with Broker() as broker:
         pass
 
@@ -197,7 +197,7 @@ def test_a_stopped_broker_says_that_it_is_stopped() -> None:
     assert f"127.0.0.1:{broker.port}" == broker.bootstrap_servers, "clients may still ask for it"
 
 
-def test_a_port_that_is_taken_meanwhile_prevents_the_restart() -> None:
+def test_restart_fails_if_the_port_was_taken_meanwhile() -> None:
     with Broker() as broker:
         broker.stop()
         taken = socket.create_server(("127.0.0.1", broker.port))
@@ -209,9 +209,9 @@ def test_a_port_that_is_taken_meanwhile_prevents_the_restart() -> None:
         assert answers(broker.port)
 
 
-def test_the_log_of_the_broker_can_be_read(caplog: pytest.LogCaptureFixture) -> None:
+def test_broker_log_is_captured(caplog: pytest.LogCaptureFixture) -> None:
     """
-    From INFO on; what other handlers get stays as it was.
+    From INFO on; other handlers are unaffected.
     """
     level = logging.getLogger("barnabas").level
     with Broker(topics={"orders": 1}) as broker:
@@ -223,7 +223,7 @@ def test_the_log_of_the_broker_can_be_read(caplog: pytest.LogCaptureFixture) -> 
     assert level == logging.getLogger("barnabas").level
 
 
-def test_waiting_returns_what_came_true() -> None:
+def test_wait_returns_the_value_that_became_true() -> None:
     with Broker(topics={"orders": 1}) as broker:
         topic = broker.topic("orders")
         threading.Timer(0.02, topic.append, [["one"]]).start()
@@ -231,7 +231,7 @@ def test_waiting_returns_what_came_true() -> None:
         assert [b"one"] == [r.value for r in broker.wait_until(topic.records)]
 
 
-async def test_waiting_lets_the_event_loop_run() -> None:
+async def test_wait_does_not_block_the_event_loop() -> None:
     async with Broker(topics={"orders": 1}) as broker:
         topic = broker.topic("orders")
         threading.Timer(0.02, topic.append, [["one"]]).start()
@@ -239,7 +239,7 @@ async def test_waiting_lets_the_event_loop_run() -> None:
         assert await broker.wait_until_async(topic.records)
 
 
-def test_a_wait_in_vain_says_what_was_seen() -> None:
+def test_timeout_of_a_wait_reports_what_was_seen() -> None:
     def two_records() -> bool:
         assert 2 == len(broker.topic("orders").records()), "one is missing"
         return True
@@ -259,7 +259,7 @@ def test_a_wait_in_vain_says_what_was_seen() -> None:
     assert "Created topic orders" in message
 
 
-def test_a_wait_in_vain_has_a_message_of_bounded_size() -> None:
+def test_timeout_message_of_a_wait_has_bounded_size() -> None:
     with Broker(topics={f"topic-{n}": 1 for n in range(15)}) as broker:
         broker.topic("topic-0").append(["x" * 1000] * 100)
 

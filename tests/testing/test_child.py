@@ -29,7 +29,7 @@ def pid_of(broker: Broker) -> int:
     return broker._host._child._process.pid
 
 
-def test_topics_records_and_groups_are_seen(broker: Broker) -> None:
+def test_broker_in_a_child_process_shows_topics_records_and_groups(broker: Broker) -> None:
     assert pid_of(broker) != os.getpid()
     assert answers(broker.port)
     orders = broker.topic("orders").create(partitions=2).append([("a", "1"), ("b", "2")])
@@ -41,7 +41,7 @@ def test_topics_records_and_groups_are_seen(broker: Broker) -> None:
     assert "Created topic orders" in broker.log
 
 
-def test_its_clock_moves(broker: Broker) -> None:
+def test_clock_of_a_child_process_can_be_advanced(broker: Broker) -> None:
     topic = broker.topic("old").create(config={"retention.ms": 1000}).append(["a"])
     before = broker.clock.now_ms()
 
@@ -51,7 +51,7 @@ def test_its_clock_moves(broker: Broker) -> None:
     assert [] == topic.records()
 
 
-def test_errors_are_the_same(broker: Broker) -> None:
+def test_errors_of_a_child_process_are_the_same(broker: Broker) -> None:
     with pytest.raises(UnknownTopic, match="nothing does not exist"):
         broker.topic("nothing").records()
     with pytest.raises(InvalidConfig, match="did you mean"):
@@ -60,7 +60,7 @@ def test_errors_are_the_same(broker: Broker) -> None:
         Broker(process=True, disk=MemoryFiles())
 
 
-def test_data_in_memory_stay_over_a_restart() -> None:
+def test_data_in_memory_survives_a_restart_of_the_broker() -> None:
     with Broker(process=True, topics={"orders": 1}) as broker:
         broker.topic("orders").append(["one"])
         port, pid = broker.port, pid_of(broker)
@@ -73,7 +73,7 @@ def test_data_in_memory_stay_over_a_restart() -> None:
         os.kill(pid, 0)
 
 
-def test_a_process_that_dies_is_reported_and_can_be_started_again(tmp_path: Path) -> None:
+def test_dead_child_process_is_reported_and_can_be_restarted(tmp_path: Path) -> None:
     with Broker(tmp_path, process=True, topics={"orders": 1}) as broker:
         broker.topic("orders").append(["one"])
         os.kill(pid_of(broker), signal.SIGKILL)
@@ -85,6 +85,6 @@ def test_a_process_that_dies_is_reported_and_can_be_started_again(tmp_path: Path
         assert [b"one"] == [record.value for record in broker.topic("orders").records()]
 
 
-def test_a_directory_in_use_cannot_be_served(tmp_path: Path) -> None:
+def test_directory_in_use_is_refused(tmp_path: Path) -> None:
     with Broker(tmp_path), pytest.raises(StartFailed, match="lock"):
         Broker(tmp_path, process=True).start()

@@ -15,7 +15,7 @@ from tests.support.broker_process import free_port
 PATIENCE = 60
 
 
-def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
+def test_missing_library_is_reported_with_its_install_command() -> None:
     program = (
         "import sys\n"
         "sys.modules['testcontainers'] = None\n"
@@ -47,7 +47,7 @@ def test_topics_are_created_unless_they_exist(kafka_broker: Broker) -> None:
 
 @pytest.mark.interop
 @pytest.mark.parametrize(("name", "partitions"), [("no/name", 1), ("orders", 0)])
-def test_a_topic_that_cannot_be_created_is_named(
+def test_topic_that_cannot_be_created_is_named(
     kafka_broker: Broker, name: str, partitions: int
 ) -> None:
     from barnabas.testing.containers.topics import create_topics  # noqa: PLC0415  # an extra
@@ -57,7 +57,7 @@ def test_a_topic_that_cannot_be_created_is_named(
 
 
 @pytest.mark.interop
-def test_a_broker_that_closes_the_connection_is_named(kafka_broker: Broker) -> None:
+def test_broker_that_closes_the_connection_is_named(kafka_broker: Broker) -> None:
     from barnabas.testing.containers.topics import create_topics  # noqa: PLC0415  # an extra
 
     kafka_broker.faults.close("CreateTopics")

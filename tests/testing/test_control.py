@@ -96,7 +96,7 @@ def commit(bootstrap: str) -> None:
 # What the paths do
 
 
-def test_the_root_lists_all_paths(control: Control) -> None:
+def test_control_root_lists_all_paths(control: Control) -> None:
     listed = control.get("/")
 
     assert [(entry["method"], entry["path"]) for entry in listed] == [
@@ -104,7 +104,9 @@ def test_the_root_lists_all_paths(control: Control) -> None:
     ]
 
 
-def test_the_defaults_are_those_of_a_test(running: ControlledBroker, control: Control) -> None:
+def test_control_defaults_are_those_of_a_test_broker(
+    running: ControlledBroker, control: Control
+) -> None:
     create(control)
     commit(running.bootstrap)
 
@@ -112,7 +114,7 @@ def test_the_defaults_are_those_of_a_test(running: ControlledBroker, control: Co
     assert expected == control.get("/v1/topics/__consumer_offsets")["partitions"]
 
 
-def test_the_broker_says_where_it_is(running: ControlledBroker, control: Control) -> None:
+def test_control_reports_the_bootstrap_address(running: ControlledBroker, control: Control) -> None:
     assert answers(running.port)
     assert {
         "running": True,
@@ -121,7 +123,7 @@ def test_the_broker_says_where_it_is(running: ControlledBroker, control: Control
     } == control.get("/v1/broker")
 
 
-def test_eight_days_take_records_away(control: Control) -> None:
+def test_advancing_the_clock_by_eight_days_deletes_records(control: Control) -> None:
     create(control, config={"retention.ms": 7 * DAY_MS})
     append(control, "one", "two")
     before = control.get("/v1/clock")["now_ms"]
@@ -133,7 +135,7 @@ def test_eight_days_take_records_away(control: Control) -> None:
     assert [] == values(control)
 
 
-def test_a_fault_is_met_so_often(running: ControlledBroker, control: Control) -> None:
+def test_fault_applies_as_often_as_requested(running: ControlledBroker, control: Control) -> None:
     create(control)
     fault = control.post(
         "/v1/faults", kind="fail", api="Produce", error="NOT_LEADER_OR_FOLLOWER", times=2
@@ -154,7 +156,9 @@ def test_a_fault_is_met_so_often(running: ControlledBroker, control: Control) ->
     assert [expected | {"count": 2}] == control.get("/v1/faults")["faults"]
 
 
-def test_faults_choose_by_client_and_topic(running: ControlledBroker, control: Control) -> None:
+def test_fault_is_limited_to_a_client_and_a_topic(
+    running: ControlledBroker, control: Control
+) -> None:
     create(control)
     for field, value in (("client_id", "another"), ("topic", "others")):
         control.post(
@@ -174,7 +178,7 @@ def test_faults_choose_by_client_and_topic(running: ControlledBroker, control: C
 
 
 @pytest.mark.parametrize("path", ["/v1/faults/{id}", "/v1/faults"])
-def test_a_fault_that_is_removed_meets_no_more(
+def test_removed_fault_no_longer_applies(
     running: ControlledBroker, control: Control, path: str
 ) -> None:
     create(control)
@@ -188,13 +192,13 @@ def test_a_fault_that_is_removed_meets_no_more(
 
 
 @pytest.mark.parametrize("kind", ["delay", "throttle", "drop", "hang"])
-def test_every_kind_of_fault_can_be_ordered(control: Control, kind: str) -> None:
+def test_every_kind_of_fault_can_be_requested(control: Control, kind: str) -> None:
     seconds = {"seconds": 0.5} if kind in ("delay", "throttle") else {}
 
     assert kind == control.post("/v1/faults", kind=kind, api="Fetch", **seconds)["kind"]
 
 
-def test_chaos_begins_and_ends(running: ControlledBroker, control: Control) -> None:
+def test_chaos_can_be_started_and_stopped(running: ControlledBroker, control: Control) -> None:
     create(control)
     begun = control.post("/v1/chaos", seed=7, one_in=1)
     produce(running.bootstrap, "one", **{"message.timeout.ms": 1000})
@@ -250,9 +254,9 @@ def test_records_have_keys_headers_timestamps_and_partitions(control: Control) -
     assert [] == control.get("/v1/topics/orders/records?partition=0")["records"]
 
 
-def test_bytes_are_base64(control: Control) -> None:
+def test_binary_values_are_returned_in_base64(control: Control) -> None:
     """
-    Where they are no text, or where that is asked for.
+    Also text if requested.
     """
     create(control)
     content = b64encode(b"\xff\x00").decode()
@@ -274,7 +278,7 @@ def test_bytes_are_base64(control: Control) -> None:
     assert b64encode(b"text").decode() == encoded["key_base64"]
 
 
-def test_records_come_page_by_page(control: Control) -> None:
+def test_records_are_returned_page_by_page(control: Control) -> None:
     create(control)
     append(control, *map(str, range(25)))
     seen: list[str] = []
@@ -290,7 +294,7 @@ def test_records_come_page_by_page(control: Control) -> None:
     assert (3, [*map(str, range(25))]) == (pages, seen)
 
 
-def test_a_page_ends_before_an_answer_is_too_large(control: Control) -> None:
+def test_page_ends_before_the_response_is_too_large(control: Control) -> None:
     create(control, config={"max.message.bytes": 32 << 20})
     for letter in "abcd":
         append(control, letter * (6 << 20))
@@ -300,7 +304,7 @@ def test_a_page_ends_before_an_answer_is_too_large(control: Control) -> None:
     assert (["a", "b"], 2) == ([record["value"][0] for record in page["records"]], page["next"])
 
 
-def test_only_committed_records_can_be_asked_for(
+def test_records_can_be_limited_to_committed_ones(
     running: ControlledBroker, control: Control
 ) -> None:
     create(control)
@@ -315,7 +319,7 @@ def test_only_committed_records_can_be_asked_for(
     assert [] == control.get("/v1/topics/orders/records?committed=true")["records"]
 
 
-def test_segments_and_their_reasons_are_seen(control: Control) -> None:
+def test_segments_are_listed_with_their_reasons(control: Control) -> None:
     create(control, partitions=2)
     append(control, "one")
 
@@ -327,7 +331,9 @@ def test_segments_and_their_reasons_are_seen(control: Control) -> None:
     assert "orders-1" in control.get("/v1/topics/orders/explain?partition=1")["text"]
 
 
-def test_groups_have_members_offsets_and_lag(running: ControlledBroker, control: Control) -> None:
+def test_groups_are_listed_with_members_offsets_and_lag(
+    running: ControlledBroker, control: Control
+) -> None:
     create(control)
     append(control, "one", "two")
     consumer = Consumer(
@@ -357,7 +363,7 @@ def test_groups_have_members_offsets_and_lag(running: ControlledBroker, control:
     )
 
 
-def test_a_stopped_broker_is_started_again(running: ControlledBroker, control: Control) -> None:
+def test_stopped_broker_can_be_started_again(running: ControlledBroker, control: Control) -> None:
     create(control)
     append(control, "one")
     port = running.port
@@ -375,7 +381,7 @@ def test_a_stopped_broker_is_started_again(running: ControlledBroker, control: C
     assert ["one"] == values(control)
 
 
-def test_a_broker_loses_power_and_what_was_not_synced(control: Control) -> None:
+def test_power_loss_discards_unsynced_data(control: Control) -> None:
     """
     A kill loses nothing.
     """
@@ -396,7 +402,9 @@ def test_a_broker_loses_power_and_what_was_not_synced(control: Control) -> None:
 
 
 @pytest.mark.parametrize("keep", ["everything", 7])
-def test_a_power_loss_keeps_what_is_asked_for(control: Control, keep: object) -> None:
+def test_power_loss_keeps_the_requested_part_of_unsynced_data(
+    control: Control, keep: object
+) -> None:
     create(control)
     append(control, "one")
 
@@ -406,9 +414,9 @@ def test_a_power_loss_keeps_what_is_asked_for(control: Control, keep: object) ->
     assert values(control) in ([["one"]] if keep == "everything" else [[], ["one"]])
 
 
-def test_a_disk_fails_and_heals(control: Control) -> None:
+def test_disk_can_be_failed_and_repaired(control: Control) -> None:
     """
-    As a broken one does: the log directory is offline until the next start.
+    As with a real disk, the log directory stays offline until the next start.
     """
     create(control)
     control.post("/v1/disk/fail", error="ENOSPC", only=["write"], under="orders-0", forever=True)
@@ -426,7 +434,7 @@ def test_a_disk_fails_and_heals(control: Control) -> None:
     assert ["two"] == values(control)
 
 
-def test_a_disk_rots_and_is_slow(control: Control) -> None:
+def test_disk_can_be_made_slow_and_corrupted(control: Control) -> None:
     create(control)
     append(control, "one")
 
@@ -440,7 +448,7 @@ def test_a_disk_rots_and_is_slow(control: Control) -> None:
     )
 
 
-def test_the_log_is_seen(control: Control) -> None:
+def test_broker_log_is_returned(control: Control) -> None:
     assert any("listening on PLAINTEXT" in line for line in control.get("/v1/log")["lines"])
 
 
@@ -690,7 +698,7 @@ APPEND = "/v1/topics/orders/records"
         ("DELETE", "/v1/clock", None, 405, "/v1/clock takes GET, not DELETE"),
     ],
 )
-def test_a_request_that_is_wrong_is_told_why(  # noqa: PLR0917
+def test_invalid_request_is_answered_with_the_reason(  # noqa: PLR0917
     control: Control, method: str, path: str, body: object, status: int, sentence: str | None
 ) -> None:
     create(control)
@@ -706,7 +714,7 @@ def test_a_request_that_is_wrong_is_told_why(  # noqa: PLR0917
 @pytest.mark.parametrize(
     "body", [b"{", b"\xff", b'{"days": 1' + b"0" * 5000 + b"}", b"[" * 100_000]
 )
-def test_a_body_that_is_not_json_is_refused(control: Control, body: bytes) -> None:
+def test_body_that_is_not_json_is_refused(control: Control, body: bytes) -> None:
     status, sentence = control.error("POST", "/v1/clock/advance", body)
 
     assert 400 == status
@@ -717,7 +725,7 @@ def test_a_body_that_is_not_json_is_refused(control: Control, body: bytes) -> No
     "content_type", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
 )
 @pytest.mark.parametrize("body", [None, b"{}"])
-def test_what_a_web_page_may_send_unasked_changes_nothing(
+def test_cross_site_requests_change_nothing(
     control: Control, content_type: str | None, body: bytes | None
 ) -> None:
     headers = {} if content_type is None else {"Content-Type": content_type}
@@ -745,15 +753,15 @@ def test_what_a_web_page_may_send_unasked_changes_nothing(
         ("", 403),
     ],
 )
-def test_a_name_that_was_made_to_stand_for_this_machine_is_refused(
+def test_host_name_rebound_to_this_machine_is_refused(
     control: Control, host: str, status: int
 ) -> None:
     assert status == control.ask("GET", "/v1/broker", headers=JSON | {"Host": host}).status
 
 
-def test_a_body_that_is_too_large_is_refused(control: Control) -> None:
+def test_body_that_is_too_large_is_refused(control: Control) -> None:
     """
-    With an announced length before it is read, else as soon as there is more.
+    By its announced length, or as soon as more has arrived.
     """
     headers = JSON | {"Content-Length": str((64 << 20) + 1)}
 
@@ -763,7 +771,7 @@ def test_a_body_that_is_too_large_is_refused(control: Control) -> None:
     assert control.get("/v1/broker")["running"]
 
 
-def test_connections_are_not_without_number(control: Control) -> None:
+def test_number_of_connections_is_limited(control: Control) -> None:
     idle = [socket.create_connection((control.host, control.port)) for _ in range(100)]
     try:
         connection = http.client.HTTPConnection(control.host, control.port, timeout=30)
@@ -778,7 +786,7 @@ def test_connections_are_not_without_number(control: Control) -> None:
     wait_for(lambda: control.ask("GET", "/").status == 200, "connections to be closed", 30)
 
 
-def test_faults_are_not_without_number(control: Control) -> None:
+def test_number_of_faults_is_limited(control: Control) -> None:
     for _ in range(1000):
         control.post("/v1/faults", **FAULT)
 
@@ -794,7 +802,7 @@ def test_faults_are_not_without_number(control: Control) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_broker_and_control(number: signal.Signals) -> None:
+def test_signal_stops_the_broker_and_the_control_server(number: signal.Signals) -> None:
     running = ControlledBroker()
     try:
         port = running.port
@@ -811,9 +819,9 @@ def test_a_signal_stops_broker_and_control(number: signal.Signals) -> None:
     assert not answers(port)
 
 
-def test_the_broker_has_the_configuration_of_serve(tmp_path: Path) -> None:
+def test_control_broker_takes_the_configuration_of_serve(tmp_path: Path) -> None:
     """
-    File, --set and several listeners; the defaults of a test give way to all of them.
+    A file, --set and several listeners; these override the defaults for tests.
     """
     properties = tmp_path / "server.properties"
     properties.write_text("offsets.topic.num.partitions=3\nlog.retention.hours=1\n")
@@ -845,9 +853,9 @@ def test_the_broker_has_the_configuration_of_serve(tmp_path: Path) -> None:
     assert 2 * 3_600_000 == second["now_ms"] - first["now_ms"]
 
 
-def test_a_directory_keeps_the_data(tmp_path: Path) -> None:
+def test_data_directory_keeps_the_data(tmp_path: Path) -> None:
     """
-    It is on a disk that does not fail at request.
+    It lies on a real disk, which cannot be made to fail.
     """
     running = ControlledBroker("--data-dir", str(tmp_path))
     try:
@@ -887,7 +895,7 @@ def refused(*arguments: str) -> str:
     return done.stderr
 
 
-def test_an_address_that_others_reach_needs_a_name() -> None:
+def test_control_address_reachable_from_outside_requires_a_host_name() -> None:
     said = refused("--test-control", "0.0.0.0:8099")
 
     assert "0.0.0.0:8099 is not on the loopback interface" in said
@@ -895,11 +903,11 @@ def test_an_address_that_others_reach_needs_a_name() -> None:
 
 
 @pytest.mark.parametrize("alone", [["--test-control-host", "kafka"], ["--test-clock", "still"]])
-def test_options_of_the_control_need_one(alone: list[str]) -> None:
+def test_control_options_require_a_control_address(alone: list[str]) -> None:
     assert "need --test-control" in refused(*alone)
 
 
-def test_others_reach_the_control_by_the_names_that_are_allowed() -> None:
+def test_control_accepts_requests_for_the_allowed_host_names() -> None:
     running = ControlledBroker("--test-control-host", "Kafka", address="0.0.0.0:0")
     try:
         control = Control("127.0.0.1", running.control.port)
@@ -913,18 +921,18 @@ def test_others_reach_the_control_by_the_names_that_are_allowed() -> None:
     assert [200, 200, 403] == statuses
 
 
-def test_a_text_that_is_no_address_is_refused() -> None:
+def test_invalid_address_is_refused() -> None:
     said = refused("--test-control", "localhost")
 
     assert "localhost: an address looks like 127.0.0.1:8099, or 8099 alone" in said
 
 
-def test_an_address_that_is_taken_ends_the_start(running: ControlledBroker) -> None:
+def test_address_in_use_aborts_the_start(running: ControlledBroker) -> None:
     with pytest.raises(AssertionError, match=r"cannot listen on http://127\.0\.0\.1:\d+: Address"):
         ControlledBroker(address=str(running.control.port))
 
 
-def test_a_missing_extra_says_what_to_install() -> None:
+def test_missing_extra_is_reported_with_its_install_command() -> None:
     program = (
         "import sys, importlib.util as util; found = util.find_spec;"
         " util.find_spec = lambda name, *rest: None if name == 'uvicorn' else found(name, *rest);"
@@ -943,7 +951,7 @@ def test_a_missing_extra_says_what_to_install() -> None:
 # The page
 
 
-def test_the_commands_of_the_page_work(running: ControlledBroker, control: Control) -> None:
+def test_documented_commands_work(running: ControlledBroker, control: Control) -> None:
     if shutil.which("curl") is None:
         raise PrerequisiteMissing("no curl on the path")
     (commands,) = re.findall(r"```sh\n(json=.*?)```", PAGE, re.DOTALL)
@@ -962,7 +970,7 @@ def test_the_commands_of_the_page_work(running: ControlledBroker, control: Contr
     assert ["Produce"] == [fault["api"] for fault in control.get("/v1/faults")["faults"]]
 
 
-def test_every_path_and_field_is_on_the_page() -> None:
+def test_documentation_lists_every_path_and_field() -> None:
     rows = re.findall(r"^\| `(GET|POST|PUT|DELETE) (/v1/\S*)` \|([^|]*)\|", PAGE, re.MULTILINE)
 
     assert [

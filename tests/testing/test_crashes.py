@@ -33,7 +33,7 @@ def values(broker: Broker) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("kind", [MemoryFiles, CrashableFiles])
-def test_a_killed_broker_has_lost_nothing(kind: type[MemoryFiles]) -> None:
+def test_kill_loses_no_written_data(kind: type[MemoryFiles]) -> None:
     with Broker(disk=kind(), topics={"orders": 1}) as broker:
         broker.topic("orders").append(["one"])
         port = broker.port
@@ -48,9 +48,9 @@ def test_a_killed_broker_has_lost_nothing(kind: type[MemoryFiles]) -> None:
         assert (port, [b"one"]) == (broker.port, values(broker))
 
 
-def test_what_is_synced_before_a_kill_survives_a_power_loss_after_it() -> None:
+def test_synced_data_survives_a_power_loss_after_a_kill() -> None:
     """
-    The rest of what was written does not: a kill leaves it to the system, which loses it.
+    Unsynced data is lost: a kill leaves it to the operating system, which loses it.
     """
     with Broker(disk=CrashableFiles()) as broker:
         safe = broker.topic("safe").create(config={"flush.messages": 1}).append(["one"])
@@ -68,7 +68,7 @@ def test_what_is_synced_before_a_kill_survives_a_power_loss_after_it() -> None:
         assert b"two" not in values(broker)
 
 
-def test_a_killed_process_leaves_its_directory(tmp_path: Path) -> None:
+def test_killed_process_keeps_its_directory(tmp_path: Path) -> None:
     with Broker(tmp_path, process=True, topics={"orders": 1}, start_ms=0) as broker:
         broker.topic("orders").append(["one"])
         broker.clock.advance(days=1)
@@ -80,18 +80,18 @@ def test_a_killed_process_leaves_its_directory(tmp_path: Path) -> None:
         assert broker.clock.now_ms() >= 24 * 3_600_000
 
 
-def test_a_broker_in_a_directory_is_killed_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_broker_with_a_directory_is_killed_in_a_child_process(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, pytest.raises(BrokerError, match="process=True"):
         broker.kill()
 
 
 @pytest.mark.parametrize("process", [False, True])
-def test_only_a_disk_that_can_crash_loses_power(process: bool) -> None:
+def test_power_loss_requires_a_simulated_disk(process: bool) -> None:
     with Broker(process=process) as broker, pytest.raises(BrokerError, match="CrashableFiles"):
         broker.power_loss()
 
 
-async def test_nobody_is_answered_by_a_broker_that_is_killed() -> None:
+async def test_killed_broker_answers_nobody() -> None:
     with Broker(topics={"orders": 1}) as broker:
         async with await WireClient.open(broker.port) as client:
             fault = broker.faults.delay("Produce", seconds=0.2)
@@ -171,9 +171,11 @@ class Sending:
 
 @pytest.mark.interop
 @pytest.mark.parametrize("config", [{"flush.messages": 1}, {}], ids=["durable", "not"])
-def test_power_is_lost_at_any_instant(instant: int, config: dict[str, int]) -> None:
+def test_power_loss_at_any_operation_loses_nothing_durable(
+    instant: int, config: dict[str, int]
+) -> None:
     """
-    What a client knows to be durable is there; what is there has no gap.
+    What remains has no gaps.
     """
     chance = Random(instant)
     with Broker(disk=CrashableFiles()) as broker:

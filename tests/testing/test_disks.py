@@ -36,9 +36,9 @@ def write(files: MemoryFiles, path: Path, data: bytes, *, sync: bool = False) ->
         file.sync()
 
 
-def test_what_was_written_is_read() -> None:
+def test_memory_file_returns_what_was_written() -> None:
     """
-    Files have what was written to them, also beyond their end, and nothing after they are cut.
+    Also behind a gap; nothing remains after a truncation.
     """
     files = on(MemoryFiles())
     file = files.open(A)
@@ -52,10 +52,7 @@ def test_what_was_written_is_read() -> None:
     assert 6 == file.size() == files.size(A)
 
 
-def test_a_map_shows_what_is_put_into_it_and_survives_its_resize() -> None:
-    """
-    A view is live, and one from before a resize stays readable.
-    """
+def test_memory_map_is_live_and_its_old_views_survive_a_resize() -> None:
     mapped = on(MemoryFiles()).map(A, 8)
     before = mapped.view
 
@@ -67,10 +64,7 @@ def test_a_map_shows_what_is_put_into_it_and_survives_its_resize() -> None:
     assert b"abcd" == bytes(mapped.view)
 
 
-def test_missing_files_are_no_failures() -> None:
-    """
-    Questions about a missing file are answered by ``FileNotFoundError``, orders fail.
-    """
+def test_missing_file_raises_file_not_found_for_queries_and_storage_errors_for_writes() -> None:
     files = on(MemoryFiles())
 
     for question in (
@@ -90,10 +84,7 @@ def test_missing_files_are_no_failures() -> None:
     assert not files.remove(A)
 
 
-def test_a_cold_page_cache_blocks() -> None:
-    """
-    A read that may not wait says so; one that may is served.
-    """
+def test_nonblocking_read_of_cold_pages_raises_would_block() -> None:
     files = on(MemoryFiles())
     write(files, A, b"abc")
     files.is_cold = True
@@ -105,7 +96,7 @@ def test_a_cold_page_cache_blocks() -> None:
 
 def test_operations_are_recorded_in_order() -> None:
     """
-    What changes something is recorded, with the place of each write.
+    Those that change something, with the position of each write.
     """
     files = RecordingFiles()
     on(files)
@@ -123,9 +114,9 @@ def test_operations_are_recorded_in_order() -> None:
     ] == files.operations
 
 
-def test_the_chosen_operation_fails_and_later_ones_do_not() -> None:
+def test_only_the_chosen_operation_fails() -> None:
     """
-    The n-th write fails with the error that was asked for; part of it may have been done.
+    The n-th write fails with the given error, possibly after a part of it was done.
     """
     files = FailingFiles()
     on(files)
@@ -141,9 +132,9 @@ def test_the_chosen_operation_fails_and_later_ones_do_not() -> None:
     assert b"firstsethird" == files.read_bytes(A)
 
 
-def test_a_broken_disk_stays_broken() -> None:
+def test_permanently_failed_disk_stays_failed() -> None:
     """
-    With ``forever`` nothing works any more.
+    With ``forever``, every operation fails.
     """
     files = FailingFiles()
     write(on(files), A, b"abc")
@@ -155,10 +146,7 @@ def test_a_broken_disk_stays_broken() -> None:
             files.open(A)
 
 
-def test_a_crash_takes_what_was_not_synced() -> None:
-    """
-    Neither bytes nor names survive unless they were synced.
-    """
+def test_crash_loses_unsynced_bytes_and_names() -> None:
     files = CrashableFiles()
     on(files)
     write(files, A, b"synced", sync=True)
@@ -172,10 +160,7 @@ def test_a_crash_takes_what_was_not_synced() -> None:
     assert ["a"] == files.names(D)
 
 
-def test_a_crash_may_undo_a_removal_and_a_rename() -> None:
-    """
-    Before the directory is synced, the old names may come back.
-    """
+def test_crash_may_undo_an_unsynced_removal_or_rename() -> None:
     files = CrashableFiles()
     on(files)
     write(files, A, b"a", sync=True)
@@ -189,9 +174,9 @@ def test_a_crash_may_undo_a_removal_and_a_rename() -> None:
     assert ["a", "b"] == files.names(D)
 
 
-def test_a_crash_takes_a_directory_whose_name_was_not_synced() -> None:
+def test_crash_loses_a_directory_whose_name_was_not_synced() -> None:
     """
-    With all that is in it; until then it may come back under the name that it had.
+    With its contents, or it may reappear under its previous name.
     """
     files = CrashableFiles(directories_survive=False)
     on(files)
@@ -213,7 +198,7 @@ def test_a_crash_takes_a_directory_whose_name_was_not_synced() -> None:
     assert everything.files.keys() == {"/data/renamed/file", "/data/old/file"}
 
 
-def test_a_removed_directory_may_come_back_with_a_part_of_its_files() -> None:
+def test_removed_directory_may_reappear_with_some_of_its_files_after_a_crash() -> None:
     files = CrashableFiles()
     on(files)
     files.make_directory(D / "t")
@@ -229,7 +214,7 @@ def test_a_removed_directory_may_come_back_with_a_part_of_its_files() -> None:
     assert set() == files.image(EVERYTHING).files.keys()
 
 
-def test_a_file_may_have_grown_before_its_bytes_were_there() -> None:
+def test_crash_may_leave_a_file_longer_than_its_written_bytes() -> None:
     files = CrashableFiles()
     on(files)
     write(files, A, b"synced", sync=True)
@@ -242,9 +227,9 @@ def test_a_file_may_have_grown_before_its_bytes_were_there() -> None:
     assert b"synced a\0\0\0\0\0\0" == image.files["/data/a"].content
 
 
-def test_looking_at_what_a_crash_would_leave_changes_nothing() -> None:
+def test_crash_image_leaves_the_running_disk_unchanged() -> None:
     """
-    Another machine starts from the image, and this one continues.
+    Another machine starts from the image while this one continues.
     """
     files = CrashableFiles()
     on(files)
@@ -261,10 +246,7 @@ def test_looking_at_what_a_crash_would_leave_changes_nothing() -> None:
     assert b"a" == copy.read_bytes(A)
 
 
-def test_a_crash_may_take_nothing() -> None:
-    """
-    What was not synced may survive all the same.
-    """
+def test_crash_may_lose_nothing() -> None:
     files = CrashableFiles()
     on(files)
     write(files, A, b"lucky")
@@ -275,10 +257,7 @@ def test_a_crash_may_take_nothing() -> None:
 
 
 @given(st.data())
-def test_a_crash_keeps_any_part_of_each_write(data: st.DataObject) -> None:
-    """
-    Of writes that were not synced, any subset survives, each from its beginning on.
-    """
+def test_crash_may_keep_any_prefix_of_any_unsynced_write(data: st.DataObject) -> None:
     files = CrashableFiles()
     on(files)
     write(files, A, b"", sync=True)
@@ -294,9 +273,9 @@ def test_a_crash_keeps_any_part_of_each_write(data: st.DataObject) -> None:
     assert b"def".startswith(second.rstrip(b"\0"))
 
 
-def test_the_machine_stops_at_the_given_step() -> None:
+def test_disk_stops_at_the_given_operation() -> None:
     """
-    From the chosen step on nothing happens until the restart.
+    Nothing happens after it until the restart.
     """
     files = CrashableFiles()
     on(files)
@@ -311,7 +290,7 @@ def test_the_machine_stops_at_the_given_step() -> None:
     assert ["a.tmp"] == files.names(D)
 
 
-def test_a_disk_with_all_faults_fails_and_crashes() -> None:
+def test_disk_may_combine_failures_and_crashes() -> None:
     files = FaultyFiles()
     on(files)
     files.write_atomically(A, b"kept")

@@ -19,26 +19,26 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 @pytest.mark.interop
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_an_example_runs(number: int, tmp_path: Path) -> None:
+def test_documented_example_runs(number: int, tmp_path: Path) -> None:
     """
-    A program by Python, tests by pytest.
+    Programs run in Python, tests in pytest.
     """
     run_example(EXAMPLES[number], tmp_path)
 
 
-def test_the_page_begins_with_ten_lines_of_pytest() -> None:
+def test_documentation_page_begins_with_ten_lines_of_pytest() -> None:
     assert PAGE.split("\n\n", 1)[1].startswith("```python\n")
     assert len([line for line in EXAMPLES[0].splitlines() if line]) <= 10
     assert "def test_" in EXAMPLES[0]
 
 
-def test_every_default_is_on_the_page() -> None:
+def test_documentation_page_has_every_default() -> None:
     table = PAGE[PAGE.index("| option | in a test |") :].split("\n\n", 1)[0]
 
     assert set(re.findall(r"`([a-z.]+)`", table)) == {*DEFAULTS, *IN_MEMORY}
 
 
-def test_every_error_is_on_the_page() -> None:
+def test_documentation_page_has_every_error() -> None:
     errors = {
         name
         for name in package.__all__

@@ -59,7 +59,7 @@ class Sent:
         self.error = error
 
 
-def test_an_error_that_passes_is_tried_again(broker: Broker) -> None:
+def test_retriable_error_is_retried(broker: Broker) -> None:
     fault = broker.faults.fail("Produce", error="NOT_LEADER_OR_FOLLOWER", times=2)
 
     sent = Sent(broker)
@@ -68,7 +68,7 @@ def test_an_error_that_passes_is_tried_again(broker: Broker) -> None:
     assert [b"one"] == values(broker)
 
 
-def test_an_error_that_stays_reaches_the_caller(broker: Broker) -> None:
+def test_fatal_error_is_raised_to_the_caller(broker: Broker) -> None:
     broker.faults.fail("Produce", error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
     sent = Sent(broker)
@@ -78,7 +78,7 @@ def test_an_error_that_stays_reaches_the_caller(broker: Broker) -> None:
     assert [] == values(broker)
 
 
-def test_an_answer_that_is_lost_makes_a_duplicate(broker: Broker) -> None:
+def test_lost_response_leads_to_a_duplicate(broker: Broker) -> None:
     fault = broker.faults.drop("Produce", times=1)
 
     sent = Sent(broker, enable_idempotence=False)
@@ -87,7 +87,7 @@ def test_an_answer_that_is_lost_makes_a_duplicate(broker: Broker) -> None:
     assert [b"one", b"one"] == values(broker)
 
 
-def test_idempotence_suppresses_the_duplicate(broker: Broker) -> None:
+def test_idempotent_producer_suppresses_the_duplicate_of_a_lost_response(broker: Broker) -> None:
     fault = broker.faults.drop("Produce", times=1)
 
     sent = Sent(broker, enable_idempotence=True)
@@ -96,7 +96,7 @@ def test_idempotence_suppresses_the_duplicate(broker: Broker) -> None:
     assert [b"one"] == values(broker)
 
 
-def test_a_connection_that_is_closed_before_the_work_costs_nothing(broker: Broker) -> None:
+def test_connection_closed_before_a_request_is_handled_has_no_effect(broker: Broker) -> None:
     fault = broker.faults.close("Produce", times=1)
 
     sent = Sent(broker, enable_idempotence=False)
@@ -105,7 +105,7 @@ def test_a_connection_that_is_closed_before_the_work_costs_nothing(broker: Broke
     assert [b"one"] == values(broker)
 
 
-def test_an_answer_that_is_late_is_waited_for(broker: Broker) -> None:
+def test_late_response_is_waited_for(broker: Broker) -> None:
     broker.faults.delay("Produce", seconds=0.3)
     began = time.monotonic()
 
@@ -114,7 +114,7 @@ def test_an_answer_that_is_late_is_waited_for(broker: Broker) -> None:
     assert time.monotonic() - began >= 0.3
 
 
-def test_a_client_that_does_not_wait_so_long_gives_up(broker: Broker) -> None:
+def test_client_gives_up_after_its_timeout(broker: Broker) -> None:
     broker.faults.delay("Produce", seconds=2.0)
 
     sent = Sent(broker, enable_idempotence=False, message_timeout_ms=500)
@@ -123,7 +123,7 @@ def test_a_client_that_does_not_wait_so_long_gives_up(broker: Broker) -> None:
     assert KafkaError._MSG_TIMED_OUT == sent.error.code()
 
 
-def test_a_request_that_hangs_is_sent_again_when_the_client_has_waited_enough(
+def test_hanging_request_is_retried_after_the_request_timeout(
     broker: Broker,
 ) -> None:
     fault = broker.faults.hang("Produce", times=1)
@@ -137,9 +137,7 @@ def test_a_request_that_hangs_is_sent_again_when_the_client_has_waited_enough(
 
 
 @pytest.mark.parametrize("end", ["remove", "clear", "restart"])
-def test_a_connection_that_hangs_ends_with_the_fault_or_the_broker(
-    broker: Broker, end: str
-) -> None:
+def test_hanging_connection_ends_with_the_fault_or_the_broker(broker: Broker, end: str) -> None:
     fault = broker.faults.hang("Produce", times=1)
     with ThreadPoolExecutor() as pool:
         sending = pool.submit(Sent, broker)  # waits a minute for an answer
@@ -152,7 +150,7 @@ def test_a_connection_that_hangs_ends_with_the_fault_or_the_broker(
     assert "that are not done" not in broker.log
 
 
-def test_a_client_that_is_throttled_is_told_for_how_long(broker: Broker) -> None:
+def test_throttled_client_is_told_its_throttle_time(broker: Broker) -> None:
     fault = broker.faults.throttle("Produce", seconds=0.25, times=1)
     events: list[ThrottleEvent] = []
 
@@ -163,7 +161,7 @@ def test_a_client_that_is_throttled_is_told_for_how_long(broker: Broker) -> None
     assert [b"one"] == values(broker)
 
 
-def test_an_answer_that_was_waited_for_is_throttled_too(broker: Broker) -> None:
+def test_response_of_a_long_poll_is_throttled_too(broker: Broker) -> None:
     fault = broker.faults.throttle("Fetch", seconds=0.05)
     broker.topic("orders").append(["one"])
     consumer = KafkaConsumer(
@@ -180,7 +178,7 @@ def test_an_answer_that_was_waited_for_is_throttled_too(broker: Broker) -> None:
     consumer.close()
 
 
-def test_faults_choose_the_client_and_the_topic(broker: Broker) -> None:
+def test_fault_is_limited_to_the_client_and_the_topic(broker: Broker) -> None:
     of_topic = broker.faults.fail("Produce", error="INVALID_REQUIRED_ACKS", topic="others")
     of_client = broker.faults.fail("Produce", error="INVALID_REQUIRED_ACKS", client_id="other")
 
@@ -198,7 +196,7 @@ def test_faults_choose_the_client_and_the_topic(broker: Broker) -> None:
     assert [b"one"] == values(broker)
 
 
-def test_faults_can_be_removed(broker: Broker) -> None:
+def test_fault_can_be_removed(broker: Broker) -> None:
     one = broker.faults.fail("Produce", error="INVALID_REQUIRED_ACKS")
     broker.faults.fail("Produce", error="INVALID_REQUIRED_ACKS")
     assert Sent(broker).error is not None
@@ -211,7 +209,7 @@ def test_faults_can_be_removed(broker: Broker) -> None:
     assert Sent(broker).error is None
 
 
-def test_a_consumer_survives_the_loss_of_its_coordinator(broker: Broker) -> None:
+def test_consumer_survives_the_loss_of_its_coordinator(broker: Broker) -> None:
     broker.topic("orders").append(["one"])
     heartbeats = broker.faults.fail("Heartbeat", error="NOT_COORDINATOR", times=1)
     fetches = broker.faults.close("Fetch", times=1)
@@ -236,7 +234,7 @@ def test_a_consumer_survives_the_loss_of_its_coordinator(broker: Broker) -> None
     assert 1 == broker.groups["readers"].committed("orders")
 
 
-def test_a_fault_of_an_unknown_api_or_error_is_refused(broker: Broker) -> None:
+def test_fault_with_an_unknown_api_or_error_is_refused(broker: Broker) -> None:
     with pytest.raises(InvalidFault, match="no API Prodcue; did you mean Produce"):
         broker.faults.drop("Prodcue")
     with pytest.raises(InvalidFault, match="did you mean NOT_LEADER_OR_FOLLOWER"):
@@ -245,7 +243,7 @@ def test_a_fault_of_an_unknown_api_or_error_is_refused(broker: Broker) -> None:
         broker.faults.throttle("WriteTxnMarkers", seconds=1)
 
 
-def test_faults_are_ordered_in_another_process_too() -> None:
+def test_faults_work_in_a_child_process() -> None:
     with Broker(process=True, topics={"orders": 1}) as broker:
         fault = broker.faults.drop("Produce", times=1)
 
@@ -257,7 +255,7 @@ def test_faults_are_ordered_in_another_process_too() -> None:
 # Disks
 
 
-def test_a_producer_waits_for_a_slow_disk() -> None:
+def test_producer_waits_for_a_slow_disk() -> None:
     disk = FailingFiles()
     with Broker(disk=disk, topics={"orders": 1}, config={"log.flush.interval.messages": 1}) as slow:
         Sent(slow)
@@ -271,7 +269,7 @@ def test_a_producer_waits_for_a_slow_disk() -> None:
         assert [b"one", b"one"] == values(slow)
 
 
-def test_a_producer_is_told_of_a_full_disk() -> None:
+def test_producer_sees_the_error_of_a_full_disk() -> None:
     disk = FailingFiles()
     with Broker(disk=disk, topics={"orders": 1}) as full:
         disk.fail(errno=errno.ENOSPC, only={"write"}, forever=True)
@@ -282,7 +280,7 @@ def test_a_producer_is_told_of_a_full_disk() -> None:
         assert "No space left on device" in full.log
 
 
-def test_a_consumer_notices_a_bit_that_has_rotted() -> None:
+def test_consumer_detects_a_flipped_bit() -> None:
     disk = FailingFiles()
     with Broker(disk=disk, topics={"orders": 1}) as broker:
         broker.topic("orders").append(["one" * 1000])
@@ -305,7 +303,7 @@ def test_a_consumer_notices_a_bit_that_has_rotted() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_chaos_neither_loses_nor_repeats_a_record_of_an_idempotent_producer(seed: int) -> None:
+def test_chaos_neither_loses_nor_duplicates_records_of_an_idempotent_producer(seed: int) -> None:
     sent = [str(number).encode() for number in range(60)]
     with Broker(topics={"orders": 1}) as broker, broker.chaos(seed=seed, one_in=4) as chaos:
         producer = Producer(
@@ -349,9 +347,9 @@ def test_chaos_neither_loses_nor_repeats_a_record_of_an_idempotent_producer(seed
         assert all(f"chaos of seed {seed}: {line}" in broker.log for line in chaos.schedule)
 
 
-def test_a_seed_stands_for_a_schedule() -> None:
+def test_chaos_seed_determines_the_schedule_of_faults() -> None:
     """
-    Two clients that send the same requests meet the same faults, another seed has other ones.
+    For two clients that send the same requests.
     """
 
     def schedule(seed: int, process: bool) -> list[str]:
@@ -396,7 +394,7 @@ def crashed(seed: int, count: int) -> list[str]:
         return [line for line in chaos.schedule if line.startswith("crash")]
 
 
-def test_chaos_crashes_a_broker_and_takes_nothing_that_was_acknowledged() -> None:
+def test_chaos_crashes_lose_nothing_acknowledged() -> None:
     first = crashed(7, 40)
 
     assert {"kill", "power loss"} == {line.split(": ")[1].split(",")[0] for line in first}
@@ -404,7 +402,7 @@ def test_chaos_crashes_a_broker_and_takes_nothing_that_was_acknowledged() -> Non
     assert first != crashed(8, 20)
 
 
-def test_chaos_crashes_what_can_be_started_again(broker: Broker) -> None:
+def test_chaos_crashes_require_a_broker_that_can_be_restarted(broker: Broker) -> None:
     with broker.chaos(seed=1) as chaos:
         with pytest.raises(ValueError, match="at least 1, not 0"):
             chaos.crash(one_in=0)
@@ -416,6 +414,6 @@ def test_chaos_crashes_what_can_be_started_again(broker: Broker) -> None:
         assert other.is_running
 
 
-def test_chaos_strikes_one_request_in_so_many(broker: Broker) -> None:
+def test_chaos_affects_the_given_fraction_of_requests(broker: Broker) -> None:
     with pytest.raises(ValueError, match="at least 1, not 0"):
         broker.chaos(seed=1, one_in=0)

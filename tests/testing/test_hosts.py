@@ -12,9 +12,9 @@ from barnabas.testing.hosts.embedded import Embedded
 from barnabas.testing.hosts.loop import CountingLoop
 
 
-def test_a_move_waits_for_work_in_pools_and_what_follows_it() -> None:
+def test_clock_move_waits_for_executor_work_and_its_consequences() -> None:
     """
-    The clock stands at the time of a timer until all of that is done.
+    The clock stays at the time of a timer until all of that is done.
     """
     seen: list[int] = []
 
@@ -35,7 +35,7 @@ def test_a_move_waits_for_work_in_pools_and_what_follows_it() -> None:
     assert [60_000, 120_000, 180_000, 240_000, 300_000] == seen
 
 
-def test_a_loop_rests_when_its_pools_do() -> None:
+def test_event_loop_is_idle_when_its_executors_are() -> None:
     async def work() -> list[str]:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, CountingLoop)

@@ -15,14 +15,14 @@ from barnabas.testing.manual_clock import MOST_POLLS, ManualClock
 HOUR = 3600.0
 
 
-def test_it_starts_where_it_is_told_and_stands_still() -> None:
+def test_manual_clock_starts_at_the_given_time_and_stands_still() -> None:
     clock = ManualClock(start_ms=1_000)
 
     assert [1_000, 1_000] == [clock.now_ms(), clock.now_ms()]
     assert 0.0 == clock.monotonic()
 
 
-def test_it_moves_by_what_it_is_told() -> None:
+def test_manual_clock_moves_by_the_given_time() -> None:
     clock = ManualClock(start_ms=1_000)
 
     clock.advance(2.5)
@@ -31,7 +31,7 @@ def test_it_moves_by_what_it_is_told() -> None:
     assert 2.5 == clock.monotonic()
 
 
-def test_callbacks_happen_in_order_and_at_their_time() -> None:
+def test_callbacks_run_in_order_at_their_time() -> None:
     clock = ManualClock()
     seen: list[tuple[str, float]] = []
     for name, seconds in (("late", 3.0), ("early", 1.0), ("also early", 1.0), ("never", 9.0)):
@@ -43,7 +43,7 @@ def test_callbacks_happen_in_order_and_at_their_time() -> None:
     assert 5.0 == clock.monotonic()
 
 
-def test_a_callback_may_ask_for_another_one_on_the_way() -> None:
+def test_callback_may_schedule_another_one_within_the_same_move() -> None:
     clock = ManualClock()
     seen: list[float] = []
 
@@ -58,7 +58,7 @@ def test_a_callback_may_ask_for_another_one_on_the_way() -> None:
     assert [1.0, 2.0, 3.0] == seen
 
 
-def test_a_cancelled_timer_does_not_fire() -> None:
+def test_cancelled_timer_does_not_fire() -> None:
     clock = ManualClock()
     seen: list[str] = []
     clock.call_later(1.0, seen.append, "cancelled").cancel()
@@ -92,7 +92,7 @@ class Worker:
         assert not self.thread.is_alive()
 
 
-def test_a_thread_does_every_round_at_its_moment() -> None:
+def test_thread_runs_every_round_at_its_time() -> None:
     clock = ManualClock()
     worker = Worker(clock, 300.0)
     clock.until_waiting(worker.thread)
@@ -119,7 +119,7 @@ def test_threads_and_callbacks_share_one_order() -> None:
     fast.stop()
 
 
-def test_setting_the_event_ends_a_wait_without_time() -> None:
+def test_setting_the_event_ends_a_wait_without_moving_the_clock() -> None:
     clock = ManualClock()
     worker = Worker(clock, HOUR)
     clock.until_waiting(worker.thread)
@@ -129,7 +129,7 @@ def test_setting_the_event_ends_a_wait_without_time() -> None:
     assert [] == worker.rounds
 
 
-def test_the_clock_stands_still_until_a_thread_that_was_woken_waits_again() -> None:
+def test_clock_stands_still_until_a_woken_thread_waits_again() -> None:
     clock = ManualClock()
     woken, never = threading.Event(), threading.Event()
     seen: list[float] = []
@@ -153,7 +153,7 @@ def test_the_clock_stands_still_until_a_thread_that_was_woken_waits_again() -> N
     assert [0.0] * 100 + [5.0] == seen
 
 
-def test_a_thread_that_ends_does_not_hold_up_the_clock() -> None:
+def test_ended_thread_does_not_block_the_clock() -> None:
     clock = ManualClock()
     thread = threading.Thread(target=lambda: clock.wait(threading.Event(), 1.0))
     thread.start()
@@ -165,7 +165,7 @@ def test_a_thread_that_ends_does_not_hold_up_the_clock() -> None:
     assert not thread.is_alive()
 
 
-async def test_a_coroutine_sleeps_until_its_time() -> None:
+async def test_coroutine_sleeps_until_its_time() -> None:
     clock = ManualClock()
     rounds: list[float] = []
 
@@ -183,9 +183,9 @@ async def test_a_coroutine_sleeps_until_its_time() -> None:
     task.cancel()
 
 
-def test_a_timer_of_a_loop_that_is_closed_does_not_fire() -> None:
+def test_timer_of_a_closed_loop_does_not_fire() -> None:
     """
-    A broker that is killed cancels none.
+    A killed broker cancels none.
     """
     clock = ManualClock()
     seen: list[str] = []
@@ -200,7 +200,7 @@ def test_a_timer_of_a_loop_that_is_closed_does_not_fire() -> None:
     assert ["open"] == seen
 
 
-async def test_a_callback_runs_on_its_loop_also_when_another_thread_moves_the_clock() -> None:
+async def test_callback_runs_on_its_loop_when_another_thread_moves_the_clock() -> None:
     clock = ManualClock()
     threads: list[threading.Thread] = []
     clock.call_later(1.0, lambda: threads.append(threading.current_thread()))
@@ -210,7 +210,7 @@ async def test_a_callback_runs_on_its_loop_also_when_another_thread_moves_the_cl
     assert [threading.current_thread()] == threads
 
 
-async def test_a_sleep_that_is_cancelled_leaves_nothing_behind() -> None:
+async def test_cancelled_sleep_leaves_nothing_behind() -> None:
     clock = ManualClock()
     task = asyncio.create_task(clock.sleep(1.0))
     await asyncio.sleep(0)
@@ -223,7 +223,7 @@ async def test_a_sleep_that_is_cancelled_leaves_nothing_behind() -> None:
     assert 2.0 == clock.monotonic()
 
 
-async def test_a_timer_that_is_due_at_once_needs_no_move() -> None:
+async def test_timer_due_immediately_needs_no_move() -> None:
     clock = ManualClock()
     fired = asyncio.Event()
 
@@ -233,7 +233,7 @@ async def test_a_timer_that_is_due_at_once_needs_no_move() -> None:
     assert 0.0 == clock.monotonic()
 
 
-async def test_a_clock_that_runs_fires_timers_in_real_time() -> None:
+async def test_running_clock_fires_timers_in_real_time() -> None:
     clock = ManualClock(runs=True)
     fired: list[str] = []
 
@@ -247,9 +247,9 @@ async def test_a_clock_that_runs_fires_timers_in_real_time() -> None:
     assert clock.monotonic() >= 0.02
 
 
-async def test_a_move_fires_what_a_running_clock_has_not_yet_fired() -> None:
+async def test_move_of_a_running_clock_fires_pending_timers() -> None:
     """
-    What is not due at its end continues to wait for real time, of which less is left.
+    Timers not yet due continue to wait in real time, for less time.
     """
     clock = ManualClock(runs=True)
     first, second = asyncio.Event(), asyncio.Event()
@@ -264,7 +264,7 @@ async def test_a_move_fires_what_a_running_clock_has_not_yet_fired() -> None:
     assert 7200 <= clock.monotonic() < 7260
 
 
-def test_a_thread_waits_for_real_time_where_the_clock_runs() -> None:
+def test_thread_waits_in_real_time_with_a_running_clock() -> None:
     clock = ManualClock(runs=True)
     event = threading.Event()
     seen: list[bool] = []
@@ -279,9 +279,9 @@ def test_a_thread_waits_for_real_time_where_the_clock_runs() -> None:
     assert [False] == seen
 
 
-def test_a_long_move_looks_less_often_at_what_polls() -> None:
+def test_long_move_skips_most_polls_of_a_thread() -> None:
     """
-    At moments at which it would have looked anyway, the last one before the end included.
+    The remaining polls are at times when it would have polled anyway, including the last one.
     """
     clock = ManualClock()
     looks: list[float] = []
@@ -298,7 +298,7 @@ def test_a_long_move_looks_less_often_at_what_polls() -> None:
     clock.advance(60)
 
 
-async def test_a_task_that_polls_looks_less_often_too() -> None:
+async def test_long_move_skips_most_polls_of_a_task() -> None:
     clock = ManualClock()
     looks: list[float] = []
 

@@ -39,7 +39,7 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
-def test_each_test_has_a_broker_of_its_own_and_all_share_one(run: Run) -> None:
+def test_each_test_has_its_own_broker_besides_the_shared_one(run: Run) -> None:
     done = run(
         """
 ports = set()
@@ -66,7 +66,7 @@ def test_four(kafka_session_broker):
     assert "4 passed" in done.stdout, done.stdout
 
 
-def test_markers_and_ini_options_set_up_the_broker(run: Run) -> None:
+def test_markers_and_ini_options_configure_the_broker(run: Run) -> None:
     done = run(
         """
 import pytest
@@ -105,7 +105,7 @@ def test_nearer(kafka_broker, kafka_topic):
         ("kafka_broker()", "kafka_broker_topics = a:b\n", "is not name or name:partitions"),
     ],
 )
-def test_mistakes_are_explained(run: Run, marker: str, ini: str, message: str) -> None:
+def test_plugin_explains_usage_errors(run: Run, marker: str, ini: str, message: str) -> None:
     done = run(
         f"import pytest\n@pytest.mark.{marker}\ndef test_it(kafka_broker): pass\n",
         "--strict-markers",
@@ -116,7 +116,7 @@ def test_mistakes_are_explained(run: Run, marker: str, ini: str, message: str) -
     assert message in done.stdout
 
 
-def test_a_failure_shows_the_log_and_the_records(run: Run) -> None:
+def test_failure_report_shows_the_broker_log_and_the_records(run: Run) -> None:
     done = run(
         """
 def test_it(kafka_broker):
@@ -143,7 +143,7 @@ def test_fine(kafka_broker):
 
 
 @pytest.mark.parametrize("plugin", ["asyncio", "anyio"])
-def test_asynchronous_tests_use_it(run: Run, plugin: str) -> None:
+def test_plugin_supports_asynchronous_tests(run: Run, plugin: str) -> None:
     pytest.importorskip({"asyncio": "pytest_asyncio", "anyio": "anyio"}[plugin])
     done = run(
         f"""
@@ -166,7 +166,7 @@ def anyio_backend():
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_processes_of_xdist_have_a_shared_broker_each(run: Run) -> None:
+def test_xdist_workers_have_a_shared_broker_each(run: Run) -> None:
     pytest.importorskip("xdist")
     done = run(
         """
@@ -184,7 +184,7 @@ def test_it(kafka_session_broker, kafka_topic, number):
     assert "8 passed" in done.stdout, done.stdout
 
 
-def test_a_run_without_a_broker_does_not_load_one() -> None:
+def test_run_without_a_broker_does_not_import_one() -> None:
     """
     The plugin is loaded in every run: it takes less than 10 ms of processor time.
     """

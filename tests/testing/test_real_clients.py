@@ -87,7 +87,7 @@ async def test_aiokafka_produces_and_consumes_on_the_loop_of_the_test(broker: Br
         assert 0 == broker.groups["readers"].lag
 
 
-def test_a_consumer_comes_back_after_a_move_in_which_its_session_ended(broker: Broker) -> None:
+def test_consumer_rejoins_after_a_clock_move_beyond_its_session_timeout(broker: Broker) -> None:
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap_servers,
@@ -114,7 +114,7 @@ def test_a_consumer_comes_back_after_a_move_in_which_its_session_ended(broker: B
     consumer.close()
 
 
-def test_a_transaction_that_is_open_over_a_move_is_aborted(broker: Broker) -> None:
+def test_transaction_left_open_over_a_clock_move_is_aborted(broker: Broker) -> None:
     producer = Producer(
         {
             "bootstrap.servers": broker.bootstrap_servers,
@@ -133,7 +133,7 @@ def test_a_transaction_that_is_open_over_a_move_is_aborted(broker: Broker) -> No
     assert [b"whole"] == [r.value for r in broker.topic("orders").records(committed=True)]
 
 
-def test_clients_meet_the_broker_again_after_a_restart(broker: Broker) -> None:
+def test_clients_reconnect_after_a_restart(broker: Broker) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     producer.produce("orders", b"one")
     assert 0 == producer.flush(30)

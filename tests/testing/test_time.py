@@ -45,7 +45,7 @@ async def coordinators(broker: Broker) -> None:
             assert 0 == answer.coordinators[0].error_code
 
 
-def test_the_clock_moves_by_the_sum_of_the_arguments(broker: Broker) -> None:
+def test_clock_moves_by_the_sum_of_the_arguments(broker: Broker) -> None:
     assert "2023-11-14T22:13:20+00:00" == broker.clock.now().isoformat()
 
     broker.clock.advance(days=1, hours=1, minutes=1, seconds=1, milliseconds=1)
@@ -55,7 +55,7 @@ def test_the_clock_moves_by_the_sum_of_the_arguments(broker: Broker) -> None:
         broker.clock.advance(days=-1)
 
 
-def test_a_clock_that_runs_starts_at_the_real_time_and_moves_with_it() -> None:
+def test_running_clock_starts_at_the_real_time_and_can_be_moved() -> None:
     with Broker() as broker:
         before = broker.clock.now_ms()
         broker.clock.advance(days=365)
@@ -66,7 +66,7 @@ def test_a_clock_that_runs_starts_at_the_real_time_and_moves_with_it() -> None:
     assert 0 <= moved - before - 365 * DAY_MS < 60_000
 
 
-def test_the_clock_stays_over_a_restart(broker: Broker) -> None:
+def test_clock_survives_a_restart(broker: Broker) -> None:
     broker.clock.advance(days=1)
 
     broker.restart()
@@ -74,7 +74,7 @@ def test_the_clock_stays_over_a_restart(broker: Broker) -> None:
     assert START_MS + DAY_MS == broker.clock.now_ms()
 
 
-def test_retention_of_seven_days(broker: Broker) -> None:
+def test_records_expire_after_retention_of_seven_days(broker: Broker) -> None:
     orders = broker.topic("orders").create(config={"retention.ms": 7 * DAY_MS}).append(["old"])
 
     broker.clock.advance(days=7)
@@ -84,7 +84,7 @@ def test_retention_of_seven_days(broker: Broker) -> None:
     assert [] == orders.records()
 
 
-def test_files_are_removed_after_their_delay() -> None:
+def test_deleted_files_are_removed_after_their_delay() -> None:
     disk = MemoryFiles()
     with Broker(disk=disk, clock="still") as broker:
         config = {"retention.ms": HOUR_MS, "file.delete.delay.ms": 10 * 60_000}
@@ -130,7 +130,7 @@ def contents(topic: Topic) -> list[tuple[bytes | None, bytes | None]]:
     return [(record.key, record.value) for record in topic.records()]
 
 
-def test_a_week_of_segments_is_rolled(broker: Broker) -> None:
+def test_a_week_of_segments_is_rolled_by_segment_ms(broker: Broker) -> None:
     """
     A segment ends with the first record after ``segment.ms``.
     """
@@ -143,7 +143,7 @@ def test_a_week_of_segments_is_rolled(broker: Broker) -> None:
     assert [0, 2, 4, 6, 8, 10, 12] == [segment.base_offset for segment in topic.segments]
 
 
-async def test_a_member_that_is_silent_leaves_its_group(broker: Broker) -> None:
+async def test_silent_member_is_removed_after_its_session_timeout(broker: Broker) -> None:
     await coordinators(broker)
     async with await WireClient.open(broker.port) as client:
         answer = await client.ask(join_request("readers", session_timeout_ms=10_000), 3)
@@ -163,7 +163,7 @@ async def test_a_member_that_is_silent_leaves_its_group(broker: Broker) -> None:
         assert UNKNOWN_MEMBER_ID == (await client.ask(heartbeat, 2)).error_code
 
 
-async def test_a_transaction_that_takes_too_long_is_aborted(broker: Broker) -> None:
+async def test_transaction_is_aborted_after_its_timeout(broker: Broker) -> None:
     orders = broker.topic("orders").create()
     await coordinators(broker)
     async with await WireClient.open(broker.port) as wire:
@@ -196,7 +196,7 @@ async def test_offsets_of_an_empty_group_expire(broker: Broker) -> None:
     assert {} == broker.groups
 
 
-async def test_a_fetch_that_waits_is_answered(broker: Broker) -> None:
+async def test_waiting_fetch_is_answered_when_the_clock_moves(broker: Broker) -> None:
     broker.topic("orders").create()
     async with await WireClient.open(broker.port) as client:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=30_000), version=11)
@@ -211,9 +211,9 @@ async def waiting_fetches(broker: Embedded) -> int:
     return len(broker.fetches.waiting)
 
 
-def test_work_of_one_move_happens_in_order(broker: Broker) -> None:
+def test_work_within_one_clock_move_happens_in_order(broker: Broker) -> None:
     """
-    A record of an earlier hour is deleted at an earlier time, as the log of the broker says.
+    Records of an earlier hour are deleted earlier, by the timestamps of the broker log.
     """
     config = {"retention.ms": DAY_MS, "segment.ms": HOUR_MS}
     for name, age in (("young", 0), ("old", 12)):

@@ -28,7 +28,7 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def test_values_and_pairs_are_appended(broker: Broker) -> None:
+def test_values_and_key_value_pairs_are_appended(broker: Broker) -> None:
     topic = broker.topic("pairs").create()
 
     topic.append([b"bytes", "text", ("key", "value"), ("gone", None), None])
@@ -42,7 +42,7 @@ def test_values_and_pairs_are_appended(broker: Broker) -> None:
     assert "2023-11-14T22:13:20+00:00" == records[0].time.isoformat()
 
 
-def test_a_new_record_has_all_that_a_producer_can_give(broker: Broker) -> None:
+def test_new_record_has_every_attribute_a_producer_can_set(broker: Broker) -> None:
     topic = broker.topic("given").create(partitions=2)
 
     topic.append(
@@ -55,9 +55,9 @@ def test_a_new_record_has_all_that_a_producer_can_give(broker: Broker) -> None:
     assert [] == topic.records(partition=0)
 
 
-def test_keys_choose_partitions_as_the_java_producer_does(broker: Broker) -> None:
+def test_keys_choose_partitions_as_in_the_java_producer(broker: Broker) -> None:
     """
-    The hashes are those of Kafka's own ``UtilsTest``.
+    The hashes are those of Kafka's ``UtilsTest``.
     """
     known = {
         b"21": -973932308,
@@ -77,7 +77,7 @@ def _signed(number: int) -> int:
     return number - (1 << 32) if number >> 31 else number
 
 
-def test_records_without_a_key_take_turns(broker: Broker) -> None:
+def test_records_without_a_key_are_distributed_round_robin(broker: Broker) -> None:
     topic = broker.topic("turns").create(partitions=3).append(["a", "b", "c", "d"])
 
     assert [[b"a", b"d"], [b"b"], [b"c"]] == [
@@ -85,7 +85,7 @@ def test_records_without_a_key_take_turns(broker: Broker) -> None:
     ]
 
 
-def test_much_is_divided_into_batches(broker: Broker) -> None:
+def test_many_records_are_split_into_batches(broker: Broker) -> None:
     topic = broker.topic("much").create(config={"max.message.bytes": 1000})
 
     topic.append([str(number) for number in range(1000)])
@@ -101,7 +101,7 @@ def test_a_hundred_thousand_records_are_seeded(broker: Broker) -> None:
     assert 100_000 == len(topic.records())
 
 
-def test_what_a_producer_could_not_append_is_refused(broker: Broker) -> None:
+def test_records_that_a_producer_could_not_append_are_refused(broker: Broker) -> None:
     compacted = broker.topic("compacted").create(config={"cleanup.policy": "compact"})
     with pytest.raises(AppendRefused, match="compacted-0 refuses"):
         compacted.append(["without a key"])
@@ -110,7 +110,7 @@ def test_what_a_producer_could_not_append_is_refused(broker: Broker) -> None:
         small.append(["x" * 300])
 
 
-def test_what_is_no_record_is_refused_before_anything_is_appended(broker: Broker) -> None:
+def test_invalid_record_is_refused_before_anything_is_appended(broker: Broker) -> None:
     topic = broker.topic("odd").create()
 
     with pytest.raises(TypeError, match=r"append\(\['text'\]\)"):
@@ -122,7 +122,7 @@ def test_what_is_no_record_is_refused_before_anything_is_appended(broker: Broker
     assert [] == topic.records()
 
 
-def test_an_unknown_topic_is_named_with_those_that_exist(broker: Broker) -> None:
+def test_unknown_topic_is_reported_with_the_existing_ones(broker: Broker) -> None:
     broker.topic("known").create()
 
     for use in (
@@ -139,7 +139,7 @@ def test_an_unknown_topic_is_named_with_those_that_exist(broker: Broker) -> None
         broker.topic("known").records(1)
 
 
-def test_a_topic_that_cannot_be_created_says_why(broker: Broker) -> None:
+def test_topic_that_cannot_be_created_is_reported_with_the_reason(broker: Broker) -> None:
     broker.topic("there").create()
 
     with pytest.raises(TopicExists, match="there"):
@@ -155,7 +155,7 @@ def test_a_topic_that_cannot_be_created_says_why(broker: Broker) -> None:
     assert not broker.topic("wrong").exists
 
 
-def test_a_topic_can_be_deleted_and_created_again(broker: Broker) -> None:
+def test_topic_can_be_deleted_and_created_again(broker: Broker) -> None:
     topic = broker.topic("again").create().append(["a"])
 
     topic.delete()
@@ -171,7 +171,7 @@ def test_topics_are_listed_without_internal_ones(broker: Broker) -> None:
     assert not [name for name in names if name.startswith("__")]
 
 
-def test_segments_are_seen(broker: Broker) -> None:
+def test_segments_of_a_partition_are_listed(broker: Broker) -> None:
     topic = broker.topic("segments").create(config={"segment.bytes": 1_048_576})
     for number in range(3):
         topic.append([NewRecord(b"x" * 600_000, timestamp=START_MS + number)])
@@ -184,7 +184,7 @@ def test_segments_are_seen(broker: Broker) -> None:
     assert all(600_000 < segment.size < 600_200 for segment in segments)
 
 
-def test_a_partition_explains_itself(broker: Broker) -> None:
+def test_partition_explains_its_segments(broker: Broker) -> None:
     topic = broker.topic("explained").create(config={"retention.ms": 60_000}).append(["a"])
 
     text = topic.explain()

@@ -18,10 +18,10 @@ class TestSynchronous(KafkaBrokerMixin, unittest.TestCase):
     kafka_topics = {"orders": 3}  # noqa: RUF012  # as a user writes it
     kafka_config = {"num.partitions": 2}  # noqa: RUF012  # the same
 
-    def test_the_topics_are_there(self) -> None:
+    def test_unittest_broker_has_the_given_topics(self) -> None:
         assert 3 == self.kafka_broker.topic("orders").partitions
 
-    def test_the_options_count(self) -> None:
+    def test_unittest_broker_has_the_given_options(self) -> None:
         assert 2 == self.kafka_broker.topic("other").create(-1).partitions
 
 
@@ -30,6 +30,6 @@ class TestAsynchronous(KafkaBrokerMixin, unittest.IsolatedAsyncioTestCase):
     The broker is started before the event loop of the test.
     """
 
-    async def test_the_broker_answers(self) -> None:
+    async def test_unittest_broker_answers(self) -> None:
         _, writer = await asyncio.open_connection("127.0.0.1", self.kafka_broker.port)
         writer.close()

@@ -151,7 +151,7 @@ def stored(side: Side, topic: str) -> bytes:
     return b"".join(path.read_bytes() for path in sorted((side.data / f"{topic}-0").glob("*.log")))
 
 
-def test_records_null(pair: Pair) -> None:
+def test_null_records_are_answered_differently(pair: Pair) -> None:
     async def send(session: Session) -> Any:
         await create(session, "records-null")
         data = PartitionProduceData(index=0, records=None)
@@ -169,7 +169,7 @@ def test_records_null(pair: Pair) -> None:
     assert (SILENT, ErrorCode.INVALID_RECORD) == both(pair, send)
 
 
-def test_unanswered(pair: Pair) -> None:
+def test_kafka_leaves_some_requests_unanswered(pair: Pair) -> None:
     async def add_nothing(session: Session) -> Any:
         answer = await session.ask(AddPartitionsToTxnRequest(transactions=[]), 5, seconds=SOON)
         return answer if isinstance(answer, str) else answer.error_code
@@ -177,7 +177,7 @@ def test_unanswered(pair: Pair) -> None:
     assert (SILENT, ErrorCode.NONE) == both(pair, add_nothing)
 
 
-def test_timed_out(pair: Pair) -> None:
+def test_requests_time_out_differently(pair: Pair) -> None:
     async def create_at_once(session: Session) -> Any:
         topic = creatable("timed-out")
         answer = await session.ask(CreateTopicsRequest(topics=[topic], timeout_ms=0), 7)
@@ -187,7 +187,7 @@ def test_timed_out(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("timeout_ms", [-1, -(2**31)])
-def test_timed_out_before(pair: Pair, timeout_ms: int) -> None:
+def test_invalid_requests_are_refused_before_a_timeout(pair: Pair, timeout_ms: int) -> None:
     """
     What is wrong with a request is told, however short its timeout.
     """
@@ -205,7 +205,7 @@ def test_timed_out_before(pair: Pair, timeout_ms: int) -> None:
 
 
 @pytest.mark.parametrize("count", [10_002, 2**31 - 1])
-def test_partitions_at_once(pair: Pair, count: int) -> None:
+def test_partitions_created_at_once_are_limited_differently(pair: Pair, count: int) -> None:
     async def ask(session: Session) -> Any:
         if count == 10_002:
             await create(session, "partitions-at-once")
@@ -217,7 +217,7 @@ def test_partitions_at_once(pair: Pair, count: int) -> None:
     assert (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.POLICY_VIOLATION) == both(pair, ask)
 
 
-def test_long_poll_behind(pair: Pair) -> None:
+def test_long_poll_ends_differently_behind_a_request(pair: Pair) -> None:
     """
     Without a clock: the answer in front has what comes after the request behind it, or has not.
     """
@@ -249,7 +249,7 @@ def test_long_poll_behind(pair: Pair) -> None:
         ("cordoned.log.dirs", ""),
     ],
 )
-def test_broker_options(pair: Pair, option: str, value: str) -> None:
+def test_broker_options_differ(pair: Pair, option: str, value: str) -> None:
     request = change(BROKER, "1", (option, SET, value), validate=True)
 
     async def alter(session: Session) -> Any:
@@ -259,7 +259,7 @@ def test_broker_options(pair: Pair, option: str, value: str) -> None:
     assert (ErrorCode.NONE, ErrorCode.INVALID_REQUEST) == both(pair, alter)
 
 
-def test_refused_commit(pair: Pair) -> None:
+def test_refused_commit_differs(pair: Pair) -> None:
     partition = OffsetCommitRequestPartition(
         partition_index=0, committed_offset=1, committed_metadata="m" * 5000
     )
@@ -286,7 +286,7 @@ def test_refused_commit(pair: Pair) -> None:
     assert ((codes, "Dead", 0), (codes, "Empty", 0)) == both(pair, commit)
 
 
-def test_topic_id_of_zeros(pair: Pair) -> None:
+def test_topic_id_of_zeros_is_answered_differently(pair: Pair) -> None:
     async def fetch(session: Session) -> Any:
         asked = [
             FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1000)
@@ -303,7 +303,7 @@ def test_topic_id_of_zeros(pair: Pair) -> None:
     assert (ErrorCode.NONE, [ErrorCode.UNKNOWN_TOPIC_ID] * 2) == barnabas
 
 
-def test_wordless(pair: Pair) -> None:
+def test_error_without_a_message_differs(pair: Pair) -> None:
     async def set_nothing(session: Session) -> Any:
         nothing = ScramCredentialUpsertion(
             name="wordless", mechanism=1, iterations=4096, salt=b"salt", salted_password=b""
@@ -319,7 +319,7 @@ def test_wordless(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("pattern", [r"\p{Greek}+", "a" * 10_001])
-def test_pattern_classes(pair: Pair, pattern: str) -> None:
+def test_pattern_classes_differ(pair: Pair, pattern: str) -> None:
     async def ask(session: Session) -> Any:
         request = ListTransactionsRequest(
             state_filters=[], producer_id_filters=[], transactional_id_pattern=pattern
@@ -332,7 +332,7 @@ def test_pattern_classes(pair: Pair, pattern: str) -> None:
     assert ErrorCode.INVALID_REGULAR_EXPRESSION == barnabas
 
 
-def test_protocol_twice(pair: Pair) -> None:
+def test_protocol_named_twice_is_counted_differently(pair: Pair) -> None:
     async def join(session: Session) -> Any:
         protocols = [JoinGroupRequestProtocol(name="range", metadata=b"m")] * 2
         request = JoinGroupRequest(
@@ -350,7 +350,7 @@ def test_protocol_twice(pair: Pair) -> None:
     assert (ErrorCode.NONE, "range") == (barnabas.error_code, barnabas.protocol_name)
 
 
-def test_lost_tombstones(pair: Pair) -> None:
+def test_lost_tombstones_differ(pair: Pair) -> None:
     group, somebody = "lost-tombstones", "somebody"
 
     async def beat(session: Session, epoch: int) -> int:
@@ -402,7 +402,7 @@ def streams_heartbeat(group: str, **facts: Any) -> StreamsGroupHeartbeatRequest:
     return StreamsGroupHeartbeatRequest(**given | facts)
 
 
-def test_endpoint_without_tasks(pair: Pair) -> None:
+def test_endpoint_of_a_member_without_tasks_differs(pair: Pair) -> None:
     async def join(session: Session) -> tuple[int, list[int]]:
         request = streams_heartbeat(
             "endpoint-without-tasks",
@@ -416,7 +416,7 @@ def test_endpoint_without_tasks(pair: Pair) -> None:
     assert ((-1, []), (0, [missing_source_topics])) == both(pair, join)
 
 
-def test_lost_answer(pair: Pair) -> None:
+def test_lost_response_differs(pair: Pair) -> None:
     group = "lost-answer"
 
     async def come_back(session: Session) -> list[TaskIds] | None:
@@ -439,7 +439,7 @@ def test_lost_answer(pair: Pair) -> None:
     assert [("0", [0])] == [(each.subtopology_id, each.partitions) for each in barnabas or ()]
 
 
-def test_stale_timer(pair: Pair) -> None:
+def test_stale_timer_differs(pair: Pair) -> None:
     group, timeout_s = "stale-timer", 3
 
     def join_consumer(epoch: int) -> ConsumerGroupHeartbeatRequest:
@@ -492,7 +492,7 @@ def test_stale_timer(pair: Pair) -> None:
     assert (removed, rejoins) == both(pair, come_and_go)
 
 
-def test_bomb(pair: Pair) -> None:
+def test_decompression_bomb_is_answered_differently(pair: Pair) -> None:
     zeros = [SimpleRecord(1_700_000_000_000, None, bytes(65 * 2**20))]
     data = bytes(build_batch(zeros, compression=CompressionType.GZIP))
 
@@ -508,7 +508,7 @@ def test_bomb(pair: Pair) -> None:
     assert (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR) == both(pair, send)
 
 
-def test_entries(pair: Pair) -> None:
+def test_number_of_entries_is_limited_differently(pair: Pair) -> None:
     async def ask(session: Session) -> Any:
         topics = [MetadataRequestTopic(name="entries")] * (MOST_ENTRIES + 1)
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
@@ -518,7 +518,7 @@ def test_entries(pair: Pair) -> None:
     assert (["entries"], CLOSED) == both(pair, ask)
 
 
-def test_giant_record(pair: Pair) -> None:
+def test_giant_record_is_answered_differently(pair: Pair) -> None:
     record = encode_records([Record(0, 1000, None, b"v")], 0, 1000)
     data = seal_batch(
         ALL_BUT_2_GIB + bytes(record[1:]),
@@ -555,7 +555,7 @@ def compressible(seed: int, *, count: int) -> Batch:
         ("lz4-low-levels", FEW, {"compression_type": "lz4", "compression_lz4_level": 1}),
     ],
 )
-def test_bytes_of_codecs(
+def test_compressed_bytes_of_codecs_differ(
     pair: Pair, name: str, count: int, options: Mapping[str, str | int]
 ) -> None:
     async def store(session: Session) -> list[int]:
@@ -573,7 +573,7 @@ def test_bytes_of_codecs(
     assert records[0] == records[1]
 
 
-def test_broken_twice(pair: Pair) -> None:
+def test_batch_broken_twice_is_answered_differently(pair: Pair) -> None:
     damaged = Batch(
         times=(1000,),
         value_bytes=100,
@@ -592,7 +592,7 @@ def test_broken_twice(pair: Pair) -> None:
     assert expected == both(pair, store)
 
 
-def test_config_operation(pair: Pair) -> None:
+def test_unknown_config_operation_is_answered_differently(pair: Pair) -> None:
     async def alter(session: Session) -> Any:
         await create(session, "config-operation")
         request = change(TOPIC, "config-operation", ("retention.ms", NO_OPERATION, "1"))
@@ -602,7 +602,7 @@ def test_config_operation(pair: Pair) -> None:
     assert (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.INVALID_REQUEST) == both(pair, alter)
 
 
-def test_after_stops(pair: Pair) -> None:
+def test_differences_after_a_stop_are_shown(pair: Pair) -> None:
     """
     The six that show when the brokers start: a log with a gap, an index that has no room for what
     a recovery puts into it, one that is larger than it may be, one that nobody has used, a producer
@@ -711,55 +711,55 @@ def tear(data: Path) -> None:
 
 
 SHOWN: Final[Mapping[str, object]] = {
-    "acl-numbers": "test_entries_that_are_filters",
-    "acl-wildcard": "test_names_that_begin_with_a_star",
-    "expired-token": "test_a_token_whose_owner_is_no_user_authenticates_nobody",
-    "first-round": "test_a_group_in_its_first_round_of_joins_can_be_upgraded",
-    "not-ready": "test_a_group_that_is_not_ready_is_found_by_both_names",
-    "unreadable-member": "test_members_whose_metadata_cannot_be_read_keep_the_group",
-    "missing-secret": "test_a_variable_without_a_value_is_refused",
-    "stored-variables": "test_variables_are_text_in_what_is_set_while_it_runs",
-    "records-null": test_records_null,
-    "unanswered": test_unanswered,
-    "timed-out": test_timed_out,
-    "partitions-at-once": test_partitions_at_once,
-    "long-poll-behind": test_long_poll_behind,
-    "created-by-metadata": "test_metadata_creates_topics",
-    "broker-options": test_broker_options,
-    "refused-commit": test_refused_commit,
-    "topic-id-of-zeros": test_topic_id_of_zeros,
-    "wordless": test_wordless,
-    "bomb": test_bomb,
-    "entries": test_entries,
-    "answer-memory": "test_an_answer_beyond_the_limit_closes_the_connection",
-    "coordinator-memory": "test_offsets_for_which_there_is_no_room_are_refused",
+    "acl-numbers": "test_acls_that_are_filters_are_refused_individually",
+    "acl-wildcard": "test_resource_names_that_begin_with_a_star_are_matched_exactly",
+    "expired-token": "test_token_whose_owner_is_not_a_user_authenticates_nobody",
+    "first-round": "test_group_in_its_first_join_round_can_be_upgraded",
+    "not-ready": "test_not_ready_state_is_found_by_both_of_its_names",
+    "unreadable-member": "test_members_with_malformed_metadata_prevent_the_downgrade",
+    "missing-secret": "test_configuration_variable_without_a_value_is_refused",
+    "stored-variables": "test_variables_in_dynamic_options_are_literal",
+    "records-null": test_null_records_are_answered_differently,
+    "unanswered": test_kafka_leaves_some_requests_unanswered,
+    "timed-out": test_requests_time_out_differently,
+    "partitions-at-once": test_partitions_created_at_once_are_limited_differently,
+    "long-poll-behind": test_long_poll_ends_differently_behind_a_request,
+    "created-by-metadata": "test_metadata_request_creates_topics",
+    "broker-options": test_broker_options_differ,
+    "refused-commit": test_refused_commit_differs,
+    "topic-id-of-zeros": test_topic_id_of_zeros_is_answered_differently,
+    "wordless": test_error_without_a_message_differs,
+    "bomb": test_decompression_bomb_is_answered_differently,
+    "entries": test_number_of_entries_is_limited_differently,
+    "answer-memory": "test_response_beyond_the_limit_closes_the_connection",
+    "coordinator-memory": "test_offsets_beyond_the_memory_budget_are_refused",
     "delegation-tokens": "test_tokens_of_one_requester_take_a_bounded_memory",
-    "members": "test_members_of_all_groups_share_one_budget",
-    "producers": "test_a_further_one_takes_the_place_of_the_first",
-    "share-runs": "test_a_batch_is_cut_into_a_bounded_number_of_runs",
-    "share-state-ahead": "test_a_group_whose_records_are_lost_goes_on_with_its_states",
-    "session-partitions": "test_a_fetch_of_more_begins_no_session_and_ends_none",
-    "giant-record": test_giant_record,
-    "pattern-classes": test_pattern_classes,
-    "protocol-twice": test_protocol_twice,
-    "lost-tombstones": test_lost_tombstones,
-    "endpoint-without-tasks": test_endpoint_without_tasks,
-    "lost-answer": test_lost_answer,
-    "uncounted-topics": test_after_stops,
-    "stale-timer": test_stale_timer,
-    "snappy-bytes": test_bytes_of_codecs,
-    "zstd-bytes": test_bytes_of_codecs,
-    "broken-twice": test_broken_twice,
-    "lz4-low-levels": test_bytes_of_codecs,
-    "config-operation": test_config_operation,
-    "full-index-after-crash": test_after_stops,
-    "batches-after-kill": test_after_stops,
-    "gap-after-power-loss": test_after_stops,
-    "set-aside": "test_what_is_behind_corruption_goes",
-    "index-larger-than-limit": test_after_stops,
-    "unused-index": test_after_stops,
-    "cleaned-left": "test_batches_that_are_none_stop_a_cleaning_and_nothing_changes",
-    "cleaner-checkpoint-early": "test_of_what_was_aborted_only_the_beginning_is_noted",
+    "members": "test_members_of_all_groups_share_one_memory_budget",
+    "producers": "test_new_producer_beyond_the_maximum_evicts_the_oldest",
+    "share-runs": "test_number_of_runs_in_a_batch_is_limited",
+    "share-state-ahead": "test_group_whose_records_are_lost_continues_with_its_share_states",
+    "session-partitions": "test_fetch_beyond_the_partition_limit_leaves_sessions_as_they_are",
+    "giant-record": test_giant_record_is_answered_differently,
+    "pattern-classes": test_pattern_classes_differ,
+    "protocol-twice": test_protocol_named_twice_is_counted_differently,
+    "lost-tombstones": test_lost_tombstones_differ,
+    "endpoint-without-tasks": test_endpoint_of_a_member_without_tasks_differs,
+    "lost-answer": test_lost_response_differs,
+    "uncounted-topics": test_differences_after_a_stop_are_shown,
+    "stale-timer": test_stale_timer_differs,
+    "snappy-bytes": test_compressed_bytes_of_codecs_differ,
+    "zstd-bytes": test_compressed_bytes_of_codecs_differ,
+    "broken-twice": test_batch_broken_twice_is_answered_differently,
+    "lz4-low-levels": test_compressed_bytes_of_codecs_differ,
+    "config-operation": test_unknown_config_operation_is_answered_differently,
+    "full-index-after-crash": test_differences_after_a_stop_are_shown,
+    "batches-after-kill": test_differences_after_a_stop_are_shown,
+    "gap-after-power-loss": test_differences_after_a_stop_are_shown,
+    "set-aside": "test_recovery_deletes_segments_behind_a_corrupt_one",
+    "index-larger-than-limit": test_differences_after_a_stop_are_shown,
+    "unused-index": test_differences_after_a_stop_are_shown,
+    "cleaned-left": "test_malformed_batch_stops_the_cleaning_and_leaves_the_log_unchanged",
+    "cleaner-checkpoint-early": "test_aborted_cleaning_writes_only_its_start_to_the_checkpoint",
 }
 """
 By which test; one that is only named is of the storage engine, of the server or of access control,
@@ -767,7 +767,7 @@ since no request to a pair with these settings shows it.
 """
 
 
-def test_each_difference_is_shown() -> None:
+def test_each_known_difference_is_shown_by_a_test() -> None:
     assert {*KNOWN, *LEFT_OUT} == SHOWN.keys()
     own = [path for name in ("storage", "server") for path in (TESTS / name).rglob("*.py")]
     own.append(TESTS / "interop" / "test_authorization.py")

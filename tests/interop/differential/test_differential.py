@@ -78,7 +78,7 @@ def seeds_asked_for(config: pytest.Config) -> Sequence[int] | None:
     return None if count is None and not first else range(first, first + (count or len(KINDS)))
 
 
-def test_both_brokers_do_the_same(trial: Trial, tmp_path: Path) -> None:
+def test_both_brokers_answer_and_write_the_same(trial: Trial, tmp_path: Path) -> None:
     """
     Every field of every answer, and every file after a clean stop and after a kill.
 
@@ -117,10 +117,7 @@ def _is_of_the_crowd(trial: Trial, found: Findings, directory: Path) -> bool:
     return not alone.findings[0].failed
 
 
-def test_the_dump_tools_print_the_same(trial: Trial, tmp_path: Path) -> None:
-    """
-    Of every file that Barnabas has left, and of the same file that Kafka has left.
-    """
+def test_dump_tools_print_the_same_for_all_files(trial: Trial, tmp_path: Path) -> None:
     runs, found = compare_dumps(trial, tmp_path)
 
     print(f"{runs} dumps", *found[:10], sep="\n")

@@ -63,7 +63,9 @@ def copier(
         yield copier
 
 
-def test_every_record_is_copied(tool: Tool, own_broker: BrokerProcess, copier: Copier) -> None:
+def test_every_record_is_copied_by_the_tool(
+    tool: Tool, own_broker: BrokerProcess, copier: Copier
+) -> None:
     """
     The broker is restarted, killed, and killed together with the tool. In the end every record that
     was acknowledged has been copied; exactly once where the tool promises it.

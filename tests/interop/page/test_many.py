@@ -81,7 +81,7 @@ def is_idle(pid: int) -> bool:
     return spent.cpu < 0.05
 
 
-def test_a_partition_of_5000_segments_is_usable_at_once(browser: Browser, large: World) -> None:
+def test_page_with_5000_segments_is_usable_at_once(browser: Browser, large: World) -> None:
     """
     Drawn, listed, and answering to the keyboard; and so it is after a slider was moved.
     """
@@ -142,7 +142,7 @@ def test_every_segment_can_be_reached_with_the_keyboard(browser: Browser, large:
     assert "3" == alone
 
 
-def test_10000_partitions_are_listed_at_once(browser: Browser, large: World) -> None:
+def test_ten_thousand_partitions_are_listed_at_once(browser: Browser, large: World) -> None:
     with browser.new_context() as context:
         viewer = Viewer.open(context, large.url)
         viewer.go("/groups")

@@ -157,7 +157,9 @@ def _smaller(png: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_of_each_view(browser: Browser, world: World, folder: Path, name: str) -> None:
+def test_picture_of_each_view_is_taken(
+    browser: Browser, world: World, folder: Path, name: str
+) -> None:
     picture = PICTURES[name]
     size = {"width": 1240, "height": picture.height}
     with (

@@ -62,7 +62,7 @@ FACTS: Final = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_view_shows_its_facts(viewer: Viewer, view: str) -> None:
+def test_every_view_shows_its_data(viewer: Viewer, view: str) -> None:
     """
     Without an error in the console, and without a request to another host: the fixture looks.
     """
@@ -75,7 +75,7 @@ def test_every_view_shows_its_facts(viewer: Viewer, view: str) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_view_has_room_on_a_telephone(viewer: Viewer, view: str) -> None:
+def test_every_view_fits_on_a_phone(viewer: Viewer, view: str) -> None:
     viewer.page.set_viewport_size({"width": 360, "height": 740})
 
     page = viewer.go(VIEWS[view])
@@ -116,7 +116,7 @@ def test_axe_finds_no_serious_violation(in_theme: Viewer, axe: str, view: str) -
     assert 0 == page.evaluate("document.getAnimations().length")
 
 
-def test_the_theme_is_that_of_the_system_until_it_is_chosen(browser: Browser, world: World) -> None:
+def test_theme_follows_the_system_until_it_is_chosen(browser: Browser, world: World) -> None:
     with browser.new_context(color_scheme="dark") as context:
         viewer = Viewer.open(context, world.url)
         page = viewer.go("/")
@@ -137,7 +137,7 @@ def _brightness(page: Page) -> int:
     return int(max(page.evaluate(script)[:3]))
 
 
-def test_all_of_it_can_be_done_with_the_keyboard(viewer: Viewer) -> None:
+def test_page_can_be_used_with_the_keyboard_alone(viewer: Viewer) -> None:
     """
     From the topics to a record, with Tab, Enter and the arrow keys alone, and back.
     """
@@ -226,7 +226,7 @@ HOSTILE: Final = (
 
 
 @pytest.mark.parametrize("address", HOSTILE)
-def test_no_text_becomes_a_program_or_an_element(
+def test_text_is_never_interpreted_as_script_or_markup(
     browser: Browser, world: World, address: str
 ) -> None:
     """
@@ -244,7 +244,7 @@ def test_no_text_becomes_a_program_or_an_element(
         assert [] == [each for each in viewer.troubles if "Failed to load resource" not in each]
 
 
-def test_hostile_records_are_shown_as_they_are(viewer: Viewer) -> None:
+def test_hostile_records_are_shown_as_text(viewer: Viewer) -> None:
     page = viewer.go("/topics/hostile/0/batches/0")
 
     shown = page.locator("pre.value").all_inner_texts()
@@ -252,7 +252,7 @@ def test_hostile_records_are_shown_as_they_are(viewer: Viewer) -> None:
     assert any("0001fe" in each for each in shown)
 
 
-def test_a_failure_is_a_sentence(browser: Browser, world: World) -> None:
+def test_failure_is_shown_as_a_sentence(browser: Browser, world: World) -> None:
     with browser.new_context() as context:
         viewer = Viewer.open(context, world.url)
         page = viewer.go("/topics/absent")
@@ -290,7 +290,7 @@ def test_new_records_are_followed(viewer: Viewer, world: World) -> None:
     page.get_by_text('"n": 20').wait_for()
 
 
-def test_a_forecast_is_said(viewer: Viewer) -> None:
+def test_forecast_is_shown(viewer: Viewer) -> None:
     """
     In the words of the broker: what a group will not read in time.
     """

@@ -120,7 +120,7 @@ def _settings(chance: random.Random) -> dict[str, str]:
     return {name: chance.choice(choices[name]) for name in names}
 
 
-def test_numbers_are_those_of_explain_for_100_random_partitions(
+def test_what_if_figures_equal_those_of_explain_for_100_random_partitions(
     browser: Browser, random_world: RandomWorld
 ) -> None:
     changed = 0
@@ -203,7 +203,7 @@ def _seen(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["base"], row["size"], row["deleted_ms"], next_check, row["missing"], row["rule"]
 
 
-def test_a_slider_and_its_field_try_what_they_say(
+def test_slider_and_its_field_apply_their_value(
     browser: Browser, random_world: RandomWorld
 ) -> None:
     """

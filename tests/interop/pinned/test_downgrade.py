@@ -115,7 +115,7 @@ async def shared(port: int) -> tuple[set[str], list[tuple[int, int, int, int]]]:
 
 
 @pytest.mark.parametrize("version", [*COMMITS, *RELEASES])
-def test_an_earlier_version_opens_what_this_one_has_served(
+def test_earlier_version_opens_what_this_one_has_written(
     served: Barnabas, version: str, tmp_path: Path
 ) -> None:
     """

@@ -142,7 +142,7 @@ CHANGED_BEFORE_IT_IS_READ: Final = {"checkpoint", "epochs"}
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_later_version_has_written_is_refused(broker: Barnabas, name: str) -> None:
+def test_data_of_a_later_version_is_refused(broker: Barnabas, name: str) -> None:
     """
     In one sentence that says what to do; no record and no state is changed.
     """
@@ -174,7 +174,7 @@ def digests(data: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "name", ["meta.properties", "log-start-offset-checkpoint", "cleaner-offset-checkpoint"]
 )
-def test_one_of_several_directories_is_offline(tmp_path: Path, name: str) -> None:
+def test_directory_of_a_later_version_is_offline_beside_others(tmp_path: Path, name: str) -> None:
     """
     As in Apache Kafka; the others are served, and the log says why once.
     """
@@ -220,7 +220,7 @@ NO_COORDINATOR: Final[dict[str, tuple[Change, str]]] = {
 
 
 @pytest.mark.parametrize("name", NO_COORDINATOR)
-def test_groups_of_a_partition_with_a_later_version_have_no_coordinator(
+def test_partition_with_group_records_of_a_later_version_has_no_coordinator(
     broker: Barnabas, name: str
 ) -> None:
     """
@@ -258,7 +258,7 @@ LEFT_BEHIND: Final[dict[str, tuple[Change, str]]] = {
 
 
 @pytest.mark.parametrize("name", LEFT_BEHIND)
-def test_what_a_feature_left_behind_is_passed_over(broker: Barnabas, name: str) -> None:
+def test_unknown_records_of_a_disabled_feature_are_ignored(broker: Barnabas, name: str) -> None:
     """
     As in Apache Kafka: its feature was switched off, or the start would be refused.
     """
@@ -277,7 +277,7 @@ def test_what_a_feature_left_behind_is_passed_over(broker: Barnabas, name: str) 
     assert " ERROR " not in log
 
 
-def test_a_later_version_of_partition_metadata_has_the_same_lines(broker: Barnabas) -> None:
+def test_later_version_of_partition_metadata_is_read(broker: Barnabas) -> None:
     """
     As Apache Kafka reads it.
     """
@@ -288,7 +288,7 @@ def test_a_later_version_of_partition_metadata_has_the_same_lines(broker: Barnab
     assert values(TRANSACTIONS) == read(broker.bootstrap, TRANSACTIONS)
 
 
-def test_a_producer_snapshot_of_a_later_version_is_built_from_the_log(broker: Barnabas) -> None:
+def test_producer_snapshot_of_a_later_version_is_rebuilt_from_the_log(broker: Barnabas) -> None:
     path = max((broker.data / f"{TRANSACTIONS}-0").glob("*.snapshot"))
     content = path.read_bytes()
     path.write_bytes(struct.pack(">h", 2) + content[2:])

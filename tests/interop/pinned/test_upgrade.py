@@ -41,11 +41,11 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Barnabas]
     found.close()
 
 
-def test_there_is_a_release() -> None:
+def test_earlier_release_is_available() -> None:
     assert RELEASES
 
 
-def test_what_an_earlier_release_wrote_is_all_there(broker: Barnabas) -> None:
+def test_data_of_an_earlier_release_is_complete_and_can_be_continued(broker: Barnabas) -> None:
     """
     And goes on: more is written, the broker is stopped and killed, and every file is sound.
     """

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.prove
 RUNS = 200
 
 
-def test_a_line_of_the_log_belongs_to_the_run_that_logs_it() -> None:
+def test_log_line_belongs_to_the_run_that_logged_it() -> None:
     """
     Runs that log at the same time each print what they logged, once.
     """

@@ -39,7 +39,7 @@ def tour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tour]:
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_tools_print_the_same(tour: Tour, name: str) -> None:
+def test_tools_print_the_same(tour: Tour, name: str) -> None:
     """
     Status, standard output and standard error of every run.
     """
@@ -54,7 +54,7 @@ def test_the_tools_print_the_same(tour: Tour, name: str) -> None:
     assert not new, f"{len(new)} differences in {len(kafka)} runs"
 
 
-def test_every_known_difference_is_seen(tour: Tour) -> None:
+def test_every_known_difference_of_the_tools_occurs(tour: Tour) -> None:
     """
     The table has just those that the tour meets, each with its reason.
     """

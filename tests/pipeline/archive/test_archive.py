@@ -46,9 +46,9 @@ def to(tmp_path: Path) -> Path:
     return tmp_path / "archive"
 
 
-def test_closed_segments_are_archived(tmp_path: Path, to: Path) -> None:
+def test_archive_has_the_records_of_closed_segments(tmp_path: Path, to: Path) -> None:
     """
-    All of their records as a reader of the log sees them; the last segments not yet.
+    As a reader of the log sees them; the active segment is not archived.
     """
     logs = written_logs(tmp_path / "logs").path
     told: list[Commit] = []
@@ -62,10 +62,9 @@ def test_closed_segments_are_archived(tmp_path: Path, to: Path) -> None:
     assert [] == run(logs, to).commits
 
 
-def test_an_archive_grows_where_it_ends(directory: WrittenDirectory, to: Path) -> None:
-    """
-    A second run has what was closed meanwhile, and leaves alone what was archived.
-    """
+def test_second_run_archives_only_what_was_closed_meanwhile(
+    directory: WrittenDirectory, to: Path
+) -> None:
     first = run(directory.path, to)
     fill(directory.events, 200)
     directory.stop()
@@ -77,10 +76,7 @@ def test_an_archive_grows_where_it_ends(directory: WrittenDirectory, to: Path) -
     assert [*first.commits, *second.commits] == Archive(to).commits_of(EVENTS)
 
 
-def test_what_a_commit_says(directory: WrittenDirectory, to: Path) -> None:
-    """
-    Is so of its file.
-    """
+def test_commit_describes_its_file_correctly(directory: WrittenDirectory, to: Path) -> None:
     directory.stop()
 
     run(directory.path, to)
@@ -96,9 +92,11 @@ def test_what_a_commit_says(directory: WrittenDirectory, to: Path) -> None:
         assert [commit.min_timestamp_ms, commit.max_timestamp_ms] == [min(times), max(times)]
 
 
-def test_small_segments_share_a_file(directory: WrittenDirectory, to: Path) -> None:
+def test_small_segments_share_a_file_and_a_large_one_is_split(
+    directory: WrittenDirectory, to: Path
+) -> None:
     """
-    And a large one is cut where its index knows a batch.
+    It is split where its index knows a batch.
     """
     directory.stop()
     segments = len(list((directory.path / "events-0").glob("*.log")))
@@ -120,10 +118,9 @@ def test_small_segments_share_a_file(directory: WrittenDirectory, to: Path) -> N
     assert closed_rows(large.path) == archived_rows(to / "cut")
 
 
-def test_not_what_is_not_committed(directory: WrittenDirectory, to: Path) -> None:
-    """
-    A segment waits until the high watermark has passed its end.
-    """
+def test_segment_is_archived_once_the_high_watermark_has_passed_its_end(
+    directory: WrittenDirectory, to: Path
+) -> None:
     ends = sorted(int(file.stem) for file in (directory.path / "events-0").glob("*.log"))
     directory.checkpoint(events=ends[2] + 1)
 
@@ -132,9 +129,11 @@ def test_not_what_is_not_committed(directory: WrittenDirectory, to: Path) -> Non
     assert ends[2] == Archive(to).commits_of(EVENTS)[-1].end_offset
 
 
-def test_aborted_records_are_left_out(directory: WrittenDirectory, to: Path) -> None:
+def test_aborted_records_are_not_archived_unless_requested(
+    directory: WrittenDirectory, to: Path
+) -> None:
     """
-    Unless they are asked for; and an archive goes on as it began.
+    An archive keeps the level it began with.
     """
     log = directory.events
     transaction(log, 0, commit=False)
@@ -168,9 +167,9 @@ def transaction(log: Log, sequence: int, *, commit: bool) -> None:
     end_transaction(log, 7, commit=commit)
 
 
-def test_a_range_without_records(tmp_path: Path, to: Path) -> None:
+def test_range_without_records_is_archived_as_empty(tmp_path: Path, to: Path) -> None:
     """
-    Of transactions that were aborted, only that there was nothing is archived.
+    As when all of its transactions were aborted.
     """
     directory = WrittenDirectory(tmp_path / "logs")
     log = directory.log()
@@ -195,11 +194,11 @@ def test_a_range_without_records(tmp_path: Path, to: Path) -> None:
 # What is refused.
 
 
-def test_offsets_that_were_deleted_before_they_were_archived(
+def test_offsets_deleted_before_they_were_archived_are_an_error(
     directory: WrittenDirectory, to: Path
 ) -> None:
     """
-    Would be a gap.
+    They would leave a gap.
     """
     run(directory.path, to)
     fill(directory.events, 200)
@@ -214,12 +213,9 @@ def test_offsets_that_were_deleted_before_they_were_archived(
     assert str(directory.path / "events-0") in str(caught.value)
 
 
-def test_a_log_that_is_shorter_than_its_archive(
+def test_log_shorter_than_its_archive_is_refused(
     tmp_path: Path, directory: WrittenDirectory, to: Path
 ) -> None:
-    """
-    Is not the one that was archived.
-    """
     run(directory.path, to)
     other = WrittenDirectory(tmp_path / "other")
     fill(other.log(segment_bytes=SEGMENT_BYTES), 20)
@@ -229,9 +225,11 @@ def test_a_log_that_is_shorter_than_its_archive(
         run(other.path, to)
 
 
-def test_a_log_with_other_records(tmp_path: Path, directory: WrittenDirectory, to: Path) -> None:
+def test_log_with_other_records_is_refused(
+    tmp_path: Path, directory: WrittenDirectory, to: Path
+) -> None:
     """
-    Of a topic that was made anew, even if it is longer.
+    As of a topic that was created again, even if it is longer.
     """
     run(directory.path, to)
     other = WrittenDirectory(tmp_path / "other")
@@ -247,10 +245,9 @@ def test_a_log_with_other_records(tmp_path: Path, directory: WrittenDirectory, t
     assert [] == Archive(to).leftovers()
 
 
-def test_a_segment_that_is_missing(directory: WrittenDirectory, to: Path) -> None:
-    """
-    Is a gap, unless the log was compacted there, or it is said to be all right.
-    """
+def test_missing_segment_is_an_error_unless_compacted_or_allowed(
+    directory: WrittenDirectory, to: Path
+) -> None:
     directory.stop()
     log = directory.path / "events-0"
     first, second, third = sorted(log.glob("*.log"))[:3]
@@ -274,11 +271,11 @@ def test_a_segment_that_is_missing(directory: WrittenDirectory, to: Path) -> Non
 
 
 @pytest.mark.parametrize(("byte", "kind"), [(70, CorruptBatch), (16, OldFormat)])
-def test_a_corrupt_batch(
+def test_corrupt_batch_is_refused_with_its_position(
     directory: WrittenDirectory, to: Path, byte: int, kind: type[CorruptBatch]
 ) -> None:
     """
-    Is refused with its place, and what was archived before it stays.
+    What was archived before it is kept.
     """
     directory.stop()
     file = sorted((directory.path / "events-0").glob("*.log"))[4]
@@ -304,11 +301,11 @@ def test_a_corrupt_batch(
         ("short", "bytes and was written with"),
     ],
 )
-def test_an_archive_that_is_not_whole(
+def test_incomplete_archive_is_neither_read_nor_written(
     directory: WrittenDirectory, to: Path, damage: str, sentence: str
 ) -> None:
     """
-    Is neither read nor written, and the error names the file.
+    The error names the file.
     """
     run(directory.path, to)
     there = Archive(to)
@@ -341,18 +338,13 @@ def test_an_archive_that_is_not_whole(
         assert str(named) in str(caught.value)
 
 
-def test_only_one_run_writes(directory: WrittenDirectory, to: Path) -> None:
-    """
-    Another one is refused while it does.
-    """
+def test_only_one_run_writes_at_a_time(directory: WrittenDirectory, to: Path) -> None:
     with Archive(to).locked(), pytest.raises(InUse, match="Another run is writing to"):
         run(directory.path, to)
     run(directory.path, to)
 
 
-def test_the_commits_of_a_partition_are_read_without_those_of_others(
-    tmp_path: Path, to: Path
-) -> None:
+def test_commits_of_a_partition_are_read_without_those_of_others(tmp_path: Path, to: Path) -> None:
     """
     A worker that has one of a thousand partitions reads its own.
     """
@@ -374,7 +366,7 @@ def test_the_commits_of_a_partition_are_read_without_those_of_others(
         (Path("gs://bucket/archive"), "gs:/bucket/archive cannot be read: URLs begin like gs://"),
     ],
 )
-def test_an_archive_in_a_file_system_without_commits_in_one_step(
+def test_file_system_without_atomic_commits_is_refused(
     directory: WrittenDirectory,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -382,7 +374,7 @@ def test_an_archive_in_a_file_system_without_commits_in_one_step(
     sentence: str,
 ) -> None:
     """
-    Is refused, and nothing is written on the local disk.
+    Nothing is written to the local disk.
     """
     monkeypatch.chdir(tmp_path)
     there = sorted(tmp_path.iterdir())
@@ -392,10 +384,7 @@ def test_an_archive_in_a_file_system_without_commits_in_one_step(
     assert there == sorted(tmp_path.iterdir())
 
 
-def test_an_archive_by_a_file_url(directory: WrittenDirectory, to: Path) -> None:
-    """
-    Is the one at its path.
-    """
+def test_archive_may_be_given_as_a_file_url(directory: WrittenDirectory, to: Path) -> None:
     archive(None, directory.path.as_uri(), to.as_uri())
 
     assert closed_rows(directory.path) == archived_rows(to)
@@ -409,23 +398,17 @@ def test_an_archive_by_a_file_url(directory: WrittenDirectory, to: Path) -> None
         ({"subscribe": "nothing"}, UnknownTopic, "There is events."),
     ],
 )
-def test_what_makes_no_sense(
+def test_invalid_arguments_are_refused(
     directory: WrittenDirectory,
     to: Path,
     options: dict[str, str],
     kind: type[Exception],
     sentence: str,
 ) -> None:
-    """
-    Is said so.
-    """
     with pytest.raises(kind, match=sentence):
         run(directory.path, to, options=options)
 
 
-def test_no_log_directory(tmp_path: Path, to: Path) -> None:
-    """
-    Is said with its path.
-    """
+def test_directory_without_logs_is_named(tmp_path: Path, to: Path) -> None:
     with pytest.raises(FileNotFoundError, match=str(tmp_path / "nowhere")):
         run(tmp_path / "nowhere", to)

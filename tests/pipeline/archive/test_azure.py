@@ -92,7 +92,7 @@ def test_spark_reads_logs_on_azure(
     spark: SparkSession, azure: AzureServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """
-    As the options of the source say, or the settings of the session. The key is in no plan.
+    With options of the source or settings of the session. The key appears in no plan.
     """
     logs = written_logs(tmp_path).path
     azure.put_directory(logs, "of-spark")
@@ -123,7 +123,7 @@ def test_workers_archive_from_azure_to_azure(
     spark: SparkSession, azure: AzureServer, tmp_path: Path, format: str
 ) -> None:
     """
-    With options that only the driver was given. Two runs at once: one of them is refused.
+    With options that only the driver was given. The second of two simultaneous runs is refused.
     """
     logs = written_logs(tmp_path / "logs").path
     azure.put_directory(logs, f"{format}-logs")
@@ -144,9 +144,9 @@ def test_workers_archive_from_azure_to_azure(
     assert [] == archive(None, azure.url(f"{format}-logs"), opened()).commits
 
 
-def test_a_file_on_azure_is_not_left_half_written(azure: AzureServer, tmp_path: Path) -> None:
+def test_file_on_azure_is_never_half_written(azure: AzureServer, tmp_path: Path) -> None:
     """
-    A reader that fails leaves nothing; the checksum is that of the file.
+    A failing reader leaves nothing; the checksum is that of the file.
     """
 
     def batches(count: int) -> Iterator[pa.RecordBatch]:
@@ -174,7 +174,9 @@ def test_a_file_on_azure_is_not_left_half_written(azure: AzureServer, tmp_path: 
         assert 20 == file.metadata.num_rows
 
 
-def test_files_of_killed_runs_go_from_azure(azure: AzureServer, tmp_path: Path) -> None:
+def test_leftover_files_of_killed_runs_are_removed_from_azure(
+    azure: AzureServer, tmp_path: Path
+) -> None:
     logs = written_logs(tmp_path / "logs").path
     there = Archive(azure.url("left"), storage=storage_options(azure.storage))
     done = archive(None, str(logs), there, bytes_per_file=5_000)
@@ -191,7 +193,7 @@ def test_files_of_killed_runs_go_from_azure(azure: AzureServer, tmp_path: Path) 
     assert closed_rows(logs) == archived_rows(there)
 
 
-def test_a_container_that_is_not_there_is_named(azure: AzureServer) -> None:
+def test_missing_container_is_named(azure: AzureServer) -> None:
     url = azure.url("logs").replace("lake@", "nowhere@")
 
     with pytest.raises(FileNotFoundError, match=f"There is no directory {url}"):
@@ -201,12 +203,9 @@ def test_a_container_that_is_not_there_is_named(azure: AzureServer) -> None:
 @pytest.mark.parametrize(
     "endpoint", ["https://barnabas.blob.core.windows.net", "http://127.0.0.1:1/other"]
 )
-def test_an_endpoint_that_is_not_of_the_account_is_refused(
+def test_endpoint_of_another_account_is_refused_before_the_key_is_sent(
     azure: AzureServer, endpoint: str
 ) -> None:
-    """
-    Before a key goes there.
-    """
     storage = StorageOptions.of({**azure.storage, "AZURE_STORAGE_ENDPOINT": endpoint})
 
     with pytest.raises(InvalidOption, match=f"{endpoint} is no endpoint for the account barnabas"):

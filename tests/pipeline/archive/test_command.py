@@ -39,12 +39,9 @@ def command(*arguments: object) -> int:
     return main(["spark", "archive", *map(str, arguments)])
 
 
-def test_a_dry_run_says_what_would_be_archived(
+def test_dry_run_prints_what_would_be_archived_without_spark(
     logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    And makes nothing, and needs no Spark.
-    """
     to = tmp_path / "archive"
     closed = [row for row in closed_rows(logs) if row[2] == "events"]
     end = max(row[4] for row in closed if row[3] == 0)
@@ -58,11 +55,11 @@ def test_a_dry_run_says_what_would_be_archived(
     assert not to.exists()
 
 
-def test_archiving_and_reading(
+def test_archive_command_writes_what_spark_reads(
     spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Spark reads what the commits name, and sees the rows of the log; a second run has nothing to do.
+    Spark reads the files that the commits name; a second run has nothing to do.
     """
     to = tmp_path / "archive"
     arguments = ("--data-dir", logs, "--to", to, "--file-bytes", "1b")
@@ -92,7 +89,7 @@ def test_archiving_and_reading(
     assert not left.exists()
 
 
-def test_archiving_into_open_tables(
+def test_archive_command_writes_open_tables(
     spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -126,9 +123,9 @@ def test_archiving_into_open_tables(
         assert latest_of(expected) == compacted_rows(tmp_path / "compacted")
 
 
-def test_an_empty_archive(spark: SparkSession, tmp_path: Path) -> None:
+def test_empty_archive_has_its_columns_and_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     """
-    Has no rows, but has its columns; one that is not whole is not read.
+    An incomplete one is not read.
     """
     directory = WrittenDirectory(tmp_path / "logs")
     append(directory.log(), some_records(5))
@@ -145,10 +142,7 @@ def test_an_empty_archive(spark: SparkSession, tmp_path: Path) -> None:
         read_archive(spark, tmp_path / "torn")
 
 
-def test_a_path_without_an_archive(spark: SparkSession, tmp_path: Path) -> None:
-    """
-    Is an error, and no frame without rows.
-    """
+def test_path_without_an_archive_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere", (tmp_path / "nowhere").as_uri()):
         with pytest.raises(ArchiveError, match=r"There is no archive in .*/test_a_path_without"):
             read_archive(spark, path)
@@ -156,7 +150,7 @@ def test_a_path_without_an_archive(spark: SparkSession, tmp_path: Path) -> None:
         read_archive(spark, "hdfs://host/archive")
 
 
-def test_a_setting_of_spark_has_a_value(
+def test_spark_setting_requires_a_value(
     logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ("--data-dir", logs, "--to", tmp_path / "archive")
@@ -167,7 +161,7 @@ def test_a_setting_of_spark_has_a_value(
     assert "barnabas: --conf spark.executor.memory: it must look like NAME=VALUE\n" == said
 
 
-def test_the_settings_of_a_session(
+def test_spark_settings_are_passed_to_the_session(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[object] = []
@@ -185,12 +179,9 @@ def test_the_settings_of_a_session(
     assert ["spark://one:7077", "1g", settings] == seen
 
 
-def test_every_so_often(
+def test_archive_every_interval_includes_new_topics_and_partitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Topics and partitions that come between two runs are archived by the next one.
-    """
     directory = WrittenDirectory(tmp_path / "logs")
     names = iter([("events", 1), ("users", 0)])
 
@@ -226,7 +217,7 @@ def test_every_so_often(
     assert expected == set(Archive(tmp_path / "archive").commits)
 
 
-def test_a_topic_that_is_deleted_does_not_stop_the_others(
+def test_deleted_topic_does_not_stop_archiving_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -276,11 +267,11 @@ def test_a_topic_that_is_deleted_does_not_stop_the_others(
     }
 
 
-def test_a_url_of_a_store_without_commits_in_one_step(
+def test_object_store_without_atomic_commits_is_refused(
     logs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Is refused, and no directory is made for it.
+    No directory is created for its URL.
     """
     monkeypatch.chdir(tmp_path)
 
@@ -306,12 +297,9 @@ def test_a_url_of_a_store_without_commits_in_one_step(
         ("--storage-option=region", 2, "--storage-option region: it must look like NAME=VALUE"),
     ],
 )
-def test_what_makes_no_sense(
+def test_invalid_archive_arguments_are_refused_in_one_line(
     logs: Path, capsys: pytest.CaptureFixture[str], argument: str, status: int, sentence: str
 ) -> None:
-    """
-    Is refused in one line.
-    """
     arguments = ("--data-dir", logs, "--to", logs / "archive", "--dry-run")
 
     assert status == command(argument, *arguments)
@@ -320,12 +308,9 @@ def test_what_makes_no_sense(
     assert 1 == said.count("\n")
 
 
-def test_a_corrupt_batch_fails_the_command(
+def test_corrupt_batch_fails_the_command_without_a_traceback(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    With its place, and without the traceback of a worker.
-    """
     logs = written_logs(tmp_path / "logs").path
     file = sorted((logs / "events-0").glob("*.log"))[1]
     data = bytearray(file.read_bytes())
@@ -351,7 +336,7 @@ def test_a_corrupt_batch_fails_the_command(
         ("obstore", "objects", ["--to", "s3://lake/archive"]),
     ],
 )
-def test_a_format_whose_package_is_missing_says_what_to_install(
+def test_format_whose_package_is_missing_is_reported_with_the_install_command(
     logs: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

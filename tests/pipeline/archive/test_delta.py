@@ -54,7 +54,7 @@ def log_of(to: Path) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_delta_table_has_the_rows_of_closed_segments(tmp_path: Path, to: Path) -> None:
+def test_delta_table_has_the_rows_of_closed_segments(tmp_path: Path, to: Path) -> None:
     """
     One version of the table for each range; a second run has nothing to do.
     """
@@ -74,7 +74,7 @@ def test_a_delta_table_has_the_rows_of_closed_segments(tmp_path: Path, to: Path)
     ]
 
 
-def test_a_run_continues_behind_the_transaction_identifier(
+def test_delta_run_continues_at_the_transaction_identifier(
     directory: WrittenDirectory, to: Path
 ) -> None:
     first = run(directory.path, to)
@@ -92,9 +92,7 @@ def test_a_run_continues_behind_the_transaction_identifier(
     ]
 
 
-def test_a_second_run_that_adds_the_same_range_is_refused(
-    directory: WrittenDirectory, to: Path
-) -> None:
+def test_second_run_adding_the_same_range_is_refused(directory: WrittenDirectory, to: Path) -> None:
     """
     Whether it had planned before the first one added it, or between two of its commits.
     """
@@ -134,7 +132,7 @@ def test_runs_on_other_partitions_do_not_conflict(tmp_path: Path, to: Path) -> N
         assert archived.offsets.end >= commit.end_offset
 
 
-def test_a_run_sees_what_was_added_since_its_table_was_opened(tmp_path: Path, to: Path) -> None:
+def test_run_sees_commits_made_since_it_opened_the_table(tmp_path: Path, to: Path) -> None:
     """
     So it neither removes files of another run nor adds what is there.
     """
@@ -147,7 +145,7 @@ def test_a_run_sees_what_was_added_since_its_table_was_opened(tmp_path: Path, to
     assert closed_rows(logs) == delta_rows(to)
 
 
-def test_readers_leave_out_files_by_partition_offset_and_time(tmp_path: Path, to: Path) -> None:
+def test_readers_skip_files_by_partition_offset_and_timestamp(tmp_path: Path, to: Path) -> None:
     """
     Topic and partition are partition columns; offset and timestamp have bounds that are exact.
     """
@@ -174,7 +172,7 @@ def test_readers_leave_out_files_by_partition_offset_and_time(tmp_path: Path, to
     assert len(only) == len([row for row in rows if row[2:4] == ("events", 1)])
 
 
-def test_a_compaction_between_two_runs_changes_no_row(
+def test_delta_compaction_between_two_runs_changes_no_row(
     directory: WrittenDirectory, to: Path
 ) -> None:
     """
@@ -195,12 +193,14 @@ def test_a_compaction_between_two_runs_changes_no_row(
     assert first.records == len(earlier.to_pyarrow_table())
 
 
-def test_the_files_of_an_archive_in_parquet_are_not_merged(to: Path) -> None:
+def test_parquet_archive_files_are_not_merged(to: Path) -> None:
     with pytest.raises(InvalidOption, match="only those of Delta and Iceberg tables"):
         open_table(to).merge_small_files(1)
 
 
-def test_a_range_without_records_moves_the_identifier(tmp_path: Path, to: Path) -> None:
+def test_range_without_records_advances_the_transaction_identifier(
+    tmp_path: Path, to: Path
+) -> None:
     directory = WrittenDirectory(tmp_path / "logs")
     log = directory.log()
     transaction = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
@@ -222,7 +222,7 @@ def test_a_range_without_records_moves_the_identifier(tmp_path: Path, to: Path) 
     assert [] == run(directory.path, to).commits
 
 
-def test_files_of_killed_runs_are_removed_and_those_of_earlier_versions_are_not(
+def test_leftover_files_of_killed_runs_are_removed_and_earlier_versions_kept(
     directory: WrittenDirectory, to: Path
 ) -> None:
     done = run(directory.path, to)
@@ -236,7 +236,7 @@ def test_files_of_killed_runs_are_removed_and_those_of_earlier_versions_are_not(
     assert files == sorted((to / "topic=events" / "partition=0").iterdir())
 
 
-def test_a_log_that_is_not_the_archived_one_is_refused(
+def test_log_other_than_the_archived_one_is_refused(
     tmp_path: Path, directory: WrittenDirectory, to: Path
 ) -> None:
     """
@@ -259,7 +259,7 @@ def test_a_log_that_is_not_the_archived_one_is_refused(
         run(directory.path, to, options={"isolationLevel": "read_uncommitted"})
 
 
-def test_another_delta_table_is_no_archive(directory: WrittenDirectory, to: Path) -> None:
+def test_other_delta_table_is_not_an_archive(directory: WrittenDirectory, to: Path) -> None:
     import pyarrow as pa  # noqa: PLC0415
 
     deltalake.DeltaTable.create(str(to), pa.schema([("a", pa.int32())]))
@@ -268,7 +268,7 @@ def test_another_delta_table_is_no_archive(directory: WrittenDirectory, to: Path
         run(directory.path, to)
 
 
-def test_a_table_whose_log_is_damaged_is_refused(directory: WrittenDirectory, to: Path) -> None:
+def test_delta_table_with_a_damaged_log_is_refused(directory: WrittenDirectory, to: Path) -> None:
     run(directory.path, to)
     (to / "_delta_log" / f"{0:020d}.json").write_text("{")
 
@@ -276,7 +276,7 @@ def test_a_table_whose_log_is_damaged_is_refused(directory: WrittenDirectory, to
         run(directory.path, to)
 
 
-def test_a_table_whose_files_do_not_say_all_is_not_read_file_by_file(
+def test_table_with_deletion_vectors_is_not_read_file_by_file(
     directory: WrittenDirectory, to: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -300,6 +300,6 @@ def test_a_table_whose_files_do_not_say_all_is_not_read_file_by_file(
         ("hdfs://host/archive", "parquet", "cannot have an archive in Parquet: each commit is"),
     ],
 )
-def test_what_no_format_can_have_is_refused(to: str, format: str, sentence: str) -> None:
+def test_unsupported_format_options_are_refused(to: str, format: str, sentence: str) -> None:
     with pytest.raises(InvalidOption, match=sentence):
         open_table(to, format)

@@ -23,9 +23,6 @@ def test_duckdb_reads_a_delta_archive(connection: Any, logs: Path, tmp_path: Pat
 
 
 def test_duckdb_reads_an_iceberg_archive(connection: Any, logs: Path, tmp_path: Path) -> None:
-    """
-    Through the table's newest metadata, without its catalog.
-    """
     properties = catalog_properties(f"file://{tmp_path}", str(tmp_path / "catalog.db"))
     table = open_table(TABLE, "iceberg", catalog="lake", catalog_properties=properties)
     archive(None, str(logs), table, bytes_per_file=5_000)

@@ -55,7 +55,7 @@ def run(logs: Path, properties: dict[str, str], **more: Any) -> Archived:
     return archive(None, str(logs), opened(properties), **more)
 
 
-def test_an_iceberg_table_has_the_rows_of_closed_segments(
+def test_iceberg_table_has_the_rows_of_closed_segments(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:
     """
@@ -74,7 +74,7 @@ def test_an_iceberg_table_has_the_rows_of_closed_segments(
     ]
 
 
-def test_a_run_continues_behind_the_offset_in_the_properties(
+def test_iceberg_run_continues_at_the_offset_in_the_properties(
     directory: WrittenDirectory, properties: dict[str, str]
 ) -> None:
     first = run(directory.path, properties)
@@ -93,7 +93,7 @@ def test_a_run_continues_behind_the_offset_in_the_properties(
     ]
 
 
-def test_a_second_run_that_adds_the_same_range_is_refused(
+def test_second_run_adding_the_same_range_is_refused(
     directory: WrittenDirectory, properties: dict[str, str]
 ) -> None:
     """
@@ -112,12 +112,9 @@ def test_a_second_run_that_adds_the_same_range_is_refused(
     assert closed_rows(directory.path) == iceberg_rows(TABLE, properties)
 
 
-def test_of_two_first_runs_one_is_refused(
+def test_one_of_two_simultaneous_first_runs_is_refused(
     tmp_path: Path, directory: WrittenDirectory, properties: dict[str, str]
 ) -> None:
-    """
-    Neither knew of any offset.
-    """
     opened(properties).prepare([])
     one, other = opened(properties), opened(properties)
     commits = run(directory.path, properties).commits
@@ -128,7 +125,7 @@ def test_of_two_first_runs_one_is_refused(
     assert closed_rows(directory.path) == iceberg_rows(TABLE, properties)
 
 
-def test_another_writer_is_no_reason_to_refuse(
+def test_commit_of_another_writer_does_not_conflict(
     directory: WrittenDirectory, properties: dict[str, str]
 ) -> None:
     """
@@ -149,7 +146,7 @@ def test_another_writer_is_no_reason_to_refuse(
     assert expected == iceberg_rows(TABLE, properties)
 
 
-def test_readers_leave_out_files_by_partition_offset_and_time(
+def test_readers_skip_files_by_partition_offset_and_timestamp(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:
     """
@@ -166,7 +163,7 @@ def test_readers_leave_out_files_by_partition_offset_and_time(
     assert all(set(task.file.lower_bounds) == bounds for task in all_files)
 
 
-def test_small_files_are_merged_and_earlier_snapshots_stay(
+def test_small_files_are_merged_and_earlier_snapshots_kept(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:
     """
@@ -198,7 +195,7 @@ def test_small_files_are_merged_and_earlier_snapshots_stay(
     assert (0, 0) == opened(properties).merge_small_files(1)
 
 
-def test_a_range_without_records_moves_the_offset(
+def test_range_without_records_advances_the_offset(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:
     directory = WrittenDirectory(tmp_path / "logs")
@@ -219,7 +216,7 @@ def test_a_range_without_records_moves_the_offset(
     assert [] == run(directory.path, properties).commits
 
 
-def test_files_of_killed_runs_are_removed(
+def test_leftover_files_of_killed_runs_are_removed(
     directory: WrittenDirectory, properties: dict[str, str], tmp_path: Path
 ) -> None:
     done = run(directory.path, properties)
@@ -233,7 +230,7 @@ def test_files_of_killed_runs_are_removed(
     assert files == sorted((data / "partition=0").iterdir())
 
 
-def test_a_log_that_is_not_the_archived_one_is_refused(
+def test_log_other_than_the_archived_one_is_refused(
     tmp_path: Path, directory: WrittenDirectory, properties: dict[str, str]
 ) -> None:
     run(directory.path, properties)
@@ -251,12 +248,9 @@ def test_a_log_that_is_not_the_archived_one_is_refused(
         run(other.path, properties)
 
 
-def test_another_iceberg_table_is_no_archive(
+def test_other_iceberg_table_is_not_an_archive(
     directory: WrittenDirectory, properties: dict[str, str]
 ) -> None:
-    """
-    Neither is one whose commits pyiceberg may try again.
-    """
     run(directory.path, properties)
     with loaded(properties).transaction() as transaction:
         transaction.set_properties({"commit.retry.num-retries": "4"})
@@ -268,7 +262,7 @@ def test_another_iceberg_table_is_no_archive(
         opened(properties)
 
 
-def test_a_table_whose_files_do_not_say_all_is_not_read_file_by_file(
+def test_table_with_delete_files_is_not_read_file_by_file(
     directory: WrittenDirectory, properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -292,11 +286,11 @@ def test_a_table_whose_files_do_not_say_all_is_not_read_file_by_file(
 
 
 @pytest.mark.parametrize("name", ["records", "/tmp/archive", "s3://bucket/archive", "lake."])
-def test_a_name_that_is_no_table_is_refused(name: str, properties: dict[str, str]) -> None:
+def test_invalid_table_name_is_refused(name: str, properties: dict[str, str]) -> None:
     with pytest.raises(InvalidOption, match="has a name like"):
         opened(properties, name)
 
 
-def test_a_catalog_that_is_not_configured_is_refused() -> None:
+def test_unconfigured_catalog_is_refused() -> None:
     with pytest.raises(InvalidOption, match="The catalog lake cannot be opened: URI missing"):
         open_table(TABLE, "iceberg", catalog="lake")

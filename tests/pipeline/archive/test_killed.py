@@ -59,9 +59,9 @@ def is_a_beginning(logs: Path, to: Path) -> bool:
     return {row[2:4] for row in found} <= {row[2:4] for row in expected}
 
 
-def test_a_driver_that_is_killed(logs: Path, tmp_path: Path) -> None:
+def test_killed_driver_leaves_an_archive_that_can_be_continued(logs: Path, tmp_path: Path) -> None:
     """
-    At ten steps of its way, and again and again on the same archive.
+    Killed at ten steps, repeatedly on the same archive.
     """
     whole = run_until(logs, tmp_path / "whole", -1)
     assert 0 == whole.returncode, whole.stderr
@@ -90,9 +90,11 @@ def test_a_driver_that_is_killed(logs: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_driver_with_spark_that_is_killed(logs: Path, tmp_path: Path) -> None:
+def test_killed_spark_driver_leaves_an_archive_that_can_be_continued(
+    logs: Path, tmp_path: Path
+) -> None:
     """
-    Its workers may go on for a moment; what they still write is in nobody's way.
+    Its workers may continue for a moment; their files do no harm.
     """
     to = tmp_path / "archive"
 
@@ -105,7 +107,7 @@ def test_a_driver_with_spark_that_is_killed(logs: Path, tmp_path: Path) -> None:
     assert closed_rows(logs) == archived_rows(to)
 
 
-def test_workers_that_are_killed(
+def test_killed_workers_are_retried_by_spark(
     spark: SparkSession, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

@@ -132,7 +132,7 @@ def continued(kind: Kind, directory: WrittenDirectory, missing: list[str]) -> li
 
 
 @pytest.mark.parametrize("missing", [["headers"], ["timestampType"], MISSING])
-def test_an_older_archive_gets_the_columns_that_it_lacks(
+def test_older_archive_gets_the_missing_columns(
     kind: Kind, directory: WrittenDirectory, missing: list[str]
 ) -> None:
     """
@@ -145,7 +145,7 @@ def test_an_older_archive_gets_the_columns_that_it_lacks(
     assert [] == kind.run(directory.path).commits
 
 
-def test_files_of_older_and_of_newer_columns_are_merged(
+def test_files_of_older_and_newer_columns_are_merged(
     kind: Kind, directory: WrittenDirectory
 ) -> None:
     expected = continued(kind, directory, MISSING)
@@ -157,12 +157,9 @@ def test_files_of_older_and_of_newer_columns_are_merged(
     assert [] == kind.run(directory.path).commits
 
 
-def test_an_older_archive_is_merged_before_it_is_continued(
+def test_older_archive_may_be_merged_before_it_is_continued(
     kind: Kind, directory: WrittenDirectory
 ) -> None:
-    """
-    Its last record has nulls then, and is the one of the log all the same.
-    """
     with kind.with_columns(without(MISSING)):
         kind.run(directory.path)
     kind.run(directory.path)
@@ -175,12 +172,7 @@ def test_an_older_archive_is_merged_before_it_is_continued(
     assert closed_rows(directory.path)[-1] == kind.rows()[-1]
 
 
-def test_a_look_at_an_older_archive_changes_nothing(
-    kind: Kind, directory: WrittenDirectory
-) -> None:
-    """
-    As a dry run looks at it, and says what a run would add.
-    """
+def test_dry_run_does_not_change_an_older_archive(kind: Kind, directory: WrittenDirectory) -> None:
     assert [] == list(kind.open().missing_columns)
     with kind.with_columns(without(MISSING)):
         kind.run(directory.path)
@@ -197,7 +189,7 @@ def test_a_look_at_an_older_archive_changes_nothing(
     assert [] == list(kind.open().missing_columns)
 
 
-def test_of_two_runs_that_add_columns_both_go_on(kind: Kind, directory: WrittenDirectory) -> None:
+def test_two_runs_that_add_columns_both_continue(kind: Kind, directory: WrittenDirectory) -> None:
     """
     As on an object store, which has no lock: the second finds the columns that the first has added.
     """
@@ -211,7 +203,7 @@ def test_of_two_runs_that_add_columns_both_go_on(kind: Kind, directory: WrittenD
     assert sorted(RECORDS.names) == sorted(kind.columns())
 
 
-def test_a_column_that_records_always_had_is_not_added(
+def test_column_that_records_always_had_is_not_added(
     kind: Kind, directory: WrittenDirectory
 ) -> None:
     def begun_without_times() -> None:
@@ -261,7 +253,7 @@ def test_columns_of_another_type_are_refused(
         kind.run(directory.path)
 
 
-def test_a_column_that_differs_in_case_only_is_refused(
+def test_column_that_differs_only_in_case_is_refused(
     tmp_path: Path, directory: WrittenDirectory
 ) -> None:
     """
@@ -275,9 +267,7 @@ def test_a_column_that_differs_in_case_only_is_refused(
         kind.run(directory.path)
 
 
-def test_columns_are_added_to_tables_of_ours_only(
-    tmp_path: Path, directory: WrittenDirectory
-) -> None:
+def test_columns_are_added_only_to_our_tables(tmp_path: Path, directory: WrittenDirectory) -> None:
     kind = Kind("delta", tmp_path / "archive")
     delta_table(kind, project(RECORDS, without(MISSING)), description="Of the team next door.")
 
@@ -287,10 +277,9 @@ def test_columns_are_added_to_tables_of_ours_only(
         kind.run(directory.path)
 
 
-def test_columns_of_others_may_be_null(kind: Kind, directory: WrittenDirectory) -> None:
-    """
-    They are, in records that are archived.
-    """
+def test_additional_nullable_columns_are_null_in_archived_records(
+    kind: Kind, directory: WrittenDirectory
+) -> None:
     kind.run(directory.path)
     if kind.format == "delta":
         table = deltalake.DeltaTable(str(kind.path))
@@ -337,7 +326,7 @@ def iceberg_required(table: Any) -> None:
         (iceberg_required, "its column owner must not be null, and records have"),
     ],
 )
-def test_changes_of_others_that_cannot_be_continued(
+def test_incompatible_changes_of_a_table_are_refused(
     tmp_path: Path, directory: WrittenDirectory, change: Callable[[Any], None], sentence: str
 ) -> None:
     kind = Kind("iceberg", tmp_path / "archive")
@@ -351,9 +340,7 @@ def test_changes_of_others_that_cannot_be_continued(
         kind.run(directory.path)
 
 
-def test_numbers_of_columns_are_those_of_the_table(
-    tmp_path: Path, directory: WrittenDirectory
-) -> None:
+def test_column_ids_are_those_of_the_table(tmp_path: Path, directory: WrittenDirectory) -> None:
     """
     A table of others may have its columns in another order, and so with other numbers: small files
     are found by the bounds of their offsets all the same.
@@ -391,7 +378,7 @@ def test_numbers_of_columns_are_those_of_the_table(
     assert closed_rows(directory.path) == kind.rows()
 
 
-def test_numbers_of_columns_are_those_that_a_catalog_gives() -> None:
+def test_column_ids_are_those_assigned_by_the_catalog() -> None:
     """
     The mapping of names that goes with a new table has them, and a catalog numbers them itself.
     """
@@ -403,7 +390,7 @@ def test_numbers_of_columns_are_those_that_a_catalog_gives() -> None:
 # DuckDB.
 
 
-def test_duckdb_reads_what_was_continued(
+def test_duckdb_reads_a_continued_archive(
     kind: Kind, directory: WrittenDirectory, connection: Any
 ) -> None:
     expected = continued(kind, directory, MISSING)

@@ -98,7 +98,7 @@ def is_a_beginning(expected: Rows, found: Rows) -> bool:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_run_that_is_killed_on_a_disk_is_whole_so_far(
+def test_run_killed_on_a_disk_leaves_a_consistent_table(
     logs: Path, tmp_path: Path, format: str
 ) -> None:
     """
@@ -137,7 +137,7 @@ def test_a_run_that_is_killed_on_a_disk_is_whole_so_far(
 
 
 @pytest.mark.parametrize("format", ["parquet", *FORMATS])
-def test_a_run_that_is_killed_at_a_request_to_s3_is_whole_so_far(
+def test_run_killed_at_an_s3_request_leaves_a_consistent_table(
     logs: Path, tmp_path: Path, s3: S3Server, format: str
 ) -> None:
     """

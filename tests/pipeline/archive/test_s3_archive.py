@@ -61,9 +61,9 @@ def some_batches(batches: int) -> Iterator[pa.RecordBatch]:
         )
 
 
-def test_a_file_is_there_when_it_is_whole(s3: S3Server, tmp_path: Path) -> None:
+def test_s3_file_appears_only_when_complete(s3: S3Server, tmp_path: Path) -> None:
     """
-    A reader that fails half way leaves nothing; the checksum is that of the file.
+    A failing reader leaves nothing; the checksum is that of the file.
     """
 
     def torn() -> Iterator[pa.RecordBatch]:
@@ -97,7 +97,7 @@ def test_workers_archive_from_s3_to_s3(
     format: str,
 ) -> None:
     """
-    With options that only the driver was given. Two runs at once: one of them is refused.
+    With options that only the driver was given. The second of two simultaneous runs is refused.
     """
     for name in s3.storage:
         monkeypatch.delenv(name, raising=False)
@@ -131,7 +131,7 @@ def parquet(s3: S3Server, path: str) -> Archive:
     return Archive(s3.url(path), storage=storage_options(s3.storage))
 
 
-def test_a_run_that_hears_late_of_its_commit_goes_on(s3: S3Server, tmp_path: Path) -> None:
+def test_lost_response_to_a_commit_is_tolerated(s3: S3Server, tmp_path: Path) -> None:
     """
     A request whose answer was lost is asked for again, and the store says that there is one.
     """
@@ -143,7 +143,7 @@ def test_a_run_that_hears_late_of_its_commit_goes_on(s3: S3Server, tmp_path: Pat
     assert closed_rows(logs) == archived_rows(parquet(s3, "late"))
 
 
-def test_a_commit_that_another_run_is_making_is_refused(
+def test_commit_in_progress_by_another_run_is_refused(
     s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -160,7 +160,7 @@ def test_a_commit_that_another_run_is_making_is_refused(
         parquet(s3, "made").add(done.commits[0])
 
 
-def test_of_two_runs_at_once_one_is_refused(s3: S3Server, tmp_path: Path) -> None:
+def test_one_of_two_simultaneous_runs_is_refused(s3: S3Server, tmp_path: Path) -> None:
     """
     Whose ranges have other ends. What the other one adds is whole.
     """
@@ -188,7 +188,7 @@ def test_of_two_runs_at_once_one_is_refused(s3: S3Server, tmp_path: Path) -> Non
     assert closed_rows(logs) == archived_rows(parquet(s3, "both"))
 
 
-def test_files_of_killed_runs_go_when_no_run_can_need_them(s3: S3Server, tmp_path: Path) -> None:
+def test_leftover_files_are_removed_once_no_run_can_need_them(s3: S3Server, tmp_path: Path) -> None:
     """
     Those of offsets that are archived. One behind the end may be another run's, which goes on.
     """
@@ -213,10 +213,9 @@ def test_files_of_killed_runs_go_when_no_run_can_need_them(s3: S3Server, tmp_pat
     assert closed_rows(logs) == archived_rows(parquet(s3, "left"))
 
 
-def test_an_archive_may_be_copied_from_a_disk_and_goes_on(s3: S3Server, tmp_path: Path) -> None:
-    """
-    And from an object store to a disk.
-    """
+def test_archive_copied_between_disk_and_object_store_can_be_continued(
+    s3: S3Server, tmp_path: Path
+) -> None:
     directory = WrittenDirectory(tmp_path / "logs")
     log = directory.log(segment_bytes=SEGMENT_BYTES)
 
@@ -239,11 +238,11 @@ def test_an_archive_may_be_copied_from_a_disk_and_goes_on(s3: S3Server, tmp_path
     directory.stop()
 
 
-def test_a_store_that_replaces_objects_is_refused(
+def test_store_that_overwrites_objects_is_refused(
     s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Before anything is archived: two runs could add a range twice.
+    Two runs could add a range twice.
     """
     logs = written_logs(tmp_path / "logs").path
     real = obstore.put
@@ -258,7 +257,7 @@ def test_a_store_that_replaces_objects_is_refused(
     assert ["replaced/_commits/archive.json"] == s3.keys("replaced")
 
 
-def test_what_a_store_says_is_one_line_without_secrets(s3: S3Server, tmp_path: Path) -> None:
+def test_object_store_error_is_one_line_without_secrets(s3: S3Server, tmp_path: Path) -> None:
     logs = written_logs(tmp_path / "logs").path
     there = Archive("s3://nowhere/archive", storage=storage_options(s3.storage))
 
@@ -268,7 +267,7 @@ def test_what_a_store_says_is_one_line_without_secrets(s3: S3Server, tmp_path: P
     assert s3.storage["AWS_SECRET_ACCESS_KEY"] not in "".join(format_exception(raised.value))
 
 
-def test_an_archive_on_s3_is_compacted_and_is_read(
+def test_archive_on_s3_is_compacted_and_read_by_its_url(
     spark: SparkSession, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

@@ -82,7 +82,7 @@ def sends(data: bytes) -> Talk:
         (sends(struct.pack(">iihi", 10, 77, 0, 0)), "its first answer cannot be read: "),
     ],
 )  # fmt: skip
-def test_what_is_no_broker_is_named_and_not_tried_again(talk: Talk, sentence: str) -> None:
+def test_peer_that_is_no_broker_is_named_and_not_retried(talk: Talk, sentence: str) -> None:
     begun = time.monotonic()
     with peer(talk) as port:
         expected = re.escape(f"127.0.0.1:{port} is no Kafka broker: {sentence}")
@@ -94,10 +94,7 @@ def test_what_is_no_broker_is_named_and_not_tried_again(talk: Talk, sentence: st
     assert time.monotonic() - begun < SOON_S
 
 
-def test_another_address_may_be_a_broker() -> None:
-    """
-    Of several addresses one that answers in HTTP is passed over.
-    """
+def test_address_that_is_no_broker_is_skipped() -> None:
     with (
         peer(sends(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as wrong,
         peer(greets_and(until_closed)) as right,
@@ -109,7 +106,7 @@ def test_another_address_may_be_a_broker() -> None:
 
 
 @pytest.mark.parametrize("size", [GiB + 1, 2**31 - 1, -1, 0])
-def test_an_answer_that_is_too_large_is_refused_before_it_is_read(size: int) -> None:
+def test_response_that_is_too_large_is_refused_before_it_is_read(size: int) -> None:
     with peer(greets_and(announces(size))) as port:
         connection = connect(port)
 
@@ -123,7 +120,7 @@ def test_an_answer_that_is_too_large_is_refused_before_it_is_read(size: int) -> 
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_memory_is_taken_as_an_answer_arrives() -> None:
+def test_memory_is_allocated_as_a_response_arrives() -> None:
     """
     The largest answer is announced, and its first 8 MiB come: sockets hold less, so they were
     received when all are sent.
@@ -150,7 +147,7 @@ def resident_bytes() -> int:
     return 1024 * int(status.partition("VmRSS:")[2].split()[0])
 
 
-def test_a_peer_that_never_answers() -> None:
+def test_peer_that_never_answers_times_out() -> None:
     begun = time.monotonic()
     with peer(until_closed) as port:
         sentence = rf"^The connection to 127\.0\.0\.1:{port} is lost: no answer in 0\.3 seconds\.$"
@@ -162,7 +159,7 @@ def test_a_peer_that_never_answers() -> None:
     assert time.monotonic() - begun < SOON_S
 
 
-def test_a_peer_that_answers_byte_by_byte() -> None:
+def test_peer_that_answers_byte_by_byte_times_out() -> None:
     """
     The time is that of the whole answer, and not that of each of its parts.
     """
@@ -187,7 +184,7 @@ def test_a_peer_that_answers_byte_by_byte() -> None:
 
 @pytest.mark.parametrize("sent", [0, 2, 4, 9])
 @pytest.mark.parametrize("greeted", [False, True])
-def test_a_peer_that_closes_in_the_middle(sent: int, greeted: bool) -> None:
+def test_peer_that_closes_during_a_response_is_an_error(sent: int, greeted: bool) -> None:
     def talk(connection: socket.socket) -> None:
         request_from(connection)
         connection.sendall(struct.pack(">iiii", 100, 1, 2, 3)[:sent])
@@ -199,26 +196,23 @@ def test_a_peer_that_closes_in_the_middle(sent: int, greeted: bool) -> None:
         connect(port).ask(ASKED)
 
 
-def test_an_answer_to_another_request() -> None:
+def test_response_to_another_request_is_an_error() -> None:
     with peer(greets_and(sends(struct.pack(">iii", 8, 77, 0)))) as port:
         connection = connect(port)
         with pytest.raises(Disconnected, match="answer 77 came instead of answer 1"):
             connection.ask(ASKED)
 
 
-def test_a_peer_without_tls() -> None:
+def test_peer_without_tls_is_reported() -> None:
     """
-    The handshake ends with what is wrong, and no socket stays open.
+    No socket stays open.
     """
     talk = sends_at_once(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     with peer(talk) as port, pytest.raises(Disconnected, match=f":{port} cannot be reached: "):
         Connection("127.0.0.1", port, ClientSettings((), timeout_s=5, tls=Tls()))
 
 
-def test_a_key_that_is_not_there(tmp_path: Path) -> None:
-    """
-    Neither does one stay open when it is not even used.
-    """
+def test_missing_key_file_leaves_no_socket_open(tmp_path: Path) -> None:
     tls = Tls(key_file=str(tmp_path / "none.pem"))
     with peer(until_closed) as port, pytest.raises(Disconnected, match="cannot be reached"):
         Connection("127.0.0.1", port, ClientSettings((), timeout_s=5, tls=tls))

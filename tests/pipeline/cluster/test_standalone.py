@@ -174,7 +174,7 @@ def command_of_the_page(name: str, cluster: SparkCluster) -> list[str]:
     return shlex.split(whole)
 
 
-def test_a_program_that_is_submitted_reads_and_archives_with_all_workers(
+def test_submitted_program_reads_and_archives_with_all_workers(
     cluster: SparkCluster, logs: Path, expected: list[File], tmp_path: Path
 ) -> None:
     done = submitted(cluster, READS, "environment", logs, tmp_path / "archive")
@@ -198,7 +198,7 @@ def test_a_program_that_is_submitted_reads_and_archives_with_all_workers(
     assert 10 * PARTITIONS == shown["archived"]
 
 
-def test_a_job_runs_on_the_cluster_by_its_master(
+def test_job_runs_on_a_cluster_given_by_its_master_url(
     cluster: SparkCluster, logs: Path, expected: list[File], tmp_path: Path
 ) -> None:
     to = tmp_path / "archive"
@@ -215,7 +215,7 @@ def test_a_job_runs_on_the_cluster_by_its_master(
     assert expected == files_of(to)
 
 
-def test_an_executor_without_the_package_ends_a_query_with_one_line(
+def test_executor_without_the_package_ends_a_query_with_one_line(
     cluster: SparkCluster, logs: Path, tmp_path: Path
 ) -> None:
     others = tmp_path / "others"

@@ -30,12 +30,9 @@ def command(*arguments: object) -> int:
     return main(["spark", "compact", *map(str, arguments)])
 
 
-def test_a_dry_run_says_what_would_be_compacted(
+def test_dry_run_prints_what_would_be_compacted_without_spark(
     logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    And makes nothing, and needs no Spark.
-    """
     to = tmp_path / "to"
 
     assert 0 == command("events", "--data-dir", logs, "--to", to, "--dry-run")
@@ -47,20 +44,14 @@ def test_a_dry_run_says_what_would_be_compacted(
     assert not to.exists()
 
 
-def test_a_path_without_compacted_topics(spark: SparkSession, tmp_path: Path) -> None:
-    """
-    Is an error, and no frame without rows.
-    """
+def test_path_without_compacted_topics_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(CompactError, match=f"There are no compacted topics in {tmp_path}"):
         read_compacted(spark, tmp_path)
 
 
-def test_a_url_is_no_directory(
+def test_url_is_not_accepted_as_a_directory(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Of this machine, and none is made for it.
-    """
     monkeypatch.chdir(tmp_path)
 
     assert 2 == command("--data-dir", logs, "--to", "s3://bucket/to", "--dry-run")
@@ -72,7 +63,7 @@ def test_a_url_is_no_directory(
     assert [] == list(tmp_path.iterdir())
 
 
-def test_compacting_and_reading(
+def test_compact_command_writes_what_spark_reads(
     spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -105,10 +96,9 @@ def test_compacting_and_reading(
 
 
 @pytest.mark.usefixtures("spark")
-def test_an_archive(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    Is read with ``--from``, all of it or what is named.
-    """
+def test_archive_is_compacted_with_the_from_option(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     archive, to = tmp_path / "archive", tmp_path / "to"
     assert 0 == main(["spark", "archive", "--data-dir", str(logs), "--to", str(archive)])
 
@@ -130,12 +120,9 @@ def test_an_archive(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
         ("--data-dir=nowhere", 1, "nowhere"),
     ],
 )
-def test_what_makes_no_sense(
+def test_invalid_compact_arguments_are_refused_in_one_line(
     logs: Path, capsys: pytest.CaptureFixture[str], argument: str, status: int, sentence: str
 ) -> None:
-    """
-    Is refused in one line.
-    """
     where = () if argument.startswith("--data-dir") else ("--data-dir", logs)
 
     assert status == command(argument, *where, "--to", logs / "to", "--dry-run")
@@ -144,12 +131,9 @@ def test_what_makes_no_sense(
     assert 1 == said.count("\n")
 
 
-def test_a_corrupt_batch_fails_the_command(
+def test_corrupt_batch_fails_the_command_without_a_traceback(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    With its place, and without the traceback of a worker; nothing is there to be read.
-    """
     logs = random_logs(tmp_path / "logs", appends=20)
     file = sorted((logs / "events-0").glob("*.log"))[0]
     data = bytearray(file.read_bytes())

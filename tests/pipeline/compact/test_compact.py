@@ -75,7 +75,7 @@ def keyed(numbers: range) -> list[SimpleRecord]:
 
 
 @pytest.mark.parametrize("keep_tombstones", [False, True])
-def test_the_latest_record_of_each_key_stays(
+def test_latest_record_of_each_key_is_retained(
     tmp_path: Path, to: Path, monkeypatch: pytest.MonkeyPatch, keep_tombstones: bool
 ) -> None:
     """
@@ -99,10 +99,9 @@ def test_the_latest_record_of_each_key_stays(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_the_cleaner_leaves(tmp_path: Path, to: Path, seed: int) -> None:
-    """
-    Stays, and nothing else.
-    """
+def test_compaction_retains_the_same_records_as_the_cleaner(
+    tmp_path: Path, to: Path, seed: int
+) -> None:
     clock = StillClock(FIRST_TIMESTAMP + 1_000_000)
     path = tmp_path / "logs" / "events-0"
     random_log = RandomLog(seed, path, DiskFiles(), clock)
@@ -121,10 +120,7 @@ def test_what_the_cleaner_leaves(tmp_path: Path, to: Path, seed: int) -> None:
     assert [row for row in rows if row[1] is not None] == compacted_rows(to)
 
 
-def test_memory_is_merged_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    With whatever there is to merge, the last offset of a key wins.
-    """
+def test_merging_runs_of_keys_keeps_the_last_offset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latest, "_MERGE_ROWS", 10)
     chance = np.random.default_rng(1)
     numbers = chance.integers(0, 40, 1000)
@@ -142,9 +138,9 @@ def test_memory_is_merged_again_and_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert 0 == only(rows, np.empty(0, np.int64)).num_rows
 
 
-def test_not_what_is_not_committed(directory: WrittenDirectory, to: Path) -> None:
+def test_uncommitted_records_are_not_compacted(directory: WrittenDirectory, to: Path) -> None:
     """
-    Neither what is behind the high watermark, nor what was aborted or is still open.
+    Records above the high watermark, aborted ones, and open transactions.
     """
     log = directory.events
     transactional: dict[str, Any] = {"producer_epoch": 0, "is_transactional": True}
@@ -163,10 +159,9 @@ def test_not_what_is_not_committed(directory: WrittenDirectory, to: Path) -> Non
     assert [b"86", b"87", b"89"] == [row[1] for row in compacted_rows(to)]
 
 
-def test_a_snapshot_is_replaced(directory: WrittenDirectory, to: Path) -> None:
-    """
-    When there is more in the log; else nothing is done. Only one file stays.
-    """
+def test_snapshot_is_replaced_only_if_the_log_has_grown(
+    directory: WrittenDirectory, to: Path
+) -> None:
     told: list[CompactedPartition] = []
     first = run(directory.path, to, done=told.append)
     assert first.partitions == told
@@ -187,7 +182,7 @@ def test_a_snapshot_is_replaced(directory: WrittenDirectory, to: Path) -> None:
     assert latest_rows(directory.path, keep_tombstones=True) == compacted_rows(to)
 
 
-def test_partitions_that_are_not_asked_for_stay(tmp_path: Path, to: Path) -> None:
+def test_other_partitions_are_left_alone(tmp_path: Path, to: Path) -> None:
     logs = random_logs(tmp_path / "logs")
     run(logs, to)
 
@@ -202,9 +197,9 @@ def test_partitions_that_are_not_asked_for_stay(tmp_path: Path, to: Path) -> Non
     assert {place: place == ("events", 1) for place in PARTITIONS} == kept
 
 
-def test_an_empty_topic(tmp_path: Path, to: Path) -> None:
+def test_empty_topic_has_a_snapshot_without_rows(tmp_path: Path, to: Path) -> None:
     """
-    Has a snapshot without rows; and so has one with nothing but tombstones.
+    So does a topic with only tombstones.
     """
     directory = WrittenDirectory(tmp_path / "logs")
     directory.log("empty")
@@ -222,10 +217,9 @@ def test_an_empty_topic(tmp_path: Path, to: Path) -> None:
 # Of an archive.
 
 
-def test_an_archive_is_compacted(directory: WrittenDirectory, tmp_path: Path, to: Path) -> None:
-    """
-    To the same as the log, as far as that is archived.
-    """
+def test_compacted_archive_equals_the_compacted_log(
+    directory: WrittenDirectory, tmp_path: Path, to: Path
+) -> None:
     fill(directory.log("other", segment_bytes=800), 200)
     for log in directory.logs.values():
         log.roll()
@@ -243,9 +237,11 @@ def test_an_archive_is_compacted(directory: WrittenDirectory, tmp_path: Path, to
     assert [] == run(archived, to, from_archive=True).partitions
 
 
-def test_archives_that_are_refused(directory: WrittenDirectory, tmp_path: Path, to: Path) -> None:
+def test_unsuitable_archive_is_refused(
+    directory: WrittenDirectory, tmp_path: Path, to: Path
+) -> None:
     """
-    One with records that may have been aborted, one that is damaged, and one of other topics.
+    With possibly aborted records, damaged, or of other topics.
     """
     directory.stop()
     options = {"isolationLevel": "read_uncommitted"}
@@ -271,12 +267,9 @@ def test_archives_that_are_refused(directory: WrittenDirectory, tmp_path: Path, 
 
 
 @pytest.mark.parametrize(("byte", "kind"), [(70, CorruptBatch), (16, OldFormat)])
-def test_a_corrupt_batch(
+def test_corrupt_batch_ends_the_run_and_keeps_the_snapshot(
     directory: WrittenDirectory, to: Path, byte: int, kind: type[CorruptBatch]
 ) -> None:
-    """
-    Ends the run, with its place; the snapshot that was there stays.
-    """
     directory.stop()
     run(directory.path, to)
     before = compacted_rows(to)
@@ -293,7 +286,7 @@ def test_a_corrupt_batch(
     assert [] == Snapshots(to).leftovers()
 
 
-def test_records_that_go_meanwhile(
+def test_records_deleted_during_a_run_are_an_error(
     directory: WrittenDirectory, to: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -314,7 +307,7 @@ def test_records_that_go_meanwhile(
     assert [] == list(to.rglob("*.parquet*"))
 
 
-def test_damage_to_what_was_compacted(directory: WrittenDirectory, to: Path) -> None:
+def test_damaged_snapshot_is_reported(directory: WrittenDirectory, to: Path) -> None:
     """
     Is named: a file that is gone or has another size, and a snapshot that is none.
     """
@@ -335,7 +328,7 @@ def test_damage_to_what_was_compacted(directory: WrittenDirectory, to: Path) -> 
             run(directory.path, to)
 
 
-def test_what_makes_no_sense(directory: WrittenDirectory, to: Path) -> None:
+def test_invalid_arguments_are_refused(directory: WrittenDirectory, to: Path) -> None:
     directory.stop()
 
     with pytest.raises(InvalidOption, match="and not isolationLevel"):
@@ -349,16 +342,13 @@ def test_what_makes_no_sense(directory: WrittenDirectory, to: Path) -> None:
     assert [] == list(to.rglob("*.parquet"))
 
 
-def test_two_runs_at_once(directory: WrittenDirectory, to: Path) -> None:
+def test_second_simultaneous_run_is_refused(directory: WrittenDirectory, to: Path) -> None:
     directory.stop()
     with Snapshots(to).locked(), pytest.raises(InUse, match="Another run is writing to"):
         run(directory.path, to)
 
 
-def test_what_is_going_to_be_done_is_told_before(directory: WrittenDirectory, to: Path) -> None:
-    """
-    Nothing is written by then.
-    """
+def test_plan_is_reported_before_anything_is_written(directory: WrittenDirectory, to: Path) -> None:
     directory.stop()
     told: list[PartitionPlan] = []
 

@@ -40,9 +40,9 @@ def run_until(logs: Path, to: Path, step: int) -> subprocess.CompletedProcess[st
     return run_module("killed_at", "compact", logs, to, step, "-")
 
 
-def test_a_run_that_is_killed(logs: Path, tmp_path: Path) -> None:
+def test_killed_run_can_be_repeated(logs: Path, tmp_path: Path) -> None:
     """
-    At six steps of its way, sometimes twice before it comes to its end.
+    Killed at six steps, sometimes twice.
     """
     whole = run_until(logs, tmp_path / "whole", -1)
     assert 0 == whole.returncode, whole.stderr
@@ -71,10 +71,7 @@ def test_a_run_that_is_killed(logs: Path, tmp_path: Path) -> None:
     assert 0 < len([count for count in resumed if count < 3])
 
 
-def test_a_snapshot_that_is_being_replaced(tmp_path: Path) -> None:
-    """
-    Is the one before or the new one, at whatever step the run is killed.
-    """
+def test_killed_replacement_leaves_the_old_or_the_new_snapshot(tmp_path: Path) -> None:
     directory = WrittenDirectory(tmp_path / "logs")
     for partition in range(2):
         append(directory.log("events", partition), some_records(20))

@@ -30,17 +30,16 @@ def full(broker: BrokerProcess) -> Topic:
     return topic
 
 
-def test_every_record_comes_as_it_was_sent(connector: Connector, full: Topic) -> None:
+def test_every_record_is_read_as_it_was_sent(connector: Connector, full: Topic) -> None:
     """
     Keys, values and headers that are null, empty or repeated included, whatever the codec.
     """
     assert full.expected == seen_in(connector.read(full))
 
 
-def test_the_other_columns(connector: Connector, full: Topic) -> None:
-    """
-    The topic, the type of the timestamp, and null where there are no headers.
-    """
+def test_topic_timestamp_type_and_header_columns_are_read(
+    connector: Connector, full: Topic
+) -> None:
     frame = connector.read(full)
 
     assert [(full.name, 0)] == frame.select("topic", "timestampType").distinct().collect()
@@ -48,21 +47,16 @@ def test_the_other_columns(connector: Connector, full: Topic) -> None:
     assert none == frame.filter("headers is null").count()
 
 
-def test_given_partitions(connector: Connector, full: Topic) -> None:
-    """
-    ``assign`` reads those that it names and no other.
-    """
+def test_assign_reads_only_the_named_partitions(connector: Connector, full: Topic) -> None:
     frame = connector.read(assign=json.dumps({full.name: [0, 2]}))
 
     assert [seen for seen in full.expected if seen.partition != 1] == seen_in(frame)
 
 
 @pytest.mark.usefixtures("transactional")
-def test_topics_by_pattern(connector: Connector, broker: BrokerProcess, full: Topic) -> None:
-    """
-    ``subscribePattern`` reads every topic whose name it matches, but no internal one: of
-    transactions there is one.
-    """
+def test_subscribe_pattern_matches_topics_but_no_internal_ones(
+    connector: Connector, broker: BrokerProcess, full: Topic
+) -> None:
     other = Topic(broker, "batch.full.other", 2)
     other.send(records(20, partitions=2))
     Topic(broker, "not.batch.full").send(records(5))
@@ -74,9 +68,9 @@ def test_topics_by_pattern(connector: Connector, broker: BrokerProcess, full: To
     assert full.expected == seen_in(frame.filter(frame.topic == full.name))
 
 
-def test_offsets(connector: Connector, full: Topic) -> None:
+def test_starting_and_ending_offsets_bound_the_query(connector: Connector, full: Topic) -> None:
     """
-    From given offsets, from the beginning (-2), to given offsets and to the end (-1).
+    Given offsets, -2 for the beginning and -1 for the end.
     """
     frame = connector.read(
         full,
@@ -91,17 +85,16 @@ def test_offsets(connector: Connector, full: Topic) -> None:
 
 
 @pytest.mark.parametrize("pieces", [6, 20])
-def test_more_tasks_than_partitions(connector: Connector, full: Topic, pieces: int) -> None:
-    """
-    ``minPartitions`` cuts the offsets of a partition into pieces; nothing is lost between them.
-    """
+def test_min_partitions_splits_partitions_without_loss(
+    connector: Connector, full: Topic, pieces: int
+) -> None:
     frame = connector.read(full, minPartitions=pieces)
 
     assert pieces <= frame.rdd.getNumPartitions()
     assert full.expected == seen_in(frame)
 
 
-def test_tasks_of_at_most_so_many_offsets(connector: Connector, full: Topic) -> None:
+def test_max_records_per_partition_limits_tasks(connector: Connector, full: Topic) -> None:
     """
     ``maxRecordsPerPartition`` of 300 cuts 1,000 offsets into four.
     """
@@ -142,7 +135,7 @@ def disordered(broker: BrokerProcess) -> Topic:
         ({"startingTimestamp": START_MS + 20, "endingTimestamp": START_MS + 80}, range(1, 3)),
     ],
 )
-def test_timestamps(
+def test_starting_and_ending_timestamps_bound_the_query(
     connector: Connector, disordered: Topic, options: dict[str, int], offsets: range
 ) -> None:
     """
@@ -153,7 +146,7 @@ def test_timestamps(
     assert expected == seen_in(connector.read(disordered, **options))
 
 
-def test_timestamps_of_each_partition(connector: Connector, disordered: Topic) -> None:
+def test_timestamps_may_differ_by_partition(connector: Connector, disordered: Topic) -> None:
     """
     ``startingOffsetsByTimestamp`` and its fellow, as JSON.
     """
@@ -170,10 +163,9 @@ def test_timestamps_of_each_partition(connector: Connector, disordered: Topic) -
     assert expected == seen_in(frame)
 
 
-def test_a_timestamp_that_no_record_has(connector: Connector, disordered: Topic) -> None:
-    """
-    Fails the query, unless it is to begin at the end then.
-    """
+def test_timestamp_beyond_all_records_fails_unless_the_end_is_allowed(
+    connector: Connector, disordered: Topic
+) -> None:
     late = START_MS + 81
 
     with pytest.raises(QUERY_FAILED, match=connector.no_offset):
@@ -184,10 +176,7 @@ def test_a_timestamp_that_no_record_has(connector: Connector, disordered: Topic)
     assert [] == seen_in(lenient)
 
 
-def test_the_time_of_the_append(connector: Connector, broker: BrokerProcess) -> None:
-    """
-    With ``LogAppendTime`` every record of a batch has the broker's time, and the type says so.
-    """
+def test_log_append_time_is_read_with_its_type(connector: Connector, broker: BrokerProcess) -> None:
     topic = Topic(broker, "batch.append-time", message_timestamp_type="LogAppendTime")
     topic.send(records(50))
     frame = connector.read(topic)
@@ -226,7 +215,9 @@ def transactional(broker: BrokerProcess) -> Topic:
 
 
 @pytest.mark.parametrize("pieces", [1, 9])
-def test_committed_records(connector: Connector, transactional: Topic, pieces: int) -> None:
+def test_read_committed_query_returns_only_committed_records(
+    connector: Connector, transactional: Topic, pieces: int
+) -> None:
     """
     Under ``read_committed`` what was aborted, and what is open, is not there; cutting the offsets
     into pieces, some of which have no record at all, changes nothing.
@@ -236,10 +227,9 @@ def test_committed_records(connector: Connector, transactional: Topic, pieces: i
     assert transactional.expected == seen_in(connector.read(transactional, **committed))
 
 
-def test_all_records(connector: Connector, transactional: Topic) -> None:
-    """
-    Under ``read_uncommitted`` all of them are there, and still no marker.
-    """
+def test_read_uncommitted_query_returns_all_records_but_no_markers(
+    connector: Connector, transactional: Topic
+) -> None:
     values = {int(seen.value or b"-1") for seen in seen_in(connector.read(transactional))}
 
     assert set(range(140)) == values
@@ -255,10 +245,9 @@ def removed(broker: BrokerProcess, name: str) -> Topic:
     return topic
 
 
-def test_a_removed_beginning_is_not_missed(connector: Connector, broker: BrokerProcess) -> None:
-    """
-    The earliest offset is where the records begin now.
-    """
+def test_deleted_beginning_is_not_reported_as_data_loss(
+    connector: Connector, broker: BrokerProcess
+) -> None:
     topic = removed(broker, "batch.removed")
 
     assert 60 == len(topic.expected)
@@ -266,12 +255,9 @@ def test_a_removed_beginning_is_not_missed(connector: Connector, broker: BrokerP
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_removed_records_that_are_wanted(
+def test_deleted_requested_records_fail_only_with_fail_on_data_loss(
     connector: Connector, broker: BrokerProcess, fails: bool
 ) -> None:
-    """
-    With ``failOnDataLoss`` the query fails; without it, it takes what is there.
-    """
     topic = removed(broker, f"batch.removed.{fails}")
     options: dict[str, Any] = {
         "startingOffsets": json.dumps({topic.name: {0: 0}}),
@@ -286,18 +272,12 @@ def test_removed_records_that_are_wanted(
         assert topic.expected == seen_in(connector.read(topic, **options))
 
 
-def test_topics_without_records(connector: Connector, broker: BrokerProcess) -> None:
-    """
-    An empty topic has no rows.
-    """
+def test_topic_without_records_has_no_rows(connector: Connector, broker: BrokerProcess) -> None:
     empty: list[Seen] = seen_in(connector.read(Topic(broker, "batch.empty", 2)))
 
     assert [] == empty
 
 
-def test_an_unknown_topic(connector: Connector) -> None:
-    """
-    Fails the query.
-    """
+def test_unknown_topic_fails_the_query(connector: Connector) -> None:
     with pytest.raises(QUERY_FAILED, match=connector.no_topic):
         connector.read(subscribe="batch.unknown").collect()

@@ -190,12 +190,9 @@ def _checkpoint(data: Path) -> dict[tuple[str, int], int]:
 
 
 @pytest.mark.parametrize("topic", ["plain", "transactions", "compacted"])
-def test_connector_and_files_have_what_was_sent(
+def test_connector_and_files_return_what_was_sent(
     spark: SparkSession, filled: Filled, topic: str
 ) -> None:
-    """
-    The files while the broker runs.
-    """
     expected = table(filled.expected[topic])
     assert 0 < len(expected) < 200_000
     connector = spark.read.format("kafka").options(
@@ -219,7 +216,7 @@ def test_connector_and_files_have_what_was_sent(
     assert_same(expected, rows(files.load(str(filled.broker.data))))
 
 
-def test_the_files_of_a_broker_that_was_stopped(filled: Filled, tmp_path: Path) -> None:
+def test_files_of_a_stopped_broker_have_the_same_records(filled: Filled, tmp_path: Path) -> None:
     """
     Have the same records, without Spark; and they are compacted to the latest one of each key.
     """

@@ -18,7 +18,7 @@ PARTITIONS = 12
 LONG_MS = 25_000
 
 
-def test_questions_are_not_held_up_by_a_fetch_that_waits(
+def test_offset_requests_are_not_delayed_by_a_waiting_fetch(
     connector: Connector, broker: BrokerProcess
 ) -> None:
     """

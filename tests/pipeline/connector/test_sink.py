@@ -29,13 +29,9 @@ def source(request: pytest.FixtureRequest, broker: BrokerProcess) -> Topic:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_copy_of_a_topic(
+def test_topic_is_copied_with_partition_key_value_and_headers(
     connector: Connector, broker: BrokerProcess, source: Topic, codec: str
 ) -> None:
-    """
-    Rows read from one topic and written to another are the same there: partition, key, value and
-    headers, in their order.
-    """
     copy = Topic(broker, f"sink.{codec}", 2)
     rows = connector.read(source).selectExpr(f"'{copy.name}' as topic", *COLUMNS[1:])
     connector.save(rows, **{"kafka.compression.type": codec})
@@ -54,12 +50,9 @@ def test_a_copy_of_a_topic(
     ],
     ids=lambda settings: f"acks={settings['kafka.acks']}",
 )
-def test_fewer_promises(
+def test_sink_works_without_idempotence_and_acknowledgements(
     connector: Connector, broker: BrokerProcess, settings: dict[str, str]
 ) -> None:
-    """
-    Producers that are not idempotent, and that do not wait for answers.
-    """
     topic = Topic(broker, f"sink.acks-{settings['kafka.acks']}")
     rows = connector.spark.range(1000).selectExpr("string(id) as value")
     connector.save(rows, topic=topic.name, **settings)
@@ -70,10 +63,7 @@ def test_fewer_promises(
     assert list(range(1000)) == values
 
 
-def test_rows_choose_their_topic(connector: Connector, broker: BrokerProcess) -> None:
-    """
-    By a column; keys choose the partition.
-    """
+def test_rows_choose_their_topic_by_a_column(connector: Connector, broker: BrokerProcess) -> None:
     topics = [Topic(broker, f"sink.choice.{number}", 3) for number in range(2)]
     rows = connector.spark.range(60).selectExpr(
         "concat('sink.choice.', id % 2) as topic", "string(id % 10) as key", "string(id) as value"
@@ -87,10 +77,9 @@ def test_rows_choose_their_topic(connector: Connector, broker: BrokerProcess) ->
         assert 5 == len(places), "all records of a key are in one partition"
 
 
-def test_a_record_that_is_too_large(connector: Connector, broker: BrokerProcess) -> None:
-    """
-    Fails the query, and says why.
-    """
+def test_record_that_is_too_large_fails_the_query(
+    connector: Connector, broker: BrokerProcess
+) -> None:
     topic = Topic(broker, "sink.large", max_message_bytes="1000")
     rows = connector.spark.range(1).selectExpr("repeat('x', 5000) as value")
 
@@ -98,12 +87,9 @@ def test_a_record_that_is_too_large(connector: Connector, broker: BrokerProcess)
         connector.save(rows, topic=topic.name)
 
 
-def test_a_stream_from_topic_to_topic(
+def test_stream_from_topic_to_topic_resumes_at_its_checkpoint(
     connector: Connector, broker: BrokerProcess, source: Topic, tmp_path: Path
 ) -> None:
-    """
-    From its checkpoint a stream goes on, so that each row is written once if nothing fails.
-    """
     copy = Topic(broker, "sink.stream", 2)
     for _ in range(2):
         stream = connector.stream(source, maxOffsetsPerTrigger=100).select(*COLUMNS[1:])

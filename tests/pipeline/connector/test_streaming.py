@@ -59,12 +59,9 @@ def target(connector: Connector, tmp_path: Path) -> Target:
     return Target(connector, tmp_path)
 
 
-def test_batches_of_a_given_size(
+def test_max_offsets_per_trigger_limits_each_batch(
     connector: Connector, broker: BrokerProcess, target: Target
 ) -> None:
-    """
-    ``maxOffsetsPerTrigger`` bounds each batch; together they are all records, once.
-    """
     topic = Topic(broker, "stream.sizes", 2)
     topic.send(records(700, partitions=2))
     batches = target.receive(connector.stream(topic, maxOffsetsPerTrigger=200))
@@ -73,12 +70,9 @@ def test_batches_of_a_given_size(
     assert topic.expected == seen_in(target.rows())
 
 
-def test_a_query_goes_on_where_it_ended(
+def test_query_resumes_at_its_checkpoint(
     connector: Connector, broker: BrokerProcess, target: Target
 ) -> None:
-    """
-    From its checkpoint, with what came since; with nothing, if nothing did.
-    """
     topic = Topic(broker, "stream.restart", 2)
     topic.send(records(100, partitions=2))
     assert [100] == target.receive(connector.stream(topic))
@@ -90,7 +84,7 @@ def test_a_query_goes_on_where_it_ended(
     assert topic.expected == seen_in(target.rows())
 
 
-def test_new_topics_and_partitions(
+def test_query_includes_new_topics_and_partitions(
     connector: Connector, broker: BrokerProcess, target: Target
 ) -> None:
     """
@@ -112,7 +106,7 @@ def test_new_topics_and_partitions(
     assert second.expected == seen_in(rows.filter(rows.topic == second.name))
 
 
-def test_committed_transactions(
+def test_read_committed_stream_returns_only_committed_records(
     connector: Connector, broker: BrokerProcess, target: Target
 ) -> None:
     """
@@ -133,7 +127,7 @@ def test_committed_transactions(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_records_that_were_removed_meanwhile(
+def test_records_deleted_meanwhile_fail_only_with_fail_on_data_loss(
     connector: Connector, broker: BrokerProcess, target: Target, fails: bool
 ) -> None:
     """
@@ -157,10 +151,9 @@ def test_records_that_were_removed_meanwhile(
         assert had + topic.expected == seen_in(target.rows())
 
 
-def test_where_to_begin(connector: Connector, broker: BrokerProcess, target: Target) -> None:
-    """
-    A stream may begin at given offsets, as a batch may.
-    """
+def test_stream_may_begin_at_given_offsets(
+    connector: Connector, broker: BrokerProcess, target: Target
+) -> None:
     topic = Topic(broker, "stream.start", 2)
     topic.send(records(100, partitions=2))
     offsets = json.dumps({topic.name: {0: 45, 1: -1}})

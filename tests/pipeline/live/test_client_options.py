@@ -32,14 +32,14 @@ def written(**options: str) -> WriteOptions:
     return parse_write_options({**BROKER, **own, **named})
 
 
-def test_addresses() -> None:
+def test_broker_addresses_are_parsed() -> None:
     assert (("a", 1), ("b", 2)) == client().bootstrap
     for wrong in ("", "a", "a:b", ":1", " , "):
         with pytest.raises(InvalidOption, match=r"kafka\.bootstrap\.servers is"):
             parse_client({BOOTSTRAP: wrong}, READER)
 
 
-def test_a_login_in_the_words_of_java_and_of_librdkafka() -> None:
+def test_login_is_accepted_in_the_syntax_of_java_and_librdkafka() -> None:
     expected = Sasl("SCRAM-SHA-256", "alice", 'p=w, "1"')
     java = client(
         security_protocol="SASL_PLAINTEXT", sasl_mechanism="SCRAM-SHA-256", sasl_jaas_config=JAAS
@@ -69,16 +69,16 @@ def test_a_login_in_the_words_of_java_and_of_librdkafka() -> None:
         ({"request_timeout_ms": "0"}, "kafka.request.timeout.ms is a number of at least 1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options: dict[str, str], sentence: str) -> None:
+def test_invalid_client_options_are_refused(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidOption, match=sentence):
         client(**options)
 
 
-def test_what_only_a_java_client_has_to_know_is_passed_over() -> None:
+def test_options_only_for_java_clients_are_ignored() -> None:
     assert client() == client(max_poll_records="20000", receive_buffer_bytes="-1", linger_ms="5")
 
 
-def test_a_write() -> None:
+def test_write_options_are_parsed() -> None:
     options = written(topic="t", compression_type="zstd", batch_size="1000")
 
     assert ("t", CompressionType.ZSTD, 1000) == (
@@ -103,12 +103,12 @@ def test_a_write() -> None:
         ({"kafka.key.serializer": "x"}, "has no option kafka.key.serializer"),
     ],
 )
-def test_a_write_that_makes_no_sense(options: dict[str, str], sentence: str) -> None:
+def test_invalid_write_options_are_refused(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidOption, match=sentence):
         parse_write_options(BROKER | options)
 
 
-def test_a_path_counts_more_than_a_broker() -> None:
+def test_path_takes_precedence_over_a_broker_address() -> None:
     """
     A query that was the connector's reads files as soon as it loads a path.
     """
@@ -121,7 +121,7 @@ def test_a_path_counts_more_than_a_broker() -> None:
 
 
 @pytest.mark.parametrize("name", ["readUpTo", "maxPartitionBytes", "openCostInBytes"])
-def test_options_of_files_and_of_brokers(name: str) -> None:
+def test_options_of_files_and_brokers_are_distinguished(name: str) -> None:
     value = "logEnd" if name == "readUpTo" else "4096"
     with pytest.raises(InvalidOption, match=f"{name} is for reads of files"):
         parse_options(BROKER | {name: value})

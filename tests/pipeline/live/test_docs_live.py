@@ -18,7 +18,7 @@ from tests.support.broker_process import BrokerProcess
 pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
-def test_the_programs(connector: Live, broker: BrokerProcess, tmp_path: Path) -> None:
+def test_documented_programs_run(connector: Live, broker: BrokerProcess, tmp_path: Path) -> None:
     """
     A read, a write, and a stream: what they write is what was there, twice.
     """

@@ -91,7 +91,7 @@ class Written:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_records_are_as_the_rows_were(seed: int) -> None:
+def test_encoded_records_equal_the_rows(seed: int) -> None:
     """
     In the order of the rows within each partition, and no batch is larger than it may be.
     """
@@ -107,7 +107,7 @@ def test_records_are_as_the_rows_were(seed: int) -> None:
     assert 1 < len(written.sets) < 400
 
 
-def test_a_batch_in_two_halves() -> None:
+def test_batch_can_be_split_in_two() -> None:
     written = Written(7)
     whole = max(written.sets, key=len)
 
@@ -117,7 +117,7 @@ def test_a_batch_in_two_halves() -> None:
     assert abs(len(first) - len(second)) <= 1
 
 
-def test_keys_have_the_hashes_of_the_java_producer() -> None:
+def test_keys_are_hashed_as_in_the_java_producer() -> None:
     chance = random.Random(3)
     keys = [chance.randbytes(size) for size in [*range(20), 100, 1001] for _ in range(5)]
 
@@ -127,7 +127,7 @@ def test_keys_have_the_hashes_of_the_java_producer() -> None:
     ).tolist()
 
 
-def test_rows_without_keys_go_to_all_partitions_in_turn() -> None:
+def test_rows_without_keys_are_distributed_round_robin() -> None:
     rotation = partitioning.Rotation()
     chosen = [part for _ in range(3) for part in rotation.take(np.full(10, 100), 400, 4).tolist()]
 
@@ -137,14 +137,14 @@ def test_rows_without_keys_go_to_all_partitions_in_turn() -> None:
 
 
 @pytest.mark.parametrize("header", [None, {"key": None, "value": b""}])
-def test_a_header_that_is_none_names_its_row(header: Any) -> None:
+def test_invalid_header_is_reported_with_its_row(header: Any) -> None:
     lists = pa.array([None, [], [{"key": "a", "value": b""}, header]], HEADERS)
 
     with pytest.raises(RowError, match="header of row 12 of task 4 is null or has no name"):
         encoded_headers(lists, np.arange(10, 13), 4)
 
 
-def test_small_batches_are_gathered_and_large_ones_cut() -> None:
+def test_small_batches_are_merged_and_large_ones_split() -> None:
     small = pa.record_batch({"value": [b"x" * 1000] * 100})
     large = pa.record_batch({"value": [b"x" * 1_000_000] * 150})
 

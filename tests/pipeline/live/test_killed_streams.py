@@ -94,7 +94,7 @@ def committed(topic: Topic, partitions: int) -> Counter[bytes]:
 
 @pytest.mark.parametrize("seed", range(KILLS))
 @pytest.mark.parametrize("who", ["worker", "driver"])
-def test_each_record_is_there_once(
+def test_each_record_is_written_exactly_once_by_a_killed_stream(
     broker: BrokerProcess, tmp_path: Path, who: str, seed: int
 ) -> None:
     chance = random.Random(f"{who} {seed}")

@@ -14,9 +14,9 @@ from barnabas.pipeline.writing.options import WriteOptions, parse_write_options
 from tests.pipeline.connector.conftest import QUERY_FAILED
 from tests.pipeline.connector.test_sink import (  # noqa: F401  # pytest collects them here
     source,
-    test_a_copy_of_a_topic,
-    test_a_record_that_is_too_large,
-    test_rows_choose_their_topic,
+    test_record_that_is_too_large_fails_the_query,
+    test_rows_choose_their_topic_by_a_column,
+    test_topic_is_copied_with_partition_key_value_and_headers,
 )
 from tests.pipeline.live.conftest import Live
 
@@ -47,16 +47,13 @@ def to_topic(topic: str | None = None) -> WriteOptions:
     ],
 )
 @pytest.mark.usefixtures("spark")
-def test_columns_that_are_refused(columns: str, sentence: str) -> None:
+def test_unsuitable_columns_are_refused(columns: str, sentence: str) -> None:
     with pytest.raises(InvalidOption, match=sentence):
         check_columns(columns_of(columns), to_topic("t"))
 
 
 @pytest.mark.usefixtures("spark")
-def test_columns() -> None:
-    """
-    Others may be there, and are not written, as with the connector.
-    """
+def test_additional_columns_are_ignored() -> None:
     headers = "headers array<struct<key: string, value: binary>>"
     columns = f"value string, key binary, partition int, timestamp timestamp, other int, {headers}"
 
@@ -67,10 +64,7 @@ def test_columns() -> None:
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "ignore", "errorifexists"])
-def test_other_modes_are_refused(connector: Live, mode: str) -> None:
-    """
-    Two of them by Spark itself.
-    """
+def test_output_modes_other_than_append_are_refused(connector: Live, mode: str) -> None:
     rows = connector.spark.range(1).selectExpr("string(id) as value")
     writer = rows.write.format("barnabas").option(BOOTSTRAP, connector.bootstrap).mode(mode)
 

@@ -14,7 +14,7 @@ from tests.interop.clients.base import PATIENCE
 from tests.pipeline.connector.conftest import QUERY_FAILED
 from tests.pipeline.connector.test_sink import (  # noqa: F401  # pytest collects them here
     source,
-    test_a_stream_from_topic_to_topic,
+    test_stream_from_topic_to_topic_resumes_at_its_checkpoint,
 )
 from tests.pipeline.live.conftest import Live
 from tests.pipeline.topics import Topic, records, seen_in
@@ -60,7 +60,7 @@ def numbers(broker: BrokerProcess) -> Topic:
     return topic
 
 
-def test_a_micro_batch_that_is_run_again_is_written_once(
+def test_repeated_micro_batch_is_written_once(
     connector: Live, broker: BrokerProcess, numbers: Topic, tmp_path: Path
 ) -> None:
     """
@@ -78,7 +78,7 @@ def test_a_micro_batch_that_is_run_again_is_written_once(
     assert {each.value: 1 for each in numbers.expected} == values(connector, copy)
 
 
-def test_a_micro_batch_that_fails_is_not_seen(
+def test_failed_micro_batch_is_not_visible(
     connector: Live, broker: BrokerProcess, numbers: Topic, tmp_path: Path
 ) -> None:
     """
@@ -96,7 +96,7 @@ def test_a_micro_batch_that_fails_is_not_seen(
     assert {each.value: 1 for each in numbers.expected} == values(connector, copy)
 
 
-def test_another_query_with_the_same_prefix_writes_its_own(
+def test_other_query_with_the_same_prefix_writes_its_own_micro_batches(
     connector: Live, broker: BrokerProcess, numbers: Topic, tmp_path: Path
 ) -> None:
     """
@@ -111,7 +111,7 @@ def test_another_query_with_the_same_prefix_writes_its_own(
     assert {each.value: 2 for each in numbers.expected} == values(connector, copy)
 
 
-def test_complete_is_refused(connector: Live, numbers: Topic, tmp_path: Path) -> None:
+def test_complete_mode_is_refused(connector: Live, numbers: Topic, tmp_path: Path) -> None:
     counts = connector.stream(numbers).groupBy("key").count().selectExpr("string(count) as value")
     writer = counts.writeStream.format("barnabas").outputMode("complete")
     options = {

@@ -76,7 +76,7 @@ def world(broker: BrokerProcess, request: pytest.FixtureRequest) -> Iterator[Wor
     world.cluster.close()
 
 
-def test_what_is_decided_can_be_committed_again_and_again(world: World) -> None:
+def test_decided_transaction_can_be_committed_repeatedly(world: World) -> None:
     decision = world.decide(world.prepare(0), world.prepare(1))
     assert [] == world.seen()
 
@@ -87,10 +87,7 @@ def test_what_is_decided_can_be_committed_again_and_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 80, 81, 350])
-def test_a_decision_is_read_as_it_was_written(world: World, count: int) -> None:
-    """
-    However many transactions it is about.
-    """
+def test_decision_survives_a_round_trip(world: World, count: int) -> None:
     assert read_decision(world.cluster, world.batch) is None
     largest = 2**63 - 1
     names = [world.batch.transactional_id(10**6 + number, 99) for number in range(count)]
@@ -103,7 +100,7 @@ def test_a_decision_is_read_as_it_was_written(world: World, count: int) -> None:
     assert not decision.is_about(MicroBatch("query", 6, world.batch.prefix))
 
 
-def test_a_decision_is_withdrawn_when_all_of_it_was_aborted(world: World) -> None:
+def test_decision_is_withdrawn_if_all_of_it_was_aborted(world: World) -> None:
     """
     The micro-batch can then be written again.
     """
@@ -121,7 +118,7 @@ def test_a_decision_is_withdrawn_when_all_of_it_was_aborted(world: World) -> Non
     assert not now.is_about(world.batch)
 
 
-def test_what_was_written_in_part_is_said(world: World) -> None:
+def test_partially_written_micro_batch_is_reported(world: World) -> None:
     decision = world.decide(world.prepare(0), world.prepare(1))
     world.prepare(1)
 
@@ -131,10 +128,7 @@ def test_what_was_written_in_part_is_said(world: World) -> None:
     assert [b"0.0"] == world.seen()
 
 
-def test_an_earlier_attempt_at_a_task_is_aborted(world: World) -> None:
-    """
-    Readers would otherwise wait for it.
-    """
+def test_earlier_attempt_of_a_task_is_aborted(world: World) -> None:
     world.prepare(0, 0)
     world.prepare(0, 1)
     decision = world.decide(world.prepare(0, 2))

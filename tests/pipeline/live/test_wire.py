@@ -55,9 +55,7 @@ def batch(**columns: Any) -> pa.RecordBatch:
         ),
     ],
 )
-def test_a_row_that_is_refused_is_named(
-    broker: BrokerProcess, rows: dict[str, Any], sentence: str
-) -> None:
+def test_refused_row_is_named(broker: BrokerProcess, rows: dict[str, Any], sentence: str) -> None:
     Topic(broker, "refused", 2, max_message_bytes="1000") if "refused" not in _made else None
     _made.add("refused")
     options = {} if "topic" in rows else {"topic": "refused"}
@@ -69,10 +67,7 @@ def test_a_row_that_is_refused_is_named(
 _made: set[str] = set()
 
 
-def test_a_topic_that_is_not_there(tmp_path: Path) -> None:
-    """
-    And is not created by the broker.
-    """
+def test_missing_topic_is_an_error_and_not_created(tmp_path: Path) -> None:
     with new_broker(tmp_path, auto__create__topics__enable="false") as broker:
         options = {"kafka.request.timeout.ms": "300"}
         rows = batch(value=["a"], topic=["none"], key=["k"])
@@ -83,7 +78,7 @@ def test_a_topic_that_is_not_there(tmp_path: Path) -> None:
             write(broker.bootstrap, [rows], options)
 
 
-def test_what_a_topic_takes_only_in_smaller_batches(broker: BrokerProcess) -> None:
+def test_batches_refused_as_too_large_are_split(broker: BrokerProcess) -> None:
     topic = Topic(broker, "smaller", 1, max_message_bytes="1000")
     sent = [b"%04d" % number * 20 for number in range(500)]
 
@@ -91,7 +86,7 @@ def test_what_a_topic_takes_only_in_smaller_batches(broker: BrokerProcess) -> No
     assert sent == values(broker.bootstrap, topic.name)
 
 
-def test_the_columns_that_the_connector_has_not(broker: BrokerProcess) -> None:
+def test_timestamp_and_header_columns_are_written(broker: BrokerProcess) -> None:
     """
     A timestamp; headers are left out if that is asked for.
     """
@@ -115,7 +110,7 @@ def test_the_columns_that_the_connector_has_not(broker: BrokerProcess) -> None:
 
 
 @pytest.mark.parametrize("idempotent", ["true", "false"])
-def test_a_restart_in_the_middle_of_a_write(tmp_path: Path, idempotent: str) -> None:
+def test_write_survives_a_broker_restart(tmp_path: Path, idempotent: str) -> None:
     """
     Is waited for, and each row is there once, in its order.
     """
@@ -137,7 +132,7 @@ def test_a_restart_in_the_middle_of_a_write(tmp_path: Path, idempotent: str) -> 
         assert sent == there if idempotent == "true" else set(sent) == set(there)
 
 
-def test_a_restart_in_the_middle_of_a_read(tmp_path: Path) -> None:
+def test_read_survives_a_broker_restart(tmp_path: Path) -> None:
     with new_broker(tmp_path) as broker:
         topic = Topic(broker, "restarted", 1)
         sent = [b"%07d" % number + b"x" * 1000 for number in range(20_000)]
@@ -155,7 +150,7 @@ def test_a_restart_in_the_middle_of_a_read(tmp_path: Path) -> None:
         assert sent == found
 
 
-def test_nobody_is_there(tmp_path: Path) -> None:
+def test_unreachable_broker_is_reported(tmp_path: Path) -> None:
     options = {"topic": "t", "kafka.request.timeout.ms": "200"}
 
     with pytest.raises(Disconnected, match=r"127\.0\.0\.1:1 cannot be reached"):
@@ -216,7 +211,7 @@ def login(
         ("SASL_SSL", "SCRAM-SHA-512"),
     ],
 )
-def test_a_client_that_is_let_in(
+def test_authenticated_client_is_accepted(
     secured: Barnabas, certificates: Certificates, protocol: str, mechanism: str
 ) -> None:
     bootstrap = f"127.0.0.1:{secured.ports[protocol]}"
@@ -228,7 +223,9 @@ def test_a_client_that_is_let_in(
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
-def test_a_wrong_password(secured: Barnabas, certificates: Certificates, mechanism: str) -> None:
+def test_wrong_password_is_reported(
+    secured: Barnabas, certificates: Certificates, mechanism: str
+) -> None:
     bootstrap = f"127.0.0.1:{secured.ports['SASL_SSL']}"
     options = login(certificates, "SASL_SSL", mechanism, "wrong")
 
@@ -236,7 +233,7 @@ def test_a_wrong_password(secured: Barnabas, certificates: Certificates, mechani
         write(bootstrap, [batch(value=["a"])], {"topic": "t", **options})
 
 
-def test_a_broker_that_is_not_trusted(
+def test_untrusted_broker_certificate_is_reported(
     secured: Barnabas, certificates: Certificates, tmp_path: Path
 ) -> None:
     bootstrap = f"127.0.0.1:{secured.ports['SASL_SSL']}"

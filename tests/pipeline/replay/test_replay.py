@@ -105,7 +105,7 @@ def replayed(broker: BrokerProcess, topic: str) -> dict[int, list[tuple[Any, ...
     return content(rows)
 
 
-def test_how_far_it_is(archived: Path, broker: BrokerProcess) -> None:
+def test_replay_progress_is_reported_in_bytes(archived: Path, broker: BrokerProcess) -> None:
     """
     Is told in bytes of the log: all of it in the end, and what was sent before not again.
     """
@@ -122,7 +122,7 @@ def test_how_far_it_is(archived: Path, broker: BrokerProcess) -> None:
     assert [] == told
 
 
-def test_how_far_it_is_takes_no_client_for_each_look(
+def test_replay_progress_reuses_clients(
     archived: Path, broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -143,10 +143,7 @@ def test_how_far_it_is_takes_no_client_for_each_look(
     assert [2, 2] == [made.count(group) for group in set(made)]
 
 
-def test_bytes_before_an_offset(archived: Path) -> None:
-    """
-    Count each file by the share of its offsets.
-    """
+def test_bytes_before_an_offset_are_estimated_by_the_share_of_each_file(archived: Path) -> None:
     first, second, *_ = files = Archive(archived).files_of(TopicPartition("events", 0))
     middle = (second.offsets.start + second.offsets.end) // 2
     share = (middle - second.offsets.start) / second.offsets.count
@@ -159,9 +156,9 @@ def test_bytes_before_an_offset(archived: Path) -> None:
     assert whole == bytes_before(files, files[-1].offsets.end + 10)
 
 
-def test_a_topic_gets_what_was_archived(archived: Path, broker: BrokerProcess) -> None:
+def test_replayed_topic_has_the_archived_records(archived: Path, broker: BrokerProcess) -> None:
     """
-    Key, value, headers, timestamps, and the order of each partition; a second run sends nothing.
+    Key, value, headers, timestamps and order per partition; a second run sends nothing.
     """
     make(broker, "again")
     expected = content(archived_rows(archived))
@@ -176,7 +173,9 @@ def test_a_topic_gets_what_was_archived(archived: Path, broker: BrokerProcess) -
     assert expected == replayed(broker, "again")
 
 
-def test_a_run_that_is_killed(archived: Path, broker: BrokerProcess) -> None:
+def test_killed_replay_neither_loses_nor_duplicates_records(
+    archived: Path, broker: BrokerProcess
+) -> None:
     """
     At ten calls of the client, before them or behind: nothing is lost or doubled.
     """
@@ -201,10 +200,7 @@ def test_a_run_that_is_killed(archived: Path, broker: BrokerProcess) -> None:
         assert expected == replayed(broker, f"killed-{pair}")
 
 
-def test_a_topic_that_has_other_records(archived: Path, broker: BrokerProcess) -> None:
-    """
-    Is left as it is.
-    """
+def test_topic_with_other_records_is_left_alone(archived: Path, broker: BrokerProcess) -> None:
     make(broker, "full")
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     producer.produce("full", b"mine", partition=1)
@@ -216,10 +212,9 @@ def test_a_topic_that_has_other_records(archived: Path, broker: BrokerProcess) -
     assert [b"mine"] == [row[1] for row in replayed(broker, "full")[1]]
 
 
-def test_topics_that_cannot_have_the_records(archived: Path, broker: BrokerProcess) -> None:
-    """
-    Are refused before anything is sent.
-    """
+def test_unsuitable_topics_are_refused_before_anything_is_sent(
+    archived: Path, broker: BrokerProcess
+) -> None:
     make(broker, "narrow", 1)
     make(broker, "late", message_timestamp_type="LogAppendTime")
 
@@ -232,10 +227,9 @@ def test_topics_that_cannot_have_the_records(archived: Path, broker: BrokerProce
     assert {} == replayed(broker, "narrow")
 
 
-def test_a_time_that_the_client_would_change(tmp_path: Path, broker: BrokerProcess) -> None:
-    """
-    Is refused with its offset.
-    """
+def test_timestamp_that_the_client_would_change_is_refused(
+    tmp_path: Path, broker: BrokerProcess
+) -> None:
     make(broker, "epoch", 1)
     directory = WrittenDirectory(tmp_path / "logs")
     append(directory.log(), [SimpleRecord(5, b"a", b"b"), SimpleRecord(0, b"c", b"d")])
@@ -249,10 +243,9 @@ def test_a_time_that_the_client_would_change(tmp_path: Path, broker: BrokerProce
     assert {} == replayed(broker, "epoch")
 
 
-def test_a_file_that_was_changed(tmp_path: Path, archived: Path, broker: BrokerProcess) -> None:
-    """
-    Is not sent, though it has its size.
-    """
+def test_changed_file_of_equal_size_is_not_sent(
+    tmp_path: Path, archived: Path, broker: BrokerProcess
+) -> None:
     make(broker, "changed")
     subprocess.run(["cp", "-r", archived, tmp_path / "archive"], check=True)
     commit = Archive(tmp_path / "archive").commits_of(TopicPartition("events", 0))[0]
@@ -266,12 +259,9 @@ def test_a_file_that_was_changed(tmp_path: Path, archived: Path, broker: BrokerP
         send(tmp_path / "archive", broker, "changed")
 
 
-def test_the_command(
+def test_replay_command_prints_and_sends_what_is_left(
     spark: SparkSession, archived: Path, broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Says what is left to send, and sends it.
-    """
     make(broker, "by-command")
     expected = content(archived_rows(archived))
     arguments = ["events", "--from", str(archived), "-b", broker.bootstrap, "--to", "by-command"]
@@ -298,7 +288,7 @@ def test_the_command(
 
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
-def test_a_table_is_replayed_also_when_its_files_were_merged(
+def test_table_is_replayed_after_its_files_were_merged(
     spark: SparkSession,
     tmp_path: Path,
     broker: BrokerProcess,
@@ -347,7 +337,7 @@ def test_a_table_is_replayed_also_when_its_files_were_merged(
     directory.stop()
 
 
-def test_an_archive_on_s3_is_compacted_and_replayed_by_commands(
+def test_archive_on_s3_is_compacted_and_replayed_by_commands(
     spark: SparkSession,
     archived: Path,
     tmp_path: Path,
@@ -377,12 +367,9 @@ def test_an_archive_on_s3_is_compacted_and_replayed_by_commands(
     assert SECRET not in "".join(capsys.readouterr())
 
 
-def test_a_topic_that_is_not_there_is_not_made(
+def test_missing_topic_is_not_created(
     archived: Path, broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Neither by a run nor by a question.
-    """
     arguments = ["events", "--from", str(archived), "-b", broker.bootstrap, "--to", "not-there"]
 
     for more in (["--dry-run"], []):
@@ -393,7 +380,7 @@ def test_a_topic_that_is_not_there_is_not_made(
     assert "not-there" not in admin.list_topics(timeout=PATIENCE).topics
 
 
-def test_workers_that_are_killed(
+def test_killed_replay_workers_are_retried_by_spark(
     spark: SparkSession, tmp_path: Path, broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

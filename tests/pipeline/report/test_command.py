@@ -16,10 +16,7 @@ from barnabas.server.cli import main
 pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
-def test_a_dry_run_says_what_would_be_read(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    And reads nothing: there is no output, and no page.
-    """
+def test_dry_run_prints_what_would_be_read(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = logs / "page.html"
     arguments = ("--data-dir", str(logs), "times", "keys-0", "--html", str(page), "--dry-run")
 
@@ -32,7 +29,7 @@ def test_a_dry_run_says_what_would_be_read(logs: Path, capsys: pytest.CaptureFix
     assert not page.exists()
 
 
-def test_a_report_and_a_page(
+def test_report_is_printed_and_its_page_written(
     spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -59,29 +56,22 @@ def test_a_report_and_a_page(
         (["--set", "retention.ms=x"], "retention.ms"),
     ],
 )
-def test_what_makes_no_sense(
+def test_invalid_report_arguments_are_refused_before_spark_starts(
     logs: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    """
-    Is refused in one line, before Spark is started.
-    """
     assert 0 != main(["spark", "report", "--data-dir", str(logs), *arguments])
     assert sentence in capsys.readouterr().err
 
 
-def test_a_directory_without_topics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    Is not an empty report.
-    """
+def test_directory_without_topics_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert 1 == main(["spark", "report", "--data-dir", str(tmp_path)])
     assert "no topics" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("module", ["pyspark", "pyarrow"])
-def test_without_the_extra(logs: Path, module: str) -> None:
-    """
-    Whoever has not installed it is told how to; the help is there without it.
-    """
+def test_missing_report_extra_is_reported_with_its_install_command(logs: Path, module: str) -> None:
     program = (
         f"import sys; sys.modules[{module!r}] = None;"
         "from barnabas.server.cli import main; sys.exit(main(sys.argv[1:]))"

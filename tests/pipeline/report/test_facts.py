@@ -37,19 +37,13 @@ def facts_of(report: Report, name: str) -> PartitionFacts:
     return next(facts for facts in report.partitions if str(facts.partition) == name)
 
 
-def test_all_partitions_are_there(report: Report) -> None:
-    """
-    In order, the empty one too.
-    """
+def test_report_covers_all_partitions_in_order(report: Report) -> None:
     names = [str(facts.partition) for facts in report.partitions]
 
     assert ["empty-0", "keys-0", "producers-0", "times-0", "times-1"] == names
 
 
 def test_headers_are_counted(report: Report, logs: Path) -> None:
-    """
-    As they are when each is looked at in turn.
-    """
     for partition in some(LogRoot(logs, DiskFiles()).partitions):
         facts = facts_of(report, str(partition.topic_partition))
         counts, codecs, fill = Counts(), Counter[str](), Counter[int]()
@@ -69,7 +63,7 @@ def test_headers_are_counted(report: Report, logs: Path) -> None:
         assert fill == found.fill
 
 
-def test_times_out_of_order(report: Report) -> None:
+def test_records_out_of_timestamp_order_are_counted(report: Report) -> None:
     """
     Batches that begin with an older record than one before them had, not those that are out of
     order within; and each record that is older than one before it.
@@ -85,7 +79,7 @@ def test_times_out_of_order(report: Report) -> None:
     assert Disorder(0, 0) == facts_of(report, "keys-0").disorder
 
 
-def test_missing_offsets(report: Report) -> None:
+def test_missing_offsets_are_counted(report: Report) -> None:
     """
     Two offsets in front of 20, and seven in front of 30.
     """
@@ -95,7 +89,7 @@ def test_missing_offsets(report: Report) -> None:
     assert 0 == facts_of(report, "times-0").counts.gaps
 
 
-def test_repeated_sequences(report: Report) -> None:
+def test_repeated_and_missing_sequences_are_counted(report: Report) -> None:
     """
     Sequence 3 comes twice in the first epoch and 0 twice in the second, 6 to 9 do not come at all.
     A new epoch begins anew, and of who has no id nothing is known.
@@ -112,16 +106,13 @@ def test_repeated_sequences(report: Report) -> None:
     assert expected == facts_of(report, "producers-0").producers
 
 
-def test_keys(report: Report) -> None:
-    """
-    None is not a key, an empty one is.
-    """
+def test_empty_key_counts_as_a_key_and_null_does_not(report: Report) -> None:
     expected = Keys(13, 3, 3, ((b"often", 7), (b"", 2), (b"\xff\x00", 1)))
 
     assert expected == facts_of(report, "keys-0").keys
 
 
-def test_a_segment_that_waits_for_an_older_one(report: Report) -> None:
+def test_segment_waiting_for_an_older_one_has_its_due_time(report: Report) -> None:
     """
     The first segment's latest record is of hour 5, so that it goes from hour 9 on, 1 ms later. What
     is in the second one is four hours older, and goes no sooner.
@@ -135,10 +126,7 @@ def test_a_segment_that_waits_for_an_older_one(report: Report) -> None:
     assert Life(goes - 2 * HOUR, goes + CHECK_MS - 1 * HOUR) == second.life
 
 
-def test_a_record_of_the_future(report: Report) -> None:
-    """
-    Keeps its segment, and the next one with it.
-    """
+def test_future_timestamp_keeps_its_segment_and_the_next(report: Report) -> None:
     first, second = facts_of(report, "times-1").segments
 
     assert [Pin.FUTURE, Pin.OLDER_SEGMENT] == [first.pin, second.pin]
@@ -146,7 +134,7 @@ def test_a_record_of_the_future(report: Report) -> None:
     assert 21 * HOUR + 1 == second.life.shortest_ms
 
 
-def test_records_that_are_due(report: Report) -> None:
+def test_expired_records_go_with_the_next_check(report: Report) -> None:
     """
     What is past its time goes with the next check, even from the active segment.
     """
@@ -156,10 +144,7 @@ def test_records_that_are_due(report: Report) -> None:
     assert Life(7 * HOUR, 7 * HOUR + CHECK_MS) == segment.life
 
 
-def test_an_empty_log(report: Report) -> None:
-    """
-    Has a segment, and nobody's life.
-    """
+def test_empty_log_has_a_segment_without_lifetime(report: Report) -> None:
     facts = facts_of(report, "empty-0")
 
     assert [Pin.EMPTY] == [segment.pin for segment in facts.segments]
@@ -167,10 +152,7 @@ def test_an_empty_log(report: Report) -> None:
     assert Counts() == facts.counts
 
 
-def test_segments_leave_when_explain_says_so(report: Report, logs: Path) -> None:
-    """
-    The report asks the same functions.
-    """
+def test_segment_due_times_equal_those_of_explain(report: Report, logs: Path) -> None:
     read_only = ReadOnlyLogs(cluster(logs), DiskFiles(), StillClock(NOW))
     for facts in some(report.partitions):
         explained = report_on(read_only.open(facts.partition), cluster(logs).times, NOW)
@@ -180,10 +162,7 @@ def test_segments_leave_when_explain_says_so(report: Report, logs: Path) -> None
         ]
 
 
-def test_rows(spark: SparkSession, report: Report) -> None:
-    """
-    The same as frames.
-    """
+def test_rows_equal_the_frames(spark: SparkSession, report: Report) -> None:
     partitions = {
         (row.topic, row.partition): row for row in partitions_frame(spark, report).collect()
     }

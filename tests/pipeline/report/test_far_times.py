@@ -28,7 +28,7 @@ Spark and Arrow count in us.
 FAR_MS = [253_402_300_800_000, 1_700_000_000_000_000_000, 2**62]
 
 
-def test_times_behind_the_year_9999(spark: SparkSession, tmp_path: Path) -> None:
+def test_times_after_the_year_9999_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     """
     As numbers in the text, as the latest there is in frames. A producer that counts in ns has them.
     """

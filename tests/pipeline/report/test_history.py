@@ -41,7 +41,7 @@ def history(tmp_path: Path) -> History:
     return History(tmp_path / "history")
 
 
-def test_the_figures_are_those_of_the_report(report: Report, history: History) -> None:
+def test_history_figures_equal_those_of_the_report(report: Report, history: History) -> None:
     """
     The first segment of ``times-0`` goes from hour 9 on, and the second one with it.
     """
@@ -64,7 +64,7 @@ def test_the_figures_are_those_of_the_report(report: Report, history: History) -
     assert (NOW, NOW + CHECK_MS) == (keys.deletions[0].earliest_ms, keys.deletions[0].latest_ms)
 
 
-def test_comparisons_do_without_deletions(report: Report, history: History) -> None:
+def test_comparisons_exclude_deletions(report: Report, history: History) -> None:
     history.add(report)
 
     (whole,) = history.snapshots()
@@ -84,10 +84,7 @@ def at(report: Report, ms: int, *names: str) -> Report:
     return dataclasses.replace(report, now_ms=ms, partitions=kept)
 
 
-def test_each_run_adds_a_snapshot(report: Report, history: History) -> None:
-    """
-    Whatever their order, they are read in that of time.
-    """
+def test_each_run_adds_a_snapshot_in_time_order(report: Report, history: History) -> None:
     for day in (1, 0, 2):
         history.add(at(report, NOW + day * DAY))
 
@@ -95,7 +92,7 @@ def test_each_run_adds_a_snapshot(report: Report, history: History) -> None:
     assert history.runs() == [snapshot.at_ms for snapshot in history.snapshots()]
 
 
-def test_a_second_run_at_the_same_moment_changes_nothing(report: Report, history: History) -> None:
+def test_second_run_at_the_same_time_changes_nothing(report: Report, history: History) -> None:
     history.add(report)
     (path,) = history.path.glob("*.parquet")
     before = path.read_bytes()
@@ -106,9 +103,7 @@ def test_a_second_run_at_the_same_moment_changes_nothing(report: Report, history
     assert before == path.read_bytes()
 
 
-def test_a_second_run_at_the_same_moment_has_other_partitions(
-    report: Report, history: History
-) -> None:
+def test_second_run_at_the_same_time_may_add_partitions(report: Report, history: History) -> None:
     """
     What it was not asked for stays, and what it has counts.
     """
@@ -125,7 +120,7 @@ def test_a_second_run_at_the_same_moment_has_other_partitions(
     }
 
 
-def test_a_run_that_was_killed_leaves_nothing_that_counts(
+def test_killed_run_leaves_no_snapshot(
     report: Report, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -197,7 +192,7 @@ def made_by_spark(path: Path) -> None:
         (of_another_moment, "has the figures of another moment"),
     ],
 )
-def test_a_file_that_is_no_snapshot_is_named(
+def test_malformed_snapshot_is_named(
     report: Report, history: History, harm: Callable[[Path], None], sentence: str
 ) -> None:
     history.add(report)
@@ -210,7 +205,7 @@ def test_a_file_that_is_no_snapshot_is_named(
             read()
 
 
-def test_other_files_are_not_looked_at(report: Report, history: History) -> None:
+def test_other_files_are_ignored(report: Report, history: History) -> None:
     history.add(report)
     for name in ("README.md", "_SUCCESS", ".lock", "page.html"):
         (history.path / name).write_text("of somebody else")
@@ -218,14 +213,14 @@ def test_other_files_are_not_looked_at(report: Report, history: History) -> None
     assert [NOW] == history.runs()
 
 
-def test_a_file_in_the_place_of_the_directory(history: History) -> None:
+def test_file_in_place_of_the_directory_is_reported(history: History) -> None:
     history.path.write_text("of somebody else")
 
     with pytest.raises(HistoryError, match=rf"^{history.path} is no directory"):
         history.runs()
 
 
-def test_two_runs_at_once(report: Report, history: History) -> None:
+def test_simultaneous_runs_are_refused(report: Report, history: History) -> None:
     with locked(DiskFiles(), history.path), pytest.raises(InUse, match="Another run is writing"):
         history.add(report)
 
@@ -233,17 +228,17 @@ def test_two_runs_at_once(report: Report, history: History) -> None:
 
 
 @pytest.mark.parametrize("ms", [-1, 253_402_300_800_000])
-def test_a_moment_without_a_date(report: Report, history: History, ms: int) -> None:
+def test_time_without_a_date_is_refused(report: Report, history: History, ms: int) -> None:
     with pytest.raises(InvalidOption, match="from 1970 to the year 9999"):
         history.add(at(report, ms))
 
 
-def test_a_directory_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
+def test_missing_directory_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="There is no history of reports in /"):
         history_frame(spark, tmp_path / "none")
 
 
-def test_reports_day_by_day(spark: SparkSession, tmp_path: Path) -> None:
+def test_daily_reports_follow_a_growing_log(spark: SparkSession, tmp_path: Path) -> None:
     """
     As a program makes them: the log grows, its records age, and on the third day the first segment
     is due.

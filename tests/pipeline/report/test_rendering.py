@@ -17,10 +17,7 @@ from barnabas.pipeline.jobs.report.text import as_text, key_text
 pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
-def test_text(report: Report) -> None:
-    """
-    Tells of what is out of order, and of how much longer than asked for records stay.
-    """
+def test_text_report_has_disorder_and_excess_retention(report: Report) -> None:
     text = as_text(report)
     section = text[text.index("times-0") : text.index("times-1")]
 
@@ -34,10 +31,7 @@ def test_text(report: Report) -> None:
     assert '3 different, the most frequent, "often", in 53.8%, 3 records without one' in text
 
 
-def test_keys_as_people_read_them() -> None:
-    """
-    Text, or hexadecimal, never too long.
-    """
+def test_keys_are_printed_as_short_text_or_hexadecimal() -> None:
     assert '""' == key_text(b"")
     assert '"größe"' == key_text("größe".encode())
     assert "0xff00" == key_text(b"\xff\x00")
@@ -70,7 +64,7 @@ class _Links(HTMLParser):
         self.fetched += [target for target in targets if target and not target.startswith("#")]
 
 
-def test_the_page_needs_nothing_else(page: str) -> None:
+def test_page_is_self_contained(page: str) -> None:
     """
     Style and plots are in it; nothing is fetched and nothing is run.
     """
@@ -84,7 +78,7 @@ def test_the_page_needs_nothing_else(page: str) -> None:
     assert "url(http" not in page
 
 
-def test_plots_are_whole(page: str) -> None:
+def test_plots_are_complete(page: str) -> None:
     """
     Each is a picture, and names what it shows.
     """
@@ -97,15 +91,9 @@ def test_plots_are_whole(page: str) -> None:
     assert "zstd" in pictures[1]
 
 
-def test_the_page_is_the_same_each_time(report: Report, page: str) -> None:
-    """
-    So that two of them can be compared.
-    """
+def test_page_is_deterministic(report: Report, page: str) -> None:
     assert page == as_page(report)
 
 
-def test_names_and_keys_are_shown_as_text(page: str) -> None:
-    """
-    Whatever is in them, it is no markup.
-    """
+def test_names_and_keys_are_escaped(page: str) -> None:
     assert "&quot;often&quot;" in page

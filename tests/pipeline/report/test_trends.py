@@ -92,7 +92,7 @@ def points(page: str, line: str) -> list[list[tuple[float, float]]]:
     ]
 
 
-def test_a_line_has_a_point_for_each_run(report: Report) -> None:
+def test_trend_line_has_a_point_for_each_run(report: Report) -> None:
     """
     One after the other, the larger the higher, at distances of a day.
     """
@@ -105,13 +105,13 @@ def test_a_line_has_a_point_for_each_run(report: Report) -> None:
     assert steps == pytest.approx([steps[0] * by for by in (1, 2, 3)], rel=1e-3)
 
 
-def test_a_run_without_the_partition_is_a_hole(report: Report) -> None:
+def test_run_without_the_partition_leaves_a_gap(report: Report) -> None:
     parts = points(as_page(report, GROWN), "size, in MiB of keys-0")
 
     assert [1, 2] == [len(part) for part in parts]
 
 
-def test_the_age_of_the_oldest_record_is_beside_retention_ms(report: Report) -> None:
+def test_age_of_the_oldest_record_is_plotted_beside_retention_ms(report: Report) -> None:
     """
     A day more each day. Its limit is a line where it was less than ten times that.
     """
@@ -124,7 +124,7 @@ def test_the_age_of_the_oldest_record_is_beside_retention_ms(report: Report) -> 
     assert "8 hours old" in page
 
 
-def test_the_table_has_the_first_and_the_last_run(report: Report) -> None:
+def test_trend_table_has_the_first_and_the_last_run(report: Report) -> None:
     later = figures("times-0", 3 * MiB, due_bytes=5 * MiB, retention_ms=-1)
     history = [*GROWN[:-1], Snapshot(NOW, (later,))]
 
@@ -136,7 +136,7 @@ def test_the_table_has_the_first_and_the_last_run(report: Report) -> None:
     assert ["0 ms old", "8 hours old", "2 days", "none", "5 MiB"] == cells[5:]
 
 
-def test_the_first_run_has_nothing_to_be_compared_with(report: Report) -> None:
+def test_first_run_has_no_comparison(report: Report) -> None:
     page = as_page(report, GROWN[-1:])
 
     assert "This is the first run." in page
@@ -144,7 +144,7 @@ def test_the_first_run_has_nothing_to_be_compared_with(report: Report) -> None:
     assert [] == list(trend_lines(trends_of(report, GROWN[-1:])))
 
 
-def test_runs_of_a_later_time_are_left_out(report: Report) -> None:
+def test_runs_after_the_given_time_are_left_out(report: Report) -> None:
     """
     ``--at`` may ask for a moment before them.
     """
@@ -157,7 +157,7 @@ def test_runs_of_a_later_time_are_left_out(report: Report) -> None:
     assert [] == earlier["empty-0"].known
 
 
-def test_lines_of_text(report: Report) -> None:
+def test_trends_are_printed_as_text(report: Report) -> None:
     lines = list(trend_lines(trends_of(report, GROWN)))
 
     assert [
@@ -166,7 +166,7 @@ def test_lines_of_text(report: Report) -> None:
     ] == lines
 
 
-def test_the_largest_partitions_have_a_line(report: Report) -> None:
+def test_largest_partitions_have_a_trend_line(report: Report) -> None:
     facts = report.partitions[0]
     names = [f"many-{number}" for number in range(LINES + 2)]
     many = dataclasses.replace(
@@ -185,7 +185,7 @@ def test_the_largest_partitions_have_a_line(report: Report) -> None:
     assert sorted(names[2:]) == sorted(lines)
 
 
-def test_records_without_timestamps(report: Report) -> None:
+def test_records_without_timestamps_have_no_age_line(report: Report) -> None:
     """
     Have no age, and no line; nor have empty partitions a height.
     """
@@ -201,7 +201,7 @@ def test_records_without_timestamps(report: Report) -> None:
         ElementTree.fromstring(picture)
 
 
-def test_a_run_each_day(
+def test_daily_runs_of_the_command_build_a_trend(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -249,7 +249,7 @@ def _options(logs: Path, page: Path, history: Path) -> Namespace:
         ([], (1, "is no snapshot of a report: it does not belong there.")),
     ],
 )
-def test_what_makes_no_sense_is_said_before_spark_starts(
+def test_invalid_arguments_are_refused_before_spark_starts(
     logs: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -264,7 +264,7 @@ def test_what_makes_no_sense_is_said_before_spark_starts(
     assert sentence in capsys.readouterr().err
 
 
-def test_a_dry_run_adds_nothing(
+def test_dry_run_adds_no_snapshot(
     logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["--data-dir", str(logs), "--history", str(tmp_path / "history"), "--dry-run"]

@@ -61,7 +61,7 @@ def rows(found: pa.Array) -> list[Any]:
 
 
 @given(data=st.data())
-def test_values_are_those_of_fastavro(data: st.DataObject) -> None:
+def test_avro_values_equal_those_of_fastavro(data: st.DataObject) -> None:
     schema = data.draw(schemas())
     some = data.draw(st.lists(values(schema), min_size=1, max_size=6))
     payloads = [written(schema, value) for value in some]
@@ -73,7 +73,7 @@ def test_values_are_those_of_fastavro(data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-def test_other_readers_resolve_as_those_of_fastavro(data: st.DataObject) -> None:
+def test_reader_schemas_are_resolved_as_in_fastavro(data: st.DataObject) -> None:
     """
     Fields that are gone, added, wider, nullable and in another order.
     """
@@ -89,7 +89,7 @@ def test_other_readers_resolve_as_those_of_fastavro(data: st.DataObject) -> None
 
 
 @given(data=st.data())
-def test_a_value_that_was_cut_is_malformed(data: st.DataObject) -> None:
+def test_truncated_value_is_malformed(data: st.DataObject) -> None:
     """
     Wherever, also with others around it, whose bytes are not taken for its own.
     """
@@ -105,7 +105,7 @@ def test_a_value_that_was_cut_is_malformed(data: st.DataObject) -> None:
 
 
 @given(payloads=st.lists(st.binary(max_size=40), min_size=1, max_size=4), data=st.data())
-def test_any_bytes_are_read_or_malformed(payloads: list[bytes], data: st.DataObject) -> None:
+def test_any_bytes_are_decoded_or_malformed(payloads: list[bytes], data: st.DataObject) -> None:
     schema = data.draw(schemas())
 
     try:
@@ -146,14 +146,14 @@ LOGICAL: list[tuple[Any, Any, pa.DataType]] = [
 
 
 @pytest.mark.parametrize(("schema", "value", "kind"), LOGICAL)
-def test_logical_types_become_those_of_spark(schema: Any, value: Any, kind: pa.DataType) -> None:
+def test_logical_types_map_to_spark_types(schema: Any, value: Any, kind: pa.DataType) -> None:
     found = column(schema, ["null", schema], [written(schema, value)] * 2)
 
     assert kind == found.type
     assert [value, value] == found.to_pylist()
 
 
-def test_a_timestamp_is_in_the_unit_that_was_written() -> None:
+def test_timestamp_has_the_unit_of_the_writer() -> None:
     ms, us = ({"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros"))
     at = datetime(2026, 1, 31, 12, 0, 0, 5000, UTC)
 
@@ -162,14 +162,14 @@ def test_a_timestamp_is_in_the_unit_that_was_written() -> None:
     assert [at] == column("long", ms, [written(ms, at)]).to_pylist()
 
 
-def test_a_timestamp_beyond_all_us_is_malformed() -> None:
+def test_timestamp_beyond_microseconds_is_malformed() -> None:
     ms = {"type": "long", "logicalType": "timestamp-millis"}
 
     with pytest.raises(Malformed, match="too far away"):
         column(ms, ms, [written("long", 2**62)])
 
 
-def test_a_union_of_several_types_is_a_struct_of_members() -> None:
+def test_union_of_several_types_is_a_struct_of_members() -> None:
     """
     As in Spark, null is not counted.
     """
@@ -209,7 +209,7 @@ def test_aliases_find_renamed_fields_and_records() -> None:
     assert [{"b": 5}] == column(writer, reader, [written(writer, {"a": 5})]).to_pylist()
 
 
-def test_a_symbol_that_a_reader_does_not_know_is_its_default() -> None:
+def test_unknown_enum_symbol_becomes_the_default() -> None:
     writer = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     payloads = [written(writer, "A"), written(writer, "B")]
     reader = {"type": "enum", "name": "E", "symbols": ["A", "OTHER"], "default": "OTHER"}
@@ -248,12 +248,12 @@ REFUSED: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("writer", "reader", "reason"), REFUSED)
-def test_schemas_that_do_not_fit_are_refused(writer: Any, reader: Any, reason: str) -> None:
+def test_incompatible_schemas_are_refused(writer: Any, reader: Any, reason: str) -> None:
     with pytest.raises(UnusableSchema, match=reason):
         column(writer, reader, [])
 
 
-def test_a_reference_is_part_of_a_schema() -> None:
+def test_referenced_schema_is_part_of_a_schema() -> None:
     address = {
         "type": "record",
         "name": "a.Address",
@@ -271,7 +271,7 @@ def test_a_reference_is_part_of_a_schema() -> None:
     assert pa.struct([("home", city), ("work", city)]) == found.arrow
 
 
-def test_a_default_of_bytes_has_a_byte_for_each_character() -> None:
+def test_default_of_bytes_has_one_byte_per_character() -> None:
     """
     As the specification has it; fastavro leaves it a string.
     """
@@ -314,7 +314,7 @@ DEFAULTS: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("schema", "default", "value"), DEFAULTS)
-def test_a_default_is_a_value_of_its_column(schema: Any, default: Any, value: Any) -> None:
+def test_default_has_the_type_of_its_column(schema: Any, default: Any, value: Any) -> None:
     writer = {"type": "record", "name": "R", "fields": []}
     reader = {**writer, "fields": [{"name": "a", "type": schema, "default": default}]}
 
@@ -324,7 +324,7 @@ def test_a_default_is_a_value_of_its_column(schema: Any, default: Any, value: An
 @pytest.mark.parametrize(
     ("schema", "default"), [("int", "a"), ({"type": "array", "items": "int"}, 5), ("bytes", 5)]
 )
-def test_a_default_that_is_none_is_refused(schema: Any, default: Any) -> None:
+def test_invalid_default_is_refused(schema: Any, default: Any) -> None:
     writer = {"type": "record", "name": "R", "fields": []}
     reader = {**writer, "fields": [{"name": "a", "type": schema, "default": default}]}
 
@@ -332,7 +332,7 @@ def test_a_default_that_is_none_is_refused(schema: Any, default: Any) -> None:
         column(writer, reader, [b""])
 
 
-def test_an_array_in_several_blocks_with_sizes_is_whole() -> None:
+def test_array_in_several_sized_blocks_is_read() -> None:
     """
     As Java's blocking encoder writes them.
     """
@@ -343,7 +343,7 @@ def test_an_array_in_several_blocks_with_sizes_is_whole() -> None:
     assert [[1, 2, 3], []] == column(schema, schema, [blocks, b"\0"]).to_pylist()
 
 
-def test_a_few_bytes_cannot_claim_billions_of_items() -> None:
+def test_few_bytes_cannot_announce_billions_of_items() -> None:
     schema = {"type": "array", "items": "null"}
     at_once, in_blocks = b"\xfe\xff\xff\xff\x7f\0", b"\x80\x7d" * 10 + b"\0"
 

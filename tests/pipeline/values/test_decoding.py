@@ -51,7 +51,7 @@ def with_guid(schema_id: int, payload: bytes) -> bytes:
     return b"\1" + UUID(guid_of(schema_id)).bytes + payload
 
 
-def test_rows_stay_in_their_order(decoder: Decoder) -> None:
+def test_rows_keep_their_order(decoder: Decoder) -> None:
     values = [with_id(1 + n % 2, bytes([n])) for n in range(6)]
     values.insert(3, with_guid(1, b"\0"))
     column = pa.array([b"not read", None, *values])[1:]
@@ -63,7 +63,7 @@ def test_rows_stay_in_their_order(decoder: Decoder) -> None:
     assert {} == found.errors
 
 
-def test_a_column_may_have_large_offsets(decoder: Decoder) -> None:
+def test_column_may_have_large_offsets(decoder: Decoder) -> None:
     """
     As Spark sends it with ``spark.sql.execution.arrow.useLargeVarTypes``.
     """
@@ -72,7 +72,7 @@ def test_a_column_may_have_large_offsets(decoder: Decoder) -> None:
     assert [1, None, 2] == decoder.decode(column).column.to_pylist()
 
 
-def test_headers_come_first(decoder: Decoder) -> None:
+def test_schema_id_in_a_header_takes_precedence(decoder: Decoder) -> None:
     """
     The value has nothing in front of it then, also if it looks so.
     """
@@ -91,7 +91,7 @@ def test_headers_come_first(decoder: Decoder) -> None:
     assert found.errors[4].endswith(f"has no schema {guid_of(9)}.")
 
 
-def test_the_first_header_of_that_name_counts() -> None:
+def test_first_header_of_the_name_counts() -> None:
     kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     rows = [
         None,
@@ -108,10 +108,7 @@ def test_the_first_header_of_that_name_counts() -> None:
 
 
 @given(bad=st.sets(st.integers(0, 49)))
-def test_each_bad_row_is_found(opened: Registry, bad: set[int]) -> None:
-    """
-    And no other is lost with it.
-    """
+def test_each_malformed_row_is_reported(opened: Registry, bad: set[int]) -> None:
     decoder = Decoder(opened, opened.schema(2))
     values = [with_id(2, b"\xff" if n in bad else b"\2") for n in range(50)]
 
@@ -121,7 +118,7 @@ def test_each_bad_row_is_found(opened: Registry, bad: set[int]) -> None:
     assert dict.fromkeys(bad, "Schema 2: It ends in the middle of a field.") == found.errors
 
 
-def test_other_schemas_are_errors_of_their_rows(decoder: Decoder) -> None:
+def test_incompatible_schemas_are_errors_of_their_rows(decoder: Decoder) -> None:
     found = decoder.decode(pa.array([with_id(3, b"1"), with_id(99, b"1"), with_id(2, b"\2")]))
 
     assert [None, None, 1] == found.column.to_pylist()
@@ -129,12 +126,9 @@ def test_other_schemas_are_errors_of_their_rows(decoder: Decoder) -> None:
     assert found.errors[1].endswith("has no schema 99.")
 
 
-def test_a_schema_is_asked_for_once(
+def test_schema_is_requested_once(
     registry: SchemaRegistry, opened: Registry, decoder: Decoder
 ) -> None:
-    """
-    Also one that is not there.
-    """
     values = pa.array([with_id(1, b"\2"), with_id(77, b"\2")] * 3)
 
     for start in range(6):
@@ -145,7 +139,7 @@ def test_a_schema_is_asked_for_once(
     assert 1 == registry.asked["/schemas/ids/77"]
 
 
-def test_the_latest_schema_is_what_it_is_now(registry: SchemaRegistry) -> None:
+def test_latest_schema_is_the_current_one(registry: SchemaRegistry) -> None:
     address = RegistryAddress.of(registry.url)
     for text in ('"int"', '"string"'):
         with address.open() as opened:
@@ -157,13 +151,13 @@ def test_the_latest_schema_is_what_it_is_now(registry: SchemaRegistry) -> None:
             opened.version("grows", 3)
 
 
-def test_the_registry_of_a_process_is_one() -> None:
+def test_registry_client_is_shared_within_a_process() -> None:
     settings = {"url": "http://127.0.0.1:1", "timeout": 1}
 
     assert RegistryAddress.of(settings).kept() is RegistryAddress.of(dict(settings)).kept()
 
 
-def test_references_of_references_are_fetched(registry: SchemaRegistry) -> None:
+def test_nested_schema_references_are_fetched(registry: SchemaRegistry) -> None:
     """
     Each stands behind those that it needs.
     """
@@ -189,7 +183,7 @@ def test_references_of_references_are_fetched(registry: SchemaRegistry) -> None:
     assert [{"f0": {"f0": {"f0": 1}}, "f1": {"f0": 2}}] == found.column.to_pylist()
 
 
-def test_a_registry_that_is_down_is_no_error_of_a_row(opened: Registry) -> None:
+def test_unreachable_registry_is_not_an_error_of_a_row(opened: Registry) -> None:
     with SchemaRegistry() as down:
         url = down.url
     address = RegistryAddress.of({"url": url, "max.retries": 1, "retries.wait.ms": 1})
@@ -198,7 +192,7 @@ def test_a_registry_that_is_down_is_no_error_of_a_row(opened: Registry) -> None:
         Decoder(closed, opened.schema(2)).decode(pa.array([with_id(1, b"\2")]))
 
 
-def test_a_password_is_in_no_sentence(opened: Registry) -> None:
+def test_password_appears_in_no_error(opened: Registry) -> None:
     with SchemaRegistry() as down:
         url = down.url.replace("//", "//user:secret@")
     address = RegistryAddress.of({"url": url, "max.retries": 0})
@@ -210,7 +204,7 @@ def test_a_password_is_in_no_sentence(opened: Registry) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_other_kinds_of_schemas_are_refused(opened: Registry) -> None:
+def test_unsupported_schema_types_are_refused(opened: Registry) -> None:
     with pytest.raises(UnusableSchema, match="no decoder for schemas of type THRIFT"):
         Decoder(opened, FetchedSchema("THRIFT", ""))
 

@@ -46,12 +46,9 @@ def logs(registry: SchemaRegistry, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_programs(
+def test_documented_programs_run(
     spark: SparkSession, registry: SchemaRegistry, logs: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    One after the other, in one session.
-    """
     programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names: dict[str, Any] = {}
 
@@ -70,10 +67,7 @@ def test_the_programs(
     }
 
 
-def test_all_arguments_are_described() -> None:
-    """
-    With their defaults, and all modes.
-    """
+def test_documentation_describes_all_arguments() -> None:
     parameters = inspect.signature(from_registry).parameters
     table = re.findall(r"^\| (`.*?) \| (.*?) \|", PAGE.split("## Many")[0], re.MULTILINE)
     described = {

@@ -204,7 +204,7 @@ def compare(
     assert [row.offset for row in raw] == [row.offset for row in rows]
 
 
-def test_avro_of_several_schemas_is_read_as_the_latest(
+def test_avro_of_several_schemas_is_read_with_the_latest(
     session: SparkSession, logs: Path, registry: SchemaRegistry, client: SchemaRegistryClient
 ) -> None:
     frame = loaded(session, logs, "avro")
@@ -231,7 +231,7 @@ def test_avro_of_several_schemas_is_read_as_the_latest(
     compare(frame, without_zone, with_text, "avro")
 
 
-def test_avro_is_read_as_an_older_schema(
+def test_avro_is_read_with_an_older_schema(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     """
@@ -257,7 +257,7 @@ def test_avro_is_read_as_an_older_schema(
         ).collect()
 
 
-def test_guids_in_headers_name_schemas_too(
+def test_guids_in_headers_identify_schemas(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     frame = loaded(session, logs, "guids", includeHeaders=True)
@@ -270,7 +270,7 @@ def test_guids_in_headers_name_schemas_too(
     assert [*range(5)] == [row.value.id for row in decoded.collect()]
 
 
-def test_json_of_several_schemas_is_read_as_the_latest(
+def test_json_of_several_schemas_is_read_with_the_latest(
     session: SparkSession, logs: Path, registry: SchemaRegistry, client: SchemaRegistryClient
 ) -> None:
     frame = loaded(session, logs, "json")
@@ -285,7 +285,7 @@ def test_json_of_several_schemas_is_read_as_the_latest(
     compare(frame, decoded, lambda *given: {"note": None, **deserialize(*given)}, "json")
 
 
-def test_protobuf_of_several_schemas_is_read_as_the_latest(
+def test_protobuf_of_several_schemas_is_read_with_the_latest(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     """
@@ -323,7 +323,7 @@ ALL_TYPES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("large", ["false", "true"])
-def test_all_types_reach_spark(
+def test_all_types_are_supported_in_spark(
     spark: SparkSession, registry: SchemaRegistry, client: SchemaRegistryClient, large: str
 ) -> None:
     fields = [{"name": name, "type": of} for name, (of, _) in ALL_TYPES.items()]
@@ -364,7 +364,7 @@ BAD = {
 }
 
 
-def test_permissive_says_what_is_wrong(
+def test_permissive_mode_returns_null_with_an_error(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     """
@@ -384,7 +384,7 @@ def test_permissive_says_what_is_wrong(
         assert sentences[offset].endswith(sentence)
 
 
-def test_sentences_of_the_source_are_kept(session: SparkSession, registry: SchemaRegistry) -> None:
+def test_errors_of_the_source_are_kept(session: SparkSession, registry: SchemaRegistry) -> None:
     """
     Its rows of batches that cannot be read have no value, and stay in all modes.
     """
@@ -400,7 +400,7 @@ def test_sentences_of_the_source_are_kept(session: SparkSession, registry: Schem
     assert ["a batch"] == sentences("DROPMALFORMED")
 
 
-def test_dropmalformed_leaves_out_what_is_wrong(
+def test_dropmalformed_mode_drops_malformed_rows(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     frame = loaded(session, logs, "bad")
@@ -413,7 +413,7 @@ def test_dropmalformed_leaves_out_what_is_wrong(
     assert "_corrupt_record" not in decoded.columns
 
 
-def test_failfast_names_the_record(
+def test_failfast_mode_names_the_record(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     frame = loaded(session, logs, "bad")
@@ -427,12 +427,9 @@ def test_failfast_names_the_record(
             ).collect()
 
 
-def test_a_worker_asks_for_a_schema_once(
+def test_worker_requests_a_schema_once(
     session: SparkSession, logs: Path, client: SchemaRegistryClient, registry: SchemaRegistry
 ) -> None:
-    """
-    However many batches and tasks it decodes.
-    """
     frame = loaded(session, logs, "avro").repartition(8)
     with SchemaRegistry() as other:
         other.schemas = registry.schemas
@@ -449,7 +446,7 @@ def test_a_worker_asks_for_a_schema_once(
     assert max(ids.values()) <= 2 * session.sparkContext.defaultParallelism
 
 
-def test_a_registry_that_is_down_is_said_after_few_tries(
+def test_unreachable_registry_is_reported_after_few_attempts(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     """
@@ -467,7 +464,7 @@ def test_a_registry_that_is_down_is_said_after_few_tries(
         from_registry(frame, registry=settings, subject="avro-value")
 
 
-def test_what_is_read_has_to_be_said(
+def test_column_to_decode_must_be_given(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     frame = loaded(session, logs, "avro")
@@ -485,12 +482,9 @@ def test_what_is_read_has_to_be_said(
         from_registry(frame, registry=url, subject="protobuf-value", message="Nothing")
 
 
-def test_a_key_is_decoded_as_well_and_in_another_time_zone(
+def test_key_is_decoded_in_another_time_zone(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
-    """
-    Timestamps are the same instants.
-    """
     other = session.newSession()
     other.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
     frame = loaded(other, logs, "avro").selectExpr("value as key", "offset")
@@ -517,7 +511,7 @@ def test_values_are_decoded_once(
     assert 0 == capsys.readouterr().out.count("ArrowEvalPython")
 
 
-def test_a_stream_is_decoded(
+def test_stream_is_decoded(
     session: SparkSession, logs: Path, registry: SchemaRegistry, tmp_path: Path
 ) -> None:
     frame = (

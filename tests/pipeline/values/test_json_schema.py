@@ -57,11 +57,11 @@ def object_of(**properties: Any) -> dict[str, Any]:
         (True, TEXT),
     ],
 )
-def test_types_become_columns(schema: Any, kind: pa.DataType) -> None:
+def test_json_schema_types_become_columns(schema: Any, kind: pa.DataType) -> None:
     assert kind == json_type(schema).arrow
 
 
-def test_values_have_the_types_of_their_columns() -> None:
+def test_json_values_have_the_types_of_their_columns() -> None:
     """
     What can be of any type stays JSON, and what is not there is null.
     """
@@ -108,12 +108,12 @@ def test_values_have_the_types_of_their_columns() -> None:
         ({"type": "integer"}, b"[" * 100_000),
     ],
 )
-def test_what_does_not_fit_is_malformed(schema: Any, payload: bytes) -> None:
+def test_json_value_of_another_type_is_malformed(schema: Any, payload: bytes) -> None:
     with pytest.raises(Malformed):
         column(schema, [payload])
 
 
-def test_references_are_followed() -> None:
+def test_json_schema_references_are_followed() -> None:
     """
     Inside of the schema, and to others that the registry gave.
     """

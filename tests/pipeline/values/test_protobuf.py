@@ -71,7 +71,7 @@ def column(written: FetchedSchema, payloads: Sequence[bytes], message_name: str 
     return read(np.frombuffer(b"".join(payloads), np.uint8), starts, ends)
 
 
-def test_numbers_and_texts_have_columns() -> None:
+def test_protobuf_scalars_have_columns() -> None:
     """
     A zero that is not written is a zero.
     """
@@ -130,7 +130,7 @@ RICH = file(
 )
 
 
-def test_other_types_are_those_of_spark() -> None:
+def test_protobuf_types_map_to_spark_types() -> None:
     made = classes(RICH)["shop.M"]
     value = made(
         at={"seconds": -1, "nanos": 7000},
@@ -166,7 +166,7 @@ def test_other_types_are_those_of_spark() -> None:
     } == empty
 
 
-def test_a_nested_message_is_found_by_its_place() -> None:
+def test_nested_message_is_found_by_its_index_path() -> None:
     payload = bytes([4, 0, 0])  # Two numbers: 0, 0.
 
     assert [{"size": 0}] == column(schema_of(RICH), [payload], "M.Part").to_pylist()
@@ -186,13 +186,13 @@ def test_a_nested_message_is_found_by_its_place() -> None:
         (b"\x00\x0a\x05", "is no message shop.M"),
     ],
 )
-def test_what_is_no_message_is_malformed(payload: bytes, reason: str) -> None:
+def test_malformed_message_is_reported(payload: bytes, reason: str) -> None:
     with pytest.raises(Malformed, match=reason):
         column(schema_of(RICH), [b"\0", payload])
 
 
 @given(payload=st.binary(max_size=30))
-def test_any_bytes_are_read_or_malformed(payload: bytes) -> None:
+def test_any_bytes_are_decoded_or_malformed(payload: bytes) -> None:
     try:
         found = column(schema_of(RICH), [payload])
     except Malformed:
@@ -220,10 +220,7 @@ def test_schemas_without_columns_are_refused(schema: FetchedSchema, reason: str)
         protobuf_type(ProtobufFile(schema).named("M"))
 
 
-def test_files_that_a_schema_imports_come_from_the_registry(registry: SchemaRegistry) -> None:
-    """
-    As confluent-kafka's serializer registers them.
-    """
+def test_imported_protobuf_files_come_from_the_registry(registry: SchemaRegistry) -> None:
     part = file("part.proto", [message("Part", [field("size", 1, F.TYPE_INT32)])])
     middle = file(
         "middle.proto",

@@ -60,7 +60,7 @@ def values(frame: DataFrame) -> list[Any]:
     return [row.value and bytes(row.value) for row in frame.collect()]
 
 
-def test_avro_is_read_by_its_deserializer_and_here(
+def test_encoded_avro_is_read_by_confluents_deserializer_and_ours(
     spark: SparkSession, registry: SchemaRegistry
 ) -> None:
     frame = spark.range(3).selectExpr(ROWS).union(spark.sql("select null"))
@@ -91,7 +91,9 @@ def test_avro_is_read_by_its_deserializer_and_here(
     ]
 
 
-def test_json_is_read_by_its_deserializer(spark: SparkSession, registry: SchemaRegistry) -> None:
+def test_encoded_json_is_read_by_confluents_deserializer(
+    spark: SparkSession, registry: SchemaRegistry
+) -> None:
     properties = {"id": {"type": "integer"}, "counts": {"type": "object"}}
     schema = json.dumps({"title": "J", "type": "object", "properties": properties})
     frame = spark.range(2).selectExpr(
@@ -108,12 +110,9 @@ def test_json_is_read_by_its_deserializer(spark: SparkSession, registry: SchemaR
     assert [{"id": n, "counts": {"ü": n}} for n in range(2)] == found
 
 
-def test_protobuf_is_read_by_its_deserializer(
+def test_encoded_protobuf_is_read_by_confluents_deserializer(
     spark: SparkSession, registry: SchemaRegistry
 ) -> None:
-    """
-    With the schema that a producer has registered.
-    """
     made = classes(RICH)["shop.M"]
     wanted = made(
         at={"seconds": 5, "nanos": 7000},
@@ -140,7 +139,7 @@ def test_protobuf_is_read_by_its_deserializer(
         assert [wanted] == [deserialize(value, CONTEXT) for value in values(written)]
 
 
-def test_a_row_that_does_not_fit_ends_the_query(
+def test_row_that_does_not_fit_the_schema_ends_the_query(
     spark: SparkSession, registry: SchemaRegistry
 ) -> None:
     frame = spark.range(1).selectExpr("named_struct('id', 'text') as value")

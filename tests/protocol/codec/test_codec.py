@@ -186,9 +186,9 @@ CASTLE_BYTES = {
 
 
 @pytest.mark.parametrize("version", [CLASSIC, COMPACT])
-def test_every_type_has_its_bytes(version: int) -> None:
+def test_every_field_type_is_encoded_in_its_classic_and_compact_form(version: int) -> None:
     """
-    In the classic and in the compact form; the bytes were put together by hand.
+    The expected bytes were assembled by hand.
     """
     data = bytes.fromhex(CASTLE_BYTES[version])
 
@@ -197,10 +197,7 @@ def test_every_type_has_its_bytes(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [CLASSIC, COMPACT])
-def test_every_prefix_is_refused(version: int) -> None:
-    """
-    Wherever the data ends too early.
-    """
+def test_every_truncated_encoding_is_refused(version: int) -> None:
     data = bytes.fromhex(CASTLE_BYTES[version])
 
     for size in range(len(data)):
@@ -209,7 +206,7 @@ def test_every_prefix_is_refused(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [CLASSIC, COMPACT])
-def test_a_null_struct_is_a_marker(version: int) -> None:
+def test_null_struct_is_encoded_as_a_marker_byte(version: int) -> None:
     """
     The marker is a signed byte in both forms.
     """
@@ -220,19 +217,16 @@ def test_a_null_struct_is_a_marker(version: int) -> None:
     assert decode(Castle, version, data).cellar is None
 
 
-def test_bytes_are_copied() -> None:
+def test_decoded_bytes_are_copied() -> None:
     """
-    So that a group's metadata does not hold on to the buffer that it arrived in.
+    So that a group's metadata does not keep the receive buffer alive.
     """
     castle = decode(Castle, COMPACT, memoryview(encode(CASTLE, COMPACT)))
 
     assert isinstance(castle.crest, bytes)
 
 
-def test_records_are_slices_of_what_was_received() -> None:
-    """
-    Nothing is copied on the way in: a change of the buffer shows.
-    """
+def test_decoded_records_are_slices_of_the_receive_buffer() -> None:
     buffer = bytearray(encode(CASTLE, CLASSIC))
 
     archive = decode(Castle, CLASSIC, memoryview(buffer)).archive
@@ -242,10 +236,7 @@ def test_records_are_slices_of_what_was_received() -> None:
     assert b"\7\xbb\xcc" in buffer
 
 
-def test_records_are_sent_as_they_are() -> None:
-    """
-    Nothing is copied on the way out: the buffer is the one that was put in.
-    """
+def test_encoded_records_are_not_copied() -> None:
     records = memoryview(bytearray(b"records"))
     castle = replace(CASTLE, archive=records)
 
@@ -258,7 +249,7 @@ def test_records_are_sent_as_they_are() -> None:
 
 def test_bytes_after_a_message_are_ignored() -> None:
     """
-    As in Kafka; whoever wants to know is told where the message ends.
+    As in Kafka. The decoder can report where the message ends.
     """
     data = b"before" + encode(CASTLE, COMPACT)
 
@@ -282,9 +273,9 @@ def test_bytes_after_a_message_are_ignored() -> None:
         (Tower(height=1, name="x"), "02  00 04 00000001  01 02 02 78"),
     ],
 )
-def test_tagged_fields_are_there_unless_they_have_their_default(tower: Tower, tags: str) -> None:
+def test_tagged_fields_are_encoded_unless_they_have_their_default(tower: Tower, tags: str) -> None:
     """
-    In ascending order, each with its size; the string before them stays classic.
+    In ascending order, each with its size.
     """
     data = bytes.fromhex("0000" + tags)
 
@@ -297,7 +288,7 @@ def test_tagged_fields_are_there_unless_they_have_their_default(tower: Tower, ta
 
 def test_unknown_tagged_fields_are_skipped() -> None:
     """
-    A later version of Kafka may send them, among those that are known, and many of them.
+    A later version of Kafka may send any number of them, between known ones.
     """
     data = bytes.fromhex("0000 03  00 04 00000005  05 03 aabbcc  8101 00")
     many = bytes.fromhex("0000 8101") + b"\x09\x01x" * 129
@@ -320,25 +311,22 @@ def test_unknown_tagged_fields_are_skipped() -> None:
         ("0000 ffffffff0f", "has 4294967295 tagged fields, 1000 are the limit"),
     ],
 )
-def test_tagged_fields_that_make_no_sense_are_refused(data: str, reason: str) -> None:
+def test_malformed_tagged_fields_are_refused(data: str, reason: str) -> None:
     """
-    A size that is not that of the field, or is larger than the data.
+    A size that does not match the field, or exceeds the data.
     """
     with pytest.raises(DecodeError, match=reason):
         decode(Tower, COMPACT, bytes.fromhex(data))
 
 
-def test_unknown_tagged_fields_that_end_after_the_data_are_refused() -> None:
-    """
-    Although nobody looks into them.
-    """
+def test_unknown_tagged_field_that_exceeds_the_data_is_refused() -> None:
     with pytest.raises(DecodeError, match="tagged field 7 ends after the data"):
         decode(Castle, COMPACT, encode(CASTLE, COMPACT)[:-1] + bytes.fromhex("01 07 02 aa"))
 
 
-def test_a_version_has_its_own_fields() -> None:
+def test_version_encodes_only_its_own_fields() -> None:
     """
-    What it lacks is dropped in encoding, and has its default after decoding.
+    Other fields are dropped in encoding and have their default after decoding.
     """
     moat = Moat(old=1, depth=2, fish=["carp"], bridge="b")
 
@@ -352,9 +340,9 @@ def test_a_version_has_its_own_fields() -> None:
     )
 
 
-def test_each_decoded_message_has_lists_of_its_own() -> None:
+def test_decoded_messages_do_not_share_lists() -> None:
     """
-    Also where the list is the default of a field that the version lacks.
+    Including lists that are the default of a field the version lacks.
     """
     first, second = (decode(Moat, 1, bytes.fromhex("0001 0002 0000")) for _ in range(2))
 
@@ -362,9 +350,9 @@ def test_each_decoded_message_has_lists_of_its_own() -> None:
     assert first.fish is not second.fish
 
 
-def test_what_is_no_utf_8_is_replaced() -> None:
+def test_invalid_utf_8_is_replaced() -> None:
     """
-    As in Java, where a string is never malformed.
+    As in Java, where no string is malformed.
     """
     moat = decode(Moat, 2, bytes.fromhex("0002 00000000 0001 ff"))
 
@@ -382,18 +370,17 @@ def test_what_is_no_utf_8_is_replaced() -> None:
         (3, "0002 7fffffff", "Moat.fish has 2147483647 elements"),
     ],
 )
-def test_data_that_makes_no_sense_is_refused(version: int, data: str, reason: str) -> None:
-    """
-    Saying what is wrong with which field.
-    """
+def test_malformed_data_is_refused_with_the_field_and_the_problem(
+    version: int, data: str, reason: str
+) -> None:
     with pytest.raises(DecodeError, match=reason):
         decode(Moat, version, bytes.fromhex(data))
 
 
 @pytest.mark.parametrize("data", ["0002 ffffffff ffff", "0002 fffffff0 8000"])
-def test_any_negative_length_is_null(data: str) -> None:
+def test_any_negative_length_means_null(data: str) -> None:
     """
-    Kafka's readers only ask whether it is below zero.
+    Kafka only checks whether a length is below zero.
     """
     moat = decode(Moat, 3, bytes.fromhex(data))
 
@@ -402,9 +389,9 @@ def test_any_negative_length_is_null(data: str) -> None:
 
 
 @given(name=st.text(min_size=1, max_size=3), size=st.sampled_from([126, 127, 128, 16383, 16384]))
-def test_lengths_of_more_than_a_byte_come_back(name: str, size: int) -> None:
+def test_lengths_of_several_bytes_survive_a_round_trip(name: str, size: int) -> None:
     """
-    Compact lengths take a second byte from 127 on, and a third one from 16383 on.
+    Compact lengths take a second byte from 127 on, a third from 16383 on.
     """
     castle = replace(
         CASTLE,
@@ -419,9 +406,9 @@ def test_lengths_of_more_than_a_byte_come_back(name: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("version", [CLASSIC, COMPACT])
-def test_a_string_has_at_most_32767_bytes(version: int) -> None:
+def test_string_has_at_most_32767_bytes(version: int) -> None:
     """
-    That is the limit of the classic form; in the compact form Kafka refuses more as well.
+    The limit of the classic form; Kafka applies it to the compact form as well.
     """
     longest = replace(CASTLE, name="x" * 32767)
 
@@ -430,9 +417,9 @@ def test_a_string_has_at_most_32767_bytes(version: int) -> None:
         encode(replace(CASTLE, name="x" * 32768), version)
 
 
-def test_a_compact_string_that_is_too_long_is_refused() -> None:
+def test_compact_string_beyond_the_limit_is_refused() -> None:
     """
-    Even if all of it is there, and what follows too.
+    Even if all of its bytes are present.
     """
     start = bytes.fromhex(FIXED)
     rest = bytes.fromhex(CASTLE_BYTES[COMPACT]).removeprefix(start + b"\5West")
@@ -464,29 +451,28 @@ def test_a_compact_string_that_is_too_long_is_refused() -> None:
     ],
     ids=str,
 )
-def test_a_value_that_does_not_fit_its_field_is_an_error_of_the_program(
+def test_encoding_an_unsuitable_value_is_a_programming_error(
     change: dict[str, Any], version: int
 ) -> None:
     """
-    Null where that is not allowed, numbers that are too large, values of another type.
+    Null in a field that is not nullable, numbers out of range, values of another type.
     """
     with pytest.raises(ValueError, match=f"^Castle version {version}: "):
         encode(replace(CASTLE, **change), version)
 
 
 @pytest.mark.parametrize("change", [{"bells": None}, {"top": None}, {"height": None}], ids=str)
-def test_a_tagged_field_that_is_null_is_an_error_of_the_program(change: dict[str, Any]) -> None:
-    """
-    It is not taken for one that has its default.
-    """
+def test_null_in_a_tagged_field_that_is_not_nullable_is_a_programming_error(
+    change: dict[str, Any],
+) -> None:
     with pytest.raises(ValueError, match=r"^Tower version 1: "):
         encode(Tower(**change), COMPACT)
 
 
 @pytest.mark.parametrize("version", [-1, 0, 4])
-def test_a_version_that_there_is_not_is_an_error_of_the_program(version: int) -> None:
+def test_unknown_version_is_a_programming_error(version: int) -> None:
     """
-    Whoever decodes has looked at the version before.
+    The caller has checked the version before.
     """
     with pytest.raises(ValueError, match=f"Moat has no version {version}"):
         decode(Moat, version, b"")
@@ -494,10 +480,7 @@ def test_a_version_that_there_is_not_is_an_error_of_the_program(version: int) ->
         encode(Moat(depth=1, bridge=None), version)
 
 
-def test_a_field_that_a_version_lacks_needs_a_default() -> None:
-    """
-    Otherwise nobody could say what it is.
-    """
+def test_field_missing_from_a_version_requires_a_default() -> None:
     with pytest.raises(TypeError, match=r"Odd\.what needs a default: version 0 lacks it"):
         decode(Odd, 0, b"")
 
@@ -512,9 +495,11 @@ def test_a_field_that_a_version_lacks_needs_a_default() -> None:
         (Tower, COMPACT, "0000 01  02 05 ffffffff0f"),
     ],
 )
-def test_a_count_alone_takes_no_memory(cls: type[Message], version: int, data: str) -> None:
+def test_announced_array_length_allocates_no_memory(
+    cls: type[Message], version: int, data: str
+) -> None:
     """
-    What is announced is compared with what is there before anything is allocated.
+    The count is compared with the available bytes first.
     """
     encoded = bytes.fromhex(data)
     with pytest.raises(DecodeError):
@@ -529,10 +514,7 @@ def test_a_count_alone_takes_no_memory(cls: type[Message], version: int, data: s
 
 
 @given(data=st.binary(max_size=120), cls=st.sampled_from([Castle, Tower]), start=st.booleans())
-def test_random_bytes_are_refused_or_understood(data: bytes, cls: Any, start: bool) -> None:
-    """
-    There is no third way.
-    """
+def test_random_bytes_are_decoded_or_refused(data: bytes, cls: Any, start: bool) -> None:
     try:
         decode(cls, COMPACT, bytes.fromhex(FIXED) + data if start else data)
     except DecodeError:

@@ -34,10 +34,7 @@ UVARINT_BYTES = [
 
 
 @pytest.mark.parametrize(("value", "encoded"), UVARINT_BYTES)
-def test_a_uvarint_has_these_bytes(value: int, encoded: str) -> None:
-    """
-    Seven bits a byte, the lowest first.
-    """
+def test_uvarint_has_seven_bits_per_byte_lowest_first(value: int, encoded: str) -> None:
     data = bytes.fromhex(encoded)
 
     assert data == uvarint(value)
@@ -45,10 +42,7 @@ def test_a_uvarint_has_these_bytes(value: int, encoded: str) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_a_uvarint_comes_back(value: int) -> None:
-    """
-    And a part of it does not.
-    """
+def test_uvarint_survives_a_round_trip_and_its_prefixes_are_refused(value: int) -> None:
     data = uvarint(value)
 
     assert (value, len(data)) == read_uvarint(data, 0)
@@ -56,10 +50,7 @@ def test_a_uvarint_comes_back(value: int) -> None:
         read_uvarint(data[:-1], 0)
 
 
-def test_the_table_has_the_uvarints_of_one_byte() -> None:
-    """
-    Most lengths are looked up there.
-    """
+def test_lookup_table_has_the_one_byte_uvarints() -> None:
     assert [uvarint(value) for value in range(128)] == list(UVARINTS)
 
 
@@ -67,46 +58,43 @@ def test_the_table_has_the_uvarints_of_one_byte() -> None:
     ("length", "encoded"),
     [(-1, "00"), (0, "01"), (126, "7f"), (127, "8001"), (2**31, "8180808008")],
 )
-def test_a_compact_length_is_one_more_than_what_it_tells(length: int, encoded: str) -> None:
+def test_compact_length_is_the_length_plus_one(length: int, encoded: str) -> None:
     data = bytes.fromhex(encoded)
 
     assert data == compact_length(length)
     assert (length, 1 + len(data)) == read_compact_length(b"x" + data + b"y", 1)
 
 
-def test_a_length_below_that_of_null_is_refused() -> None:
+def test_compact_length_below_null_is_refused() -> None:
     with pytest.raises(ValueError, match="does not fit into an unsigned varint"):
         compact_length(-2)
 
 
 @pytest.mark.parametrize("value", [-1, 2**32])
-def test_a_number_that_is_no_uvarint_is_refused(value: int) -> None:
+def test_number_outside_the_uvarint_range_is_refused(value: int) -> None:
     """
-    Neither negative ones nor those of more than 32 bits.
+    Negative numbers and those of more than 32 bits.
     """
     with pytest.raises(ValueError, match="does not fit into an unsigned varint"):
         uvarint(value)
 
 
 @pytest.mark.parametrize(("encoded", "value"), [("8180808070", 1), ("ff00", 127)])
-def test_a_uvarint_is_read_as_in_kafka(encoded: str, value: int) -> None:
+def test_uvarint_is_decoded_as_in_kafka(encoded: str, value: int) -> None:
     """
-    Bits beyond the 32nd are dropped, and zeros that are not needed do no harm.
+    Bits beyond the 32nd are dropped, and redundant zeros are accepted.
     """
     assert value == read_uvarint(bytes.fromhex(encoded), 0)[0]
 
 
-def test_a_uvarint_has_at_most_five_bytes() -> None:
-    """
-    Whatever follows.
-    """
+def test_uvarint_of_more_than_five_bytes_is_refused() -> None:
     with pytest.raises(DecodeError, match="the varint before byte 5 does not end"):
         read_uvarint(b"\x80\x80\x80\x80\x80\x00", 0)
 
 
-def test_the_length_of_a_compact_string_is_one_more() -> None:
+def test_compact_string_length_is_the_length_plus_one() -> None:
     """
-    Zero stands for null.
+    Zero means null.
     """
     assert b"\x01" == string_length(0)
     assert b"\x80\x80\x02" == string_length(32767)
@@ -114,18 +102,12 @@ def test_the_length_of_a_compact_string_is_one_more() -> None:
         string_length(32768)
 
 
-def test_a_section_of_tagged_fields_is_skipped() -> None:
-    """
-    Whatever its fields are.
-    """
+def test_tagged_field_section_is_skipped() -> None:
     assert 1 == skip_tagged_fields(b"\x00", 0)
     assert 6 == skip_tagged_fields(bytes.fromhex("02 0000 0501 ff"), 0)
     with pytest.raises(DecodeError, match="tagged field 5 ends after the data"):
         skip_tagged_fields(bytes.fromhex("02 0000 0502 ff"), 0)
 
 
-def test_a_uuid_has_its_most_significant_byte_first() -> None:
-    """
-    As it is written.
-    """
+def test_uuid_is_encoded_most_significant_byte_first() -> None:
     assert "00010203-0405-0607-0809-0a0b0c0d0e0f" == str(uuid_from(bytes(range(16))))

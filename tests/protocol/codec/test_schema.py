@@ -68,10 +68,7 @@ def facts(cls: type) -> dict[str, Field]:
     return {field.name: field for field in fields(cls)}
 
 
-def test_the_constructor_fills_in_defaults() -> None:
-    """
-    What the constructor is not given has its default.
-    """
+def test_constructor_fills_in_defaults() -> None:
     village = Village(population=12)
 
     assert 12 == village.population
@@ -81,10 +78,7 @@ def test_the_constructor_fills_in_defaults() -> None:
     assert ZERO_UUID == village.seal
 
 
-def test_each_message_gets_a_list_of_its_own() -> None:
-    """
-    An empty list as the default is not shared.
-    """
+def test_messages_do_not_share_default_lists() -> None:
     first, second = Village(population=1), Village(population=2)
 
     first.inns.append("Bridge Inn")
@@ -93,9 +87,9 @@ def test_each_message_gets_a_list_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("values", [{}, {"population": 1, "mayor": "x"}])
-def test_the_constructor_refuses_missing_and_unknown_fields(values: dict[str, int]) -> None:
+def test_constructor_refuses_missing_and_unknown_fields(values: dict[str, int]) -> None:
     """
-    On the first call, which generates the constructor, and on any later one.
+    On the first call, which generates the constructor, and on later ones.
     """
 
     @message
@@ -108,10 +102,7 @@ def test_the_constructor_refuses_missing_and_unknown_fields(values: dict[str, in
     assert 1 == Hamlet(population=1).population
 
 
-def test_a_frozen_message_cannot_be_changed() -> None:
-    """
-    Neither by assignment nor by deletion, and it can be hashed.
-    """
+def test_frozen_message_is_immutable_and_hashable() -> None:
     castle = Castle(name="West-West")
 
     with pytest.raises(FrozenInstanceError, match="cannot assign to rooms of a Castle"):
@@ -122,10 +113,7 @@ def test_a_frozen_message_cannot_be_changed() -> None:
     assert -1 == castle.rooms
 
 
-def test_a_message_that_is_not_frozen_can_be_changed() -> None:
-    """
-    But gets no attributes that were not declared, and no hash.
-    """
+def test_unfrozen_message_can_be_changed_but_has_no_hash_or_new_attributes() -> None:
     village = Village(population=12)
 
     village.population = 13
@@ -138,17 +126,14 @@ def test_a_message_that_is_not_frozen_can_be_changed() -> None:
 
 
 def test_messages_are_equal_if_class_and_fields_are() -> None:
-    """
-    A message never equals something else.
-    """
     assert Castle(name="a", rooms=1) == Castle(name="a", rooms=1)
     assert Castle(name="a", rooms=1) != Castle(name="a", rooms=2)
     assert Castle(name="a") != object()
 
 
-def test_a_message_shows_its_fields() -> None:
+def test_repr_of_a_message_shows_its_fields() -> None:
     """
-    Records are shown by their size only.
+    Of records only the size.
     """
     village = Village(population=1, castle=Castle(name="a"), archive=memoryview(b"123"))
 
@@ -158,11 +143,7 @@ def test_a_message_shows_its_fields() -> None:
     )
 
 
-def test_a_message_may_show_itself_in_its_own_way() -> None:
-    """
-    What it defines is kept.
-    """
-
+def test_message_may_define_its_own_repr() -> None:
     @message
     class Secret:
         word: str
@@ -173,10 +154,7 @@ def test_a_message_may_show_itself_in_its_own_way() -> None:
     assert "Secret" == repr(Secret(word="open sesame"))
 
 
-def test_a_message_can_be_copied_and_changed_in_copying() -> None:
-    """
-    Whether it is frozen or not.
-    """
+def test_message_can_be_copied_with_changes() -> None:
     castle = Castle(name="a", rooms=3)
 
     assert Castle(name="b", rooms=3) == replace(castle, name="b")
@@ -186,10 +164,7 @@ def test_a_message_can_be_copied_and_changed_in_copying() -> None:
         replace(castle, windows=2)
 
 
-def test_fields_are_read_from_the_annotations() -> None:
-    """
-    In the order of their declaration, which is that of the wire.
-    """
+def test_fields_are_read_from_the_annotations_in_wire_order() -> None:
     found = facts(Village)
 
     assert list(Village.__slots__) == list(found)  # type: ignore[attr-defined]  # added by message
@@ -212,17 +187,16 @@ def test_fields_are_read_from_the_annotations() -> None:
         ("archive", [0, 1, 2, 3], [0, 1, 2, 3]),
     ],
 )
-def test_a_field_knows_its_versions(name: str, present: list[int], nullable: list[int]) -> None:
-    """
-    Those that have it, and those in which it may be null.
-    """
+def test_field_knows_its_versions_and_nullable_versions(
+    name: str, present: list[int], nullable: list[int]
+) -> None:
     field = facts(Village)[name]
 
     assert present == [version for version in range(4) if field.is_in(version)]
     assert nullable == [version for version in range(4) if field.is_nullable_in(version)]
 
 
-def test_an_api_knows_its_flexible_versions() -> None:
+def test_api_knows_its_flexible_versions() -> None:
     """
     There may be none.
     """
@@ -230,9 +204,9 @@ def test_an_api_knows_its_flexible_versions() -> None:
     assert not Api(47, versions=range(1)).is_flexible(0)
 
 
-def test_an_api_can_list_more_versions_than_it_reads() -> None:
+def test_api_can_advertise_more_versions_than_it_decodes() -> None:
     """
-    Some clients take a version in the list for the sign of a feature.
+    Some clients detect a feature by an advertised version.
     """
     assert range(1, 4) == Village.api.advertised
     assert range(14) == Api(0, versions=range(3, 14), also_advertised=range(3)).advertised
@@ -274,17 +248,17 @@ class Bare:
         (int, "int is not a message"),
     ],
 )
-def test_a_declaration_that_makes_no_sense_is_refused(cls: type, reason: str) -> None:
+def test_invalid_declaration_is_refused_with_class_and_field(cls: type, reason: str) -> None:
     """
-    When the class is first used, naming class and field.
+    When the class is first used.
     """
     with pytest.raises(TypeError, match=reason):
         fields(cls)
 
 
-def test_a_message_fits_its_protocol() -> None:
+def test_message_class_satisfies_the_message_protocol() -> None:
     """
-    A type checker agrees that a message is a ``Message``.
+    Checked by the type checker.
     """
     cls: type[Message] = Village
 

@@ -26,12 +26,11 @@ from tests.support.messages import VERSIONS, messages, name_of
 @pytest.mark.parametrize(("cls", "version"), VERSIONS, ids=name_of)
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_steps_write_and_read_the_same(
+def test_stepwise_codec_agrees_with_the_plain_codec(
     cls: type[Message], version: int, data: st.DataObject
 ) -> None:
     """
-    The bytes of any message, and those after an accident: both refuse the same, with the same
-    reason.
+    For any message and for damaged ones, with the same errors.
     """
     value = data.draw(messages(cls, version))
 

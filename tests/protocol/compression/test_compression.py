@@ -48,7 +48,7 @@ NOISE = random.Random(1).randbytes(100_000)
         (ZSTD, "28b52ffd 0058 580000 14000000046b3104763100 010000"),
     ],
 )
-def test_a_record_is_compressed_as_kafka_does(codec: CompressionType, data: str) -> None:
+def test_record_is_compressed_as_in_kafka(codec: CompressionType, data: str) -> None:
     """
     Byte for byte, containers included.
     """
@@ -58,7 +58,7 @@ def test_a_record_is_compressed_as_kafka_does(codec: CompressionType, data: str)
     assert ONE_RECORD == decompress(codec, expected)
 
 
-def test_a_gzip_batch_is_that_of_kafka() -> None:
+def test_gzip_batch_equals_that_of_kafka() -> None:
     """
     With its checksum.
     """
@@ -70,7 +70,7 @@ def test_a_gzip_batch_is_that_of_kafka() -> None:
 @pytest.mark.parametrize("codec", list(CompressionType))
 @pytest.mark.parametrize("data", [b"", b"x", TEXT, NOISE, bytes(70_000), NOISE[:65536]])
 @pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview])
-def test_what_is_compressed_comes_back(
+def test_compressed_data_survives_a_round_trip(
     codec: CompressionType, data: bytes, wrap: type[bytes]
 ) -> None:
     """
@@ -89,9 +89,11 @@ def test_what_is_compressed_comes_back(
 @pytest.mark.parametrize(
     ("codec", "low", "high"), [(GZIP, 1, 9), (LZ4, 3, 12), (LZ4, 9, 17), (ZSTD, -5, 19)]
 )
-def test_a_level_is_obeyed(codec: CompressionType, low: int, high: int) -> None:
+def test_higher_compression_level_gives_smaller_output(
+    codec: CompressionType, low: int, high: int
+) -> None:
     """
-    A higher one makes it smaller. Of LZ4, 9 is Kafka's default and the quick way.
+    For LZ4, level 9 is Kafka's default and the fast path.
     """
     fast, slow = (compress(codec, TEXT, level) for level in (low, high))
 
@@ -100,10 +102,7 @@ def test_a_level_is_obeyed(codec: CompressionType, low: int, high: int) -> None:
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])
-def test_a_codec_that_does_not_exist_has_a_name(number: int) -> None:
-    """
-    Kafka answers with its error for the unforeseen.
-    """
+def test_unknown_codec_is_an_unknown_server_error(number: int) -> None:
     with pytest.raises(
         UnknownCompression, match=f"Unknown compression type id: {number}"
     ) as caught:
@@ -113,9 +112,9 @@ def test_a_codec_that_does_not_exist_has_a_name(number: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_every_cut_is_noticed(codec: CompressionType) -> None:
+def test_truncated_compressed_stream_is_detected(codec: CompressionType) -> None:
     """
-    Wherever a stream ends early. A snappy stream may end behind any block.
+    A snappy stream may end behind any block.
     """
     whole = bytes(compress(codec, TEXT[:50_000]))
     good = {len(whole)}
@@ -131,9 +130,9 @@ def test_every_cut_is_noticed(codec: CompressionType) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_damage_gives_data_or_a_clean_error(codec: CompressionType) -> None:
+def test_damaged_stream_gives_data_or_a_compression_error(codec: CompressionType) -> None:
     """
-    Never another exception. Codecs with a checksum give the right data or none.
+    Codecs with a checksum give the right data or an error.
     """
     chance = random.Random(7)
     whole = bytes(compress(codec, TEXT[:3000]))
@@ -150,11 +149,11 @@ def test_damage_gives_data_or_a_clean_error(codec: CompressionType) -> None:
 
 
 @given(data=st.binary(max_size=300), start=st.integers(0, 30), codec=st.sampled_from(CODECS))
-def test_arbitrary_bytes_give_a_clean_error(
+def test_arbitrary_bytes_give_a_compression_error(
     data: bytes, start: int, codec: CompressionType
 ) -> None:
     """
-    Also behind the beginning of something right.
+    Also behind a valid beginning.
     """
     head = bytes(compress(codec, ONE_RECORD))[:start]
     for chunks in (decompress_chunks(codec, head + data), decompress_chunks(codec, data)):
@@ -165,9 +164,9 @@ def test_arbitrary_bytes_give_a_clean_error(
 # gzip
 
 
-def test_members_of_gzip_are_joined() -> None:
+def test_gzip_members_are_joined() -> None:
     """
-    And what follows the last and is none is passed over, as Java does.
+    Trailing bytes that do not start another member are ignored, as in Java.
     """
     member = bytes(compress(GZIP, TEXT))
 
@@ -178,10 +177,7 @@ def test_members_of_gzip_are_joined() -> None:
         decompress(GZIP, member + member[:19])
 
 
-def test_gzip_of_others_is_read() -> None:
-    """
-    With a name and a time in its header.
-    """
+def test_gzip_with_name_and_time_in_its_header_is_accepted() -> None:
     header = bytes.fromhex("1f8b0808 00f0a55f 0003") + b"name\0"
     deflate = zlib.compressobj(wbits=-15)
     body = deflate.compress(ONE_RECORD) + deflate.flush()
@@ -190,9 +186,9 @@ def test_gzip_of_others_is_read() -> None:
     assert ONE_RECORD == decompress(GZIP, header + body + trailer)
 
 
-def test_a_gzip_header_may_have_all_its_parts() -> None:
+def test_gzip_header_may_have_all_optional_parts() -> None:
     """
-    Flags without a meaning are passed over, as Java does, and the header's own checksum counts.
+    Unknown flags are ignored, as in Java, and the header checksum is verified.
     """
     plain = bytes(compress(GZIP, ONE_RECORD))
     header = plain[:3] + b"\xfe" + plain[4:10] + b"\x02\0xx" + b"name\0" + b"comment\0"
@@ -204,9 +200,9 @@ def test_a_gzip_header_may_have_all_its_parts() -> None:
             decompress(GZIP, damaged)
 
 
-def test_the_trailer_of_gzip_is_looked_at_last() -> None:
+def test_gzip_trailer_is_verified_last() -> None:
     """
-    What comes before it is given out first: it may be wrong in a way that counts earlier.
+    The data before it is returned first, as it may contain an error that takes precedence.
     """
     chunks = decompress_chunks(GZIP, bytes(compress(GZIP, ONE_RECORD))[:-8] + bytes(8))
 
@@ -218,7 +214,7 @@ def test_the_trailer_of_gzip_is_looked_at_last() -> None:
 # snappy
 
 
-def test_a_bare_snappy_block_is_read() -> None:
+def test_bare_snappy_block_is_accepted() -> None:
     """
     Some clients send no container.
     """
@@ -226,9 +222,9 @@ def test_a_bare_snappy_block_is_read() -> None:
     assert b"x" == decompress(SNAPPY, bytes(raw_snappy.compress_raw(b"x")))
 
 
-def test_joined_snappy_streams_are_read() -> None:
+def test_joined_snappy_streams_are_accepted() -> None:
     """
-    A second header where a block could begin; other nonsense there ends the stream.
+    A second header may stand where a block could begin; other bytes there end the stream.
     """
     stream = bytes(compress(SNAPPY, TEXT))
 
@@ -240,9 +236,9 @@ def test_joined_snappy_streams_are_read() -> None:
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 1000])
-def test_a_snappy_block_that_cannot_be_is_refused(length: int) -> None:
+def test_snappy_block_with_an_impossible_size_is_refused(length: int) -> None:
     """
-    A negative size, or more than there is.
+    Negative, or larger than the data.
     """
     header = bytes(compress(SNAPPY, b""))
 
@@ -250,9 +246,9 @@ def test_a_snappy_block_that_cannot_be_is_refused(length: int) -> None:
         decompress(SNAPPY, header + length.to_bytes(4, "big", signed=True) + bytes(20))
 
 
-def test_a_snappy_block_cannot_promise_more_than_it_could_hold() -> None:
+def test_snappy_block_cannot_announce_more_than_it_can_hold() -> None:
     """
-    Room is not made for 4 GiB because ten bytes say so.
+    4 GiB are not allocated because ten bytes announce them.
     """
     with pytest.raises(CorruptCompressedData, match="cannot become 4294967295 bytes"):
         decompress(SNAPPY, b"\xff\xff\xff\xff\x0f" + bytes(5))
@@ -265,11 +261,11 @@ def test_a_snappy_block_cannot_promise_more_than_it_could_hold() -> None:
 @pytest.mark.parametrize("block_checksum", [False, True])
 @pytest.mark.parametrize("content_checksum", [False, True])
 @pytest.mark.parametrize("store_size", [False, True])
-def test_lz4_frames_of_others_are_read(
+def test_lz4_frames_with_all_options_of_kafka_are_accepted(
     block_size: int, block_checksum: bool, content_checksum: bool, store_size: bool
 ) -> None:
     """
-    With all options that Kafka goes along with, and whatever follows.
+    Followed by any bytes.
     """
     data = TEXT[:70_000] + NOISE
     frame = lz4_frame.compress(
@@ -285,10 +281,7 @@ def test_lz4_frames_of_others_are_read(
     assert data == decompress(LZ4, frame + b"what follows the frame")
 
 
-def test_pieces_of_lz4_stay_what_they_are() -> None:
-    """
-    Whoever keeps one while the next is decompressed.
-    """
+def test_lz4_chunks_stay_unchanged_while_referenced() -> None:
     data = bytes(range(256)) * 2048
     frame = compress(LZ4, data)
 
@@ -297,9 +290,9 @@ def test_pieces_of_lz4_stay_what_they_are() -> None:
     )
 
 
-def test_pieces_of_lz4_that_nobody_keeps_are_not_copied() -> None:
+def test_unreferenced_lz4_chunks_are_not_copied() -> None:
     """
-    A copy would cost a third of what the decompression of usual records does.
+    A copy would cost a third of the decompression time of usual records.
     """
     chunks = iter(decompress_chunks(LZ4, compress(LZ4, bytes(range(256)) * 2048)))
     next(chunks)
@@ -313,9 +306,9 @@ def test_pieces_of_lz4_that_nobody_keeps_are_not_copied() -> None:
         tracemalloc.stop()
 
 
-def test_lz4_blocks_that_depend_on_each_other_are_refused() -> None:
+def test_linked_lz4_blocks_are_refused() -> None:
     """
-    As Kafka's Lz4BlockInputStream does.
+    As in Kafka's Lz4BlockInputStream.
     """
     with pytest.raises(CorruptCompressedData, match="not supported"):
         decompress(LZ4, lz4_frame.compress(TEXT, block_linked=True))
@@ -338,18 +331,12 @@ def test_lz4_blocks_that_depend_on_each_other_are_refused() -> None:
         ("04224d18 60 40 82", "ends early"),
     ],
 )
-def test_lz4_frames_that_kafka_refuses_are_refused(frame: str, reason: str) -> None:
-    """
-    Each for its own reason.
-    """
+def test_lz4_frame_that_kafka_refuses_is_refused(frame: str, reason: str) -> None:
     with pytest.raises(CorruptCompressedData, match=reason):
         decompress(LZ4, bytes.fromhex(frame))
 
 
-def test_an_lz4_frame_that_ends_early_is_refused_wherever_it_ends() -> None:
-    """
-    In each of its parts, of which this one has all.
-    """
+def test_truncated_lz4_frame_is_refused_at_every_length() -> None:
     frame = lz4_frame.compress(
         TEXT[:70_000],
         block_linked=False,
@@ -364,9 +351,9 @@ def test_an_lz4_frame_that_ends_early_is_refused_wherever_it_ends() -> None:
             decompress(LZ4, frame[:size])
 
 
-def test_a_wrong_checksum_of_an_lz4_block_is_noticed() -> None:
+def test_wrong_lz4_block_checksum_is_detected() -> None:
     """
-    That of the content is not looked at.
+    The content checksum is not verified.
     """
     frame = bytearray(
         lz4_frame.compress(NOISE[:500], block_linked=False, block_checksum=True, store_size=False)
@@ -380,9 +367,9 @@ def test_a_wrong_checksum_of_an_lz4_block_is_noticed() -> None:
 # zstd
 
 
-def test_frames_of_zstd_are_joined() -> None:
+def test_zstd_frames_are_joined() -> None:
     """
-    But nothing else may follow.
+    No other bytes may follow.
     """
     frame = bytes(compress(ZSTD, TEXT))
 
@@ -394,9 +381,9 @@ def test_frames_of_zstd_are_joined() -> None:
 @pytest.mark.parametrize(
     "beginning", [b"\x52", b"\x28", b"\x28\xb5\x2f\xfd\x00", b"\x50\x2a\x4d\x18\xff"]
 )
-def test_a_further_frame_of_zstd_may_be_cut(beginning: bytes) -> None:
+def test_truncated_second_zstd_frame_is_accepted_as_in_kafka(beginning: bytes) -> None:
     """
-    As Kafka takes it, unless that frame begins where Kafka reads on.
+    Unless that frame begins where Kafka starts its next read.
     """
     frame = bytes(compress(ZSTD, TEXT))
     edge = bytes(compress(ZSTD, random.Random(5).randbytes(131_063)))
@@ -410,9 +397,9 @@ def test_a_further_frame_of_zstd_may_be_cut(beginning: bytes) -> None:
 # All
 
 
-def test_no_library_is_loaded_before_it_is_needed() -> None:
+def test_compression_library_is_loaded_on_first_use() -> None:
     """
-    A broker that only sees gzip has neither of the others in memory.
+    A broker that sees only gzip loads none of the others.
     """
     program = (
         "import sys\n"
@@ -429,10 +416,9 @@ def test_no_library_is_loaded_before_it_is_needed() -> None:
 
 
 @pytest.mark.parametrize("codec", [GZIP, ZSTD])
-def test_a_stream_that_becomes_too_large_is_refused(codec: CompressionType) -> None:
+def test_decompression_beyond_the_limit_is_refused(codec: CompressionType) -> None:
     """
-    Before there is memory for it: no more than the limit has been decompressed. (snappy and
-    LZ4 cannot: they never make more than 22 and 255 bytes of one.)
+    No more than the limit is decompressed. snappy and LZ4 expand at most by factors of 22 and 255.
     """
     most = int(stated("decompressed"))
     bomb = compress(codec, bytes(most + 1))
@@ -448,19 +434,19 @@ def test_a_stream_that_becomes_too_large_is_refused(codec: CompressionType) -> N
     assert most == len(decompress(codec, compress(codec, bytes(most))))
 
 
-def test_a_large_stream_may_become_larger() -> None:
+def test_decompression_limit_grows_with_the_input() -> None:
     """
-    In the ratio that the page states.
+    By the documented ratio.
     """
     assert stated("decompressed-ratio") * 2**20 == most_decompressed_bytes(2**20)
 
 
-def test_no_stream_may_become_more_than_a_buffer_of_java() -> None:
+def test_decompressed_size_is_limited_to_that_of_a_java_buffer() -> None:
     assert 2**31 - 1 == most_decompressed_bytes(2**30)
 
 
 @pytest.mark.parametrize("codec", [GZIP, ZSTD, CompressionType.LZ4, CompressionType.SNAPPY])
-def test_less_may_be_allowed(codec: CompressionType) -> None:
+def test_lower_decompression_limit_may_be_set(codec: CompressionType) -> None:
     data = compress(codec, bytes(100_000))
 
     assert 100_000 == sum(map(len, decompress_chunks(codec, data, most_bytes=100_000)))

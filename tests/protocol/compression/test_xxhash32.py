@@ -32,10 +32,8 @@ def xxhash32(request: pytest.FixtureRequest) -> ModuleType:
         (b"\xff" * 1000, 0xE046CF63),
     ],
 )
-def test_hashes_are_those_of_the_reference(
-    xxhash32: ModuleType, data: bytes, expected: int
-) -> None:
+def test_xxhash32_equals_the_reference(xxhash32: ModuleType, data: bytes, expected: int) -> None:
     """
-    Shorter and longer than its stride of 16 bytes.
+    For inputs shorter and longer than its stride of 16 bytes.
     """
     assert expected == xxhash32.xxhash32(data)

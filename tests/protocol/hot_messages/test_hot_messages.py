@@ -90,9 +90,9 @@ def encode_in_steps_at_once(message: Message, version: int) -> list[Any]:
             return list(ended.value)
 
 
-def test_each_hot_message_has_a_codec() -> None:
+def test_each_hot_message_has_a_specialised_codec() -> None:
     """
-    The names that the codec knows are those of the modules that are compared here.
+    The codec's names are those of the modules compared here.
     """
     names = {codec.__name__.rpartition(".")[2] for codec in HOT.values()}
 
@@ -100,10 +100,10 @@ def test_each_hot_message_has_a_codec() -> None:
 
 
 @every_request
-def test_requests_are_read_as_in_general(cls: type[Message], version: int) -> None:
+def test_hot_request_is_decoded_as_by_the_general_codec(cls: type[Message], version: int) -> None:
     """
-    Any request, with nulls, tagged fields and several entries, gives the same message, and the same
-    position after it; bytes before and behind it are left alone.
+    Any request, with nulls, tagged fields and several entries; the position after it is the same,
+    and bytes around it are left alone.
     """
     hot = HOT[cls.api.key].read_request
     for seed in SEEDS:
@@ -117,10 +117,12 @@ def test_requests_are_read_as_in_general(cls: type[Message], version: int) -> No
 
 
 @every_request
-def test_damaged_requests_are_read_as_in_general(cls: type[Message], version: int) -> None:
+def test_damaged_hot_request_is_decoded_or_refused_as_by_the_general_codec(
+    cls: type[Message], version: int
+) -> None:
     """
-    A request with a byte that is another one, or that ends early, is refused by both codecs or by
-    neither, and then both read the same message.
+    A changed byte or a truncated message is refused by both codecs, or decoded to the same message
+    by both.
     """
     hot = HOT[cls.api.key].read_request
     outcomes = {"read": 0, "refused": 0}
@@ -152,10 +154,7 @@ def test_damaged_requests_are_read_as_in_general(cls: type[Message], version: in
     ],
     ids=name_of,
 )
-def test_a_tagged_field_that_is_unknown_is_skipped(cls: type[Message], version: int) -> None:
-    """
-    A later client may send tagged fields that this version does not have.
-    """
+def test_unknown_tagged_field_is_skipped(cls: type[Message], version: int) -> None:
     hot = HOT[cls.api.key].read_request
     compared = 0
     for seed in SEEDS:
@@ -173,9 +172,9 @@ def test_a_tagged_field_that_is_unknown_is_skipped(cls: type[Message], version: 
 
 
 @every_response
-def test_responses_are_written_as_in_general(cls: type[Message], version: int) -> None:
+def test_hot_response_is_encoded_as_by_the_general_codec(cls: type[Message], version: int) -> None:
     """
-    Any response, with nulls, tagged fields, errors and several entries, becomes the same bytes.
+    Any response, with nulls, tagged fields, errors and several entries.
     """
     hot = HOT[cls.api.key].write_response
     for seed in SEEDS:
@@ -197,7 +196,7 @@ def produce_request(partitions: int) -> ProduceRequest:
 
 def test_records_are_not_copied() -> None:
     """
-    Records of a request are a slice of the frame, and those of a response are passed on.
+    Those of a request are a slice of the frame, those of a response are passed on.
     """
     frame = bytearray(encode(produce_request(1), 9))
     records = b"records of a file"
@@ -214,9 +213,9 @@ def test_records_are_not_copied() -> None:
     assert any(part is records for part in parts)
 
 
-def test_a_fetch_without_records_is_one_buffer() -> None:
+def test_fetch_response_without_records_is_one_buffer() -> None:
     """
-    The answer to a consumer that is caught up needs one write.
+    The answer to a consumer at the log end needs one write.
     """
     data = PartitionData(partition_index=0, error_code=0, high_watermark=1, records=b"")
     topic = FetchableTopicResponse(topic="t", partitions=[data, data])
@@ -224,9 +223,9 @@ def test_a_fetch_without_records_is_one_buffer() -> None:
     assert 1 == len(encode_parts(FetchResponse(responses=[topic]), 12))
 
 
-def test_a_message_with_too_many_entries_is_told_apart() -> None:
+def test_message_with_too_many_entries_is_not_reported_as_malformed() -> None:
     """
-    One that has to be read in steps is not called malformed.
+    It has to be decoded in steps.
     """
     partitions = [
         PartitionProduceResponse(index=index, error_code=0, base_offset=0) for index in range(9)
@@ -245,9 +244,9 @@ def test_a_message_with_too_many_entries_is_told_apart() -> None:
 
 
 @pytest.mark.parametrize("version", ProduceResponse.api.versions)
-def test_the_place_of_a_batch_is_written_as_its_whole_response(version: int) -> None:
+def test_appended_batch_is_encoded_as_its_full_produce_response(version: int) -> None:
     """
-    By both codecs, also if the batch may not be durable after all.
+    By both codecs, also with an error set later.
     """
     place = produce.AppendedResponse(3, 40, 50, 7)
     lost = produce.AppendedResponse(4, 41, -1, 7)
@@ -274,17 +273,16 @@ def test_the_place_of_a_batch_is_written_as_its_whole_response(version: int) -> 
         (FetchResponse(responses=None), 12, "FetchResponse version 12"),  # type: ignore[arg-type]
     ],
 )
-def test_what_cannot_be_written_is_named(message: Any, version: int, wrong: str) -> None:
-    """
-    The error is that of the general codec.
-    """
+def test_encoding_error_is_that_of_the_general_codec(
+    message: Any, version: int, wrong: str
+) -> None:
     with pytest.raises(ValueError, match=wrong):
         encode(message, version)
 
 
-def test_what_cannot_be_read_is_named() -> None:
+def test_decoding_error_is_that_of_the_general_codec() -> None:
     """
-    The error is that of the general codec, which names the field.
+    It names the field.
     """
     topic = ListOffsetsTopic(
         name="orders", partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]

@@ -23,7 +23,7 @@ COMMITTED_MS = 1700000000000
 
 
 @pytest.mark.scenario(82)
-def test_keys_are_those_of_kafka() -> None:
+def test_group_record_keys_are_those_of_kafka() -> None:
     """
     A committed offset has key type 1, a group 2.
     """
@@ -47,10 +47,9 @@ def test_keys_are_those_of_kafka() -> None:
         (4, "000000000000002a 00000005 026d 0000018bcfe56800 00"),
     ],
 )
-def test_an_offset_is_written_as_kafka_does(version: int, data: str) -> None:
-    """
-    In every version, and read back with what that version has.
-    """
+def test_offset_commit_record_equals_that_of_kafka_in_every_version(
+    version: int, data: str
+) -> None:
     value = OffsetCommitValue(
         offset=42,
         leader_epoch=5 if version >= 3 else -1,
@@ -63,10 +62,7 @@ def test_an_offset_is_written_as_kafka_does(version: int, data: str) -> None:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_a_group_survives_every_version(version: int) -> None:
-    """
-    With what the version has of it.
-    """
+def test_group_metadata_record_survives_a_round_trip_in_every_version(version: int) -> None:
     value = GroupMetadataValue(
         protocol_type="consumer",
         generation=7,
@@ -90,9 +86,9 @@ def test_a_group_survives_every_version(version: int) -> None:
     assert value == decode(GroupMetadataValue, version, encode(value, version))
 
 
-def test_every_record_of_kafka_is_written_back_the_same(golden: Path) -> None:
+def test_group_records_of_kafka_survive_a_round_trip(golden: Path) -> None:
     """
-    All types of key and versions of value that a 4.3.1 writes for groups of three protocols.
+    All key types and value versions that Apache Kafka 4.3.1 writes for groups of three protocols.
     """
     seen = set()
     for batch in golden_batches(golden, "*/data/__consumer_offsets-*/*.log"):
@@ -112,9 +108,9 @@ def test_every_record_of_kafka_is_written_back_the_same(golden: Path) -> None:
     } == seen
 
 
-def test_types_are_those_of_their_keys() -> None:
+def test_group_record_types_cover_all_keys_of_kafka() -> None:
     """
-    And none is left out up to the highest, but those that Kafka has given up.
+    Except those that Kafka has abandoned.
     """
     assert set(range(24)) - {9, 18} == set(RECORDS)
     for number, (key, value) in RECORDS.items():

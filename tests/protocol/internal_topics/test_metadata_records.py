@@ -52,9 +52,9 @@ def test_records_have_the_numbers_of_kafka() -> None:
     assert names == NUMBERS
 
 
-def test_every_record_of_kafka_is_written_back_the_same(golden: Path) -> None:
+def test_metadata_records_of_kafka_survive_a_round_trip(golden: Path) -> None:
     """
-    Of logs and snapshots, all types and versions that a 4.3.1 writes.
+    From logs and snapshots, all types and versions that Apache Kafka 4.3.1 writes.
     """
     seen = set()
     for pattern in (
@@ -99,7 +99,7 @@ def test_every_record_of_kafka_is_written_back_the_same(golden: Path) -> None:
     } == seen
 
 
-def test_tags_are_written_in_their_order() -> None:
+def test_tagged_fields_are_encoded_in_tag_order() -> None:
     """
     The directories have the highest tag, though Kafka declares them first.
     """
@@ -119,9 +119,9 @@ def test_tags_are_written_in_their_order() -> None:
     assert record == decode(PartitionChangeRecord, 2, data)
 
 
-def test_types_are_those_of_kafka() -> None:
+def test_metadata_record_types_are_those_of_kafka() -> None:
     """
-    Every type that was ever given a number and is still understood.
+    Every assigned type that is still understood.
     """
     assert set(range(29)) - {6, 13, 16} == set(RECORDS)
     for number, cls in RECORDS.items():

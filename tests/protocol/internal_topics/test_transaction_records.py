@@ -59,7 +59,7 @@ def transaction(status: int, partitions: list[PartitionsSchema] | None) -> Trans
         ),
     ],
 )
-def test_a_transaction_is_written_as_kafka_does(
+def test_transaction_record_equals_that_of_kafka(
     version: int, partitions: list[PartitionsSchema] | None, data: str
 ) -> None:
     """
@@ -72,16 +72,13 @@ def test_a_transaction_is_written_as_kafka_does(
 
 
 @pytest.mark.scenario(82)
-def test_a_key_is_written_as_kafka_does() -> None:
-    """
-    The transactional id.
-    """
+def test_transaction_record_key_is_the_transactional_id() -> None:
     assert bytes.fromhex("0002 7478") == encode(TransactionLogKey(transactional_id="tx"), 0)
 
 
-def test_every_record_of_kafka_is_written_back_the_same(golden: Path) -> None:
+def test_transaction_records_of_kafka_survive_a_round_trip(golden: Path) -> None:
     """
-    Version 0 of a cluster without the feature, version 1 with it.
+    Version 0 of a cluster without transaction.version 2, version 1 with it.
     """
     seen = set()
     for batch in golden_batches(golden, "*/data/__transaction_state-*/*.log"):

@@ -40,9 +40,9 @@ VALUES: dict[ControlRecordType, type[Message]] = {
 
 
 @pytest.mark.scenario(5)
-def test_a_marker_has_the_bytes_that_kafka_writes() -> None:
+def test_transaction_marker_has_kafkas_bytes() -> None:
     """
-    78 bytes, read back as what they were made of.
+    78 bytes, also read back.
     """
     marker = EndTransactionMarker(ControlRecordType.ABORT, coordinator_epoch=9)
 
@@ -54,9 +54,9 @@ def test_a_marker_has_the_bytes_that_kafka_writes() -> None:
 
 
 @pytest.mark.parametrize("control_type", [t for t in ControlRecordType if t >= 0])
-def test_a_type_is_read_from_the_key_it_gives(control_type: ControlRecordType) -> None:
+def test_control_record_type_is_read_from_its_key(control_type: ControlRecordType) -> None:
     """
-    Also from a key of a later version with more behind it.
+    Also from a later version with more fields.
     """
     key = control_key(control_type)
 
@@ -65,9 +65,9 @@ def test_a_type_is_read_from_the_key_it_gives(control_type: ControlRecordType) -
 
 
 @pytest.mark.parametrize("number", [7, 100, -1, -32768])
-def test_a_type_that_is_not_known_is_unknown(number: int) -> None:
+def test_unknown_control_record_type_is_reported_as_unknown(number: int) -> None:
     """
-    It is for whoever reads it to pass over it.
+    The reader is expected to skip it.
     """
     assert ControlRecordType.UNKNOWN is ControlRecordType.of(
         b"\0\0" + number.to_bytes(2, "big", signed=True)
@@ -75,7 +75,7 @@ def test_a_type_that_is_not_known_is_unknown(number: int) -> None:
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\0\0\0", b"\xff\xff\0\0"])
-def test_a_key_that_is_none_is_refused(key: bytes | None) -> None:
+def test_malformed_control_record_key_is_refused(key: bytes | None) -> None:
     """
     Too short, or of a negative version.
     """
@@ -92,7 +92,7 @@ def test_a_key_that_is_none_is_refused(key: bytes | None) -> None:
         (b"\0\0\0\1", b"\xff\xff\0\0\0\1"),
     ],
 )
-def test_a_marker_that_is_none_is_refused(key: bytes, value: bytes | None) -> None:
+def test_malformed_transaction_marker_is_refused(key: bytes, value: bytes | None) -> None:
     """
     Of another type, too short, or of a negative version.
     """
@@ -100,9 +100,9 @@ def test_a_marker_that_is_none_is_refused(key: bytes, value: bytes | None) -> No
         EndTransactionMarker.deserialize(Record(0, 0, key, value))
 
 
-def test_a_marker_of_a_later_version_is_read() -> None:
+def test_transaction_marker_of_a_later_version_is_accepted() -> None:
     """
-    What it has more is passed over.
+    Additional fields are ignored.
     """
     record = Record(0, 0, b"\0\0\0\1", b"\0\7\0\0\0\3more")
 
@@ -111,10 +111,7 @@ def test_a_marker_of_a_later_version_is_read() -> None:
     )
 
 
-def test_voters_are_written_in_full() -> None:
-    """
-    Directories, endpoints and versions of each voter.
-    """
+def test_voters_record_has_directories_endpoints_and_versions() -> None:
     record = VotersRecord(
         version=0,
         voters=[
@@ -139,9 +136,9 @@ def test_voters_are_written_in_full() -> None:
     assert record == decode(VotersRecord, 0, data)
 
 
-def test_every_control_record_of_kafka_is_written_back_the_same(golden: Path) -> None:
+def test_control_records_of_kafka_survive_a_round_trip(golden: Path) -> None:
     """
-    Markers, elections and the ends of snapshots.
+    Markers, elections and ends of snapshots.
     """
     seen = set()
     for pattern in ("*/data/*/*.log", "*/data/*/*.checkpoint", "*/data/bootstrap.checkpoint"):

@@ -36,7 +36,7 @@ def only(data: bytes) -> RecordBatch:
     return batch
 
 
-def test_a_message_is_a_batch_of_its_own() -> None:
+def test_old_message_is_read_as_a_batch_of_its_own() -> None:
     old = legacy_message(0, 7, b"a", b"1")
     newer = legacy_message(1, 8, None, None, timestamp=42)
     newest = bytes(build_batch([SimpleRecord(50, b"c", b"3")], base_offset=9))
@@ -65,9 +65,9 @@ def test_a_message_that_ends_before_its_timestamp_has_none() -> None:
     assert (7, 1, -1) == (batch.base_offset, batch.magic, batch.max_timestamp)
 
 
-def test_an_old_message_has_no_producer_and_no_epoch_whatever_its_attributes_say() -> None:
+def test_old_message_has_neither_producer_nor_leader_epoch() -> None:
     """
-    Bits that mean something in a batch of today meant nothing.
+    Whatever attribute bits it has: they had no meaning then.
     """
     batch = only(legacy_message(1, 3, b"a", b"1", timestamp=5, attributes=0x70))
 
@@ -81,9 +81,11 @@ def test_an_old_message_has_no_producer_and_no_epoch_whatever_its_attributes_say
 
 @pytest.mark.parametrize("codec", PACKED)
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_wrapper_is_a_batch_of_what_it_wraps(magic: int, codec: CompressionType) -> None:
+def test_wrapper_message_is_read_as_a_batch_of_its_contents(
+    magic: int, codec: CompressionType
+) -> None:
     """
-    Offsets inside are those of the log in version 0, and count from 0 in version 1.
+    Inner offsets are absolute in version 0 and relative in version 1.
     """
     first = 40
     inner = [message._replace(offset=message.offset + first * (1 - magic)) for message in THREE]
@@ -98,7 +100,7 @@ def test_a_wrapper_is_a_batch_of_what_it_wraps(magic: int, codec: CompressionTyp
     ] == list(batch.records())
 
 
-def test_the_time_at_which_a_wrapper_was_appended_is_that_of_what_it_wraps() -> None:
+def test_log_append_time_of_a_wrapper_applies_to_its_contents() -> None:
     data = legacy_wrapper(
         1, CompressionType.GZIP, THREE, offset=2, timestamp=999, attributes=LOG_APPEND_TIME
     )
@@ -106,21 +108,21 @@ def test_the_time_at_which_a_wrapper_was_appended_is_that_of_what_it_wraps() -> 
     assert [999] * 3 == [record.timestamp for record in only(data).records()]
 
 
-def test_gaps_that_compaction_has_left_stay() -> None:
+def test_offset_gaps_left_by_compaction_are_kept() -> None:
     batch = only(legacy_wrapper(1, CompressionType.GZIP, THREE[::2], offset=12))
 
     assert (10, 12, 2) == (batch.base_offset, batch.last_offset, batch.record_count)
     assert [10, 12] == [record.offset for record in batch.records()]
 
 
-def test_a_wrapper_that_some_librdkafka_left_at_offset_0_counts_from_there() -> None:
+def test_wrapper_left_at_offset_0_by_librdkafka_counts_from_there() -> None:
     assert [0, 1, 2] == [
         record.offset
         for record in only(legacy_wrapper(1, CompressionType.GZIP, THREE, offset=0)).records()
     ]
 
 
-def test_the_checksum_is_over_all_that_follows_it() -> None:
+def test_checksum_of_an_old_message_covers_everything_behind_it() -> None:
     data = bytearray(legacy_message(1, 3, b"key", b"value", timestamp=5))
     for at in range(16, len(data)):
         data[at] ^= 1
@@ -131,9 +133,9 @@ def test_the_checksum_is_over_all_that_follows_it() -> None:
         data[at] ^= 1
 
 
-def test_every_cut_is_no_batch_or_an_error_of_its_records() -> None:
+def test_truncated_wrapper_is_no_batch_or_an_error_of_its_records() -> None:
     """
-    Also where the size says that this is all.
+    The latter if the size field matches the truncated data.
     """
     whole = legacy_message(1, 3, b"key", b"value", timestamp=5)
 
@@ -162,11 +164,11 @@ def test_every_cut_is_no_batch_or_an_error_of_its_records() -> None:
     ],
     ids=["stream", "null", "zstd", "offset"],
 )
-def test_a_wrapper_that_cannot_be_opened_is_known_by_its_last_offset(
+def test_wrapper_that_cannot_be_decompressed_has_only_its_last_offset(
     data: bytes, error: type[Exception], sentence: str
 ) -> None:
     """
-    So that a log can be loaded, and the batches around it be read.
+    That suffices to load the log and to read the batches around it.
     """
     batch = only(data)
 
@@ -175,7 +177,7 @@ def test_a_wrapper_that_cannot_be_opened_is_known_by_its_last_offset(
         list(batch.records())
 
 
-def test_wrappers_do_not_nest() -> None:
+def test_nested_wrappers_are_refused() -> None:
     inner = legacy_message(1, 0, None, b"x", attributes=1)
 
     stream = bytes(compress(CompressionType.GZIP, inner))

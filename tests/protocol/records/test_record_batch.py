@@ -46,17 +46,14 @@ MAX = 2**31 - 1
 
 
 @pytest.mark.scenario(1)
-def test_records_become_the_bytes_that_kafka_writes() -> None:
+def test_encoded_batch_has_kafkas_bytes() -> None:
     """
-    The encoded batch is byte for byte that of Kafka's MemoryRecordsBuilder.
+    Those of Kafka's MemoryRecordsBuilder.
     """
     assert THREE_BYTES == build_batch(THREE)
 
 
-def test_every_field_is_read_from_where_kafka_puts_it() -> None:
-    """
-    The view names each field of the golden batch with its value.
-    """
+def test_header_fields_are_read_from_kafkas_positions() -> None:
     batch = read_batch(memoryview(b"xyz" + THREE_BYTES), 3)
 
     assert (0, 97, 100, 2) == (batch.base_offset, batch.size, batch.end, batch.last_offset)
@@ -86,7 +83,7 @@ def test_every_field_is_read_from_where_kafka_puts_it() -> None:
 
 
 @pytest.mark.scenario(2)
-def test_assigning_offset_and_epoch_leaves_the_checksum_alone() -> None:
+def test_assigning_offset_and_leader_epoch_keeps_the_checksum() -> None:
     """
     Only bytes 0-7 and 12-15 change.
     """
@@ -112,7 +109,7 @@ def test_a_batch_of_another_version_is_refused() -> None:
 @pytest.mark.scenario(3)
 def test_log_append_time_is_written_into_the_header() -> None:
     """
-    Type bit, max timestamp and checksum change, and all records are read with the new time.
+    Type bit, max timestamp and checksum change, and all records have the new time.
     """
     data = build_batch([SimpleRecord(1700000000000, b"k", b"v")])
     view = memoryview(data)
@@ -131,9 +128,9 @@ def test_log_append_time_is_written_into_the_header() -> None:
     assert [1800000000000] == [record.timestamp for record in batch.records()]
 
 
-def test_a_header_that_is_right_is_not_rewritten() -> None:
+def test_correct_header_is_not_rewritten() -> None:
     """
-    Unknown attribute bits survive as long as type and time are what they should be, and go else.
+    Unknown attribute bits survive if type and time are right, and are cleared otherwise.
     """
     data = bytearray(THREE_BYTES)
     data[21:23] = b"\x7f\x80"
@@ -148,9 +145,9 @@ def test_a_header_that_is_right_is_not_rewritten() -> None:
 
 
 @pytest.mark.parametrize("byte", range(len(THREE_BYTES)))
-def test_any_flipped_bit_is_noticed_except_where_the_broker_writes(byte: int) -> None:
+def test_any_flipped_bit_is_detected_except_in_fields_set_by_the_broker(byte: int) -> None:
     """
-    Base offset and leader epoch may be anything; in all other fields a flipped bit is seen.
+    These are base offset and leader epoch.
     """
     assigned = byte < 8 or 12 <= byte < 16
     for bit in range(8):
@@ -165,7 +162,7 @@ def test_any_flipped_bit_is_noticed_except_where_the_broker_writes(byte: int) ->
 
 
 @pytest.mark.scenario(5)
-def test_a_marker_has_the_bytes_that_kafka_writes() -> None:
+def test_transaction_marker_has_kafkas_bytes() -> None:
     """
     An ABORT marker of 78 bytes.
     """
@@ -184,9 +181,9 @@ def test_a_marker_has_the_bytes_that_kafka_writes() -> None:
     assert batch.is_transactional
 
 
-def test_batches_are_cut_off_at_the_last_whole_one() -> None:
+def test_incomplete_batch_at_the_end_is_left_out() -> None:
     """
-    However much of the third batch is there, two are found.
+    Two batches are found, however much of the third is there.
     """
     for kept in range(len(THREE_BYTES)):
         found = list(batches(ABORT + THREE_BYTES + THREE_BYTES[:kept]))
@@ -196,9 +193,9 @@ def test_batches_are_cut_off_at_the_last_whole_one() -> None:
 
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, 13])
 @pytest.mark.parametrize("kept", [12, 17, 61])
-def test_a_length_that_no_batch_has_is_corrupt(length: int, kept: int) -> None:
+def test_impossible_batch_length_is_corrupt(length: int, kept: int) -> None:
     """
-    It is judged as soon as it is there.
+    As soon as the length field is complete.
     """
     data = THREE_BYTES[:8] + length.to_bytes(4, "big", signed=True) + THREE_BYTES[12:kept]
 
@@ -207,9 +204,9 @@ def test_a_length_that_no_batch_has_is_corrupt(length: int, kept: int) -> None:
 
 
 @pytest.mark.parametrize("length", [14, 48])
-def test_a_batch_smaller_than_its_header_is_corrupt(length: int) -> None:
+def test_batch_smaller_than_its_header_is_corrupt(length: int) -> None:
     """
-    Version 0 batches may be that small, version 2 batches may not.
+    A version 0 message may be that small, a version 2 batch may not.
     """
     data = THREE_BYTES[:8] + length.to_bytes(4, "big") + THREE_BYTES[12:]
 
@@ -218,9 +215,9 @@ def test_a_batch_smaller_than_its_header_is_corrupt(length: int) -> None:
 
 
 @pytest.mark.parametrize("magic", [3, 127, -1])
-def test_an_unknown_magic_byte_is_corrupt(magic: int) -> None:
+def test_unknown_magic_byte_is_corrupt(magic: int) -> None:
     """
-    As soon as it is there, and not before.
+    As soon as the byte is there, and not before.
     """
     data = THREE_BYTES[:16] + magic.to_bytes(1, "big", signed=True)
 
@@ -229,10 +226,7 @@ def test_an_unknown_magic_byte_is_corrupt(magic: int) -> None:
         list(batches(data))
 
 
-def test_attribute_bits_are_told_apart() -> None:
-    """
-    Each bit of the attributes has its property.
-    """
+def test_attribute_bits_are_distinguished() -> None:
     plain = build_batch(THREE)
 
     def with_attributes(bits: int) -> RecordBatch:
@@ -247,9 +241,10 @@ def test_attribute_bits_are_told_apart() -> None:
     assert 1700000000000 == with_attributes(0x40).delete_horizon_ms
 
 
-def test_a_compacted_batch_keeps_its_range_of_offsets() -> None:
+def test_compacted_batch_keeps_its_offset_range() -> None:
     """
-    Gaps and a last offset beyond the last record are kept; the horizon becomes the base timestamp.
+    Gaps and a last offset beyond the last record are kept; the delete horizon becomes the base
+    timestamp.
     """
     kept = [Record(12, 5000, b"a", None), Record(15, 4000, b"b", b"c")]
 
@@ -291,9 +286,9 @@ def test_sequences_wrap_to_zero(sequence: int, step: int, after: int) -> None:
 
 
 @given(st.integers(0, MAX), st.integers(0, MAX))
-def test_sequences_go_back_where_they_came_from(sequence: int, step: int) -> None:
+def test_adding_and_subtracting_sequences_are_inverse(sequence: int, step: int) -> None:
     """
-    And stay within 0 and the largest int32 on the way.
+    Results stay between 0 and the largest int32.
     """
     after = increment_sequence(sequence, step)
 
@@ -304,7 +299,7 @@ def test_sequences_go_back_where_they_came_from(sequence: int, step: int) -> Non
 @given(st.binary(max_size=200), st.integers(0, 60))
 def test_arbitrary_bytes_are_batches_or_corrupt(data: bytes, cut: int) -> None:
     """
-    Whatever follows a header, cut anywhere: whole batches or ``CorruptMessage``.
+    Any bytes behind a header, truncated anywhere, give whole batches or ``CorruptMessage``.
     """
     data = THREE_BYTES[:cut] + data
     try:

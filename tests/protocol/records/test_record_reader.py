@@ -68,9 +68,7 @@ def read(cls: Any, data: bytes, count: int, *, streamed: bool = False) -> list[R
 
 @READERS
 @given(records=RECORDS, streamed=st.booleans())
-def test_records_are_read_as_they_were_written(
-    cls: Any, records: list[Record], streamed: bool
-) -> None:
+def test_records_are_read_as_written(cls: Any, records: list[Record], streamed: bool) -> None:
     data = bytes(encode_records(records, 0, 0))
 
     assert records == read(cls, data, len(records), streamed=streamed)
@@ -78,7 +76,7 @@ def test_records_are_read_as_they_were_written(
 
 @READERS
 @given(records=RECORDS.filter(bool), data=st.data())
-def test_the_reader_and_the_scan_agree_about_malformed_records(
+def test_reader_and_scan_agree_about_malformed_records(
     cls: Any, records: list[Record], data: Any
 ) -> None:
     """
@@ -102,9 +100,9 @@ def test_the_reader_and_the_scan_agree_about_malformed_records(
 
 
 @READERS
-def test_numbers_wrap_around_as_longs(cls: Any) -> None:
+def test_timestamps_and_offsets_wrap_like_java_longs(cls: Any) -> None:
     """
-    The base is as large as a number can be.
+    The base has the largest possible value.
     """
     data = bytes(encode_records([Record(1, 2, None, None)], 0, 0))
     reader = cls(
@@ -130,7 +128,7 @@ def test_ints_and_longs_wrap_around(number: int) -> None:
 
 def test_sequences_wrap_at_the_largest_int() -> None:
     """
-    The last case is of a corrupt batch: Java's ints overflow there.
+    The last case is a corrupt batch, for which Java's ints overflow.
     """
     assert [8, 2**31 - 1, 0, 4] == [
         increment_sequence(sequence, increment)

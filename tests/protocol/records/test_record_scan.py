@@ -81,9 +81,9 @@ def facts(scan: Any) -> SimpleNamespace:
 # What is found in good records.
 
 
-def test_a_good_batch_is_summed_up(scanning: ModuleType) -> None:
+def test_scan_summarises_a_valid_batch(scanning: ModuleType) -> None:
     """
-    Count, size, largest timestamp and the first record that has it, keys, offsets.
+    Count, size, largest timestamp and the first record that has it, keys and offsets.
     """
     payload = payload_of(
         record(0, NOW),
@@ -108,11 +108,11 @@ def test_a_good_batch_is_summed_up(scanning: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("offsets", [(1, 2), (0, 2), (0, 0), (-1, 0)])
-def test_offset_deltas_that_are_not_consecutive_are_noticed(
+def test_nonconsecutive_offset_deltas_are_reported(
     scanning: ModuleType, offsets: tuple[int, int]
 ) -> None:
     """
-    They are no error in themselves.
+    They are no error by themselves.
     """
     scan = walked(scanning, payload_of(*(record(offset) for offset in offsets)), 2)
 
@@ -128,9 +128,9 @@ def check_order(scan: Any, offset_deltas: list[int]) -> None:
 
 
 @pytest.mark.parametrize("count", range(5))
-def test_offset_deltas_that_fall_are_noticed(scanning: ModuleType, count: int) -> None:
+def test_decreasing_offset_deltas_are_reported(scanning: ModuleType, count: int) -> None:
     """
-    In any place: compaction leaves gaps, but nothing turns records around.
+    Compaction leaves gaps, but never reorders records.
     """
     for offset_deltas in product(range(-1, 5), repeat=count):
         payload = payload_of(*(record(offset) for offset in offset_deltas))
@@ -138,9 +138,9 @@ def test_offset_deltas_that_fall_are_noticed(scanning: ModuleType, count: int) -
         check_order(walked(scanning, payload, count), list(offset_deltas))
 
 
-def test_a_batch_of_no_records_is_not_looked_at(scanning: ModuleType) -> None:
+def test_batch_without_records_is_not_examined(scanning: ModuleType) -> None:
     """
-    Whatever it holds, as in Kafka.
+    Whatever its payload is, as in Kafka.
     """
     for payload in (b"", b"\xff\xff"):
         scan = walked(scanning, payload, 0)
@@ -148,19 +148,16 @@ def test_a_batch_of_no_records_is_not_looked_at(scanning: ModuleType) -> None:
         assert (0, "", -1) == (scan.count, scan.malformed, scan.max_timestamp)
 
 
-def test_a_batch_cannot_have_fewer_records_than_none(scanning: ModuleType) -> None:
-    """
-    A negative count is an error.
-    """
+def test_negative_record_count_is_an_error(scanning: ModuleType) -> None:
     assert "a batch cannot have -1 records" == walked(scanning, b"", -1).malformed
 
 
 @pytest.mark.parametrize("timestamps", [(-1,), (-7,), (-1, -7, -2)])
-def test_records_without_a_timestamp_have_no_largest(
+def test_records_without_timestamps_have_no_max_timestamp(
     scanning: ModuleType, timestamps: tuple[int, ...]
 ) -> None:
     """
-    Negative ones do not count.
+    Negative timestamps do not count.
     """
     payload = payload_of(*(record(i, timestamp) for i, timestamp in enumerate(timestamps)))
 
@@ -169,9 +166,9 @@ def test_records_without_a_timestamp_have_no_largest(
     assert (-1, -1) == (scan.max_timestamp, scan.max_timestamp_index)
 
 
-def test_many_records_are_walked_across_windows(scanning: ModuleType) -> None:
+def test_many_records_are_scanned_across_windows(scanning: ModuleType) -> None:
     """
-    Deltas of one to three bytes, sizes of one to three.
+    With deltas and sizes of one to three bytes.
     """
     records = [
         Record(i, NOW + 3 * i, b"%d" % i, b"v" * (i % 300), (Header("h", b""),) * (i % 3))
@@ -191,7 +188,7 @@ def test_many_records_are_walked_across_windows(scanning: ModuleType) -> None:
 
 
 @pytest.mark.scenario(10)
-def test_a_missing_key_is_an_error_where_keys_are_required(scanning: ModuleType) -> None:
+def test_missing_keys_are_errors_where_keys_are_required(scanning: ModuleType) -> None:
     """
     Each such record is listed.
     """
@@ -219,11 +216,11 @@ def test_a_missing_key_is_an_error_where_keys_are_required(scanning: ModuleType)
         (-MAX - 1, False),
     ],
 )
-def test_a_timestamp_must_be_near_the_clock(
+def test_timestamp_must_be_within_the_bounds_around_the_clock(
     scanning: ModuleType, timestamp: int, good: bool
 ) -> None:
     """
-    The limits are allowed, and so is no timestamp at all.
+    The bounds themselves and a missing timestamp are accepted.
     """
     payload = bytes(encode_records([record(0, timestamp)], 0, timestamp))
     scan = scanning.RecordScan(1, timestamp, rules=rules(scanning, before_max_ms=1000))
@@ -234,19 +231,13 @@ def test_a_timestamp_must_be_near_the_clock(
 
 
 @pytest.mark.scenario(12)
-def test_no_timestamp_is_in_time(scanning: ModuleType) -> None:
-    """
-    Though it is before 1970.
-    """
+def test_missing_timestamp_is_within_the_bounds(scanning: ModuleType) -> None:
     scan = walked(scanning, payload_of(record(0, -1)), 1, rules=rules(scanning, before_max_ms=1000))
 
     assert ([], -1) == (scan.errors, scan.max_timestamp)
 
 
-def test_a_topic_of_log_append_time_takes_any_timestamp(scanning: ModuleType) -> None:
-    """
-    The broker will give its own.
-    """
+def test_log_append_time_topic_accepts_any_timestamp(scanning: ModuleType) -> None:
     scan = walked(scanning, payload_of(record(0, 5)), 1, rules=rules(scanning, create_time=False))
 
     assert [] == scan.errors
@@ -262,11 +253,11 @@ def test_a_topic_of_log_append_time_takes_any_timestamp(scanning: ModuleType) ->
         (False, -1, [(0, 0, -1, 1, 1, False, True)]),
     ],
 )
-def test_a_client_may_hardly_claim_log_append_time(
+def test_client_batch_with_log_append_time_is_checked_by_its_time(
     scanning: ModuleType, create_time: bool, claimed: int, errors: list[Any]
 ) -> None:
     """
-    On a topic of CreateTime it passes if the time does; each record has that time.
+    On a topic of CreateTime; each record has that time.
     """
     payload = payload_of(record(0, NOW + 99), record(1, NOW + 100))
 
@@ -284,9 +275,9 @@ def test_a_client_may_hardly_claim_log_append_time(
 
 
 @pytest.mark.parametrize("chunk", [1, 1 << 20])
-def test_an_error_has_the_sizes_of_key_and_value(scanning: ModuleType, chunk: int) -> None:
+def test_record_error_has_the_sizes_of_key_and_value(scanning: ModuleType, chunk: int) -> None:
     """
-    Those of records that are whole in a chunk, and of others.
+    For records within one chunk and across chunks.
     """
     sizes = [(-1, 0), (0, -1), (5, 200), (200, 70_000)]
     payload = payload_of(
@@ -307,9 +298,9 @@ def test_an_error_has_the_sizes_of_key_and_value(scanning: ModuleType, chunk: in
     assert sizes == [(error.key_size, error.value_size) for error in scan.errors]
 
 
-def test_a_missing_key_is_named_before_a_wrong_timestamp(scanning: ModuleType) -> None:
+def test_missing_key_is_reported_before_a_wrong_timestamp(scanning: ModuleType) -> None:
     """
-    One error for each record.
+    There is one error for each record.
     """
     payload = payload_of(record(0, NOW + 2 * HOUR, key=None), record(1, NOW + 2 * HOUR))
 
@@ -318,9 +309,9 @@ def test_a_missing_key_is_named_before_a_wrong_timestamp(scanning: ModuleType) -
     assert [True, False] == [error.lacks_key for error in scan.errors]
 
 
-def test_the_list_of_errors_does_not_grow_without_end(scanning: ModuleType) -> None:
+def test_list_of_record_errors_is_limited(scanning: ModuleType) -> None:
     """
-    All records are walked, though.
+    All records are scanned nonetheless.
     """
     count = (1 << 16) + 10
     payload = payload_of(record(key=None)) * count
@@ -332,10 +323,9 @@ def test_the_list_of_errors_does_not_grow_without_end(scanning: ModuleType) -> N
 
 @pytest.mark.parametrize("base", [MAX - 2, -MAX - 1, -(2**62), 2**62])
 @pytest.mark.parametrize("deltas", [(5, 0), (-5, 0), (1, 2), (MAX, -MAX - 1)])
-def test_sums_of_timestamps_wrap(scanning: ModuleType, base: int, deltas: tuple[int, ...]) -> None:
-    """
-    As Java's longs do.
-    """
+def test_timestamp_sums_wrap_like_java_longs(
+    scanning: ModuleType, base: int, deltas: tuple[int, ...]
+) -> None:
     payload = bytes(encode_records([record(i, delta) for i, delta in enumerate(deltas)], 0, 0))
     scan = scanning.RecordScan(len(deltas), base, rules=rules(scanning))
 
@@ -381,11 +371,11 @@ GOOD = "00 00 00 02 6b 02 76 00"
     ],
 )
 @pytest.mark.parametrize("behind", [b"", bytes(100)])
-def test_what_is_no_record_is_named(
+def test_malformed_record_is_reported_with_the_reason(
     scanning: ModuleType, payload: bytes, reason: str, behind: bytes
 ) -> None:
     """
-    In front of other bytes as at the end of the batch, if those do not make it whole.
+    In the middle and at the end of a batch.
     """
     scan = walked(scanning, payload + behind, 1)
 
@@ -397,7 +387,7 @@ def test_what_is_no_record_is_named(
 
 def test_any_negative_length_means_null(scanning: ModuleType) -> None:
     """
-    Not only -1, and of the value of a header as well.
+    Not only -1, and also for a header value.
     """
     payload = body("00 00 00 09 05 02 02 68 ff7f")
 
@@ -406,9 +396,10 @@ def test_any_negative_length_means_null(scanning: ModuleType) -> None:
     assert ("", 1) == (scan.malformed, scan.null_keys)
 
 
-def test_lengths_within_a_record_can_be_passed_over(scanning: ModuleType) -> None:
+def test_lengths_within_a_record_may_go_unchecked(scanning: ModuleType) -> None:
     """
-    Kafka does not compare them with the record's where it keeps a compressed batch as it is.
+    Kafka does not compare them with the record length in a compressed batch that it stores
+    unchanged.
     """
     for payload in (b"\x0e" + bytes.fromhex(GOOD), b"\x7f" + bytes.fromhex(GOOD)):
         assert walked(scanning, payload, 1).malformed
@@ -416,10 +407,7 @@ def test_lengths_within_a_record_can_be_passed_over(scanning: ModuleType) -> Non
     assert walked(scanning, body(GOOD)[:-1], 1, exact=False).malformed
 
 
-def test_every_cut_is_noticed(scanning: ModuleType) -> None:
-    """
-    Wherever the records end early.
-    """
+def test_truncated_records_are_detected_at_every_length(scanning: ModuleType) -> None:
     payload = payload_of(
         record(0), Record(1, NOW + 300, b"k" * 70, b"v" * 300, (Header("h" * 80, b"x" * 90),))
     )
@@ -470,17 +458,17 @@ def check_like_kafka(scanning: ModuleType, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(0, 4000, 500))
-def test_damaged_records_are_judged_as_kafka_does(scanning: ModuleType, seed: int) -> None:
+def test_damaged_records_are_judged_as_in_kafka(scanning: ModuleType, seed: int) -> None:
     """
-    Whole or in pieces, strictly or not: the same verdict and the same numbers as a slow reading.
+    Whole or in pieces, strictly or not, with the same result as a slow reference.
     """
     for each in range(seed, seed + 500):
         check_like_kafka(scanning, each)
 
 
-def test_both_ways_find_the_same() -> None:
+def test_plain_and_compiled_scan_agree() -> None:
     """
-    Plain and compiled, on ``BARNABAS_FUZZ`` damaged batches.
+    On ``BARNABAS_FUZZ`` damaged batches.
     """
     other = compiled(SCAN)
     for seed in range(int(os.environ.get("BARNABAS_FUZZ", "5000"))):
@@ -495,9 +483,11 @@ def test_both_ways_find_the_same() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_what_is_wrong_further_on_comes_too_late(scanning: ModuleType, count: int) -> None:
+def test_malformed_records_are_found_before_the_end_of_their_stream(
+    scanning: ModuleType, count: int
+) -> None:
     """
-    Records that are malformed, or too many, are found before the end of their stream is.
+    Later errors of the stream are not reached.
     """
 
     def stream() -> Iterator[bytes]:
@@ -512,9 +502,11 @@ def test_what_is_wrong_further_on_comes_too_late(scanning: ModuleType, count: in
 
 
 @pytest.mark.parametrize("codec", [c for c in CompressionType if c])
-def test_a_bomb_takes_no_memory(scanning: ModuleType, codec: CompressionType) -> None:
+def test_scan_of_a_decompression_bomb_takes_little_memory(
+    scanning: ModuleType, codec: CompressionType
+) -> None:
     """
-    Kilobytes that become 60 MiB of one value are walked within a few.
+    Kilobytes that expand to one value of 60 MiB.
     """
     size = 60 * 1024 * 1024
     payload = payload_of(Record(0, NOW, None, bytes(size)))

@@ -88,19 +88,19 @@ def walk_of(records: list[Record], module: ModuleType = record_walk) -> Any:
 
 
 @given(RECORDS)
-def test_a_walk_tells_what_was_written(records: list[Record]) -> None:
+def test_walk_returns_the_written_records(records: list[Record]) -> None:
     assert expected(records) == walked(walk_of(records))
 
 
 @pytest.mark.parametrize("how", ["plain", "compiled"])
-def test_plain_and_compiled_say_the_same(how: str) -> None:
+def test_plain_and_compiled_walk_agree(how: str) -> None:
     name = "barnabas.protocol.records.walk"
     module = plain(name) if how == "plain" else compiled(name)
 
     assert expected(SOME) == walked(walk_of(SOME, module))
 
 
-def test_the_tail_of_a_record_does_not_depend_on_its_time() -> None:
+def test_tail_of_a_record_does_not_depend_on_its_timestamp() -> None:
     tails = []
     for base_timestamp in (0, 1_700_000_000_000):
         payload = bytes(encode_records(SOME, 0, base_timestamp))
@@ -114,7 +114,7 @@ def test_the_tail_of_a_record_does_not_depend_on_its_time() -> None:
 
 
 @given(RECORDS, st.data())
-def test_a_cut_is_an_error(records: list[Record], data: st.DataObject) -> None:
+def test_truncated_record_is_an_error(records: list[Record], data: st.DataObject) -> None:
     payload = bytes(encode_records(records, 0, 0))
     end = data.draw(st.integers(0, len(payload) - 1))
 
@@ -123,9 +123,9 @@ def test_a_cut_is_an_error(records: list[Record], data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=60), st.integers(0, 5))
-def test_what_is_no_record_is_one_for_nobody(payload: bytes, count: int) -> None:
+def test_walk_and_reader_accept_the_same_records(payload: bytes, count: int) -> None:
     """
-    Whatever the bytes are: the walk and the reader of records take the same.
+    Whatever the bytes are.
     """
 
     def outcome(read: Any) -> object:
@@ -139,7 +139,7 @@ def test_what_is_no_record_is_one_for_nobody(payload: bytes, count: int) -> None
     )
 
 
-def test_there_cannot_be_less_than_no_records() -> None:
+def test_negative_record_count_is_an_error() -> None:
     with pytest.raises(InvalidRecord, match="-1 records"):
         RecordWalk(b"", 0, 0, -1)
 
@@ -153,7 +153,7 @@ def test_bytes_behind_the_last_record_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("how", [0, 1, 2])
-def test_what_kafka_would_write_in_another_way_is_not_regular(how: int) -> None:
+def test_record_that_kafka_would_encode_differently_is_not_regular(how: int) -> None:
     records = [SimpleRecord(5, b"key", b"value"), SimpleRecord(5, b"key", b"value")]
     payload = bytearray(build_batch(records)[61:])
     regular = RecordWalk(bytes(payload), 0, len(payload), 2)
@@ -182,7 +182,7 @@ def test_what_kafka_would_write_in_another_way_is_not_regular(how: int) -> None:
         (bytes.fromhex("8080808010"), False),
     ],
 )
-def test_a_number_is_regular_if_it_is_as_short_as_can_be(number: bytes, is_regular: bool) -> None:
+def test_varint_is_regular_in_its_shortest_form(number: bytes, is_regular: bool) -> None:
     body = b"\0\0" + number + b"\x01\x01\0"
     payload = bytes([2 * len(body)]) + body
     walk = RecordWalk(payload, 0, len(payload), 1)
@@ -195,9 +195,7 @@ def test_a_number_is_regular_if_it_is_as_short_as_can_be(number: bytes, is_regul
 @pytest.mark.parametrize(
     ("key", "value", "is_regular"), [(1, 1, True), (3, 1, False), (1, 5, False)]
 )
-def test_what_is_not_there_is_regular_if_its_length_is_minus_one(
-    key: int, value: int, is_regular: bool
-) -> None:
+def test_null_is_regular_with_length_minus_one(key: int, value: int, is_regular: bool) -> None:
     payload = bytes((12, 0, 0, 0, key, value, 0))
     walk = RecordWalk(payload, 0, len(payload), 1)
 
@@ -208,11 +206,9 @@ def test_what_is_not_there_is_regular_if_its_length_is_minus_one(
 
 
 @given(RECORDS, st.data())
-def test_the_walk_in_front_of_a_rebuild_takes_windows(
-    records: list[Record], data: st.DataObject
-) -> None:
+def test_walk_before_a_rebuild_works_in_windows(records: list[Record], data: st.DataObject) -> None:
     """
-    Wherever the bytes are cut, the walk says how much it needs to go on behind its last record.
+    Wherever the bytes are cut, the walk tells how many more it needs.
     """
     payload = bytes(encode_records(records, 0, 0))
     end = data.draw(st.integers(0, len(payload)))
@@ -230,7 +226,7 @@ def test_the_walk_in_front_of_a_rebuild_takes_windows(
     assert least == min(walk.least_timestamp_delta, further.least_timestamp_delta)
 
 
-def test_names_of_headers_that_may_not_be_text_are_not_regular() -> None:
+def test_header_keys_with_invalid_utf_8_are_not_regular() -> None:
     walk = walk_of([Record(0, 0, b"k", b"v", (Header("name", b"\xff"),))])
     walk.advance()
     assert walk.is_regular

@@ -51,11 +51,9 @@ def encoded(varints: ModuleType, value: int) -> bytes:
         (-(2**63), "ffffffffffffffffff01"),
     ],
 )
-def test_numbers_are_the_bytes_that_kafka_writes(
-    varints: ModuleType, value: int, data: str
-) -> None:
+def test_varints_have_kafkas_bytes(varints: ModuleType, value: int, data: str) -> None:
     """
-    Both ways, from anywhere in the data.
+    Plain and compiled, at any position of the data.
     """
     expected = bytes.fromhex(data)
 
@@ -68,17 +66,14 @@ def test_numbers_are_the_bytes_that_kafka_writes(
 
 
 @given(value=INT64)
-def test_a_number_is_read_back(varints: ModuleType, value: int) -> None:
-    """
-    As many bytes as were written for it.
-    """
+def test_varint_survives_a_round_trip(varints: ModuleType, value: int) -> None:
     data = encoded(varints, value)
 
     assert (value, len(data)) == varints.next_varlong(data, 0, len(data))
 
 
 @given(value=INT32)
-def test_a_small_number_is_read_back(varints: ModuleType, value: int) -> None:
+def test_small_varint_survives_a_round_trip(varints: ModuleType, value: int) -> None:
     """
     Also as one of 32 bits.
     """
@@ -88,9 +83,9 @@ def test_a_small_number_is_read_back(varints: ModuleType, value: int) -> None:
 
 
 @given(value=INT64, cut=st.integers(0, 9))
-def test_a_cut_number_is_noticed(varints: ModuleType, value: int, cut: int) -> None:
+def test_truncated_varint_is_detected(varints: ModuleType, value: int, cut: int) -> None:
     """
-    Where the data end, and where the caller says that they do.
+    At the end of the data, and at the given limit.
     """
     data = encoded(varints, value)
     cut = min(cut, len(data) - 1)
@@ -102,11 +97,9 @@ def test_a_cut_number_is_noticed(varints: ModuleType, value: int, cut: int) -> N
 
 
 @pytest.mark.parametrize(("read", "longest"), [("next_varint", 5), ("next_varlong", 10)])
-def test_a_number_that_does_not_end_is_noticed(
-    varints: ModuleType, read: str, longest: int
-) -> None:
+def test_endless_varint_is_detected(varints: ModuleType, read: str, longest: int) -> None:
     """
-    One byte more than its width needs is too many, whatever is in it.
+    One byte more than its width needs is refused.
     """
     next_number = getattr(varints, read)
     data = b"\x80" * longest + b"\0"
@@ -115,9 +108,9 @@ def test_a_number_that_does_not_end_is_noticed(
     assert (0, longest) == next_number(data[1:], 0, longest)
 
 
-def test_bits_beyond_the_width_are_lost(varints: ModuleType) -> None:
+def test_bits_beyond_the_width_are_dropped(varints: ModuleType) -> None:
     """
-    As Java's shifts lose them.
+    As in Java's shifts.
     """
     assert (-(2**31), 5) == varints.next_varint(b"\xff\xff\xff\xff\x7f", 0, 5)
     assert (-(2**63), 10) == varints.next_varlong(b"\xff" * 9 + b"\x7f", 0, 10)
@@ -125,9 +118,9 @@ def test_bits_beyond_the_width_are_lost(varints: ModuleType) -> None:
 
 
 @given(data=st.binary(max_size=12))
-def test_both_ways_read_the_same(data: bytes) -> None:
+def test_plain_and_compiled_varints_agree(data: bytes) -> None:
     """
-    Of any bytes.
+    For any bytes.
     """
     other = compiled(NAME)
 

@@ -33,7 +33,7 @@ async def code_of_produce(client: WireClient, topic: str) -> int:
     return int(partition.error_code)
 
 
-async def test_the_next_request_of_an_open_connection_goes_by_the_change(
+async def test_changed_acls_apply_to_the_next_request_of_an_open_connection(
     broker: TestBroker, client: WireClient
 ) -> None:
     await create_topics(broker, {"t": 1})
@@ -47,7 +47,7 @@ async def test_the_next_request_of_an_open_connection_goes_by_the_change(
         await revoke_all(broker)
 
 
-async def test_entries_about_others_disturb_nobody(broker: TestBroker, client: WireClient) -> None:
+async def test_acls_of_others_do_not_affect_clients(broker: TestBroker, client: WireClient) -> None:
     """
     Hundreds of changes beside a producer and a consumer.
     """

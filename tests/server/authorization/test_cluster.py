@@ -34,7 +34,7 @@ TOPIC_REFUSED: Final = E.TOPIC_AUTHORIZATION_FAILED
 
 @pytest.mark.parametrize("is_allowed", [True, False])
 @pytest.mark.parametrize("is_old", [True, False])
-async def test_a_refused_change_is_not_made(
+async def test_refused_config_change_is_not_made(
     broker: TestBroker, client: WireClient, is_allowed: bool, is_old: bool
 ) -> None:
     await create_topics(broker, {"t": 1})

@@ -62,7 +62,7 @@ def beat(epoch: int) -> Any:
     return ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=epoch)
 
 
-async def test_a_pattern_matches_topics_that_its_member_may_describe(
+async def test_pattern_matches_only_topics_that_the_member_may_describe(
     broker: TestBroker, client: WireClient
 ) -> None:
     await allow_only(broker, [READ_G, (DESCRIBE_TOPIC, "u")])
@@ -80,7 +80,7 @@ async def test_a_pattern_matches_topics_that_its_member_may_describe(
     assert known.id == topic.topic_id
 
 
-async def test_a_group_is_described_to_those_who_may_describe_it_and_its_topics(
+async def test_group_description_requires_describe_on_the_group_and_its_topics(
     broker: TestBroker, client: WireClient
 ) -> None:
     await allow_only(broker, [READ_G, (DESCRIBE_TOPIC, "t")])

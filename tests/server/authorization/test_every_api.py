@@ -134,19 +134,19 @@ def told_of(message: Any, version: int, name: str) -> list[Any]:
     return sorted(found)
 
 
-def test_there_is_a_request_of_every_api() -> None:
+def test_every_api_has_a_sample_request() -> None:
     everyone = {key for key, found in HANDLERS.items() if found.needs is NOTHING}
 
     assert set(HANDLERS) - everyone == {request.api.key for request in MAKERS}
 
 
 @pytest.mark.parametrize("request_type", REQUESTS)
-async def test_a_client_without_rights_changes_and_learns_nothing(
+async def test_client_without_permissions_changes_and_learns_nothing(
     broker: TestBroker, client: WireClient, request_type: type[Message]
 ) -> None:
     """
-    It is told the same of what exists and of what does not, and no id of a topic. (One that it
-    knows already is refused, and one that no topic has is unknown.)
+    The response is the same for existing and missing resources and reveals no topic id. A known id
+    is refused, an unknown one is unknown.
     """
     ids = await furnish(broker, client)
     await allow_only(broker, ())
@@ -173,11 +173,11 @@ The requests that are refused on others before anything is asked.
 @pytest.mark.parametrize(
     "request_type", [each for each in REQUESTS if each.values[0] not in ON_SECURED_LISTENERS]
 )
-async def test_a_handler_asks_for_what_it_declares(
+async def test_handler_checks_the_permissions_it_declares(
     broker: TestBroker, client: WireClient, request_type: type[Message]
 ) -> None:
     """
-    Of clients that may do nothing, everything but for the cluster, and everything.
+    For clients with no permission, all but those on the cluster, and all.
     """
     ids = await furnish(broker, client)
     authorizer = broker.inside.authorizer

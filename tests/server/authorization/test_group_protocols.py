@@ -36,7 +36,7 @@ def codes(answer: Any) -> set[int]:
 @pytest.mark.parametrize(
     ("feature", "key"), [(feature, key) for feature, keys in APIS.items() for key in keys]
 )
-async def test_a_protocol_whose_feature_is_off_is_not_spoken(feature: str, key: int) -> None:
+async def test_protocol_with_a_disabled_feature_is_unsupported(feature: str, key: int) -> None:
     async with running(**SMALL) as broker, await broker.client() as client:
         await client.ask(coordinator_request("g"), 4)
         request, version = REQUESTS[key], REQUESTS[key].api.versions[-1]
@@ -53,7 +53,7 @@ async def test_a_protocol_whose_feature_is_off_is_not_spoken(feature: str, key: 
     ("key", "is_spoken"),
     [(68, False), (69, False), (88, False), (89, False), (76, True), (78, True)],
 )
-async def test_the_option_leaves_out_protocols_but_that_of_share_groups(
+async def test_rebalance_protocols_option_does_not_disable_share_groups(
     key: int, is_spoken: bool
 ) -> None:
     options = {"group_coordinator_rebalance_protocols": "classic", **SMALL}

@@ -67,7 +67,7 @@ async def broker() -> AsyncIterator[TestBroker]:
 # Coordinators
 
 
-async def test_a_refused_key_creates_no_topic() -> None:
+async def test_refused_key_creates_no_coordinator_topic() -> None:
     async with running(**AUTHORIZER) as broker, await broker.client() as client:
         topics = broker.inside.topics
         await client.ask(coordinator_request("g", "h"), 4)
@@ -110,7 +110,7 @@ def commit(*topics: str | UUID, group_id: str = "g") -> Message:
         ),
     ],
 )
-async def test_offsets_are_committed_of_topics_that_may_be_read(
+async def test_offset_commit_requires_read_on_the_topic(
     broker: TestBroker,
     client: WireClient,
     version: int,
@@ -168,7 +168,7 @@ def fetched(topics: Any) -> list[tuple[str | UUID, int, int]]:
         (((DELETE_GROUP, "*"), READ_T), (0, [("t", [3, 0]), ("u", []), ("x", [NO_TOPIC])])),
     ],
 )
-async def test_offsets_are_deleted_of_topics_that_may_be_read(
+async def test_offset_delete_requires_read_on_the_topic(
     broker: TestBroker,
     client: WireClient,
     rights: Sequence[Right],
@@ -191,7 +191,7 @@ async def test_offsets_are_deleted_of_topics_that_may_be_read(
 
 
 @pytest.mark.parametrize("version", [0, 2])
-async def test_groups_are_deleted_by_those_who_may(
+async def test_delete_groups_requires_delete_on_the_group(
     broker: TestBroker, client: WireClient, version: int
 ) -> None:
     await allow_only(broker, [DELETE_G, (DELETE_GROUP, "nobody"), (READ_GROUP, "h")])

@@ -71,7 +71,7 @@ def codes_of(answer: Any, names: Mapping[Any, str]) -> dict[str, int]:
 # Produce
 
 
-async def test_a_refused_producer_that_wants_no_answer_is_disconnected(
+async def test_refused_producer_with_acks_0_is_disconnected(
     broker: TestBroker, client: WireClient
 ) -> None:
     await create_topics(broker, {"t": 1})
@@ -81,7 +81,7 @@ async def test_a_refused_producer_that_wants_no_answer_is_disconnected(
     assert await client.disconnected()
 
 
-async def test_a_codec_that_does_not_exist_is_looked_for_where_the_client_may_write(
+async def test_unknown_codec_is_checked_only_where_the_client_may_write(
     broker: TestBroker, client: WireClient
 ) -> None:
     await create_topics(broker, {"t": 1})
@@ -98,7 +98,7 @@ async def test_a_codec_that_does_not_exist_is_looked_for_where_the_client_may_wr
 
 
 @pytest.mark.parametrize("may_write", [True, False])
-async def test_a_forbidden_topic_does_not_become_a_part_of_the_transaction(
+async def test_unauthorized_topic_is_not_added_to_the_transaction(
     broker: TestBroker, client: WireClient, may_write: bool
 ) -> None:
     await allow_only(broker, EVERYTHING)
@@ -135,7 +135,7 @@ def fetched(answer: Any, names: Mapping[Any, str]) -> list[tuple[str, int, bool]
     ]
 
 
-async def test_a_fetch_of_forbidden_topics_only_does_not_wait(
+async def test_fetch_of_unauthorized_topics_only_does_not_wait(
     broker: TestBroker, client: WireClient
 ) -> None:
     await create_topics(broker, {"t": 1})
@@ -147,7 +147,7 @@ async def test_a_fetch_of_forbidden_topics_only_does_not_wait(
 
 
 @pytest.mark.parametrize("by_id", [True, False])
-async def test_each_fetch_of_a_session_asks_again(
+async def test_each_fetch_of_a_session_is_authorized_again(
     broker: TestBroker, client: WireClient, by_id: bool
 ) -> None:
     await create_topics(broker, {"t": 1})
@@ -171,7 +171,7 @@ async def test_each_fetch_of_a_session_asks_again(
     assert session.session_id
 
 
-async def test_a_fetch_that_waits_has_asked_when_it_began(
+async def test_waiting_fetch_is_authorized_when_it_begins(
     broker: TestBroker, client: WireClient
 ) -> None:
     await create_topics(broker, {"t": 1})

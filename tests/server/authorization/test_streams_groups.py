@@ -62,11 +62,11 @@ def has(broker: TestBroker, topic: str) -> bool:
 
 
 @pytest.mark.parametrize("right", [(CREATE_TOPIC, "log"), (CREATE_CLUSTER, CLUSTER_NAME)])
-async def test_internal_topics_are_created_for_those_who_may(
+async def test_internal_topics_are_created_only_with_permission(
     broker: TestBroker, client: WireClient, right: Right
 ) -> None:
     """
-    The others join, and are told what they lack.
+    Other members join and are told what is missing.
     """
     await begin(broker, client)
     await allow_only(broker, MEMBER)
@@ -82,7 +82,7 @@ async def test_internal_topics_are_created_for_those_who_may(
     assert has(broker, "log")
 
 
-async def test_a_topic_that_cannot_be_created_is_told(
+async def test_topic_that_cannot_be_created_is_reported(
     broker: TestBroker, client: WireClient
 ) -> None:
     await begin(broker, client)
@@ -109,7 +109,7 @@ async def test_a_topic_that_cannot_be_created_is_told(
         (["a b", "t", "c/d"], "Topic names a b,c/d are not valid topic names."),
     ],
 )
-async def test_topics_that_no_program_may_use_are_named(
+async def test_invalid_internal_topics_are_named(
     broker: TestBroker, client: WireClient, names: list[str], sentence: str
 ) -> None:
     await begin(broker, client)
@@ -119,7 +119,7 @@ async def test_topics_that_no_program_may_use_are_named(
     assert (E.STREAMS_INVALID_TOPOLOGY, sentence) == (answer.error_code, answer.error_message)
 
 
-async def test_a_group_is_described_to_those_who_may_describe_its_topics(
+async def test_streams_group_description_requires_describe_on_its_topics(
     broker: TestBroker, client: WireClient
 ) -> None:
     await begin(broker, client)

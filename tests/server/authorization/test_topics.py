@@ -40,7 +40,7 @@ def described(*topics: str | UUID, create: bool = False) -> Message:
     return metadata_request(*topics, create=create, include_topic_authorized_operations=True)
 
 
-async def test_metadata_does_not_say_whether_a_forbidden_topic_exists(
+async def test_metadata_does_not_reveal_whether_an_unauthorized_topic_exists(
     broker: TestBroker, client: WireClient
 ) -> None:
     await create_topics(broker, {"t": 1, "__consumer_offsets": 1})
@@ -71,7 +71,7 @@ async def test_metadata_does_not_say_whether_a_forbidden_topic_exists(
         (((DESCRIBE_TOPIC, "*"), (CREATE_CLUSTER, CLUSTER_NAME)), 0, True),
     ],
 )
-async def test_metadata_creates_topics_that_the_client_may_create(
+async def test_metadata_creates_only_topics_with_create_permission(
     broker: TestBroker, client: WireClient, acls: Rights, code: int, is_internal: bool
 ) -> None:
     await allow_only(broker, acls)

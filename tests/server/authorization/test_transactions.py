@@ -90,7 +90,7 @@ async def producer(broker: TestBroker, client: WireClient) -> Producer:
         ((DESCRIBE_ID,), [("a", 0, "Ongoing", []), ("b", NO_TRANSACTION, "", [])]),
     ],
 )
-async def test_transactions_are_described_with_the_topics_that_may_be_described(
+async def test_describe_transactions_returns_only_topics_with_describe(
     broker: TestBroker,
     client: WireClient,
     producer: Producer,

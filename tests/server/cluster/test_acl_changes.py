@@ -36,7 +36,7 @@ def ignore(_entry: AclBinding) -> None:
     pass
 
 
-def test_an_entry_is_made_once_and_a_wrong_one_stops_no_other() -> None:
+def test_acl_is_created_once_and_an_invalid_one_does_not_block_others() -> None:
     made: list[Versioned] = []
     wanted = [entry("there"), entry("new"), entry("new"), entry(principal="a"), entry(operation=1)]
 
@@ -48,7 +48,7 @@ def test_an_entry_is_made_once_and_a_wrong_one_stops_no_other() -> None:
     assert 1 == len(made)
 
 
-def test_overlapping_filters_each_tell_what_they_mean_and_remove_it_once() -> None:
+def test_overlapping_acl_filters_each_report_their_matches_and_delete_once() -> None:
     made: list[Versioned] = []
     acls = acls_of(entry("t"), entry("u"))
     of_t = EVERY._replace(resource_name="t")
@@ -62,9 +62,9 @@ def test_overlapping_filters_each_tell_what_they_mean_and_remove_it_once() -> No
     assert 2 == len(made)
 
 
-def test_an_answer_that_would_be_too_large_is_not_made() -> None:
+def test_response_to_delete_acls_that_would_be_too_large_is_refused() -> None:
     """
-    Each filter has a copy of each entry in it.
+    Each filter repeats every entry it matches.
     """
     room = AnswerRoom(100_000)
     acls = acls_of(*(entry(f"t{number}") for number in range(20)))
@@ -73,6 +73,6 @@ def test_an_answer_that_would_be_too_large_is_not_made() -> None:
         finished(deletion(acls, [EVERY] * 20, [], lambda _: room.take(1)))
 
 
-def test_there_is_a_limit_of_filters() -> None:
+def test_number_of_acl_filters_is_limited() -> None:
     with pytest.raises(PolicyViolation):
         finished(deletion(acls_of(entry()), [EVERY] * 10_001, [], ignore))

@@ -50,10 +50,7 @@ COMES = [
 ]
 
 
-async def test_batches_of_starts_and_stops() -> None:
-    """
-    They have the records that Kafka's have: what belongs together is in one batch.
-    """
+async def test_controller_writes_the_same_batches_as_kafka_on_start_and_stop() -> None:
     files = MemoryFiles()
     written = Written(files)
 
@@ -78,7 +75,7 @@ def damage_bootstrap(files: MemoryFiles) -> None:
     files.write_atomically(path, bytes(damaged))
 
 
-async def test_a_log_with_records_needs_no_bootstrap_checkpoint() -> None:
+async def test_log_with_records_needs_no_bootstrap_checkpoint() -> None:
     files = MemoryFiles()
     node = await started(files)
     await node.create("t")
@@ -90,7 +87,7 @@ async def test_a_log_with_records_needs_no_bootstrap_checkpoint() -> None:
     assert "t" in node.topics
 
 
-async def test_a_fresh_log_does_not_begin_with_damaged_records() -> None:
+async def test_fresh_metadata_log_does_not_begin_with_damaged_records() -> None:
     files = MemoryFiles()
     prepare_directories(
         [DATA], metadata_dir=DATA, node_id=1, cluster_id=None, files=files, now_ms=0
@@ -103,7 +100,7 @@ async def test_a_fresh_log_does_not_begin_with_damaged_records() -> None:
 
 async def test_brokers_that_are_gone_are_fenced() -> None:
     """
-    A directory of a node that was not alone once: this node leads what it can.
+    The directory comes from a node of a larger cluster; this node leads what it can.
     """
     files = MemoryFiles()
     node = await started(files)
@@ -134,9 +131,9 @@ async def test_brokers_that_are_gone_are_fenced() -> None:
     assert again.partitions.get("t", 0) is not None
 
 
-async def test_a_snapshot_is_written_when_it_is_due() -> None:
+async def test_metadata_snapshot_is_written_when_it_is_due() -> None:
     """
-    By the write that makes it due, or now and then.
+    By the write that makes it due, or by time.
     """
     files, clock = MemoryFiles(), StillClock()
     node = await started(files, clock, metadata_log_max_record_bytes_between_snapshots="4000")
@@ -154,10 +151,7 @@ async def test_a_snapshot_is_written_when_it_is_due() -> None:
     assert before + 1 == len(find_snapshots(HERE, files).complete)
 
 
-async def test_an_empty_record() -> None:
-    """
-    It moves the end of the log and changes nothing.
-    """
+async def test_no_op_record_advances_the_log_end_and_changes_nothing() -> None:
     node = await started()
     end, before = node.log.end_offset, list(map(repr, node.log.image.as_records()))
 

@@ -53,9 +53,6 @@ KILLED = partition(isr=(), leader=NO_LEADER, last_known_elr=(1,), leader_epoch=1
 
 
 def test_a_clean_stop_leaves_an_eligible_leader() -> None:
-    """
-    The only replica keeps its records, and so it may lead again without a recovery.
-    """
     left = change(partition(), DEAD, removed=1)
 
     assert left == record(
@@ -74,48 +71,36 @@ def test_the_eligible_leader_is_elected_when_it_is_back() -> None:
     assert STOPPED.merge(back) == partition(leader_epoch=2, partition_epoch=1)
 
 
-def test_a_killed_broker_is_no_eligible_leader() -> None:
+def test_killed_broker_is_no_eligible_leader() -> None:
     """
-    Records that were not synced may be lost, so only its having led last is remembered.
+    Records that were not synced may be lost, so it is only remembered as the last known leader.
     """
     assert record(isr=[], leader=NO_LEADER, last_known_elr=[1]) == change(
         partition(), DEAD, killed=1
     )
 
 
-def test_the_last_known_leader_recovers() -> None:
-    """
-    It leads again, marked as recovering.
-    """
+def test_last_known_leader_is_elected_as_recovering() -> None:
     assert record(
         isr=[1], leader=1, leader_recovery_state=LeaderRecoveryState.RECOVERING, last_known_elr=[]
     ) == change(KILLED, ALIVE)
 
 
-def test_killed_after_it_was_fenced() -> None:
-    """
-    A controller that had fenced the broker before learns that it is not eligible after all.
-    """
+def test_broker_killed_after_it_was_fenced_loses_its_eligibility() -> None:
     assert record(eligible_leader_replicas=[]) == change(STOPPED, DEAD, killed=1)
 
 
-def test_nothing_changes_while_nobody_can_lead() -> None:
-    """
-    No record is written for a partition whose replicas stay away.
-    """
+def test_partition_without_a_possible_leader_stays_unchanged() -> None:
     assert change(STOPPED, DEAD) is None
     assert change(KILLED, DEAD) is None
 
 
-def test_nothing_changes_for_a_healthy_partition() -> None:
-    """
-    Brokers that have nothing to do with a partition do not touch it.
-    """
+def test_healthy_partition_stays_unchanged() -> None:
     assert change(partition(), ALIVE) is None
     assert change(partition(), ALIVE, removed=2) is None
 
 
-def test_without_eligible_leaders_the_last_replica_stays_in_sync() -> None:
+def test_without_eligible_leader_replicas_the_last_replica_stays_in_the_isr() -> None:
     """
     Clusters older than KIP-966 never have an empty ISR.
     """
@@ -128,11 +113,11 @@ def test_without_eligible_leaders_the_last_replica_stays_in_sync() -> None:
     ("min_isr", "eligible"),
     [(1, None), (2, None), (3, [2])],
 )
-def test_who_leaves_an_isr_that_is_large_enough_is_not_eligible(
+def test_replica_that_leaves_an_isr_above_the_minimum_is_not_eligible(
     min_isr: int, eligible: list[int] | None
 ) -> None:
     """
-    Only below the minimum can a leaver have everything that was acknowledged.
+    Only below the minimum can a leaving replica have everything that was acknowledged.
     """
     before = partition(replicas=(2, 1, 3), directories=(DIRECTORY,) * 3, isr=(2, 1, 3), leader=2)
 
@@ -141,10 +126,7 @@ def test_who_leaves_an_isr_that_is_large_enough_is_not_eligible(
     assert left == record(isr=[1, 3], leader=1, eligible_leader_replicas=eligible)
 
 
-def test_an_unclean_election_takes_who_is_there() -> None:
-    """
-    With unclean elections a replica that is behind may lead, and all others count for nothing.
-    """
+def test_unclean_election_takes_an_available_replica() -> None:
     before = partition(
         replicas=(2, 1), directories=(DIRECTORY,) * 2, isr=(), leader=NO_LEADER,
         eligible_leader_replicas=(2,), last_known_elr=(2,),
@@ -160,10 +142,7 @@ def test_an_unclean_election_takes_who_is_there() -> None:
     )
 
 
-def test_epochs_of_a_change() -> None:
-    """
-    Every change raises the partition epoch, one that names a leader the leader epoch as well.
-    """
+def test_every_change_raises_the_partition_epoch_and_a_new_leader_the_leader_epoch() -> None:
     before = partition(leader_epoch=4, partition_epoch=9)
 
     after = before.merge(record(eligible_leader_replicas=[2]))

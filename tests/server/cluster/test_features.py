@@ -6,10 +6,7 @@ from barnabas.server.cluster import features
 from barnabas.server.cluster.errors import UnsupportedFeatureLevel
 
 
-def test_the_levels_of_a_fresh_cluster_are_supported() -> None:
-    """
-    What formatting finalizes can be opened again.
-    """
+def test_feature_levels_of_a_fresh_cluster_are_supported() -> None:
     for name, level in features.BOOTSTRAP_LEVELS.items():
         features.check_feature_level(name, level)
 
@@ -18,7 +15,7 @@ def test_the_levels_of_a_fresh_cluster_are_supported() -> None:
     ("name", "level"),
     [("metadata.version", 6), ("metadata.version", 31), ("metadata.version", 0), ("new.one", 1)],
 )
-def test_other_levels_are_refused(name: str, level: int) -> None:
+def test_unsupported_feature_level_is_refused(name: str, level: int) -> None:
     """
     A log whose records may mean something unknown is not read.
     """
@@ -26,7 +23,7 @@ def test_other_levels_are_refused(name: str, level: int) -> None:
         features.check_feature_level(name, level)
 
 
-def test_an_unknown_feature_that_is_off_is_no_obstacle() -> None:
+def test_unknown_feature_at_level_0_is_accepted() -> None:
     """
     Later releases have features that this one does not know, but need not use them.
     """
@@ -40,8 +37,5 @@ def test_an_unknown_feature_that_is_off_is_no_obstacle() -> None:
 def test_record_versions_follow_the_metadata_version(
     metadata_version: int, register_broker: int, partition: int
 ) -> None:
-    """
-    Records are written in the versions that the finalized release can read.
-    """
     assert features.register_broker_version(metadata_version) == register_broker
     assert features.partition_version(metadata_version) == partition

@@ -58,7 +58,7 @@ def test_new_directories_are_formatted() -> None:
         assert default_bootstrap() == read_bootstrap(log_dir, files)
 
 
-def test_the_bootstrap_records_of_4_3() -> None:
+def test_bootstrap_records_are_those_of_kafka_4_3() -> None:
     """
     metadata.version comes first, the others by name.
     """
@@ -76,9 +76,9 @@ def test_the_bootstrap_records_of_4_3() -> None:
     ]
 
 
-def test_formatted_directories_stay_as_they_are() -> None:
+def test_formatted_directories_are_unchanged_by_a_second_start() -> None:
     """
-    A second start finds the same cluster, and a directory that joins gets its id.
+    A directory that is added gets its id.
     """
     files = MemoryFiles()
     cluster_id = prepare(files, A)
@@ -90,10 +90,7 @@ def test_formatted_directories_stay_as_they_are() -> None:
     assert cluster_id == properties(files, B).cluster_id
 
 
-def test_the_cluster_can_be_given() -> None:
-    """
-    An id that was chosen is used, and later it must be the same.
-    """
+def test_configured_cluster_id_is_used_and_must_match_later() -> None:
     files = MemoryFiles()
     assert "my-cluster" == prepare(files, A, cluster_id="my-cluster")
 
@@ -101,10 +98,7 @@ def test_the_cluster_can_be_given() -> None:
         prepare(files, A, cluster_id="other")
 
 
-def test_a_directory_of_another_node_is_refused() -> None:
-    """
-    As Kafka does, rather than to serve another node's data.
-    """
+def test_directory_of_another_node_is_refused() -> None:
     files = MemoryFiles()
     prepare(files, A)
 
@@ -112,9 +106,9 @@ def test_a_directory_of_another_node_is_refused() -> None:
         prepare(files, A, node_id=2)
 
 
-def test_a_directory_of_the_metadata_log_whose_owner_cannot_be_read_is_refused() -> None:
+def test_metadata_log_directory_with_unreadable_meta_properties_is_refused() -> None:
     """
-    Of another directory the logs are offline, as in Kafka; without the metadata there is nothing.
+    For any other directory only its logs go offline, as in Kafka.
     """
     files = MemoryFiles()
     prepare(files, A, B)
@@ -129,7 +123,7 @@ def test_a_directory_of_the_metadata_log_whose_owner_cannot_be_read_is_refused()
 
 
 @pytest.mark.parametrize("name", ["orders-0", "__cluster_metadata-0", "orders-1.0a-delete"])
-def test_logs_without_an_owner_are_not_taken_for_a_new_directory(name: str) -> None:
+def test_logs_without_meta_properties_do_not_count_as_a_new_directory(name: str) -> None:
     """
     In a new cluster they would be strays: a lost meta.properties must not lose the logs too.
     """
@@ -140,9 +134,9 @@ def test_logs_without_an_owner_are_not_taken_for_a_new_directory(name: str) -> N
         prepare(files, A)
 
 
-def test_a_directory_with_others_that_are_no_logs_stays_as_it_is() -> None:
+def test_new_directory_may_contain_lost_and_found() -> None:
     """
-    A fresh file system has its own, such as lost+found, with which no broker starts.
+    A fresh file system has its own directories, with which no broker would start.
     """
     files = MemoryFiles()
     files.make_directory(A / "lost+found")
@@ -153,7 +147,7 @@ def test_a_directory_with_others_that_are_no_logs_stays_as_it_is() -> None:
     assert ["lost+found"] == files.names(A)
 
 
-def test_the_cache_of_remote_logs_is_no_obstacle() -> None:
+def test_remote_log_cache_does_not_prevent_formatting() -> None:
     files = MemoryFiles()
     files.make_directory(A / "remote-log-index-cache")
 
@@ -162,10 +156,7 @@ def test_the_cache_of_remote_logs_is_no_obstacle() -> None:
     assert 1 == properties(files, A).node_id
 
 
-def test_without_a_bootstrap_checkpoint_the_default_counts() -> None:
-    """
-    The file is only needed once, and may be gone.
-    """
+def test_missing_bootstrap_checkpoint_is_replaced_by_the_default() -> None:
     files = MemoryFiles()
     files.make_directory(A)
 
@@ -179,11 +170,11 @@ def flip_bit(files: MemoryFiles, position: int) -> None:
     files.write_atomically(path, bytes(content))
 
 
-def test_the_checksums_of_the_bootstrap_checkpoint_are_no_obstacle(
+def test_wrong_checksum_of_the_bootstrap_checkpoint_is_ignored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """
-    Apache Kafka does not look at them.
+    Apache Kafka does not verify it.
     """
     files = MemoryFiles()
     prepare(files, A)
@@ -194,10 +185,10 @@ def test_the_checksums_of_the_bootstrap_checkpoint_are_no_obstacle(
     assert "/a/bootstrap.checkpoint: the batch at 0 does not match its checksum" in caplog.text
 
 
-def test_a_bootstrap_checkpoint_that_cannot_be_read_is_an_error() -> None:
+def test_unreadable_bootstrap_checkpoint_is_an_error_that_names_the_file() -> None:
     """
-    It may say more than the default, such as who may log in. Whichever of its bits is wrong, it can
-    be read or the error tells which file it is.
+    It may hold more than the default, such as SCRAM credentials. For any flipped bit it is readable
+    or the error names the file.
     """
     files = MemoryFiles()
     prepare(files, A)
@@ -214,7 +205,7 @@ def test_a_bootstrap_checkpoint_that_cannot_be_read_is_an_error() -> None:
     assert all(sentence.startswith("/a/bootstrap.checkpoint") for sentence in some(refused))
 
 
-def test_a_start_after_a_crash_while_formatting_finishes_what_is_missing() -> None:
+def test_interrupted_formatting_is_completed_by_the_next_start() -> None:
     """
     A cluster id that was returned stays.
     """

@@ -97,9 +97,9 @@ def _with_sorted_features(record: Message) -> Message:
     return record
 
 
-def test_every_record_says_what_kafkas_tool_prints(golden: Path) -> None:
+def test_metadata_records_print_as_in_kafkas_dump_tool(golden: Path) -> None:
     """
-    All types of records that a 4.3.1 writes, with their versions.
+    All record types that Apache Kafka 4.3.1 writes, with their versions.
     """
     expected = dumped(golden / "metadata" / "dump" / "__cluster_metadata-0.log.decoded.txt")
     found: dict[int, Versioned] = {}
@@ -118,22 +118,16 @@ def test_every_record_says_what_kafkas_tool_prints(golden: Path) -> None:
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_records_are_written_byte_for_byte(golden: Path, name: str) -> None:
-    """
-    What was decoded is encoded to what it was.
-    """
+def test_metadata_records_survive_a_round_trip_byte_for_byte(golden: Path, name: str) -> None:
     for batch in log_batches(log_dir(golden, name)):
         for record in () if batch.is_control else batch.records():
             assert record.value == encode_record(*decode_record(record.value or b""))
 
 
 @pytest.mark.parametrize(("end_offset", "epoch"), [(47, 1), (81, 1), (159, 2)])
-def test_a_snapshot_says_what_the_log_says_up_to_it(
+def test_kafkas_snapshots_equal_the_replay_of_its_log(
     golden: Path, end_offset: int, epoch: int
 ) -> None:
-    """
-    Kafka's snapshots and our replay of its log come to the same image.
-    """
     directory = log_dir(golden, "metadata")
     path = SnapshotId(end_offset, epoch).path(directory)
 
@@ -144,11 +138,7 @@ def test_a_snapshot_says_what_the_log_says_up_to_it(
     assert snapshot.last_timestamp == log.last_timestamp
 
 
-def test_the_records_of_a_snapshot_and_their_order(golden: Path) -> None:
-    """
-    We would write the records of Kafka's snapshots in the same versions and in groups that follow
-    each other in the same order.
-    """
+def test_snapshot_records_have_kafkas_versions_and_order(golden: Path) -> None:
     directory = log_dir(golden, "metadata")
     latest = find_snapshots(directory, DiskFiles()).complete[-1]
     theirs = [
@@ -169,10 +159,7 @@ def test_the_records_of_a_snapshot_and_their_order(golden: Path) -> None:
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_the_topics_of_a_log_are_those_with_directories(golden: Path, name: str) -> None:
-    """
-    Each partition of the image has its directory, with the id that the image knows.
-    """
+def test_partitions_of_the_image_match_the_log_directories(golden: Path, name: str) -> None:
     image = replayed(log_dir(golden, name)).image
 
     expected = {
@@ -189,10 +176,7 @@ def test_the_topics_of_a_log_are_those_with_directories(golden: Path, name: str)
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_the_broker_epoch_is_where_it_was_left(golden: Path, name: str) -> None:
-    """
-    The clean-shutdown file has the epoch of the last registration.
-    """
+def test_broker_epoch_is_that_of_the_last_registration(golden: Path, name: str) -> None:
     image = replayed(log_dir(golden, name)).image
     marker = json.loads((golden / name / "data" / ".kafka_cleanshutdown").read_text())
 
@@ -200,10 +184,7 @@ def test_the_broker_epoch_is_where_it_was_left(golden: Path, name: str) -> None:
     assert image.brokers[1].fenced
 
 
-def test_the_leader_epochs_after_restarts(golden: Path) -> None:
-    """
-    Two restarts, two epochs each, and one more for the leader that went at the last stop.
-    """
+def test_leader_epoch_rises_by_two_per_restart_and_one_per_stop(golden: Path) -> None:
     image = replayed(log_dir(golden, "segments")).image
 
     for name in ("restarts", "canary", "empty"):
@@ -211,16 +192,10 @@ def test_the_leader_epochs_after_restarts(golden: Path) -> None:
         assert (5, -1) == (partition.leader_epoch, partition.leader)
 
 
-def test_the_bootstrap_checkpoint(golden: Path) -> None:
-    """
-    What ``kafka-storage format`` wrote is what we would write.
-    """
+def test_bootstrap_checkpoint_equals_that_of_kafka_storage_format(golden: Path) -> None:
     assert default_bootstrap() == read_bootstrap(golden / "metadata" / "data", DiskFiles())
 
 
-def test_the_next_producer_id(golden: Path) -> None:
-    """
-    Blocks that Kafka has taken are not taken again.
-    """
+def test_next_producer_id_lies_behind_kafkas_allocated_blocks(golden: Path) -> None:
     assert 1000 == replayed(log_dir(golden, "transactions-tv2")).image.next_producer_id
     assert -1 == replayed(log_dir(golden, "segments")).image.next_producer_id

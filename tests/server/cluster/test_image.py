@@ -70,10 +70,7 @@ def content(image: MetadataImage) -> list[str]:
     return sorted(map(repr, image.as_records()))
 
 
-def test_topics_are_found_by_name_and_by_id() -> None:
-    """
-    Both lead to the same topic, until it is removed.
-    """
+def test_topic_is_found_by_name_and_by_id_until_it_is_removed() -> None:
     image = image_of(topic("a", A), partition(A, 0), topic("b", B))
     assert image.topics_by_name["a"] is image.topics_by_id[A]
     assert 1 == image.topics_by_id[A].partitions[0].leader
@@ -84,10 +81,7 @@ def test_topics_are_found_by_name_and_by_id() -> None:
     assert [B] == list(image.topics_by_id)
 
 
-def test_a_removed_topic_leaves_nothing_behind() -> None:
-    """
-    Its configs go with it, and its name can be used again.
-    """
+def test_removed_topic_loses_its_configs_and_frees_its_name() -> None:
     image = image_of(topic("a.b", A), config((2, "a.b"), "retention.ms", "5"))
 
     image.apply(records.RemoveTopicRecord(topic_id=A))
@@ -97,10 +91,7 @@ def test_a_removed_topic_leaves_nothing_behind() -> None:
     image.apply(topic("a.b", B))
 
 
-def test_configs_are_set_and_taken_back() -> None:
-    """
-    Null takes a config away, and a resource without configs is gone.
-    """
+def test_null_removes_a_config_and_an_empty_resource() -> None:
     image = image_of(config((4, ""), "x", "1"), config((4, ""), "y", "2"))
     assert {"x": "1", "y": "2"} == image.config(4, "")
 
@@ -112,10 +103,7 @@ def test_configs_are_set_and_taken_back() -> None:
     assert {} == image.configs
 
 
-def test_a_broker_is_fenced_and_unfenced() -> None:
-    """
-    Old and new records of it mean the same.
-    """
+def test_broker_is_fenced_and_unfenced_by_old_and_new_records() -> None:
     image = image_of(broker(7))
     assert image.brokers[1].fenced
 
@@ -137,10 +125,7 @@ def test_a_broker_is_fenced_and_unfenced() -> None:
     assert {} == image.brokers
 
 
-def test_clearing_eligible_leaders() -> None:
-    """
-    Of one topic or of all, and only partitions that have any are touched.
-    """
+def test_eligible_leader_replicas_are_cleared_for_one_topic_or_all() -> None:
     elr = {"eligible_leader_replicas": [1], "last_known_elr": [1]}
     image = image_of(
         topic("a", A),
@@ -181,9 +166,11 @@ def test_clearing_eligible_leaders() -> None:
         ),
     ],
 )
-def test_records_that_do_not_fit(before: list[Message], record: Message) -> None:
+def test_metadata_records_that_do_not_fit_are_refused(
+    before: list[Message], record: Message
+) -> None:
     """
-    A log in which something is missing is not served as if it were whole.
+    An incomplete log must not be served as if it were complete.
     """
     image = image_of(*before)
     unchanged = content(image)
@@ -198,18 +185,12 @@ def test_records_that_do_not_fit(before: list[Message], record: Message) -> None
     ("name", "level"),
     [("metadata.version", 31), ("metadata.version", 6), ("group.version", 2), ("new.feature", 1)],
 )
-def test_features_of_later_releases_are_refused(name: str, level: int) -> None:
-    """
-    What they allow in the log would not be understood.
-    """
+def test_unknown_features_of_later_releases_are_refused(name: str, level: int) -> None:
     with pytest.raises(UnsupportedFeatureLevel, match=name):
         MetadataImage().apply(feature(name, level))
 
 
-def test_a_feature_that_is_switched_off_is_gone() -> None:
-    """
-    Level 0 is the same as never having been there, whether the feature is known or not.
-    """
+def test_feature_at_level_0_is_removed() -> None:
     image = image_of(feature("group.version", 1), feature("group.version", 0), feature("new", 0))
 
     assert {} == image.feature_levels
@@ -244,9 +225,9 @@ def token(token_id: str) -> Message:
     )  # fmt: skip
 
 
-def test_records_of_no_effect_are_kept() -> None:
+def test_records_without_effect_are_kept_for_kafka() -> None:
     """
-    They are there for an Apache Kafka that opens the log next, by key and until they are removed.
+    By key and until they are removed, for an Apache Kafka that opens the log next.
     """
     image = image_of(
         acl(1), acl(2), scram("a", 1), scram("a", 2), scram("b", 1), token("x"), token("y"),
@@ -273,15 +254,15 @@ def test_records_of_no_effect_are_kept() -> None:
     ("field", "value"),
     [("principal", "alice"), ("operation", 99), ("pattern_type", 2), ("resource_name", "")],
 )
-def test_access_control_that_cannot_be_does_not_stay_unseen(field: str, value: object) -> None:
+def test_invalid_acl_record_is_an_error(field: str, value: object) -> None:
     """
-    What an entry is meant to deny would be allowed.
+    What such an entry is meant to deny would be allowed.
     """
     with pytest.raises(InconsistentMetadata, match=f"access control entry {UUID(int=1)}: "):
         image_of(replace(acl(1), **{field: value}))
 
 
-def test_access_control_that_is_not_there_cannot_be_removed() -> None:
+def test_removing_an_unknown_acl_is_an_error() -> None:
     with pytest.raises(InconsistentMetadata, match="no access control entry has the id"):
         image_of(records.RemoveAccessControlEntryRecord(id=UUID(int=9)))
 
@@ -310,10 +291,7 @@ changes = st.lists(
 
 
 @given(changes)
-def test_the_records_of_an_image_add_up_to_it(made: list[Message]) -> None:
-    """
-    Whatever happened, a snapshot says it again.
-    """
+def test_records_of_an_image_rebuild_it(made: list[Message]) -> None:
     image = image_of(feature("metadata.version", 30))
     for record in made:
         try:

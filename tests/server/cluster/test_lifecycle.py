@@ -77,9 +77,9 @@ class Cluster:
         return self.image.topics_by_name["t"].partitions[0]
 
 
-def test_a_fresh_log_begins_with_the_bootstrap_records() -> None:
+def test_fresh_metadata_log_begins_with_a_transaction_of_bootstrap_records() -> None:
     """
-    They come in a transaction, with the cluster's min.insync.replicas behind them.
+    Followed by the cluster's min.insync.replicas.
     """
     made = lifecycle.activation_records(MetadataImage(), BOOTSTRAP, DEFAULTS, in_transaction=False)
 
@@ -96,10 +96,7 @@ def test_a_fresh_log_begins_with_the_bootstrap_records() -> None:
     ] == made
 
 
-def test_without_eligible_leaders_no_minimum_is_fixed() -> None:
-    """
-    Only eligible leader replicas need the same minimum everywhere.
-    """
+def test_min_insync_replicas_is_not_recorded_without_eligible_leader_replicas() -> None:
     bootstrap = [(records.FeatureLevelRecord(name="metadata.version", feature_level=21), 0)]
 
     made = lifecycle.activation_records(MetadataImage(), bootstrap, DEFAULTS, in_transaction=False)
@@ -108,9 +105,9 @@ def test_without_eligible_leaders_no_minimum_is_fixed() -> None:
 
 
 @pytest.mark.parametrize("fresh", [True, False])
-def test_a_transaction_of_a_dead_controller_is_aborted(fresh: bool) -> None:
+def test_transaction_of_a_dead_controller_is_aborted(fresh: bool) -> None:
     """
-    The next leader says that its END will not come; a fresh log then begins again.
+    A fresh log then begins again.
     """
     image = MetadataImage() if fresh else Cluster().image
 
@@ -120,9 +117,9 @@ def test_a_transaction_of_a_dead_controller_is_aborted(fresh: bool) -> None:
     assert fresh == (len(made) > 1)
 
 
-def test_what_a_start_and_a_clean_stop_write() -> None:
+def test_start_and_clean_stop_write_kafkas_records() -> None:
     """
-    The records and their versions are those of an Apache Kafka 4.3.1 that did the same.
+    Compared with Apache Kafka 4.3.1.
     """
     cluster = Cluster()
     cluster.start(1, clean=True)
@@ -151,7 +148,7 @@ def test_what_a_start_and_a_clean_stop_write() -> None:
 @pytest.mark.parametrize("clean", [True, False])
 def test_every_start_raises_the_leader_epoch_by_two(clean: bool) -> None:
     """
-    One for the leader that went, clean or killed, and one for its election.
+    Once for the leader that left, cleanly or killed, and once for its election.
     """
     cluster = Cluster()
     cluster.start(1, clean=True)
@@ -171,10 +168,7 @@ def test_every_start_raises_the_leader_epoch_by_two(clean: bool) -> None:
         )
 
 
-def test_a_killed_broker_comes_back_recovering() -> None:
-    """
-    Records may be lost, and the metadata says so.
-    """
+def test_killed_broker_returns_with_recovering_partitions() -> None:
     cluster = Cluster()
     cluster.start(1, clean=True)
     cluster.create_topic()
@@ -183,9 +177,9 @@ def test_a_killed_broker_comes_back_recovering() -> None:
     assert LeaderRecoveryState.RECOVERING is cluster.partition.leader_recovery_state
 
 
-def test_a_stop_that_was_killed_on_the_way() -> None:
+def test_broker_killed_during_its_stop_is_not_eligible_any_more() -> None:
     """
-    The broker had given up its partitions but not finished: they are not eligible any more.
+    It had given up its partitions, but not finished.
     """
     cluster = Cluster()
     cluster.start(1, clean=True)
@@ -201,12 +195,9 @@ def test_a_stop_that_was_killed_on_the_way() -> None:
     ("metadata_version", "registration", "partition"),
     [(7, 1, 0), (8, 2, 0), (14, 2, 0), (17, 3, 1), (21, 3, 1), (25, 3, 2), (29, 3, 2), (30, 4, 2)],
 )
-def test_older_clusters_get_records_that_they_understand(
+def test_older_metadata_version_gets_records_that_it_supports(
     metadata_version: int, registration: int, partition: int
 ) -> None:
-    """
-    A cluster that was finalized for an older release stays readable for it.
-    """
     cluster = Cluster(metadata_version, elr=int(metadata_version >= 23))
     cluster.start(1, clean=True)
     cluster.create_topic()
@@ -221,10 +212,7 @@ def test_older_clusters_get_records_that_they_understand(
     assert (1, 2) == (cluster.partition.leader, cluster.partition.leader_epoch)
 
 
-def test_a_replica_in_a_directory_that_failed_is_not_led() -> None:
-    """
-    A broker that comes back without the directory has nothing to lead it with.
-    """
+def test_replica_in_a_failed_directory_does_not_lead() -> None:
     cluster = Cluster()
     cluster.start(1, clean=True)
     cluster.create_topic()
@@ -236,9 +224,9 @@ def test_a_replica_in_a_directory_that_failed_is_not_led() -> None:
     assert -1 == cluster.partition.leader
 
 
-def test_the_minimum_of_a_topic_counts_for_its_elections() -> None:
+def test_min_insync_replicas_of_a_topic_applies_to_its_elections() -> None:
     """
-    The topic's own min.insync.replicas comes before the cluster's, up to its number of replicas.
+    It takes precedence over that of the cluster, up to the number of replicas.
     """
     cluster = Cluster()
     cluster.start(1, clean=True)

@@ -81,10 +81,7 @@ def content(log: MetadataLog) -> list[str]:
     return [repr(record) for record in log.image.as_records()]
 
 
-def test_what_was_written_is_there_after_a_restart() -> None:
-    """
-    The image is the same, and so is everything that a snapshot would say.
-    """
+def test_metadata_survives_a_restart() -> None:
     files = MemoryFiles()
     log = leading(files)
     write(log, VERSION, topic(1), topic(2))
@@ -98,10 +95,7 @@ def test_what_was_written_is_there_after_a_restart() -> None:
     assert log.end_offset == again.end_offset
 
 
-def test_records_count_only_once_they_are_committed() -> None:
-    """
-    What is appended and not yet on the disk is not in the image.
-    """
+def test_metadata_records_are_applied_only_once_committed() -> None:
     log = leading(MemoryFiles())
 
     appended = log.append([topic(1)])
@@ -112,9 +106,10 @@ def test_records_count_only_once_they_are_committed() -> None:
     assert ["t1"] == names(log)
 
 
-def test_every_start_has_an_epoch_of_its_own() -> None:
+def test_every_start_has_a_new_leader_epoch() -> None:
     """
-    It is in quorum-state before anything is written, in every batch, and in the checkpoint.
+    It is in quorum-state before anything is written, in every batch, and in the leader epoch
+    checkpoint.
     """
     files = MemoryFiles()
     for start in (1, 2, 3):
@@ -137,10 +132,7 @@ def test_every_start_has_an_epoch_of_its_own() -> None:
     assert b"0\n3\n1 0\n2 2\n3 4\n" == files.read_bytes(HERE / "leader-epoch-checkpoint")
 
 
-def test_a_lost_quorum_state_does_not_bring_an_epoch_back() -> None:
-    """
-    The epochs in the log are used up as well.
-    """
+def test_leader_epochs_of_the_log_are_not_reused_after_quorum_state_is_lost() -> None:
     files = MemoryFiles()
     leading(files).close()
     leading(files).close()
@@ -150,9 +142,9 @@ def test_a_lost_quorum_state_does_not_bring_an_epoch_back() -> None:
 
 
 @pytest.mark.parametrize("voters", ['[{"voterId":1},{"voterId":2}]', '[{"voterId":3000}]'])
-def test_a_quorum_of_others_is_refused(voters: str) -> None:
+def test_quorum_of_other_voters_is_refused(voters: str) -> None:
     """
-    To write alone into the log of several controllers would split them.
+    Writing alone into the log of several controllers would split them.
     """
     files = MemoryFiles()
     open_log(files).close()
@@ -167,9 +159,9 @@ def test_a_quorum_of_others_is_refused(voters: str) -> None:
     assert 3 == log.epoch
 
 
-def test_a_voter_is_recorded_as_a_whole_or_not_at_all() -> None:
+def test_voters_are_recorded_atomically() -> None:
     """
-    At every change at which the machine stops. What is there after that leads as before.
+    For a crash at every operation; the next start leads as before.
     """
     files = CrashableFiles()
     log = leading(files)
@@ -187,10 +179,7 @@ def test_a_voter_is_recorded_as_a_whole_or_not_at_all() -> None:
     assert {0, 7} == found
 
 
-def test_a_batch_is_there_after_a_crash_as_a_whole_or_not_at_all() -> None:
-    """
-    At every change at which the machine stops, whatever part of the unsynced data survives.
-    """
+def test_metadata_batch_is_whole_or_missing_after_a_crash() -> None:
     files = CrashableFiles()
     log = leading(files)
     write(log, VERSION, topic(1))
@@ -205,9 +194,9 @@ def test_a_batch_is_there_after_a_crash_as_a_whole_or_not_at_all() -> None:
     assert ["t1", "t2", "t3"] == names(open_log(files))
 
 
-def test_what_is_committed_survives_every_crash() -> None:
+def test_committed_metadata_survives_every_crash() -> None:
     """
-    Records are applied, and their requests answered, only after the sync.
+    Records are applied, and requests answered, only after the sync.
     """
     files = CrashableFiles()
     log = leading(files)
@@ -219,9 +208,9 @@ def test_what_is_committed_survives_every_crash() -> None:
     assert ["t1", "t2"] == names(open_log(files))
 
 
-def test_after_an_error_of_the_disk_nothing_is_written() -> None:
+def test_nothing_is_written_to_the_metadata_log_after_a_disk_error() -> None:
     """
-    Nobody knows what is in the file then; the next start will see.
+    The contents of the file are unknown then, until the next start.
     """
     files = FailingFiles()
     log = leading(files)
@@ -237,7 +226,9 @@ def test_after_an_error_of_the_disk_nothing_is_written() -> None:
 
 
 @pytest.mark.parametrize("at", range(12))
-def test_a_change_that_finds_no_descriptor_is_undone_and_later_ones_succeed(at: int) -> None:
+def test_metadata_change_without_a_free_descriptor_is_undone_and_later_ones_succeed(
+    at: int,
+) -> None:
     files = FailingFiles()
     log = leading(files, config={"internal.metadata.log.segment.bytes": "1000"})
     before = log.end_offset
@@ -255,10 +246,7 @@ def test_a_change_that_finds_no_descriptor_is_undone_and_later_ones_succeed(at: 
     assert [f"t{number}" for number in range(made)] == names(log) == names(open_log(files))
 
 
-def test_a_transaction_that_did_not_end_counts_for_nothing() -> None:
-    """
-    Until it is aborted, the log says that one is open.
-    """
+def test_unfinished_metadata_transaction_has_no_effect() -> None:
     files = MemoryFiles()
     log = leading(files)
     begin: Versioned = (records.BeginTransactionRecord(name="x"), 0)
@@ -276,10 +264,7 @@ def test_a_transaction_that_did_not_end_counts_for_nothing() -> None:
     assert not again.in_transaction
 
 
-def test_records_that_do_not_fit_into_a_batch() -> None:
-    """
-    What has to be atomic is refused, the rest is divided.
-    """
+def test_records_too_large_for_a_batch_are_refused_if_atomic_and_split_otherwise() -> None:
     log = leading(MemoryFiles())
     large: list[Versioned] = [
         (
@@ -317,10 +302,7 @@ def grow(log: MetadataLog, first: int, count: int) -> None:
             log.prepare_snapshot()()
 
 
-def test_snapshots_are_written_as_the_log_grows() -> None:
-    """
-    A restart reads the latest and the log behind it, and comes to the same.
-    """
+def test_metadata_snapshots_are_written_as_the_log_grows() -> None:
     files = MemoryFiles()
     log = leading(files, config=SMALL)
     write(log, VERSION)
@@ -335,9 +317,9 @@ def test_snapshots_are_written_as_the_log_grows() -> None:
     assert 100 == len(names(again))
 
 
-def test_time_alone_makes_no_snapshot_but_a_change_after_a_long_time_does() -> None:
+def test_metadata_snapshot_by_time_requires_a_change() -> None:
     """
-    An hour after the last one, if anything was written since.
+    One hour after the last one, if anything was written since.
     """
     clock, files = StillClock(), MemoryFiles()
     log = leading(files, clock)
@@ -353,9 +335,9 @@ def test_time_alone_makes_no_snapshot_but_a_change_after_a_long_time_does() -> N
     assert not log.snapshots.is_due()
 
 
-def test_old_snapshots_and_segments_go_by_size() -> None:
+def test_old_metadata_snapshots_and_segments_are_deleted_by_size() -> None:
     """
-    The newest snapshot stays, and the log begins at the oldest that is left.
+    The newest snapshot is kept, and the log begins at the oldest one left.
     """
     files = MemoryFiles()
     config = SMALL | {"metadata.max.retention.bytes": "9000"}
@@ -372,9 +354,9 @@ def test_old_snapshots_and_segments_go_by_size() -> None:
     assert content(log) == content(again)
 
 
-def test_old_snapshots_go_by_age() -> None:
+def test_replaced_metadata_snapshots_are_deleted_by_age() -> None:
     """
-    Those that another one has replaced, a week after what they stand for.
+    A week after the time they stand for.
     """
     clock, files = StillClock(), MemoryFiles()
     log = leading(files, clock, SMALL)
@@ -389,7 +371,7 @@ def test_old_snapshots_go_by_age() -> None:
     assert before[-1:] == snapshots(files)
 
 
-def test_a_start_after_a_crash_around_a_snapshot_has_everything() -> None:
+def test_start_after_a_crash_around_a_snapshot_has_all_metadata() -> None:
     files = CrashableFiles()
     config = SMALL | {"metadata.max.retention.bytes": "4000"}
     log = leading(files, config=config)
@@ -404,10 +386,7 @@ def test_a_start_after_a_crash_around_a_snapshot_has_everything() -> None:
         assert content(log) == content(open_log(CrashableFiles(image=image), config=config))
 
 
-def test_a_log_that_begins_behind_all_snapshots_is_refused() -> None:
-    """
-    A part of the metadata is missing, and nobody can say which.
-    """
+def test_metadata_log_that_begins_behind_all_snapshots_is_refused() -> None:
     files = MemoryFiles()
     config = SMALL | {"metadata.max.retention.bytes": "4000"}
     log = leading(files, config=config)
@@ -421,9 +400,9 @@ def test_a_log_that_begins_behind_all_snapshots_is_refused() -> None:
         open_log(files, config=config)
 
 
-def test_a_log_that_was_lost_goes_on_from_the_snapshot() -> None:
+def test_lost_metadata_log_continues_from_the_snapshot() -> None:
     """
-    As for a follower of Kafka that crashed after it had fetched one.
+    As a follower of Kafka that crashed after it had fetched a snapshot.
     """
     files = MemoryFiles()
     files.make_directory(HERE)
@@ -441,10 +420,7 @@ def test_a_log_that_was_lost_goes_on_from_the_snapshot() -> None:
     assert ["t1", "t2"] == names(open_log(files))
 
 
-def test_leftovers_of_snapshots_are_removed() -> None:
-    """
-    What was being written or removed when the last run ended.
-    """
+def test_leftover_snapshot_files_are_removed_on_start() -> None:
     files = MemoryFiles()
     leading(files).close()
     for suffix in ("-5.checkpoint.part", ".checkpoint.deleted"):
@@ -455,9 +431,9 @@ def test_leftovers_of_snapshots_are_removed() -> None:
     assert not [name for name in files.names(HERE) if "checkpoint." in name]
 
 
-def test_a_quorum_that_keeps_its_voters_in_the_log() -> None:
+def test_dynamic_quorum_keeps_its_quorum_state_version_and_voters() -> None:
     """
-    It stays what it is: quorum-state has its form, and snapshots carry its records on (KIP-853).
+    Snapshots retain its records (KIP-853).
     """
     files = MemoryFiles()
     files.make_directory(HERE)
@@ -503,10 +479,7 @@ steps = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(steps)
-def test_a_restart_is_replay(made: list[str | list[Versioned]]) -> None:
-    """
-    Whatever was written, and whenever a snapshot was, the next start comes to the same image.
-    """
+def test_restart_rebuilds_the_same_metadata_image(made: list[str | list[Versioned]]) -> None:
     files = CrashableFiles()
     log = leading(files, config=SMALL)
     write(log, VERSION)

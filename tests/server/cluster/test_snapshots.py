@@ -47,9 +47,9 @@ def disk() -> MemoryFiles:
     return files
 
 
-def test_a_snapshot_comes_back() -> None:
+def test_metadata_snapshot_survives_a_round_trip() -> None:
     """
-    What was written is read again, with the time it stands for and the quorum's own records.
+    With its timestamp and the quorum's control records.
     """
     files = disk()
 
@@ -62,9 +62,9 @@ def test_a_snapshot_comes_back() -> None:
     assert ["00000000000000000047-0000000003.checkpoint"] == files.names(HERE)
 
 
-def test_offsets_count_from_zero_and_batches_carry_the_epoch() -> None:
+def test_snapshot_offsets_count_from_zero_and_batches_have_the_epoch() -> None:
     """
-    Header and footer are control batches around the records, as in the files of Apache Kafka.
+    Header and footer are control batches, as in Kafka.
     """
     found = [batch for part in content() for batch in batches(part)]
 
@@ -79,10 +79,7 @@ def _header_alone() -> list[bytearray]:
     return list(snapshot_batches([], epoch=0, now_ms=1, last_contained_ms=0, quorum={}))[:1]
 
 
-def test_many_records_take_several_batches() -> None:
-    """
-    A snapshot can be larger than a batch may be.
-    """
+def test_snapshot_records_are_split_into_batches() -> None:
     parts = content(25_000)
 
     found = [batch for part in parts for batch in batches(part)]
@@ -90,10 +87,7 @@ def test_many_records_take_several_batches() -> None:
     assert all(a.next_offset == b.base_offset for a, b in pairwise(found))
 
 
-def test_any_cut_is_noticed() -> None:
-    """
-    A snapshot without its footer would be metadata without its end.
-    """
+def test_truncated_metadata_snapshot_is_detected() -> None:
     files = disk()
     whole = b"".join(content())
     for size in range(len(whole)):
@@ -102,10 +96,7 @@ def test_any_cut_is_noticed() -> None:
             read_snapshot(SNAPSHOT.path(HERE), files)
 
 
-def test_a_flipped_bit_is_noticed() -> None:
-    """
-    Every batch has its checksum, over all but its place in the file.
-    """
+def test_flipped_bit_in_a_metadata_snapshot_is_detected() -> None:
     files = disk()
     whole = b"".join(content())
     covered = [
@@ -121,7 +112,7 @@ def test_a_flipped_bit_is_noticed() -> None:
             read_snapshot(SNAPSHOT.path(HERE), files)
 
 
-def test_a_crash_leaves_a_whole_snapshot_or_none() -> None:
+def test_crash_leaves_a_whole_metadata_snapshot_or_none() -> None:
     files = CrashableFiles()
     files.make_directory(HERE)
 
@@ -140,10 +131,7 @@ def test_a_crash_leaves_a_whole_snapshot_or_none() -> None:
     assert [SNAPSHOT] == find_snapshots(HERE, files).complete
 
 
-def test_names_of_snapshots() -> None:
-    """
-    Complete ones come in their order; what is left of others is told apart from other files.
-    """
+def test_complete_snapshots_are_sorted_and_leftovers_distinguished_by_name() -> None:
     files = disk()
     for name in (
         "00000000000000000099.log",

@@ -12,10 +12,9 @@ from barnabas.server.cluster.topic_names import (
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "a" * 249, "__consumer_offsets", "-"])
-def test_legal_names(name: str) -> None:
-    """
-    Letters, digits, dot, underscore and hyphen, up to 249 of them, make a name.
-    """
+def test_legal_topic_names_have_up_to_249_letters_digits_dots_underscores_and_hyphens(
+    name: str,
+) -> None:
     assert reason_invalid(name) is None
     validate_topic_name(name)
 
@@ -33,27 +32,21 @@ def test_legal_names(name: str) -> None:
         ("a b", "'a b' contains one or more characters"),
     ],
 )
-def test_illegal_names(name: str, reason: str) -> None:
-    """
-    Everything else is refused in Kafka's words.
-    """
+def test_illegal_topic_names_are_refused_with_kafkas_message(name: str, reason: str) -> None:
     with pytest.raises(InvalidTopicException) as caught:
         validate_topic_name(name)
 
     assert str(caught.value).startswith(f"Topic name is invalid: {reason}")
 
 
-def test_names_that_differ_in_dot_and_underscore_only_collide() -> None:
-    """
-    Both become the same name of a metric in Kafka.
-    """
+def test_topic_names_that_differ_only_in_dot_and_underscore_collide() -> None:
     assert collision_key("a.b_c") == collision_key("a_b.c") == "a_b_c"
     assert collision_key("a-b") is None
 
 
-def test_internal_topics() -> None:
+def test_topics_of_the_coordinators_are_internal() -> None:
     """
-    Those of the coordinators are internal; the metadata log is no topic that clients see.
+    The metadata log is no topic that clients see.
     """
     assert is_internal("__consumer_offsets")
     assert is_internal("__transaction_state")

@@ -40,24 +40,24 @@ OTHER_DEFAULTS = {
 @pytest.mark.parametrize(
     "table", [BrokerConfig, DynamicOnlyOptions, GroupConfig, ClientMetricsConfig]
 )
-def test_every_option_has_a_sentence(table: type[Options]) -> None:
+def test_every_option_has_a_description(table: type[Options]) -> None:
     for option in some(table.options().values()):
         assert option.doc.endswith("."), option.name
 
 
-def test_the_reference_is_what_the_tables_say() -> None:
+def test_configuration_reference_matches_the_option_tables() -> None:
     page = Path(__file__).parents[3] / "docs" / "configuration.md"
 
     assert page.read_text() == reference(), "barnabas options > docs/configuration.md"
 
 
-def test_no_name_is_both_an_option_and_without_effect() -> None:
+def test_no_option_is_also_listed_as_without_effect() -> None:
     names = [*BrokerConfig.options(), *INERT_OPTIONS, *REFUSED_OPTIONS]
 
     assert len(set(names)) == len(names)
 
 
-def test_options_are_those_of_apache_kafka(golden: Path) -> None:
+def test_broker_options_are_those_of_kafka(golden: Path) -> None:
     with (golden / "configs" / "broker.tsv").open() as file:
         definitions = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
     ours = BrokerConfig.options()
@@ -75,7 +75,7 @@ def test_options_are_those_of_apache_kafka(golden: Path) -> None:
     assert OTHER_DEFAULTS == defaults
 
 
-def test_options_of_groups_are_those_of_apache_kafka(golden: Path) -> None:
+def test_group_options_are_those_of_kafka(golden: Path) -> None:
     with (golden / "configs" / "group.tsv").open() as file:
         definitions = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
     ours = GroupConfig.options()
@@ -89,10 +89,10 @@ def test_options_of_groups_are_those_of_apache_kafka(golden: Path) -> None:
         ), name
 
 
-def test_what_a_running_broker_takes_is_what_apache_kafka_takes(golden: Path) -> None:
+def test_dynamic_options_are_those_of_kafka(golden: Path) -> None:
     """
-    But for listeners, TLS and SASL, and for directories that get no new partitions; classes to
-    load cannot be named either.
+    Except listeners, TLS and SASL, and directories without new partitions; classes to load cannot
+    be named either.
     """
     with (golden / "configs" / "broker.tsv").open() as file:
         definitions = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
@@ -121,7 +121,7 @@ def _plain(default: str) -> str | None:
     return default[1:-1].replace(", ", ",") if default.startswith("[") else default
 
 
-def test_later_sources_win(tmp_path: Path) -> None:
+def test_later_configuration_source_takes_precedence(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("log.retention.ms=1\nnum.partitions=1\nlog.segment.bytes=2000000\n")
 
@@ -137,29 +137,29 @@ def test_later_sources_win(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("assignment", ["log.retention.mss=1", "num.partition=3"])
-def test_an_unknown_option_is_refused_with_its_source_and_the_nearest_name(assignment: str) -> None:
+def test_unknown_option_is_refused_with_its_source_and_a_suggestion(assignment: str) -> None:
     with pytest.raises(ConfigError, match=r"--set: Unknown option \S+; did you mean \S+\?"):
         load_settings(assignments=[assignment])
 
 
-def test_a_setting_without_a_value_is_refused() -> None:
+def test_setting_without_a_value_is_refused() -> None:
     with pytest.raises(ConfigError, match="it must look like --set name=value"):
         load_settings(assignments=["num.partitions"])
 
 
-def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+def test_missing_configuration_file_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing\.properties: cannot be read"):
         load_settings(file=tmp_path / "missing.properties")
 
 
-def test_the_environment_may_hold_names_of_other_programs() -> None:
+def test_environment_variables_of_other_programs_are_ignored() -> None:
     settings = load_settings(environment={"KAFKA_URI": "x", "KAFKA_HEAP_OPTS": "-Xmx1g"})
 
     assert {} == settings.texts
     assert ["KAFKA_URI"] == settings.unknown
 
 
-def test_how_make_has_built_it_is_no_option() -> None:
+def test_build_variable_of_make_is_not_an_option() -> None:
     """
     ``make run`` has it in the environment, and should not begin with a warning.
     """
@@ -168,19 +168,19 @@ def test_how_make_has_built_it_is_no_option() -> None:
     assert ["BARNABAS_COMPILED"] == settings.unknown
 
 
-def test_the_cluster_id_is_that_of_the_image() -> None:
+def test_cluster_id_variable_is_that_of_the_kafka_image() -> None:
     settings = load_settings(environment={"CLUSTER_ID": "5L6g3nShT-eMCtK--X86sw"})
 
     assert "5L6g3nShT-eMCtK--X86sw" == settings.config().barnabas_cluster_id
     assert [] == settings.unknown
 
 
-def test_a_name_in_the_environment_that_is_nearly_an_option_is_a_mistake() -> None:
+def test_environment_variable_that_resembles_an_option_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"KAFKA_LOG_RETENTON_MS: .* log\.retention\.ms\?"):
         load_settings(environment={"KAFKA_LOG_RETENTON_MS": "1"})
 
 
-def test_options_without_effect_are_taken_and_explained() -> None:
+def test_options_without_effect_are_accepted_and_explained() -> None:
     settings = load_settings(
         environment={
             "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "localhost:9093",
@@ -202,7 +202,7 @@ def test_options_without_effect_are_taken_and_explained() -> None:
         ("super.users=User:a;b", "write User:b"),
     ],
 )
-def test_an_authorizer_that_would_allow_or_deny_all_is_refused(
+def test_authorizer_that_would_allow_or_deny_everything_is_refused(
     assignment: str, reason: str
 ) -> None:
     with pytest.raises(ConfigError, match=reason):
@@ -219,24 +219,24 @@ def test_an_authorizer_that_would_allow_or_deny_all_is_refused(
         {"log.dirs": "/tmp/a,/tmp/../tmp/a"},
     ],
 )
-def test_values_must_fit_one_another(texts: dict[str, str | None]) -> None:
+def test_option_values_must_be_consistent(texts: dict[str, str | None]) -> None:
     with pytest.raises(InvalidValue):
         BrokerConfig.parse(texts)
 
 
-def test_the_older_name_of_the_node_is_understood() -> None:
+def test_older_option_name_of_the_node_id_is_accepted() -> None:
     assert 7 == BrokerConfig.parse({"broker.id": "7"}).node_id
     assert 3 == BrokerConfig.parse({"broker.id": "7", "node.id": "3"}).node_id
 
 
-def test_log_dirs_wins_over_log_dir() -> None:
+def test_log_dirs_takes_precedence_over_log_dir() -> None:
     config = BrokerConfig.parse({"log.dir": "/a", "log.dirs": "/b,/c"})
 
     assert (Path("/b"), Path("/c")) == config.log_directories
     assert Path("/b") == config.metadata_directory
 
 
-def test_what_is_advertised_is_what_was_said_or_where_the_broker_listens() -> None:
+def test_advertised_address_is_the_configured_one_or_that_of_the_listener() -> None:
     config = BrokerConfig.parse(
         {
             "listeners": "PLAINTEXT://[::1]:9092,INSIDE://127.0.0.1:19092,CONTROLLER://:9093",
@@ -265,16 +265,16 @@ def test_what_is_advertised_is_what_was_said_or_where_the_broker_listens() -> No
         {"listener.security.protocol.map": "PLAINTEXT"},
     ],
 )
-def test_listeners_that_cannot_be_are_refused(texts: dict[str, str | None]) -> None:
+def test_invalid_listeners_are_refused(texts: dict[str, str | None]) -> None:
     with pytest.raises(InvalidValue):
         BrokerConfig.parse(texts)
 
 
-def test_the_classic_protocol_of_groups_cannot_be_left_out() -> None:
+def test_classic_group_protocol_cannot_be_disabled() -> None:
     with pytest.raises(InvalidValue, match="Disabling the 'classic' protocol is not supported"):
         BrokerConfig.parse({"group.coordinator.rebalance.protocols": "consumer"})
 
 
-def test_refusals_are_configuration_errors() -> None:
+def test_refused_configurations_raise_configuration_errors() -> None:
     assert issubclass(UnknownOption, ConfigError)
     assert issubclass(InvalidValue, ConfigError)

@@ -71,10 +71,7 @@ def first_batch(log: Log) -> RecordBatch:
     return next(batches(records.read()))
 
 
-async def test_the_size_of_segments(broker: TestBroker) -> None:
-    """
-    The append after the change begins a new segment.
-    """
+async def test_changed_segment_bytes_applies_to_the_next_append(broker: TestBroker) -> None:
     await broker.create("t")
     one = batch("x" * 100)
     await produce(broker, "t", one)
@@ -89,10 +86,7 @@ async def test_the_size_of_segments(broker: TestBroker) -> None:
     assert 2 == log_of(broker, "t").segments.number_of_segments
 
 
-async def test_retention(broker: TestBroker) -> None:
-    """
-    The check after the change deletes what is too old by then, and what is too much.
-    """
+async def test_changed_retention_applies_to_the_next_check(broker: TestBroker) -> None:
     await broker.create("t", internal_segment_bytes="200")
     old, young = broker.clock.now_ms() - 60_000, broker.clock.now_ms()
     for timestamp in (old, old, young):
@@ -111,10 +105,7 @@ async def test_retention(broker: TestBroker) -> None:
     assert 3 == log.log_start_offset
 
 
-async def test_retention_that_a_topic_inherits(broker: TestBroker) -> None:
-    """
-    A topic that says nothing of its own goes by what brokers are told; the other does not.
-    """
+async def test_broker_retention_applies_to_topics_without_their_own(broker: TestBroker) -> None:
     await broker.create("inherits", internal_segment_bytes="200")
     await broker.create("has-its-own", internal_segment_bytes="200", retention_ms="86400000")
     for topic in ("inherits", "has-its-own"):
@@ -135,10 +126,9 @@ async def test_retention_that_a_topic_inherits(broker: TestBroker) -> None:
     assert -1 == log_of(broker, "later").config.retention_ms
 
 
-async def test_how_long_a_deleted_topic_stays_on_the_disk(broker: TestBroker) -> None:
-    """
-    The delay is that of brokers, since the topic is gone with its configs.
-    """
+async def test_changed_file_delete_delay_of_the_broker_applies_to_deleted_topics(
+    broker: TestBroker,
+) -> None:
     await broker.create("t")
     manager = broker.log_manager
     assert manager is not None
@@ -150,10 +140,7 @@ async def test_how_long_a_deleted_topic_stays_on_the_disk(broker: TestBroker) ->
     assert [] == [name for name in broker.files.names(DATA) if name.endswith("-delete")]
 
 
-async def test_the_cleanup_policy(broker: TestBroker) -> None:
-    """
-    The next record without a key is refused, and segments are no longer deleted for their age.
-    """
+async def test_changed_cleanup_policy_applies_at_once(broker: TestBroker) -> None:
     await broker.create("t")
     assert (ErrorCode.NONE, 0) == await produce(broker, "t", batch("x"))
 
@@ -167,10 +154,7 @@ async def test_the_cleanup_policy(broker: TestBroker) -> None:
     assert (ErrorCode.NONE, 1) == await produce(broker, "t", batch("x"))
 
 
-async def test_what_is_taken_from_producers(broker: TestBroker) -> None:
-    """
-    Sizes, times and codecs of batches, from the next one on.
-    """
+async def test_changed_limits_for_batches_apply_to_the_next_batch(broker: TestBroker) -> None:
     await broker.create("t")
     one = batch("x" * 500)
 
@@ -191,10 +175,7 @@ async def test_what_is_taken_from_producers(broker: TestBroker) -> None:
     assert stored.max_timestamp > 1_700_000_000_000
 
 
-async def test_syncs(broker: TestBroker) -> None:
-    """
-    From then on an append is acknowledged only once it is on the disk.
-    """
+async def test_changed_flush_interval_syncs_the_next_append(broker: TestBroker) -> None:
     await broker.create("t")
     await produce(broker, "t", batch("x"))
     log = log_of(broker, "t")
@@ -206,10 +187,7 @@ async def test_syncs(broker: TestBroker) -> None:
     assert 2 == log.recovery_point
 
 
-async def test_the_cleaner(broker: TestBroker) -> None:
-    """
-    Its threads go by what brokers are told.
-    """
+async def test_changed_cleaner_settings_apply_to_its_threads(broker: TestBroker) -> None:
     manager = broker.log_manager
     assert manager is not None
     assert manager.cleaner is not None
@@ -231,10 +209,9 @@ async def test_the_cleaner(broker: TestBroker) -> None:
     assert 1 == len(manager.cleaner.threads)
 
 
-async def test_what_is_known_of_producers(broker: TestBroker) -> None:
-    """
-    How long an idle producer is known, in logs that there are and in new ones.
-    """
+async def test_changed_producer_id_expiration_applies_to_existing_and_new_logs(
+    broker: TestBroker,
+) -> None:
     await broker.create("t")
     await produce(broker, "t", batch("x", producer_id=7, producer_epoch=0, base_sequence=0))
     log = log_of(broker, "t")
@@ -247,10 +224,9 @@ async def test_what_is_known_of_producers(broker: TestBroker) -> None:
     assert [] == log.active_producers()
 
 
-async def test_how_many_connections_there_may_be(broker: TestBroker) -> None:
-    """
-    One address has no more than it is allowed, however many it has already.
-    """
+async def test_changed_connection_limit_applies_to_an_address_with_open_connections(
+    broker: TestBroker,
+) -> None:
     first = await broker.client()
     request = change(BROKER, "", ("max.connections.per.ip", SET, "1"))
     assert FINE == told(await first.ask(request, 1))
@@ -267,10 +243,7 @@ async def test_how_many_connections_there_may_be(broker: TestBroker) -> None:
     await asyncio.gather(first.close(), third.close())
 
 
-async def test_how_many_threads_work(broker: TestBroker) -> None:
-    """
-    The workers, and those that load and close logs.
-    """
+async def test_changed_thread_counts_apply_to_workers_and_log_recovery(broker: TestBroker) -> None:
     assert FINE == await ask(
         broker,
         change(
@@ -287,10 +260,7 @@ async def test_how_many_threads_work(broker: TestBroker) -> None:
     assert 4 == manager._recovery_threads
 
 
-async def test_what_brokers_were_told_counts_from_the_start() -> None:
-    """
-    Before the first log is loaded.
-    """
+async def test_stored_broker_configs_apply_before_the_first_log_is_loaded() -> None:
     files = MemoryFiles()
     async with running(files, SystemClock()) as broker:
         await broker.create("t")

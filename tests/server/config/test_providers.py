@@ -62,7 +62,9 @@ def loaded(*assignments: str, environment: dict[str, str] | None = None) -> Sett
         ("plain", "plain"),
     ],
 )
-def test_variables_become_values(secrets: Path, text: str, expected: str) -> None:
+def test_configuration_variables_are_replaced_by_their_values(
+    secrets: Path, text: str, expected: str
+) -> None:
     def placed(template: str) -> str:
         return template.replace("%s", str(secrets))
 
@@ -74,7 +76,7 @@ def test_variables_become_values(secrets: Path, text: str, expected: str) -> Non
     assert placed(expected).strip() == settings.config().ssl_key_password
 
 
-def test_values_are_for_options_of_all_kinds(secrets: Path) -> None:
+def test_configuration_variables_work_for_options_of_every_type(secrets: Path) -> None:
     prefix = "listener.name.sasl_ssl.ssl.key.password"
     settings = loaded(
         f"node.id=${{file:{secrets}/broker.properties:id}}",
@@ -87,7 +89,7 @@ def test_values_are_for_options_of_all_kinds(secrets: Path) -> None:
     assert SECRET == config.given[prefix]
 
 
-def test_a_value_is_no_text_with_variables(secrets: Path) -> None:
+def test_value_of_a_configuration_variable_is_not_expanded_again(secrets: Path) -> None:
     (secrets / "password").write_text("${env:WORD}")
 
     settings = loaded(f"ssl.key.password=${{dir:{secrets}:password}}", environment={"WORD": "x"})
@@ -95,7 +97,7 @@ def test_a_value_is_no_text_with_variables(secrets: Path) -> None:
     assert "${env:WORD}" == settings.texts["ssl.key.password"]
 
 
-def test_without_providers_every_text_stands_for_itself(secrets: Path) -> None:
+def test_configuration_variables_are_literal_without_providers(secrets: Path) -> None:
     text = f"${{dir:{secrets}:password}}"
 
     settings = load_settings(assignments=[*ALL[1:], f"ssl.key.password={text}"])
@@ -103,7 +105,7 @@ def test_without_providers_every_text_stands_for_itself(secrets: Path) -> None:
     assert text == settings.config().ssl_key_password
 
 
-def test_providers_come_from_every_source(secrets: Path, tmp_path: Path) -> None:
+def test_config_providers_may_be_set_in_every_source(secrets: Path, tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(f"config.providers=a\nssl.key.password=${{a:{secrets}:password}}\n")
     environment = {
@@ -132,7 +134,9 @@ def test_providers_come_from_every_source(secrets: Path, tmp_path: Path) -> None
         ("${env:%s:WORD}", "variables of the environment have no path"),
     ],
 )
-def test_a_variable_without_a_value_is_refused(secrets: Path, text: str, reason: str) -> None:
+def test_configuration_variable_without_a_value_is_refused(
+    secrets: Path, text: str, reason: str
+) -> None:
     variable = text.replace("%s", str(secrets))
 
     with pytest.raises(ConfigError) as caught:
@@ -156,7 +160,9 @@ def test_a_variable_without_a_value_is_refused(secrets: Path, text: str, reason:
         ("relative", False),
     ],
 )
-def test_only_allowed_paths_are_read(secrets: Path, name: str, path: str, is_allowed: bool) -> None:
+def test_file_provider_reads_only_allowed_paths(
+    secrets: Path, name: str, path: str, is_allowed: bool
+) -> None:
     directory = path.format(secrets, secrets.parent.name)
     variable = {
         "file": f"${{file:{directory}/broker.properties:key.password}}",
@@ -177,7 +183,7 @@ def test_only_allowed_paths_are_read(secrets: Path, name: str, path: str, is_all
         loaded(*options)
 
 
-def test_only_allowed_variables_are_read() -> None:
+def test_environment_provider_reads_only_allowed_variables() -> None:
     pattern = "config.providers.env.param.allowlist.pattern=BROKER_.*"
     environment = {"BROKER_PASSWORD": SECRET, "OTHER": SECRET, "A_BROKER_PASSWORD": SECRET}
 
@@ -203,7 +209,7 @@ def test_only_allowed_variables_are_read() -> None:
         ("config.providers.env.param.allowlist.pattern=(", r"is no pattern"),
     ],
 )
-def test_a_provider_that_cannot_be_is_refused(option: str, reason: str) -> None:
+def test_invalid_config_provider_is_refused(option: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         loaded(option)
 
@@ -221,7 +227,7 @@ def test_a_provider_that_cannot_be_is_refused(option: str, reason: str) -> None:
         "max.connections.per.ip.overrides=${env:WORD}",
     ],
 )
-def test_an_error_has_the_variable_and_not_the_value(option: str) -> None:
+def test_provider_error_names_the_variable_but_not_the_value(option: str) -> None:
     settings = loaded(option, environment={"WORD": SECRET})
 
     with pytest.raises(ConfigError) as caught:
@@ -235,7 +241,7 @@ def test_an_error_has_the_variable_and_not_the_value(option: str) -> None:
         error = error.__context__ if not error.__suppress_context__ else None
 
 
-def test_a_resolver_has_only_what_it_was_asked_for() -> None:
+def test_resolver_remembers_only_the_values_it_resolved() -> None:
     found = resolver(
         {"config.providers": "env", ALL[3].partition("=")[0]: CLASSES["env"]}, {"A": "1"}
     )
@@ -244,9 +250,9 @@ def test_a_resolver_has_only_what_it_was_asked_for() -> None:
     assert {"1": "${env:A}"} == found.values
 
 
-def test_a_broker_that_cannot_start_tells_no_values(tmp_path: Path) -> None:
+def test_failing_start_does_not_reveal_provider_values(tmp_path: Path) -> None:
     """
-    The store is looked for after the options have been read.
+    The keystore is opened after the options are read.
     """
     broker = Barnabas(
         tmp_path,
@@ -268,9 +274,9 @@ def test_a_broker_that_cannot_start_tells_no_values(tmp_path: Path) -> None:
     assert SECRET not in broker.log_text()
 
 
-def test_a_broker_starts_with_values_from_elsewhere(secrets: Path, tmp_path: Path) -> None:
+def test_broker_with_provider_values_never_reveals_them(secrets: Path, tmp_path: Path) -> None:
     """
-    Neither its log nor its answers have the secret.
+    Neither in its log nor in its responses.
     """
     with Barnabas(
         tmp_path / "broker",
@@ -285,7 +291,7 @@ def test_a_broker_starts_with_values_from_elsewhere(secrets: Path, tmp_path: Pat
     assert SECRET not in broker.log_text()
 
 
-async def test_variables_are_text_in_what_is_set_while_it_runs() -> None:
+async def test_variables_in_dynamic_options_are_literal() -> None:
     """
     Otherwise a client that may set an option could read what the broker can.
     """

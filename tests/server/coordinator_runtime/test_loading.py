@@ -46,7 +46,7 @@ def marker() -> RecordBatch:
     return batch
 
 
-def test_the_last_record_of_each_key_is_applied_in_the_order_of_offsets() -> None:
+def test_only_the_last_record_of_each_key_is_applied_in_offset_order() -> None:
     state = Recorded()
     loader = Loader(state)
 
@@ -57,7 +57,7 @@ def test_the_last_record_of_each_key_is_applied_in_the_order_of_offsets() -> Non
     assert ["b1@1", "c1@3", "a3@4"] == state.applied
 
 
-def test_a_marker_is_applied_after_the_records_before_it() -> None:
+def test_marker_is_applied_after_the_records_before_it() -> None:
     state = Recorded()
     loader = Loader(state)
 
@@ -69,7 +69,7 @@ def test_a_marker_is_applied_after_the_records_before_it() -> None:
     assert ["a1@0", "marker", "a2@2"] == state.applied
 
 
-def test_a_tombstone_removes_a_transactional_id_that_was_applied_before() -> None:
+def test_tombstone_removes_a_transactional_id_loaded_before() -> None:
     transaction = Transaction(
         producer_id=1,
         producer_epoch=0,

@@ -50,10 +50,7 @@ def key(name: str) -> TimerKey:
     return (Timeout.SESSION, name, "")
 
 
-def test_operations_run_in_the_order_of_their_deadlines() -> None:
-    """
-    Whatever the order in which they were asked for.
-    """
+def test_timers_run_in_order_of_their_deadlines() -> None:
     watch = Stopwatch()
     watch.schedule("late", 300)
     watch.schedule("early", 100)
@@ -63,10 +60,7 @@ def test_operations_run_in_the_order_of_their_deadlines() -> None:
     assert [("early", 1000.1), ("between", 1000.2), ("late", 1000.3)] == watch.ran
 
 
-def test_an_operation_runs_once() -> None:
-    """
-    What has run is forgotten.
-    """
+def test_timer_runs_once() -> None:
     watch = Stopwatch()
     watch.schedule("a", 100)
 
@@ -76,9 +70,9 @@ def test_an_operation_runs_once() -> None:
     assert len(watch.queue) == 0
 
 
-def test_prolonging_moves_the_deadline_without_setting_an_alarm() -> None:
+def test_later_deadline_does_not_reset_the_alarm() -> None:
     """
-    A heartbeat only writes down the later deadline; the queue finds out when it looks.
+    A heartbeat only stores the later deadline; the queue checks it when the alarm fires.
     """
     watch = Stopwatch()
     watch.schedule("a", 100)
@@ -93,10 +87,7 @@ def test_prolonging_moves_the_deadline_without_setting_an_alarm() -> None:
     assert ["a"] == watch.run_until(1002.6)
 
 
-def test_an_earlier_deadline_sets_an_alarm() -> None:
-    """
-    A shorter timeout than the one before must not wait for it.
-    """
+def test_earlier_deadline_resets_the_alarm() -> None:
     watch = Stopwatch()
     watch.schedule("a", 1000)
     alarms = watch.alarms
@@ -108,10 +99,7 @@ def test_an_earlier_deadline_sets_an_alarm() -> None:
     assert ["a"] == watch.run_until(1002.0), "the deadline before is no more"
 
 
-def test_a_cancelled_operation_does_not_run() -> None:
-    """
-    Nor does cancelling what is not there do any harm.
-    """
+def test_cancelled_timer_does_not_run() -> None:
     watch = Stopwatch()
     watch.schedule("a", 100)
     watch.schedule("b", 100)
@@ -122,10 +110,7 @@ def test_a_cancelled_operation_does_not_run() -> None:
     assert ["b"] == watch.run_until(1001.0)
 
 
-def test_a_key_that_was_cancelled_can_be_scheduled_anew() -> None:
-    """
-    The left-over of its first life does not count.
-    """
+def test_cancelled_timer_key_can_be_scheduled_again() -> None:
     watch = Stopwatch()
     watch.schedule("a", 100)
     watch.queue.cancel(key("a"))
@@ -135,10 +120,7 @@ def test_a_key_that_was_cancelled_can_be_scheduled_anew() -> None:
     assert ["a"] == watch.run_until(1000.2)
 
 
-def test_the_last_operation_of_a_key_is_the_one_that_runs() -> None:
-    """
-    Whether it comes later or earlier than the one before.
-    """
+def test_last_scheduled_timer_of_a_key_replaces_the_others() -> None:
     watch = Stopwatch()
     for name, first_ms, second_ms in (("later", 100, 200), ("earlier", 200, 100)):
         watch.schedule(name, first_ms)
@@ -147,9 +129,9 @@ def test_the_last_operation_of_a_key_is_the_one_that_runs() -> None:
     assert ["earlier, replaced", "later, replaced"] == watch.run_until(1001.0)
 
 
-def test_an_alarm_that_rings_a_rounding_error_early_is_in_time() -> None:
+def test_alarm_may_fire_early_by_a_rounding_error() -> None:
     """
-    Otherwise a clock that is moved by hand would have to be moved twice.
+    Otherwise a manual clock would have to be moved twice.
     """
     watch = Stopwatch()
     watch.now = 1000.0000001
@@ -169,11 +151,11 @@ def test_an_alarm_that_rings_a_rounding_error_early_is_in_time() -> None:
         max_size=40,
     )
 )
-def test_the_queue_runs_what_a_plain_list_of_deadlines_would(
+def test_timer_queue_agrees_with_a_plain_list_of_deadlines(
     steps: list[tuple[str, int | None, int]],
 ) -> None:
     """
-    Scheduling, rescheduling, cancelling (None) and waiting, in any order.
+    Scheduling, rescheduling, cancelling and waiting in any order.
     """
     watch = Stopwatch()
     deadlines: dict[str, int] = {}

@@ -65,11 +65,11 @@ async def value_of(node: ClusterNode, resource_type: int, name: str, option: str
         ([("segment.ms", 9, "5")], E.INVALID_REQUEST, "Unknown operation type 9"),
     ],
 )
-async def test_what_a_topic_cannot_be_told(
+async def test_invalid_topic_config_is_refused_with_the_reason(
     changes: list[tuple[str, int, str | None]], code: ErrorCode, message: str
 ) -> None:
     """
-    The reason is given, and nothing of the topic changes, nor is it when only asked.
+    Nothing of the topic changes; the same with validate_only.
     """
     node = await started()
     await node.create("t", flush_ms="7")
@@ -83,10 +83,7 @@ async def test_what_a_topic_cannot_be_told(
     assert before == node.log.end_offset
 
 
-async def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
-    """
-    Which is more than Kafka says.
-    """
+async def test_unknown_config_is_refused_with_a_suggestion() -> None:
     node = await started()
     await node.create("t")
 
@@ -96,10 +93,7 @@ async def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
     assert "Unknown topic config name: retention.sec; did you mean retention.ms?" == message
 
 
-def test_items_are_taken_from_what_is_stored() -> None:
-    """
-    One at a time, the first that is the same.
-    """
+def test_subtract_removes_the_first_equal_item_of_the_stored_list() -> None:
     stored = {"l": "a,b,a"}
 
     def change_of(operation: int, value: str) -> str | None:
@@ -110,9 +104,9 @@ def test_items_are_taken_from_what_is_stored() -> None:
     assert "a,b,a,c" == change_of(APPEND, "c,b")
 
 
-async def test_what_an_older_release_stored_is_in_nobodys_way() -> None:
+async def test_options_stored_by_an_older_release_do_not_block_changes() -> None:
     """
-    Options that are gone stay until they are deleted, and do not spoil other changes.
+    Removed options stay until they are deleted.
     """
     node = await started()
     await node.create("t")
@@ -126,10 +120,7 @@ async def test_what_an_older_release_stored_is_in_nobodys_way() -> None:
     assert {"flush.ms": "2"} == dict(node.configs.of("t"))
 
 
-async def test_changes_outlive_a_restart() -> None:
-    """
-    Also when the machine crashes: they are on the disk before they are answered.
-    """
+async def test_config_changes_survive_restarts_and_crashes() -> None:
     files = CrashableFiles()
     node = await started(files)
     await node.create("t")
@@ -145,7 +136,7 @@ async def test_changes_outlive_a_restart() -> None:
     assert (12345, 2_000_000) == (log.config.retention_ms, log.config.segment_bytes)
 
 
-async def test_who_is_eligible_starts_over_with_the_minimum_in_sync(
+async def test_changed_min_insync_replicas_clears_eligible_leaders(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
@@ -187,12 +178,9 @@ async def test_who_is_eligible_starts_over_with_the_minimum_in_sync(
         ("", [("max.connections.per.ip.overrides", SET, "::1:x")], E.INVALID_REQUEST, None),
     ],
 )
-async def test_what_a_broker_cannot_be_told(
+async def test_invalid_broker_config_is_refused_with_the_reason(
     name: str, changes: list[tuple[str, int, str | None]], code: ErrorCode, message: str | None
 ) -> None:
-    """
-    The reason is given, and nothing changes.
-    """
     node = await started()
     before = node.log.end_offset
 
@@ -213,10 +201,7 @@ async def test_what_a_broker_cannot_be_told(
         ("", "metric.reporters"),
     ],
 )
-async def test_what_has_no_effect_here_is_kept(name: str, option: str) -> None:
-    """
-    As at a start, which takes it, too: Apache Kafka takes it while it runs.
-    """
+async def test_broker_option_without_effect_is_stored(name: str, option: str) -> None:
     node = await started()
     before = node.log.end_offset
 
@@ -226,10 +211,7 @@ async def test_what_has_no_effect_here_is_kept(name: str, option: str) -> None:
     assert before < node.log.end_offset
 
 
-async def test_levels_of_a_broker() -> None:
-    """
-    What this broker was told counts more than what all were told, and that more than its file.
-    """
+async def test_broker_config_takes_precedence_over_the_cluster_default_and_the_file() -> None:
     node = await started(log_retention_ms="300000")
     await node.create("p")
 
@@ -257,9 +239,9 @@ async def test_levels_of_a_broker() -> None:
     assert 200_000 == log.config.retention_ms
 
 
-async def test_what_is_stored_for_brokers_and_cannot_count_is_passed_over() -> None:
+async def test_invalid_stored_broker_configs_are_ignored() -> None:
     """
-    An Apache Kafka may have left it; the node starts, and the next change is checked without it.
+    An Apache Kafka may have left them; the node starts.
     """
     node = await started()
     stored = {"log.retention.ms": "soon", "num.partitions": "7", "log.cleaner.threads": "2"}
@@ -272,9 +254,9 @@ async def test_what_is_stored_for_brokers_and_cannot_count_is_passed_over() -> N
     assert (2, 1) == (brokers.current().log_cleaner_threads, brokers.current().num_partitions)
 
 
-async def test_values_that_contradict_each_other_do_not_count_together() -> None:
+async def test_contradicting_broker_configs_are_not_applied_together() -> None:
     """
-    Lags of compaction, the lesser of which is above the greater: the one that came first counts.
+    A min.compaction.lag.ms above the maximum: the one set first applies.
     """
     node = await started()
     node.log.image.configs[BROKER, ""] = {
@@ -301,10 +283,9 @@ def some_logger() -> Iterator[logging.Logger]:
     some.setLevel(logging.NOTSET)
 
 
-async def test_levels_of_loggers(some_logger: logging.Logger) -> None:
-    """
-    They are set and taken back in this process; nothing is stored.
-    """
+async def test_logger_levels_are_set_and_reset_without_being_stored(
+    some_logger: logging.Logger,
+) -> None:
     node = await started()
     before = node.log.end_offset
     name = some_logger.name

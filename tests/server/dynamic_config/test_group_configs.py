@@ -38,7 +38,7 @@ class Cluster:
         return self.stored if (kind, name) == (ResourceType.GROUP, GROUP) else {}
 
 
-def test_a_group_has_its_own_options_and_those_of_the_broker() -> None:
+def test_group_config_has_its_own_options_and_those_of_the_broker() -> None:
     cluster = Cluster(group_consumer_session_timeout_ms=46_000)
     cluster.stored["consumer.heartbeat.interval.ms"] = "6000"
 
@@ -51,7 +51,7 @@ def test_a_group_has_its_own_options_and_those_of_the_broker() -> None:
     )
 
 
-def test_a_change_is_seen_at_once() -> None:
+def test_changed_group_config_applies_at_once() -> None:
     cluster = Cluster()
     before = cluster.configs.of(GROUP)
     cluster.stored["consumer.session.timeout.ms"] = "50000"
@@ -63,9 +63,9 @@ def test_a_change_is_seen_at_once() -> None:
 
 
 @pytest.mark.parametrize("broker", ["", "1"])
-def test_a_change_of_the_broker_is_seen_at_once(broker: str) -> None:
+def test_changed_broker_config_applies_to_groups_at_once(broker: str) -> None:
     """
-    Where it has an option for all brokers or for this one, and where that is removed.
+    At either level, and when it is removed.
     """
     image = MetadataImage()
     configs = GroupConfigs(BrokerConfigs(BrokerConfig(), image, 1), image)
@@ -83,9 +83,9 @@ def test_a_change_of_the_broker_is_seen_at_once(broker: str) -> None:
     ("stored", "effective"),
     [("44999", 45_000), ("45000", 45_000), ("60000", 60_000), ("60001", 60_000)],
 )
-def test_an_option_outside_of_the_limits_is_at_them(stored: str, effective: int) -> None:
+def test_group_config_beyond_the_broker_limits_is_clamped(stored: str, effective: int) -> None:
     """
-    It was stored while the broker had others.
+    It was stored while the broker had other limits.
     """
     cluster = Cluster()
     cluster.stored["consumer.session.timeout.ms"] = stored
@@ -93,7 +93,7 @@ def test_an_option_outside_of_the_limits_is_at_them(stored: str, effective: int)
     assert effective == cluster.configs.of(GROUP).consumer_session_timeout_ms
 
 
-def test_standbys_have_one_limit() -> None:
+def test_standby_replicas_of_a_group_are_limited_by_the_broker() -> None:
     broker = BrokerConfig(group_streams_max_standby_replicas=1)
 
     assert {"streams.num.standby.replicas": "1"} == within_limits(
@@ -101,15 +101,15 @@ def test_standbys_have_one_limit() -> None:
     )
 
 
-def test_options_without_limits_stay_as_they_are() -> None:
+def test_group_configs_without_limits_are_unchanged() -> None:
     stored = {"share.auto.offset.reset": "earliest"}
 
     assert stored == within_limits(stored, BrokerConfig())
 
 
-def test_options_that_do_not_fit_together_are_used_nevertheless() -> None:
+def test_stored_group_configs_that_contradict_each_other_are_used() -> None:
     """
-    As in Kafka: those of the broker have changed since they were stored.
+    As in Kafka: the broker's limits have changed since.
     """
     cluster = Cluster(
         group_consumer_session_timeout_ms=6000,
@@ -126,7 +126,7 @@ def test_options_that_do_not_fit_together_are_used_nevertheless() -> None:
 
 
 @pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
-def test_a_session_is_longer_than_a_heartbeat_interval(kind: str) -> None:
+def test_group_session_timeout_must_exceed_the_heartbeat_interval(kind: str) -> None:
     limits: dict[str, Any] = {f"group_{kind}_min_session_timeout_ms": 1}
     broker = BrokerConfig(**limits)
     config = GroupConfig.parse({f"{kind}.session.timeout.ms": "5000"})
@@ -139,7 +139,7 @@ def test_a_session_is_longer_than_a_heartbeat_interval(kind: str) -> None:
     )
 
 
-def test_limits_are_looked_at_first() -> None:
+def test_group_limits_are_checked_before_consistency() -> None:
     config = GroupConfig.parse({"consumer.session.timeout.ms": "5"})
 
     with pytest.raises(ConfigError, match=r"group\.consumer\.min\.session\.timeout\.ms"):

@@ -50,7 +50,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-async def test_a_running_broker_is_looked_at_and_goes_on(broker: TestBroker, data: Path) -> None:
+async def test_explain_reads_the_logs_of_a_running_broker(broker: TestBroker, data: Path) -> None:
     """
     The indexes of its active segments have their full length.
     """
@@ -69,7 +69,7 @@ async def test_a_running_broker_is_looked_at_and_goes_on(broker: TestBroker, dat
     assert 11 == explain.facts("orders")["log_end_offset"]
 
 
-async def test_a_stopped_broker_is_looked_at(broker: TestBroker, data: Path) -> None:
+async def test_explain_reads_the_logs_of_a_stopped_broker(broker: TestBroker, data: Path) -> None:
     await broker.stop()
 
     facts = Explainer(data).facts("orders-0")
@@ -78,10 +78,7 @@ async def test_a_stopped_broker_is_looked_at(broker: TestBroker, data: Path) -> 
     assert 10 == facts["log_end_offset"]
 
 
-async def test_settings_say_who_gave_them(broker: TestBroker, data: Path) -> None:
-    """
-    The topic, the configuration of the broker, or nobody.
-    """
+async def test_explained_settings_name_their_source(broker: TestBroker, data: Path) -> None:
     explain = Explainer(data, log_retention_ms="7200000")
 
     orders, plain = explain.facts("orders")["settings"], explain.facts("plain-1")["settings"]
@@ -94,7 +91,7 @@ async def test_settings_say_who_gave_them(broker: TestBroker, data: Path) -> Non
     assert {"value": "-1", "source": "default"} == plain["retention.bytes"]
 
 
-async def test_suppositions_count_before_all(broker: TestBroker, data: Path) -> None:
+async def test_assumed_settings_take_precedence(broker: TestBroker, data: Path) -> None:
     explain = Explainer(data)
     supposed = ["--set", "retention.ms=1000", "--set", "log.retention.check.interval.ms=2000"]
 
@@ -106,12 +103,9 @@ async def test_suppositions_count_before_all(broker: TestBroker, data: Path) -> 
     assert [START_MS + 3001, START_MS + 5001] == list(departure["unreadable"].values())
 
 
-async def test_a_supposition_about_the_broker_counts_where_the_topic_says_nothing(
+async def test_assumed_broker_setting_does_not_override_the_topic(
     broker: TestBroker, data: Path
 ) -> None:
-    """
-    And where it does, that is said.
-    """
     explain = Explainer(data)
     supposed = ["--set", "log.retention.hours=1"]
 
@@ -125,7 +119,7 @@ async def test_a_supposition_about_the_broker_counts_where_the_topic_says_nothin
     ] == orders["supposed_in_vain"]
 
 
-async def test_a_topic_is_told_of_partition_by_partition(broker: TestBroker, data: Path) -> None:
+async def test_explain_of_a_topic_covers_each_partition(broker: TestBroker, data: Path) -> None:
     explain = Explainer(data)
 
     text = explain.text("plain")
@@ -136,11 +130,11 @@ async def test_a_topic_is_told_of_partition_by_partition(broker: TestBroker, dat
     assert [0, 1] == [json.loads(line)["partition"] for line in explain.all_facts("plain")]
 
 
-async def test_the_command_prints_and_fails_with_one_sentence(
+async def test_explain_command_fails_with_one_sentence(
     broker: TestBroker, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    And with a status that tells a wrong question from one without an answer.
+    Its status distinguishes a wrong question from one without an answer.
     """
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -169,18 +163,18 @@ async def test_the_command_prints_and_fails_with_one_sentence(
         assert 1 == err.count("\n")
 
 
-def test_a_directory_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_directory_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["explain", "--data-dir", str(tmp_path / "nothing"), "orders"])
 
     assert 1 == status
     assert "There is no log directory" in capsys.readouterr().err
 
 
-def test_a_directory_without_metadata_has_the_settings_of_the_broker(
+def test_directory_without_metadata_has_the_settings_of_the_broker(
     tmp_path: Path, golden: Path
 ) -> None:
     """
-    A single partition that somebody has copied.
+    For example a copied partition.
     """
     copied = tmp_path / "canary-0"
     copied.mkdir()
@@ -197,11 +191,9 @@ def test_a_directory_without_metadata_has_the_settings_of_the_broker(
     )
 
 
-async def test_a_metadata_log_that_cannot_be_read_is_told_of(
-    broker: TestBroker, data: Path
-) -> None:
+async def test_unreadable_metadata_log_is_reported(broker: TestBroker, data: Path) -> None:
     """
-    It lacks its beginning, and there is no snapshot. The rest can still be explained.
+    It lacks its beginning, and there is no snapshot. The rest is explained.
     """
     await broker.stop()
     for path in (data / "__cluster_metadata-0").glob("00000000000000000000.*"):
@@ -214,9 +206,7 @@ async def test_a_metadata_log_that_cannot_be_read_is_told_of(
     assert " ".join(facts["settings_note"].split()) in " ".join(text.split())
 
 
-async def test_a_topic_that_the_metadata_does_not_know_is_told_of(
-    broker: TestBroker, data: Path
-) -> None:
+async def test_topic_unknown_to_the_metadata_is_reported(broker: TestBroker, data: Path) -> None:
     await broker.stop()
     (data / "orders-0").rename(data / "stray-0")
 
@@ -226,6 +216,6 @@ async def test_a_topic_that_the_metadata_does_not_know_is_told_of(
 
 
 @pytest.mark.parametrize("assignment", ["", "=", "x=1", "retention.ms=soon"])
-def test_a_supposition_that_makes_no_sense_is_refused(assignment: str) -> None:
+def test_invalid_assumed_setting_is_refused(assignment: str) -> None:
     with pytest.raises(ConfigError):
         Suppositions.parse([assignment])

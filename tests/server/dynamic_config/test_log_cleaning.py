@@ -84,7 +84,7 @@ async def find_coordinator(client: WireClient) -> None:
 
 
 @pytest.mark.scenario(72)
-async def test_a_compacted_topic_is_cleaned_when_the_clock_moves() -> None:
+async def test_compacted_topic_is_cleaned_when_the_clock_moves() -> None:
     files, clock = MemoryFiles(), ManualClock(START_MS)
     async with running(files, clock, **SMALL) as broker, await broker.client() as client:
         await broker.create("t", cleanup_policy="compact")
@@ -105,9 +105,6 @@ async def test_a_compacted_topic_is_cleaned_when_the_clock_moves() -> None:
 
 
 async def test_committed_offsets_survive_compaction_and_restarts() -> None:
-    """
-    All but the last commit of each group go, also in a broker that has only just started.
-    """
     files, clock = MemoryFiles(), ManualClock(START_MS)
     async with running(files, clock, **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
@@ -136,7 +133,7 @@ async def test_committed_offsets_survive_compaction_and_restarts() -> None:
         assert (7, 199) == (await committed(client, "once"), await committed(client, "often"))
 
 
-async def test_a_topic_can_be_deleted_while_it_is_cleaned() -> None:
+async def test_topic_can_be_deleted_while_it_is_cleaned() -> None:
     files, clock = MemoryFiles(), ManualClock(START_MS)
     slow = SMALL | {"log_cleaner_io_max_bytes_per_second": "1"}
     async with running(files, clock, **slow) as broker, await broker.client() as client:
@@ -154,7 +151,7 @@ async def test_a_topic_can_be_deleted_while_it_is_cleaned() -> None:
         assert 0 == cleaner_of(broker).dead_thread_count
 
 
-async def test_an_uncleanable_partition_is_counted() -> None:
+async def test_uncleanable_partition_is_counted_in_the_metrics() -> None:
     files, clock = MemoryFiles(), ManualClock(START_MS)
     async with running(files, clock, **SMALL) as broker, await broker.client() as client:
         await broker.create("t", cleanup_policy="compact")
@@ -173,7 +170,7 @@ async def test_an_uncleanable_partition_is_counted() -> None:
         assert 0 == metrics.value("log_cleaner_dead_thread_count")
 
 
-async def test_without_the_cleaner_nothing_is_cleaned() -> None:
+async def test_nothing_is_cleaned_with_a_disabled_cleaner() -> None:
     files, clock = MemoryFiles(), ManualClock(START_MS)
     options = SMALL | {"log_cleaner_enable": "false"}
     async with running(files, clock, **options) as broker:
@@ -181,7 +178,7 @@ async def test_without_the_cleaner_nothing_is_cleaned() -> None:
         assert 0 == broker.metrics.value("log_cleaner_dead_thread_count")
 
 
-async def test_a_day_that_passes_costs_an_idle_cleaner_little() -> None:
+async def test_idle_cleaner_costs_little_over_a_simulated_day() -> None:
     files, clock = MemoryFiles(), ManualClock(START_MS)
     async with running(files, clock, **SMALL) as broker:
         await broker.create("t", cleanup_policy="compact")
@@ -196,7 +193,7 @@ def brokers(**options: str) -> BrokerConfigs:
     return BrokerConfigs(broker_config(**options), MetadataImage(), 1)
 
 
-def test_the_options_become_settings() -> None:
+def test_cleaner_options_become_settings() -> None:
     given: dict[str, Any] = {
         "log_cleaner_enable": "false",
         "log_cleaner_threads": "3",
@@ -221,7 +218,9 @@ def test_the_options_become_settings() -> None:
     ) == cleaner_settings(brokers(**given))
 
 
-async def test_settings_change_while_the_broker_runs(caplog: pytest.LogCaptureFixture) -> None:
+async def test_cleaner_settings_change_while_the_broker_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with running(**SMALL) as broker:
         cleaner = cleaner_of(broker)
 

@@ -36,17 +36,17 @@ def configs(
 TOPIC, THIS, ALL = (2, "t"), (4, "1"), (4, "")
 
 
-def test_a_broker_that_says_nothing_has_topics_as_by_default() -> None:
+def test_default_broker_gives_topics_their_defaults() -> None:
     """
-    The defaults of the two tables of options are the same.
+    The defaults of both option tables agree.
     """
     assert LogConfig() == configs().default()
     assert LogConfig() == configs().log_config("t")
 
 
-def test_the_most_specific_level_counts() -> None:
+def test_most_specific_config_level_takes_precedence() -> None:
     """
-    Topic, this broker, all brokers, configuration, default, in this order.
+    In the order topic, this broker, all brokers, configuration file, default.
     """
     levels = [
         (TOPIC, "retention.ms", "1"),
@@ -80,17 +80,14 @@ def test_the_most_specific_level_counts() -> None:
         ({"log.retention.ms": "-2"}, -1),
     ],
 )
-def test_units_of_retention(static: dict[str, str], expected: int) -> None:
+def test_finest_unit_of_retention_takes_precedence(static: dict[str, str], expected: int) -> None:
     """
-    The finest unit counts, whatever is negative is unlimited.
+    Any negative value is unlimited.
     """
     assert expected == configs(static).default().retention_ms
 
 
-def test_other_units() -> None:
-    """
-    Rolls and jitter come in hours, flushing has the flusher's interval to fall back on.
-    """
+def test_roll_jitter_and_flush_options_have_several_units() -> None:
     made = configs(
         {
             "log.roll.hours": "1",
@@ -102,10 +99,7 @@ def test_other_units() -> None:
     assert (3_600_000, 7_200_000, 9) == (made.segment_ms, made.segment_jitter_ms, made.flush_ms)
 
 
-def test_what_is_stored_and_makes_no_sense_is_passed_over() -> None:
-    """
-    A topic of another release is served with what can be understood.
-    """
+def test_invalid_stored_topic_config_is_ignored() -> None:
     stored = {
         "retention.ms": "5",
         "message.format.version": "2.8",
@@ -122,19 +116,16 @@ def test_what_is_stored_and_makes_no_sense_is_passed_over() -> None:
     )
 
 
-def test_a_config_is_checked_against_those_of_the_broker() -> None:
-    """
-    A value may be fine by itself and not fit the broker's others.
-    """
+def test_topic_config_is_checked_against_those_of_the_broker() -> None:
     made = configs({"log.cleaner.max.compaction.lag.ms": "5"})
 
     with pytest.raises(InvalidConfig, match="conflict topic config setting"):
         made.check({"min.compaction.lag.ms": "10"})
 
 
-def test_what_a_created_topic_is_told() -> None:
+def test_create_topics_response_lists_all_configs_with_their_source() -> None:
     """
-    All options by name with where they come from, converted to the topic's unit.
+    Converted to the unit of the topic option.
     """
     made = configs(
         {"log.retention.hours": "2", "compression.type": "zstd"},
@@ -154,10 +145,7 @@ def test_what_a_created_topic_is_told() -> None:
     assert 33 == len(configs().describe({}))
 
 
-def test_all_values_of_an_option_of_the_broker() -> None:
-    """
-    From the one that counts down to the default, each under the name that it was given.
-    """
+def test_config_synonyms_are_listed_from_the_effective_one_to_the_default() -> None:
     made = configs(
         {"log.retention.ms": "4", "log.retention.hours": "1"}, {ALL: {"log.retention.ms": "3"}}
     ).brokers
@@ -174,9 +162,9 @@ def test_all_values_of_an_option_of_the_broker() -> None:
     ] == made.values("log.retention.hours")
 
 
-def test_an_option_that_is_set_in_another_unit_only_has_no_values_of_its_own() -> None:
+def test_option_set_only_in_another_unit_has_no_synonyms() -> None:
     """
-    Kafka does not list the hours when it is asked for the milliseconds, which nobody has set.
+    Kafka does not list the hours when the milliseconds are asked for.
     """
     made = configs({"log.retention.hours": "1"}).brokers
 

@@ -72,7 +72,7 @@ async def waiting(broker: TestBroker, count: int = 1) -> None:
     await until(lambda: len(broker.fetches.waiting) == count)
 
 
-async def test_every_partition_is_answered_in_order_and_what_is_not_there_last(
+async def test_partitions_are_answered_in_order_with_unknown_ones_last(
     broker: TestBroker, client: WireClient
 ) -> None:
     await broker.create("others")
@@ -105,7 +105,7 @@ class TestLimits:
     How much is answered.
     """
 
-    async def test_the_broker_has_a_limit_of_its_own(self) -> None:
+    async def test_broker_limit_of_fetch_bytes_applies(self) -> None:
         async with running(fetch_max_bytes="1024") as broker:
             await broker.create("orders")
             append(broker, *[ONE] * 20)
@@ -120,7 +120,7 @@ class TestWaiting:
     When a fetch waits, and what ends it.
     """
 
-    async def test_a_fetch_waits_until_records_come(
+    async def test_fetch_waits_until_records_arrive(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         client.send(
@@ -134,7 +134,7 @@ class TestWaiting:
         assert [0, SIZE] == sizes(answer.responses[0].partitions)
         assert not broker.fetches.waiting
 
-    async def test_a_fetch_waits_until_min_bytes_have_come(
+    async def test_fetch_waits_until_min_bytes_have_arrived(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         append(broker, ONE)
@@ -155,7 +155,7 @@ class TestWaiting:
         assert 1 == still
         assert [2 * SIZE, SIZE] == sizes(answer.responses[0].partitions)
 
-    async def test_a_fetch_waits_no_longer_than_max_wait_ms(
+    async def test_fetch_waits_at_most_max_wait_ms(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         clock: Any = broker.clock
@@ -174,7 +174,7 @@ class TestWaiting:
         assert 1 == early
         assert [SIZE] == sizes(answer.responses[0].partitions)
 
-    async def test_a_fetch_does_not_wait_for_more_than_max_bytes(
+    async def test_fetch_does_not_wait_for_more_than_max_bytes(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         append(broker, ONE)
@@ -184,7 +184,7 @@ class TestWaiting:
 
         assert [SIZE] == sizes(await fetch(client, request))
 
-    async def test_an_unknown_partition_beside_others_does_not_end_the_wait(
+    async def test_unknown_partition_beside_others_does_not_end_the_wait(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         client.send(
@@ -199,7 +199,7 @@ class TestWaiting:
             each.error_code for each in answer.responses[0].partitions
         ]
 
-    async def test_what_is_left_of_an_older_segment_is_answered_at_once(
+    async def test_remaining_bytes_of_an_older_segment_are_returned_at_once(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         append(broker, ONE)
@@ -211,12 +211,12 @@ class TestWaiting:
 
         assert [SIZE] == sizes(answer)
 
-    async def test_an_error_ends_it_at_once(self, client: WireClient) -> None:
+    async def test_error_ends_a_waiting_fetch_at_once(self, client: WireClient) -> None:
         request = fetch_request(fetch_topic("orders", {0: 0, 1: 99}), max_wait_ms=1000)
 
         assert [0, 1] == [each.error_code for each in await fetch(client, request)]
 
-    async def test_the_end_of_the_topic_ends_it(
+    async def test_deletion_of_the_topic_ends_a_waiting_fetch(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
@@ -228,7 +228,7 @@ class TestWaiting:
         partition = answer.responses[0].partitions[0]
         assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == partition.error_code
 
-    async def test_another_request_behind_it_ends_it(
+    async def test_next_request_of_the_connection_ends_a_waiting_fetch(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
@@ -239,7 +239,7 @@ class TestWaiting:
         assert [0] == sizes((await client.receive()).responses[0].partitions)
         assert 0 == (await client.receive()).topics[0].partitions[0].offset
 
-    async def test_a_client_that_is_gone_is_not_waited_for(self, broker: TestBroker) -> None:
+    async def test_closed_connection_ends_a_waiting_fetch(self, broker: TestBroker) -> None:
         client = await broker.client()
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
         await waiting(broker)
@@ -248,7 +248,7 @@ class TestWaiting:
 
         await waiting(broker, 0)
 
-    async def test_many_waiting_fetches_get_what_was_appended_together(
+    async def test_many_waiting_fetches_return_what_was_appended_together(
         self, broker: TestBroker
     ) -> None:
         clients = [await broker.client() for _ in range(50)]
@@ -271,7 +271,7 @@ class TestEpochs:
     Clients that compare leader epochs (KIP-320, KIP-595).
     """
 
-    async def test_an_older_leader_epoch_is_fenced(
+    async def test_older_leader_epoch_is_fenced(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         broker.partitions.expect("orders", 0).leader_epoch = 2
@@ -281,7 +281,7 @@ class TestEpochs:
 
         assert ErrorCode.FENCED_LEADER_EPOCH == partition.error_code
 
-    async def test_diverging_logs_are_told_where_they_part(
+    async def test_diverging_log_is_told_the_end_of_its_last_common_epoch(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         append(broker, ONE, ONE)
@@ -300,7 +300,7 @@ class TestEpochs:
     ("version", "code"),
     [(5, ErrorCode.NOT_LEADER_OR_FOLLOWER), (6, ErrorCode.KAFKA_STORAGE_ERROR)],
 )
-async def test_a_disk_that_fails_is_told(version: int, code: ErrorCode) -> None:
+async def test_failed_disk_is_reported(version: int, code: ErrorCode) -> None:
     files = FailingFiles()
     async with running(files) as broker:
         await broker.create("orders")
@@ -336,7 +336,7 @@ class TestColdReads:
         monkeypatch.setattr(reads, "submit", noted)
         return done
 
-    async def test_cold_reads_are_answered(
+    async def test_fetch_of_cold_pages_is_answered(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         append(broker, ONE, ONE)
@@ -346,7 +346,7 @@ class TestColdReads:
         assert 2 * SIZE == len(partition.records)
         assert cold
 
-    async def test_a_waiting_fetch_reads_cold_pages_when_records_come(
+    async def test_waiting_fetch_reads_cold_pages_when_records_arrive(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
@@ -357,7 +357,7 @@ class TestColdReads:
         assert [SIZE] == sizes((await client.receive()).responses[0].partitions)
         assert cold
 
-    async def test_cold_reads_do_not_delay_the_next_request(
+    async def test_fetch_of_cold_pages_does_not_delay_the_next_request(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
@@ -367,7 +367,7 @@ class TestColdReads:
         assert 0 == (await client.receive()).topics[0].partitions[0].offset
 
 
-async def test_a_disk_that_fails_while_it_is_read_from_answers_a_storage_error() -> None:
+async def test_disk_failure_during_a_read_is_a_storage_error() -> None:
     files = FailingFiles()
     async with running(files, ManualClock(START_MS)) as broker:
         await broker.create("orders")

@@ -66,7 +66,7 @@ class Cache:
         return self.metrics.value(name)
 
 
-def test_sessions_have_numbers_of_their_part_in_turn() -> None:
+def test_fetch_session_ids_are_allocated_within_their_shard() -> None:
     cache = Cache(slots=3 * SHARDS)
 
     numbers = [cache.create() for _ in range(3 * SHARDS)]
@@ -77,7 +77,7 @@ def test_sessions_have_numbers_of_their_part_in_turn() -> None:
 
 
 @pytest.mark.parametrize(("slots", "places"), [(0, 0), (7, 0), (8, 8), (15, 8), (1000, 1000)])
-def test_places_are_divided_among_the_parts_and_the_rest_is_lost(slots: int, places: int) -> None:
+def test_session_slots_are_divided_equally_among_shards(slots: int, places: int) -> None:
     cache = Cache(slots)
 
     numbers = [cache.create() for _ in range(1100)]
@@ -86,7 +86,7 @@ def test_places_are_divided_among_the_parts_and_the_rest_is_lost(slots: int, pla
     assert 0 == cache.value("fetch_session_evictions")
 
 
-def test_the_metrics_follow() -> None:
+def test_session_metrics_follow_the_cache() -> None:
     cache = Cache()
     first, *_ = cache.fill(3)
     cache.sessions.update(cache.session(first), partitions(5), [("orders", 0)])
@@ -104,7 +104,7 @@ def test_the_metrics_follow() -> None:
 
 
 @pytest.mark.parametrize(("size", "privileged"), [(1, False), (100, False)])
-def test_young_sessions_of_clients_keep_their_places(size: int, privileged: bool) -> None:
+def test_young_client_sessions_are_not_evicted(size: int, privileged: bool) -> None:
     cache = Cache()
     cache.fill(2)
     cache.use_all(EVICTION_MS)
@@ -114,7 +114,7 @@ def test_young_sessions_of_clients_keep_their_places(size: int, privileged: bool
 
 
 @pytest.mark.parametrize(("idle_ms", "goes"), [(EVICTION_MS, False), (EVICTION_MS + 1, True)])
-def test_one_that_was_idle_for_too_long_goes_however_large(idle_ms: int, goes: bool) -> None:
+def test_session_idle_for_too_long_is_evicted_whatever_its_size(idle_ms: int, goes: bool) -> None:
     cache = Cache()
     (first, *_) = cache.fill(50)
 
@@ -126,7 +126,7 @@ def test_one_that_was_idle_for_too_long_goes_however_large(idle_ms: int, goes: b
 
 
 @pytest.mark.parametrize(("size", "goes"), [(1, False), (2, False), (3, True)])
-def test_an_old_one_in_use_goes_for_a_larger_one_only(size: int, goes: bool) -> None:
+def test_old_session_in_use_is_evicted_only_for_a_larger_one(size: int, goes: bool) -> None:
     cache = Cache()
     (first, *_) = cache.fill(2)
     cache.use_all(EVICTION_MS + 1)
@@ -137,7 +137,7 @@ def test_an_old_one_in_use_goes_for_a_larger_one_only(size: int, goes: bool) -> 
     assert goes == (cache.sessions.get(first) is None)
 
 
-def test_that_it_has_become_old_counts_from_its_next_use_on() -> None:
+def test_session_age_is_checked_from_its_next_use_on() -> None:
     cache = Cache()
     cache.fill(2)
     cache.use_all(EVICTION_MS)
@@ -145,7 +145,7 @@ def test_that_it_has_become_old_counts_from_its_next_use_on() -> None:
     assert 0 == cache.create(9, at_ms=EVICTION_MS + 5)
 
 
-def test_of_several_the_one_that_was_idle_for_longest_goes() -> None:
+def test_least_recently_used_session_is_evicted_first() -> None:
     cache = Cache(2 * SHARDS)
     first = cache.fill(9)[0]
     second = cache.fill(1, at_ms=10)[0]
@@ -156,7 +156,7 @@ def test_of_several_the_one_that_was_idle_for_longest_goes() -> None:
     assert cache.sessions.get(second) is not None
 
 
-def test_of_several_old_ones_the_smallest_goes() -> None:
+def test_smallest_of_several_old_sessions_is_evicted() -> None:
     cache = Cache(2 * SHARDS)
     large, small = cache.fill(3)[0], cache.fill(2)[0]
     cache.use_all(EVICTION_MS + 1)
@@ -172,35 +172,37 @@ class TestBrokers:
     Brokers that follow have precedence.
     """
 
-    def test_they_replace_young_sessions_of_clients(self) -> None:
+    def test_follower_session_evicts_a_young_client_session(self) -> None:
         cache = Cache()
         (first, *_) = cache.fill(50)
 
         assert cache.create(1, at_ms=1, privileged=True)
         assert cache.sessions.get(first) is None
 
-    def test_but_not_young_ones_of_each_other(self) -> None:
+    def test_follower_session_does_not_evict_a_young_follower_session(self) -> None:
         cache = Cache()
         cache.fill(1, privileged=True)
 
         assert 0 == cache.create(9, at_ms=1, privileged=True)
 
     @pytest.mark.parametrize(("size", "goes"), [(2, False), (3, True)])
-    def test_of_old_ones_of_each_other_smaller_ones(self, size: int, goes: bool) -> None:
+    def test_follower_session_evicts_a_smaller_old_follower_session(
+        self, size: int, goes: bool
+    ) -> None:
         cache = Cache()
         cache.fill(2, privileged=True)
         cache.use_all(EVICTION_MS + 1)
 
         assert goes == bool(cache.create(size, at_ms=EVICTION_MS + 1, privileged=True))
 
-    def test_no_client_replaces_one_in_use(self) -> None:
+    def test_client_session_does_not_evict_a_follower_session_in_use(self) -> None:
         cache = Cache()
         cache.fill(1, privileged=True)
         cache.use_all(EVICTION_MS + 1)
 
         assert 0 == cache.create(100, at_ms=EVICTION_MS + 1)
 
-    def test_clients_go_first(self) -> None:
+    def test_client_sessions_are_evicted_before_follower_sessions(self) -> None:
         cache = Cache(2 * SHARDS)
         broker, client = cache.fill(1, privileged=True)[0], cache.fill(50)[0]
         cache.use_all(EVICTION_MS + 1)
@@ -216,10 +218,10 @@ class TestPartitionsOfAllSessions:
     How many partitions all sessions have together.
     """
 
-    def test_the_limit_is_that_of_the_page(self) -> None:
+    def test_limit_of_session_partitions_matches_the_documentation(self) -> None:
         assert stated("session-partitions") == MOST_PARTITIONS
 
-    def test_a_fetch_of_more_begins_no_session_and_ends_none(self) -> None:
+    def test_fetch_beyond_the_partition_limit_leaves_sessions_as_they_are(self) -> None:
         cache = Cache()
         cache.fill(1)
 
@@ -227,7 +229,7 @@ class TestPartitionsOfAllSessions:
 
         assert SHARDS == cache.value("fetch_sessions")
 
-    def test_the_last_place_is_that_of_the_last_partition(self) -> None:
+    def test_partition_limit_is_reached_with_the_last_partition(self) -> None:
         cache = Cache(2 * SHARDS)
         cache.create(MOST_PARTITIONS - 3)
 
@@ -236,7 +238,7 @@ class TestPartitionsOfAllSessions:
         assert 0 == cache.create(1)
         assert MOST_PARTITIONS == cache.value("fetch_session_partitions")
 
-    def test_idle_sessions_make_room(self) -> None:
+    def test_idle_sessions_are_evicted_to_meet_the_partition_limit(self) -> None:
         cache = Cache(2 * SHARDS)
         first = cache.create(MOST_PARTITIONS)
         for _ in range(SHARDS - 1):
@@ -248,7 +250,7 @@ class TestPartitionsOfAllSessions:
         assert 1 == cache.value("fetch_session_partitions")
         assert 1 == cache.value("fetch_session_evictions")
 
-    def test_a_session_that_grows_beyond_the_limit_ends(self) -> None:
+    def test_session_that_grows_beyond_the_partition_limit_is_closed(self) -> None:
         cache = Cache()
         session = cache.session(cache.create(1))
         most = partitions(MOST_PARTITIONS + 1)
@@ -262,7 +264,7 @@ class TestPartitionsOfAllSessions:
 
 
 @pytest.mark.parametrize("session_id", [-IDS_OF_SHARD, SHARDS * IDS_OF_SHARD, 2**31 - 1, -(2**31)])
-def test_numbers_of_no_part_are_an_error_of_the_broker(session_id: int) -> None:
+def test_session_id_of_no_shard_is_an_error_of_the_broker(session_id: int) -> None:
     sessions = Cache().sessions
 
     with pytest.raises(UnknownServerError):
@@ -272,15 +274,15 @@ def test_numbers_of_no_part_are_an_error_of_the_broker(session_id: int) -> None:
 
 
 @pytest.mark.parametrize("session_id", [-IDS_OF_SHARD + 1, -1, 0, 1, SHARDS * IDS_OF_SHARD - 1])
-def test_other_numbers_are_those_of_no_session(session_id: int) -> None:
+def test_unknown_session_ids_belong_to_no_session(session_id: int) -> None:
     assert Cache().sessions.get(session_id) is None
 
 
-def test_epochs_begin_again_after_the_last_but_not_at_that_of_a_first_request() -> None:
+def test_session_epoch_wraps_to_1_after_the_maximum() -> None:
     assert [1, 2, 2**31 - 1, 1] == [next_epoch(each) for each in (0, 1, 2**31 - 2, 2**31 - 1)]
 
 
-def test_the_places_are_those_of_the_page() -> None:
+def test_number_of_session_slots_matches_the_documentation() -> None:
     """
     The page states the default of ``max.incremental.fetch.session.cache.slots``.
     """

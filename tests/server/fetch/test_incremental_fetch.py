@@ -77,7 +77,7 @@ def codes(answer: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_only_what_is_new_is_told(
+async def test_incremental_fetch_returns_only_changed_partitions(
     broker: TestBroker, client: WireClient, version: int
 ) -> None:
     session = await opened(broker, client, {0: 0, 1: 0, 2: 0}, version)
@@ -93,7 +93,7 @@ async def test_only_what_is_new_is_told(
     assert session.session_id == answer.session_id
 
 
-async def test_an_answer_without_news_has_no_topics_and_costs_no_reading(
+async def test_incremental_fetch_without_changes_has_no_topics_and_reads_nothing(
     broker: TestBroker, client: WireClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await opened(broker, client, {0: 0, 1: 0})
@@ -106,7 +106,9 @@ async def test_an_answer_without_news_has_no_topics_and_costs_no_reading(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_partitions_come_and_go(broker: TestBroker, client: WireClient, version: int) -> None:
+async def test_partitions_are_added_to_and_removed_from_a_session(
+    broker: TestBroker, client: WireClient, version: int
+) -> None:
     session = await opened(broker, client, {0: 0, 1: 0}, version)
     del session.offsets[0]
     session.offsets[3] = 0
@@ -119,9 +121,9 @@ async def test_partitions_come_and_go(broker: TestBroker, client: WireClient, ve
     assert 2 == broker.metrics.value("fetch_session_partitions")
 
 
-async def test_each_partition_gets_its_turn(broker: TestBroker, client: WireClient) -> None:
+async def test_partitions_of_a_session_take_turns(broker: TestBroker, client: WireClient) -> None:
     """
-    Where there is room for the records of one, the next answer begins with the next.
+    If there is room for the records of one, the next response begins with the next one.
     """
     session = await opened(broker, client, {0: 0, 1: 0, 2: 0})
     for _ in range(3):
@@ -137,7 +139,7 @@ async def test_each_partition_gets_its_turn(broker: TestBroker, client: WireClie
     assert [0, 1, 2] * 3 == turns
 
 
-async def test_a_session_goes_on_over_another_connection(
+async def test_session_continues_on_another_connection(
     broker: TestBroker, client: WireClient
 ) -> None:
     session = await opened(broker, client, {0: 0})
@@ -155,7 +157,7 @@ class TestTheEnd:
     """
 
     @pytest.mark.parametrize("version", VERSIONS)
-    async def test_a_client_closes_its_session(
+    async def test_client_closes_its_session(
         self, broker: TestBroker, client: WireClient, version: int
     ) -> None:
         session = await opened(broker, client, {0: 0, 1: 0}, version)
@@ -167,7 +169,7 @@ class TestTheEnd:
         assert 0 == broker.metrics.value("fetch_sessions")
         assert ErrorCode.FETCH_SESSION_ID_NOT_FOUND == (await session.fetch()).error_code
 
-    async def test_a_new_one_takes_the_place_of_the_old_one(
+    async def test_new_session_replaces_the_old_one(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         session = await opened(broker, client, {0: 0, 1: 0})
@@ -180,7 +182,7 @@ class TestTheEnd:
         assert answer.session_id not in (0, old)
         assert 1 == broker.metrics.value("fetch_sessions")
 
-    async def test_a_session_without_partitions_ends(
+    async def test_session_without_partitions_is_closed(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         session = await opened(broker, client, {0: 0})
@@ -191,14 +193,14 @@ class TestTheEnd:
         assert (0, 0, []) == (answer.error_code, answer.session_id, answer.responses)
         assert 0 == broker.metrics.value("fetch_sessions")
 
-    async def test_of_nothing_a_session_begins_and_ends_at_once(
+    async def test_session_opened_without_partitions_is_closed_at_once(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         session = await opened(broker, client, {})
 
         assert 0 == (await session.fetch()).session_id
 
-    async def test_a_session_that_was_evicted_begins_again(self) -> None:
+    async def test_evicted_session_is_opened_again(self) -> None:
         clock = ManualClock(START_MS)
         slots = str(SHARDS)
         async with running(
@@ -225,7 +227,7 @@ class TestTheEnd:
                 assert 1 == broker.metrics.value("fetch_session_evictions")
                 assert [[1]] * (SHARDS - 1) == [told(each) for each in answers if each not in lost]
 
-    async def test_no_session_outlives_the_broker(self) -> None:
+    async def test_session_does_not_survive_a_restart(self) -> None:
         files, clock = MemoryFiles(), ManualClock(START_MS)
         async with running(files, clock) as broker:
             await broker.create("orders")
@@ -247,7 +249,7 @@ class TestRefusals:
     Requests that a session does not expect.
     """
 
-    async def test_a_waiting_fetch_is_refused_when_the_session_has_a_later_epoch(
+    async def test_waiting_fetch_is_refused_once_its_session_has_a_later_epoch(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         session = await opened(broker, client, {0: 0})
@@ -269,7 +271,9 @@ class TestRefusals:
         )
 
     @pytest.mark.parametrize("epoch", [-1, 0, 1])
-    async def test_with_numbers_that_no_session_has(self, client: WireClient, epoch: int) -> None:
+    async def test_fetch_with_an_unknown_session_id_is_refused(
+        self, client: WireClient, epoch: int
+    ) -> None:
         request = fetch_request(
             fetch_topic("orders", {0: 0}), session_id=2**31 - 1, session_epoch=epoch
         )
@@ -286,7 +290,7 @@ class TestTopicsThatChange:
     """
 
     @pytest.mark.parametrize("version", [BY_NAME, 13, LATEST])
-    async def test_a_deleted_topic_is_unknown_by_its_name(
+    async def test_deleted_topic_is_unknown_by_its_name(
         self, broker: TestBroker, client: WireClient, version: int
     ) -> None:
         session = await opened(broker, client, {0: 0, 1: 0}, version)
@@ -298,7 +302,7 @@ class TestTopicsThatChange:
             assert [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2 == codes(answer)
 
     @pytest.mark.parametrize("version", [13, LATEST])
-    async def test_a_topic_that_was_created_again_has_another_id(
+    async def test_recreated_topic_has_another_id(
         self, broker: TestBroker, client: WireClient, version: int
     ) -> None:
         session = await opened(broker, client, {0: 0, 1: 0}, version)
@@ -311,7 +315,9 @@ class TestTopicsThatChange:
             answer
         )
 
-    async def test_by_name_it_is_read_on(self, broker: TestBroker, client: WireClient) -> None:
+    async def test_recreated_topic_continues_by_name_in_a_session(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
         append(broker, 0)
         session = await opened(broker, client, {0: 0}, BY_NAME)
         await broker.delete("orders")
@@ -324,7 +330,7 @@ class TestTopicsThatChange:
         assert ([0], [0]) == (told(answer), codes(answer))
         assert b"other" in bytes(answer.responses[0].partitions[0].records)
 
-    async def test_an_unknown_topic_is_found_once_it_exists(
+    async def test_unknown_topic_is_returned_once_it_exists(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         session = await opened(broker, client, {0: 0}, BY_NAME, topic="later")
@@ -336,7 +342,7 @@ class TestTopicsThatChange:
         assert ([0], [0]) == (told(answer), codes(answer))
         assert [] == told(await session.fetch())
 
-    async def test_an_unknown_id_is_told_each_time(
+    async def test_unknown_topic_id_is_returned_each_time(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         session = SessionClient(client, UUID(int=9), LATEST)
@@ -349,7 +355,7 @@ class TestTopicsThatChange:
 
 
 @pytest.mark.parametrize("version", [15, 16, LATEST])
-async def test_an_old_leader_epoch_is_answered_with_the_current_leader(
+async def test_old_leader_epoch_is_answered_with_the_current_leader(
     broker: TestBroker, client: WireClient, version: int
 ) -> None:
     broker.partitions.expect("orders", 0).leader_epoch = 5
@@ -372,12 +378,11 @@ async def test_an_old_leader_epoch_is_answered_with_the_current_leader(
 
 
 @pytest.mark.parametrize("seed", range(24))
-async def test_a_session_learns_what_full_fetches_tell(
+async def test_incremental_fetches_convey_the_same_as_full_fetches(
     broker: TestBroker, client: WireClient, seed: int
 ) -> None:
     """
-    Whatever is appended, deleted and asked for in between, a client that is told only the news
-    knows at each moment what one that is told everything does.
+    Whatever is appended, deleted and requested in between.
     """
     chance = random.Random(seed)
     version = VERSIONS[seed % len(VERSIONS)]

@@ -49,7 +49,7 @@ async def list_one(
     return (partition.error_code, partition.offset, partition.timestamp, partition.leader_epoch)
 
 
-async def test_the_first_offset_of_a_log_that_is_closed_is_refused(
+async def test_earliest_offset_of_a_closed_log_is_refused(
     broker: TestBroker, client: WireClient
 ) -> None:
     broker.partitions.expect("orders", 0).log.close()
@@ -65,9 +65,11 @@ def errors() -> int:
 
 
 @pytest.mark.parametrize("timestamp", [LATEST, 100])
-async def test_unknown_partitions_leave_nothing_behind(client: WireClient, timestamp: int) -> None:
+async def test_requests_for_unknown_partitions_leave_no_garbage(
+    client: WireClient, timestamp: int
+) -> None:
     """
-    Not even until the next collection of garbage: errors that keep their own tracebacks would.
+    Not even until the next collection: errors that keep their tracebacks would.
     """
     request = list_offsets_request("nothing", dict.fromkeys(range(50), timestamp))
     gc.collect()

@@ -57,7 +57,9 @@ async def many_groups() -> AsyncIterator[TestBroker]:
             yield broker
 
 
-async def test_a_round_of_many_groups_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_forecast_round_over_many_groups_does_not_block_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Broker, "_foresee", lambda self: None)
     found = []
     async with many_groups() as broker:

@@ -105,10 +105,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
     logger.removeHandler(handler)
 
 
-async def test_a_group_that_stands_still_loses_what_it_has_not_read() -> None:
-    """
-    What is foreseen is what retention deletes at its next checks.
-    """
+async def test_forecast_of_a_group_that_stands_still_matches_retention() -> None:
     async with world() as found:
         await found.broker.create("t", 1, **SMALL_SEGMENTS)
         await found.lag_behind("g")
@@ -130,7 +127,7 @@ async def test_a_group_that_stands_still_loses_what_it_has_not_read() -> None:
     assert start_after > 3
 
 
-async def test_a_group_that_moves_has_a_pace_by_its_commits() -> None:
+async def test_forecast_pace_of_a_group_comes_from_its_commits() -> None:
     async with world() as found:
         await found.broker.create("t", 1, **SMALL_SEGMENTS)
         await found.produce("t", 40)
@@ -145,10 +142,10 @@ async def test_a_group_that_moves_has_a_pace_by_its_commits() -> None:
     assert foreseen.reaches_end_ms == foreseen.now_ms + (40 - 8) * 15_000
 
 
-async def test_what_a_slow_group_is_foreseen_to_lose_it_loses() -> None:
+async def test_forecast_losses_of_a_slow_group_occur_to_within_a_segment() -> None:
     """
-    Within a segment: the broker knows when retention is checked next. There is a simulation of the
-    rule itself in ``tests/storage/forecast``.
+    The broker knows when retention is checked next. ``tests/storage/forecast`` simulates the rule
+    itself.
     """
     async with world() as found:
         options = {"internal_segment_bytes": "9000", "retention_ms": str(HOUR * 1000)}
@@ -182,7 +179,7 @@ async def test_what_a_slow_group_is_foreseen_to_lose_it_loses() -> None:
     assert abs(foreseen.loss.records - lost) <= segment
 
 
-async def test_one_commit_has_no_pace_and_two_have() -> None:
+async def test_forecast_pace_requires_two_commits() -> None:
     async with world() as found:
         await found.broker.create("t", 1, **SMALL_SEGMENTS)
         await found.produce("t", 10)
@@ -210,7 +207,7 @@ async def test_one_commit_has_no_pace_and_two_have() -> None:
     ],
     ids=["compact", "no limit", "compact,delete"],
 )
-async def test_nothing_is_lost_where_nothing_is_deleted(options: dict[str, str]) -> None:
+async def test_forecast_has_no_losses_without_retention(options: dict[str, str]) -> None:
     async with world() as found:
         await found.broker.create("t", 1, **options)
         async with await found.broker.client() as client:
@@ -222,9 +219,9 @@ async def test_nothing_is_lost_where_nothing_is_deleted(options: dict[str, str])
     assert (ForecastVerdict.NEVER_DELETED, 1) == (foreseen.verdict, foreseen.unread)
 
 
-async def test_a_compacted_topic_that_deletes_as_well_has_losses() -> None:
+async def test_forecast_includes_compacted_topics_with_delete() -> None:
     """
-    The cleaner checks it, and not the thread for all others.
+    The cleaner checks their retention.
     """
     async with world() as found:
         options = {"cleanup_policy": "compact,delete", "retention_ms": str(HOUR * 1000)}
@@ -248,7 +245,7 @@ async def test_a_compacted_topic_that_deletes_as_well_has_losses() -> None:
     assert ForecastVerdict.NEVER_DELETED is without.verdict
 
 
-async def test_nothing_is_lost_by_a_group_at_the_end() -> None:
+async def test_group_at_the_log_end_has_no_forecast_losses() -> None:
     async with world() as found:
         await found.broker.create("t", 1, **SMALL_SEGMENTS)
         await found.produce("t", 3)
@@ -258,9 +255,9 @@ async def test_nothing_is_lost_by_a_group_at_the_end() -> None:
     assert (ForecastVerdict.NOTHING_UNREAD, 0) == (foreseen.verdict, foreseen.unread)
 
 
-async def test_what_is_gone_already_is_no_forecast() -> None:
+async def test_records_already_deleted_are_not_forecast() -> None:
     """
-    It is named, and the group reads on from the start of the log.
+    They are reported, and the group continues at the log start offset.
     """
     async with world() as found:
         await found.broker.create("t", 1, **SMALL_SEGMENTS)
@@ -276,7 +273,7 @@ async def test_what_is_gone_already_is_no_forecast() -> None:
     assert foreseen.unread == 25 - start
 
 
-async def test_groups_and_partitions_that_are_gone_have_no_forecasts() -> None:
+async def test_deleted_groups_and_partitions_have_no_forecasts() -> None:
     async with world() as found:
         await found.broker.create("t", 1, **SMALL_SEGMENTS)
         await found.produce("t", 3)
@@ -293,9 +290,9 @@ async def test_groups_and_partitions_that_are_gone_have_no_forecasts() -> None:
     assert {} == unknown
 
 
-async def test_a_loss_is_warned_of_once(warnings: list[str]) -> None:
+async def test_forecast_loss_is_warned_of_once(warnings: list[str]) -> None:
     """
-    When two rounds have foreseen it, however many follow; and again when it was over meanwhile.
+    After two rounds have predicted it, and again if it was over meanwhile.
     """
     async with world() as found:
         await found.broker.create("t", 1, **SMALL_SEGMENTS)
@@ -319,7 +316,7 @@ async def test_a_loss_is_warned_of_once(warnings: list[str]) -> None:
     assert "(22 records from 3 on) will be deleted unread" in warnings[0]
 
 
-async def test_a_loss_that_is_over_is_warned_of_again(warnings: list[str]) -> None:
+async def test_forecast_loss_that_returns_is_warned_of_again(warnings: list[str]) -> None:
     async with world() as found:
         await found.broker.create("t", 1, **SMALL_SEGMENTS)
         await found.lag_behind("g")
@@ -339,7 +336,7 @@ async def test_a_loss_that_is_over_is_warned_of_again(warnings: list[str]) -> No
     assert "(1 record from 25 on)" in warnings[1]
 
 
-async def test_a_loss_in_the_distant_future_is_no_warning(warnings: list[str]) -> None:
+async def test_forecast_loss_in_the_distant_future_is_not_warned_of(warnings: list[str]) -> None:
     async with world() as found:
         await found.broker.create("t", 1, retention_ms=str(30 * 24 * HOUR * 1000))
         await found.lag_behind("g")
@@ -351,7 +348,7 @@ async def test_a_loss_in_the_distant_future_is_no_warning(warnings: list[str]) -
     assert [] == warnings
 
 
-async def test_a_round_with_many_losses_writes_few_lines(warnings: list[str]) -> None:
+async def test_round_with_many_forecast_losses_logs_few_lines(warnings: list[str]) -> None:
     async with world() as found:
         most = MOST_LINES + 5
         await found.broker.create("t", most, **SMALL_SEGMENTS)
@@ -366,7 +363,7 @@ async def test_a_round_with_many_losses_writes_few_lines(warnings: list[str]) ->
     assert "5 more partitions" in warnings[-1]
 
 
-async def test_a_share_group_is_followed_by_its_start_offset() -> None:
+async def test_forecast_of_a_share_group_follows_its_start_offset() -> None:
     async with world() as found:
         client = await ShareClient.of(found.broker.port, "s")
         member = Member("shares", "m")
@@ -384,12 +381,9 @@ async def test_a_share_group_is_followed_by_its_start_offset() -> None:
     assert Movement.STANDS is foreseen.pace.movement
 
 
-async def test_a_broker_foresees_by_itself(
+async def test_forecasts_run_without_http_or_a_request(
     warnings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Without HTTP, and without being asked.
-    """
     rounds = 0
     check = Forecasts.check
 
@@ -410,7 +404,7 @@ async def test_a_broker_foresees_by_itself(
     assert 1 == len(warnings)
 
 
-async def test_groups_that_are_behind_have_places_before_others(
+async def test_forecast_slots_go_to_groups_that_lag_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(forecasts_module, "MOST_FOLLOWED", 2)
@@ -430,5 +424,5 @@ async def test_groups_that_are_behind_have_places_before_others(
     assert {"b", "c"} == kept
 
 
-def test_the_bound_of_the_page_is_that_of_the_code() -> None:
+def test_forecast_limit_matches_the_documentation() -> None:
     assert stated("groups-followed") == forecasts_module.MOST_FOLLOWED

@@ -72,7 +72,7 @@ def kept(c: Coordination, partition: int) -> CommittedOffset:
 
 
 class TestCommit:
-    def test_a_commit_makes_a_group(self) -> None:
+    def test_commit_without_a_group_creates_a_simple_group(self) -> None:
         """
         One without members or protocol, of which no record speaks but those of its offsets.
         """
@@ -84,30 +84,21 @@ class TestCommit:
         assert c.group.is_empty
         assert 1 == len(c.log)
 
-    def test_all_that_was_said_is_kept(self) -> None:
-        """
-        Offset, epoch, metadata, time and topic id.
-        """
+    def test_commit_keeps_offset_epoch_metadata_time_and_topic_id(self) -> None:
         c = Coordination()
 
         c.commit_offsets({("t", 3): 5}, leader_epoch=7, metadata="where I am")
 
         assert (5, 7, "where I am", c.now_ms, -1, TOPIC_ID, 0) == kept(c, 3)
 
-    def test_no_metadata_are_empty_metadata(self) -> None:
-        """
-        Null is not kept.
-        """
+    def test_null_metadata_is_stored_as_empty(self) -> None:
         c = Coordination()
 
         c.commit_offsets({("t", 0): 5}, metadata=None)
 
         assert "" == kept(c, 0).metadata
 
-    def test_one_request_is_one_batch(self) -> None:
-        """
-        It is committed whole.
-        """
+    def test_commits_of_one_request_are_one_batch(self) -> None:
         c = Coordination()
 
         c.commit_offsets({("t", 0): 5, ("t", 1): 6, ("u", 0): 7})
@@ -121,9 +112,11 @@ class TestCommit:
             pytest.param(2**63 - 1, -(2**63) - 1, id="so long that it has been long ago"),
         ],
     )
-    def test_an_old_client_may_say_how_long(self, retention_ms: int, difference_ms: int) -> None:
+    def test_old_client_may_set_the_retention_time(
+        self, retention_ms: int, difference_ms: int
+    ) -> None:
         """
-        OffsetCommit v2-4 (retention time in ms); the sum is one of Java's longs.
+        OffsetCommit v2-4, in ms; the sum is that of Java longs.
         """
         c = Coordination()
 
@@ -131,7 +124,7 @@ class TestCommit:
 
         assert c.now_ms + difference_ms == kept(c, 0).expire_timestamp_ms
 
-    def test_a_commit_of_which_all_is_refused_makes_a_group_too(self) -> None:
+    def test_commit_with_every_partition_refused_creates_the_group_too(self) -> None:
         c = Coordination(offset_metadata_max_bytes=10)
 
         c.commit_offsets({("t", 0): 5}, metadata="m" * 11)
@@ -143,9 +136,9 @@ class TestCommit:
 
 
 class TestFetch:
-    def test_an_open_transaction_makes_offsets_unstable(self) -> None:
+    def test_open_transaction_makes_offsets_unstable(self) -> None:
         """
-        For those who ask for stable ones only (KIP-447).
+        For requests that require stable offsets (KIP-447).
         """
         c = Coordination()
         c.commit_offsets({("t", 0): 5, ("t", 1): 6})
@@ -160,10 +153,7 @@ class TestFetch:
         c.state.offsets.end_transaction(77, committed=False)
         assert {("t", 0): (5, 0), ("t", 1): (6, 0)} == offsets(fetch(c, None, require_stable=True))
 
-    def test_offsets_of_an_earlier_topic_of_that_name_are_not_told(self) -> None:
-        """
-        Whoever names a topic by its id wants no other.
-        """
+    def test_fetch_by_topic_id_ignores_offsets_of_an_earlier_topic_of_that_name(self) -> None:
         c = Coordination()
         c.commit_offsets({("t", 0): 5}, topic_id=OTHER_ID)
         c.commit_offsets({("t", 1): 6}, topic_id=ZERO_UUID)
@@ -178,10 +168,7 @@ class TestFetch:
 
 
 class TestDelete:
-    def test_not_of_topics_that_members_subscribe_to(self) -> None:
-        """
-        Of others, yes.
-        """
+    def test_offsets_of_subscribed_topics_cannot_be_deleted(self) -> None:
         c = Coordination()
         c.commit_offsets({("t", 0): 5, ("u", 0): 6})
         c.stable(1, offers=[(("range", subscription("t")),)])
@@ -191,10 +178,7 @@ class TestDelete:
         assert [86, 0] == [p.error_code for t in response.topics for p in t.partitions]
         assert {("t", 0): (5, 0)} == offsets(fetch(c, None))
 
-    def test_not_while_programs_of_another_kind_are_at_work(self) -> None:
-        """
-        Nobody knows what they need.
-        """
+    def test_offsets_of_groups_of_another_protocol_type_cannot_be_deleted(self) -> None:
         c = Coordination()
         c.stable(1, protocol_type="connect")
 
@@ -216,9 +200,9 @@ class TestDelete:
 
 
 class TestDeleteGroups:
-    def test_takes_all_offsets_along(self) -> None:
+    def test_deleting_a_group_deletes_all_of_its_offsets(self) -> None:
         """
-        A tombstone for each, pending ones included, then one for the group.
+        Tombstones for each offset, pending ones included, then one for the group.
         """
         c = Coordination()
         c.commit_offsets({("t", 0): 5, ("u", 0): 7})
@@ -236,9 +220,9 @@ class TestDeleteGroups:
 
 
 class TestDeletedTopics:
-    def test_their_offsets_go(self) -> None:
+    def test_deleting_a_topic_deletes_its_offsets_in_all_groups(self) -> None:
         """
-        In all groups; those of a topic of the same name that is another one stay.
+        Offsets of a later topic of the same name are kept.
         """
         c = Coordination()
         c.commit_offsets({("t", 0): 5, ("u", 0): 6}, group_id="g1")

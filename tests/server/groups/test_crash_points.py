@@ -50,13 +50,13 @@ def subject(request: pytest.FixtureRequest, life: str, all_crash_points: bool) -
     return Groups(*LIVES[life], is_synced=request.param, stride=1 if all_crash_points else 8)
 
 
-async def test_a_crash_at_any_step_leaves_groups_as_they_were_answered_for(
+async def test_crash_at_any_operation_keeps_acknowledged_group_changes(
     subject: Groups, all_crash_points: bool
 ) -> None:
     await crash_at_every_point(subject, all_crash_points)
 
 
-async def test_a_second_crash_while_groups_are_loaded_changes_nothing(
+async def test_second_crash_while_groups_are_loaded_loses_nothing(
     subject: Groups, all_crash_points: bool
 ) -> None:
     await crash_again_in_recovery(subject, all_crash_points)

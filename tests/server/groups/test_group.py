@@ -49,7 +49,7 @@ def group(state: GroupState = S.PREPARING_REBALANCE, *members: Member) -> Classi
 
 @pytest.mark.parametrize("after", GroupState)
 @pytest.mark.parametrize("before", GroupState)
-def test_a_group_changes_its_state_along_the_table_only(
+def test_group_changes_its_state_only_along_the_table(
     before: GroupState, after: GroupState
 ) -> None:
     """
@@ -66,7 +66,7 @@ def test_a_group_changes_its_state_along_the_table_only(
         assert made.state is before
 
 
-def test_the_table_is_kafkas() -> None:
+def test_state_table_is_kafkas() -> None:
     """
     ``ClassicGroupState`` declares it the other way round: the states before each.
     """
@@ -86,10 +86,7 @@ def test_the_table_is_kafkas() -> None:
     assert expected == actual
 
 
-def test_the_first_member_leads_and_sets_the_protocol_type() -> None:
-    """
-    Later members do not change that.
-    """
+def test_first_member_leads_and_sets_the_protocol_type() -> None:
     made = group(S.EMPTY, member("a", protocol_type="connect"))
     made.add(member("b", protocol_type="connect"))
 
@@ -97,10 +94,7 @@ def test_the_first_member_leads_and_sets_the_protocol_type() -> None:
     assert "connect" == made.protocol_type
 
 
-def test_when_the_leader_goes_the_next_one_leads() -> None:
-    """
-    And when nobody is left, nobody does.
-    """
+def test_next_member_leads_when_the_leader_leaves() -> None:
     made = group(S.STABLE, member("a"), member("b"))
 
     made.remove("a")
@@ -110,7 +104,7 @@ def test_when_the_leader_goes_the_next_one_leads() -> None:
     assert made.leader_id is None
 
 
-def test_removing_a_member_answers_what_it_has_parked() -> None:
+def test_removing_a_member_answers_its_waiting_requests() -> None:
     """
     Its client may still be there; it is told that it is no member.
     """
@@ -129,10 +123,7 @@ def test_removing_a_member_answers_what_it_has_parked() -> None:
     assert 0 == made.awaiting_join
 
 
-def test_a_second_join_of_the_same_member_answers_the_first() -> None:
-    """
-    Somebody may still wait for it.
-    """
+def test_second_join_of_a_member_answers_the_first() -> None:
     made = group(S.PREPARING_REBALANCE)
     first: Answer[JoinGroupResponse] = Answer()
     second: Answer[JoinGroupResponse] = Answer()
@@ -154,10 +145,7 @@ def test_a_second_join_of_the_same_member_answers_the_first() -> None:
     assert (1, 2) == (joining.rebalance_timeout_ms, joining.session_timeout_ms)
 
 
-def test_a_round_waits_for_members_and_for_ids_that_were_given_out() -> None:
-    """
-    Everybody who may come has to be in it.
-    """
+def test_rebalance_waits_for_members_and_pending_member_ids() -> None:
     made = group(S.PREPARING_REBALANCE, member("a"))
     waiting: Answer[JoinGroupResponse] = Answer()
     assert not made.have_all_joined
@@ -179,10 +167,7 @@ def test_a_round_waits_for_members_and_for_ids_that_were_given_out() -> None:
     assert made.have_all_joined
 
 
-def test_a_round_lasts_as_long_as_the_most_patient_member_asks_for() -> None:
-    """
-    Without members it would not last at all.
-    """
+def test_rebalance_lasts_as_long_as_the_largest_rebalance_timeout() -> None:
     made = group(S.PREPARING_REBALANCE)
     assert 0 == made.rebalance_timeout_ms
 
@@ -206,7 +191,7 @@ def test_a_round_lasts_as_long_as_the_most_patient_member_asks_for() -> None:
         ([["range", "sticky"], ["sticky", "range"]], "range"),
     ],
 )
-def test_members_vote_on_the_protocol(offers: list[list[str]], expected: str) -> None:
+def test_members_vote_for_the_protocol(offers: list[list[str]], expected: str) -> None:
     """
     Each for the first of its protocols that every member offers.
     """
@@ -230,11 +215,11 @@ def test_members_vote_on_the_protocol(offers: list[list[str]], expected: str) ->
         (S.STABLE, "connect", ["range"], False),
     ],
 )
-def test_who_can_be_a_member(
+def test_member_must_offer_a_protocol_common_to_all(
     state: GroupState, protocol_type: str, names: list[str], expected: bool
 ) -> None:
     """
-    A group with members takes who offers a protocol that all of them offer; an empty one anybody.
+    An empty group accepts anybody.
     """
     made = group(
         state,
@@ -245,10 +230,7 @@ def test_who_can_be_a_member(
     assert expected == made.supports(protocol_type, protocols)
 
 
-def test_what_a_member_offers_counts_until_it_goes() -> None:
-    """
-    Updates included.
-    """
+def test_protocols_of_a_member_count_until_it_leaves() -> None:
     made = group(S.STABLE, member("a", "range"), member("b", "range"))
     sticky = (MemberProtocol("sticky", b""),)
     assert not made.supports("consumer", sticky)
@@ -265,9 +247,9 @@ def test_what_a_member_offers_counts_until_it_goes() -> None:
 
 
 class TestStaticMembers:
-    def test_the_next_incarnation_takes_the_place(self) -> None:
+    def test_new_static_member_takes_leadership_assignment_and_protocols(self) -> None:
         """
-        Leadership, assignment and protocols included; the one before is fenced.
+        Its predecessor is fenced.
         """
         join: Answer[JoinGroupResponse] = Answer()
         old = member("old", instance_id="i")
@@ -286,10 +268,7 @@ class TestStaticMembers:
         assert 0 == made.awaiting_join
         assert made.supports("consumer", (MemberProtocol("range", b""),))
 
-    def test_a_parked_sync_is_fenced_too(self) -> None:
-        """
-        Whatever the one before waits for.
-        """
+    def test_waiting_sync_of_a_replaced_static_member_is_fenced(self) -> None:
         sync: Answer[SyncGroupResponse] = Answer()
         old = member("old", instance_id="i")
         made = group(S.COMPLETING_REBALANCE, old)
@@ -313,12 +292,9 @@ class TestStaticMembers:
             ("", None, UnknownMemberId),
         ],
     )
-    def test_who_is_a_member(
+    def test_instance_id_must_match_the_member_id(
         self, member_id: str, instance_id: str | None, expected: type[KafkaError] | None
     ) -> None:
-        """
-        An instance id must be that of the member; the member must be one.
-        """
         made = group(S.STABLE, member("static", instance_id="i"), member("dynamic"))
 
         if expected is None:
@@ -329,9 +305,9 @@ class TestStaticMembers:
 
 
 class TestSubscriptions:
-    def test_consumers_subscribe_to_the_topics_of_all(self) -> None:
+    def test_consumer_group_subscribes_to_the_topics_of_all_members(self) -> None:
         """
-        By the metadata of the protocol that was chosen.
+        By the metadata of the chosen protocol.
         """
         made = group(
             S.PREPARING_REBALANCE,
@@ -345,10 +321,7 @@ class TestSubscriptions:
         assert made.is_subscribed_to("x")
         assert not made.is_subscribed_to("w")
 
-    def test_a_group_without_consumers_subscribes_to_nothing(self) -> None:
-        """
-        Once the last one has gone, that is known.
-        """
+    def test_empty_consumer_group_subscribes_to_nothing(self) -> None:
         made = group(S.PREPARING_REBALANCE, member("a", metadata=subscription("x")))
         made.begin_generation(0)
         made.become(S.PREPARING_REBALANCE, 0)
@@ -361,11 +334,9 @@ class TestSubscriptions:
         assert not made.is_subscribed_to("x")
 
     @pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff", b"\0\0\0\0\0\7x", b"nonsense"])
-    def test_consumers_that_cannot_be_understood_may_subscribe_to_anything(
-        self, metadata: bytes
-    ) -> None:
+    def test_malformed_subscription_may_include_any_topic(self, metadata: bytes) -> None:
         """
-        Their offsets must not be deleted under them.
+        Its offsets must not be deleted.
         """
         made = group(S.PREPARING_REBALANCE, member("a", metadata=metadata))
 
@@ -374,7 +345,7 @@ class TestSubscriptions:
         assert made.subscribed_topics is None
         assert made.is_subscribed_to("anything")
 
-    def test_other_programs_subscribe_to_nothing_we_know_of(self) -> None:
+    def test_groups_of_other_protocol_types_have_no_known_subscription(self) -> None:
         """
         What Connect tells its leader is not looked at.
         """
@@ -388,7 +359,7 @@ class TestSubscriptions:
         assert made.subscribed_topics is None
         assert not made.is_subscribed_to("x")
 
-    def test_later_versions_begin_like_the_first(self) -> None:
+    def test_later_subscription_versions_begin_like_the_first(self) -> None:
         """
         Version 3 has owned partitions, a generation and a rack behind the topics.
         """
@@ -411,7 +382,7 @@ class TestSubscriptions:
         ("b", 2, UnknownMemberId),
     ],
 )
-def test_who_is_of_this_generation(
+def test_requests_must_have_the_current_generation(
     member_id: str, generation_id: int, expected: type[KafkaError] | None
 ) -> None:
     """

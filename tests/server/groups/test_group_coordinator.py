@@ -136,9 +136,7 @@ async def stable(world: World) -> JoinGroupResponse:
         ("polygenelubricants", -2147483648),
     ],
 )
-def test_a_group_belongs_to_the_partition_that_its_id_hashes_to(
-    group_id: str, expected: int
-) -> None:
+def test_group_id_hash_determines_the_offsets_partition(group_id: str, expected: int) -> None:
     """
     By Kafka's reckoning: the absolute value, and 0 for the one number that has none.
     """
@@ -149,10 +147,9 @@ def test_a_group_belongs_to_the_partition_that_its_id_hashes_to(
 
 
 class TestMembers:
-    async def test_a_join_waits_for_the_round(self, make: Callable[..., World]) -> None:
-        """
-        And the sync for the assignment.
-        """
+    async def test_join_waits_for_the_rebalance_and_sync_for_the_assignment(
+        self, make: Callable[..., World]
+    ) -> None:
         world = make(group_initial_rebalance_delay_ms=3000)
 
         joined = await stable(world)
@@ -161,7 +158,7 @@ class TestMembers:
         request = heartbeat_request(GROUP, joined.member_id)
         assert ErrorCode.NONE == world.coordinator.heartbeat(request)
 
-    async def test_a_client_that_goes_away_stays_a_member(self, make: Callable[..., World]) -> None:
+    async def test_disconnected_client_stays_a_member(self, make: Callable[..., World]) -> None:
         """
         Cancelling the wait for a join does not cancel the join.
         """
@@ -181,10 +178,9 @@ class TestMembers:
         request = heartbeat_request(GROUP, required.member_id)
         assert ErrorCode.NONE == world.coordinator.heartbeat(request)
 
-    async def test_sessions_run_out_on_the_clock(self, make: Callable[..., World]) -> None:
-        """
-        And heartbeats prolong them.
-        """
+    async def test_session_expires_by_the_clock_without_heartbeats(
+        self, make: Callable[..., World]
+    ) -> None:
         world = make()
         joined = await stable(world)
         request = heartbeat_request(GROUP, joined.member_id)
@@ -198,10 +194,9 @@ class TestMembers:
         (group,) = finished(world.coordinator.list_groups([], []))
         assert "Empty" == group.group_state
 
-    async def test_members_survive_a_restart(self, make: Callable[..., World]) -> None:
-        """
-        With generation and assignment, and a session that begins anew.
-        """
+    async def test_members_survive_a_restart_with_a_new_session(
+        self, make: Callable[..., World]
+    ) -> None:
         world = make()
         joined = await stable(world)
         await world.clock.pass_time(9)
@@ -214,10 +209,7 @@ class TestMembers:
         sync = sync_request(GROUP, joined.member_id, assignments=[])
         assert b"mine" == (await world.coordinator.sync(sync)).assignment
 
-    async def test_leaving_is_answered_once_it_is_written(self, make: Callable[..., World]) -> None:
-        """
-        The last member leaves an empty group, and that is in the log.
-        """
+    async def test_leave_is_answered_once_it_is_written(self, make: Callable[..., World]) -> None:
         world = make()
         joined = await stable(world)
         before = len(world.log.batches)
@@ -231,7 +223,7 @@ class TestMembers:
 
 
 class TestTheLog:
-    async def test_batches_are_kafkas(self, make: Callable[..., World]) -> None:
+    async def test_group_batches_equal_kafkas(self, make: Callable[..., World]) -> None:
         """
         No producer, but a base sequence; the time of the append; one batch for each request.
         """
@@ -244,7 +236,7 @@ class TestTheLog:
         assert not batch.is_transactional
         assert CompressionType.NONE is batch.compression
 
-    async def test_batches_can_be_compressed(self, make: Callable[..., World]) -> None:
+    async def test_group_batches_can_be_compressed(self, make: Callable[..., World]) -> None:
         """
         ``offsets.topic.compression.codec``; they are loaded all the same.
         """
@@ -256,10 +248,9 @@ class TestTheLog:
 
         assert 5 == committed(world)
 
-    async def test_an_answer_waits_for_the_fsync(self, make: Callable[..., World]) -> None:
-        """
-        If ``flush.messages`` asks for one.
-        """
+    async def test_response_waits_for_the_fsync_if_flush_messages_requires_it(
+        self, make: Callable[..., World]
+    ) -> None:
         world = make()
         world.log.configure(flush_messages="1")
         gate = threading.Event()
@@ -283,11 +274,11 @@ class TestTheLog:
             (NotCoordinator(), ErrorCode.NOT_COORDINATOR),
         ],
     )
-    async def test_what_cannot_be_written_does_not_happen(
+    async def test_failed_write_undoes_the_change(
         self, make: Callable[..., World], error: KafkaError, expected: ErrorCode
     ) -> None:
         """
-        And the client is told to look for the coordinator.
+        The client is told to look for the coordinator.
         """
         world = make()
         world.log.append_error = error
@@ -299,12 +290,7 @@ class TestTheLog:
         assert [] == finished(world.coordinator.list_groups([], []))
         assert -1 == committed(world)
 
-    async def test_tombstones_fill_as_many_batches_as_they_need(
-        self, make: Callable[..., World]
-    ) -> None:
-        """
-        Expiry may find more than fits in one.
-        """
+    async def test_tombstones_are_split_into_batches(self, make: Callable[..., World]) -> None:
         world = make(offsets_retention_minutes=1)
         await asyncio.sleep(0)  # the check has begun to wait
         for number in range(200):
@@ -336,10 +322,9 @@ class TestTheLog:
 
 
 class TestLoading:
-    async def test_everything_is_there_afterwards(self, make: Callable[..., World]) -> None:
-        """
-        Whatever the size of the pieces in which the log is read.
-        """
+    async def test_all_groups_are_loaded_whatever_the_read_size(
+        self, make: Callable[..., World]
+    ) -> None:
         world = make(offsets_load_buffer_size=100)
         for number in range(20):
             finished(world.coordinator.commit_offsets(commit_request(f"group-{number}", number), 9))
@@ -349,9 +334,9 @@ class TestLoading:
         assert list(range(20)) == [committed(world, f"group-{n}") for n in range(20)]
         assert world.log.reads == 20
 
-    async def test_nothing_is_answered_before(self, make: Callable[..., World]) -> None:
+    async def test_requests_are_refused_while_loading(self, make: Callable[..., World]) -> None:
         """
-        Except that heartbeats are fine: no session runs out meanwhile.
+        Except heartbeats: no session expires meanwhile.
         """
         world = make()
         finished(world.coordinator.commit_offsets(commit_request(), 9))
@@ -380,11 +365,11 @@ class TestLoading:
         await world.loaded()
         assert 5 == committed(world)
 
-    async def test_a_log_that_makes_no_sense_is_not_coordinated(
+    async def test_partition_with_a_malformed_log_has_no_coordinator(
         self, make: Callable[..., World], caplog: pytest.LogCaptureFixture
     ) -> None:
         """
-        Its groups have no coordinator; the others are served.
+        The other partitions are served.
         """
         world = make(2)
         group_of = {
@@ -408,10 +393,9 @@ class TestLoading:
         assert 5 == committed(world, group_of[1])
         assert "cannot be loaded" in caplog.text
 
-    async def test_resigning_while_loading(self, make: Callable[..., World]) -> None:
-        """
-        What is loaded by then is nobody's.
-        """
+    async def test_resignation_during_loading_discards_what_was_loaded(
+        self, make: Callable[..., World]
+    ) -> None:
         world = make()
         finished(world.coordinator.commit_offsets(commit_request(), 9))
         gate = threading.Event()
@@ -427,12 +411,9 @@ class TestLoading:
 
 
 class TestComingAndGoing:
-    async def test_before_the_start_there_is_no_coordinator(
+    async def test_coordinator_is_unavailable_before_the_start(
         self, make: Callable[..., World]
     ) -> None:
-        """
-        Clients try again.
-        """
         c = make(start=False).coordinator
 
         assert (15, "m") == (
@@ -444,7 +425,7 @@ class TestComingAndGoing:
         with pytest.raises(CoordinatorNotAvailable):
             finished(c.list_groups([], []))
 
-    async def test_without_its_topic_it_coordinates_nothing(
+    async def test_coordinator_does_nothing_without_its_topic(
         self, make: Callable[..., World]
     ) -> None:
         """
@@ -459,7 +440,7 @@ class TestComingAndGoing:
         world.coordinator.shards.lead(world.partitions(), len(world.partitions()))
         assert 25 == world.coordinator.heartbeat(heartbeat_request(GROUP, "m"))
 
-    async def test_stopping_answers_everybody_who_waits(self, make: Callable[..., World]) -> None:
+    async def test_stop_answers_all_waiting_requests(self, make: Callable[..., World]) -> None:
         """
         They are told to look for the coordinator, which will be this one after the restart.
         """
@@ -475,12 +456,9 @@ class TestComingAndGoing:
         answer = await waiting
         assert (16, required.member_id) == (answer.error_code, answer.member_id)
 
-    async def test_a_deleted_topic_takes_its_offsets_along(
+    async def test_deleted_topic_loses_its_offsets_in_all_partitions(
         self, make: Callable[..., World]
     ) -> None:
-        """
-        In all partitions.
-        """
         world = make(3)
         groups = [f"group-{n}" for n in range(10)]
         for group_id in groups:
@@ -491,12 +469,9 @@ class TestComingAndGoing:
         assert {-1} == {committed(world, group_id) for group_id in groups}
 
     @pytest.mark.parametrize("reason", ["deletion", "expiry"])
-    async def test_of_very_many_groups_others_come_between(
+    async def test_deletion_of_many_groups_yields_to_other_requests(
         self, reason: str, make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """
-        Nothing of them is left in the end.
-        """
         monkeypatch.setattr(deleting, "GROUPS_AT_ONCE", 10)
         ticks = itertools.count()
         world = make(2, turns=Turns(lambda: next(ticks) * TURN_S / 4))
@@ -519,12 +494,7 @@ class TestComingAndGoing:
         assert 0 == left[-1]
         assert 3 <= len({count for count in left if 0 < count < len(groups)})
 
-    async def test_a_partition_that_fails_has_no_coordinator(
-        self, make: Callable[..., World]
-    ) -> None:
-        """
-        Its log directory is offline.
-        """
+    async def test_failed_partition_has_no_coordinator(self, make: Callable[..., World]) -> None:
         world = make(start=False)
         world.coordinator.start()
         (partition,) = world.partitions()
@@ -536,10 +506,9 @@ class TestComingAndGoing:
 
 
 class TestDeletingGroups:
-    async def test_of_several_partitions(self, make: Callable[..., World]) -> None:
-        """
-        The answer comes when all are written, in the order of the request.
-        """
+    async def test_groups_of_several_partitions_are_deleted_in_request_order(
+        self, make: Callable[..., World]
+    ) -> None:
         world = make(3)
         groups = [f"group-{n}" for n in range(5)]
         for group_id in groups:
@@ -551,7 +520,9 @@ class TestDeletingGroups:
         assert [0, 0, 0, 0, 0, 69] == [r.error_code for r in answer.results]
         assert [] == finished(world.coordinator.list_groups([], []))
 
-    async def test_that_cannot_be_written(self, make: Callable[..., World]) -> None:
+    async def test_failed_write_fails_the_deletion_of_its_groups(
+        self, make: Callable[..., World]
+    ) -> None:
         """
         Those that would have been deleted have failed; the others have their own error.
         """
@@ -566,10 +537,9 @@ class TestDeletingGroups:
 
 
 class TestListing:
-    async def test_describing(self, make: Callable[..., World]) -> None:
-        """
-        What members say and have is told when it is settled.
-        """
+    async def test_members_are_described_once_the_group_is_stable(
+        self, make: Callable[..., World]
+    ) -> None:
         world = make()
         joined = await member(world)
 

@@ -84,10 +84,7 @@ async def broker() -> AsyncIterator[Broker]:
 
 
 @pytest.mark.parametrize("version", JoinGroupRequest.api.versions)
-async def test_join(broker: Broker, version: int) -> None:
-    """
-    Since v4 with an id that is given out first.
-    """
+async def test_join_group_requires_a_member_id_since_v4(broker: Broker, version: int) -> None:
     answer = await broker.join(version)
     if version >= 4:
         assert (79, -1) == (answer.error_code, answer.generation_id)
@@ -104,10 +101,7 @@ async def test_join(broker: Broker, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", SyncGroupRequest.api.versions)
-async def test_sync(broker: Broker, version: int) -> None:
-    """
-    Since v5 with the protocol.
-    """
+async def test_sync_group_names_the_protocol_since_v5(broker: Broker, version: int) -> None:
     joined = await broker.join(3)
     request = sync_request(GROUP, joined.member_id, protocol_type="consumer", protocol_name="range")
 
@@ -121,10 +115,7 @@ async def test_sync(broker: Broker, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", HeartbeatRequest.api.versions)
-async def test_heartbeat(broker: Broker, version: int) -> None:
-    """
-    A code, and nothing else.
-    """
+async def test_heartbeat_response_has_only_an_error_code(broker: Broker, version: int) -> None:
     member_id = await broker.stable()
 
     for generation_id, expected in ((1, 0), (2, 22)):
@@ -133,10 +124,7 @@ async def test_heartbeat(broker: Broker, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", LeaveGroupRequest.api.versions)
-async def test_leave(broker: Broker, version: int) -> None:
-    """
-    One member until v2, several since v3, each with its error.
-    """
+async def test_leave_group_removes_several_members_since_v3(broker: Broker, version: int) -> None:
     member_id = await broker.stable()
 
     if version >= 3:
@@ -165,9 +153,11 @@ def fetch_request(version: int, indexes: list[int] | None) -> Message:
 
 
 @pytest.mark.parametrize("version", range(2, 11))
-async def test_fetch_all(broker: Broker, version: int) -> None:
+async def test_offset_fetch_of_null_topics_returns_all_offsets(
+    broker: Broker, version: int
+) -> None:
     """
-    Topics null: everything that is stored. By id only what still exists can be told.
+    By id only for topics that still exist.
     """
     await broker.commit(9)
     broker.topics.put("gone", 1, UNKNOWN_ID)
@@ -188,10 +178,9 @@ async def test_fetch_all(broker: Broker, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", OffsetFetchRequest.api.versions)
-async def test_fetch_without_a_coordinator(broker: Broker, version: int) -> None:
-    """
-    The error stands where the version has room for it.
-    """
+async def test_offset_fetch_puts_a_coordinator_error_where_the_version_allows(
+    broker: Broker, version: int
+) -> None:
     broker.world.coordinator.shards.lead([], 0)
     broker.world.coordinator.shards.resign(0)
 
@@ -206,9 +195,9 @@ async def test_fetch_without_a_coordinator(broker: Broker, version: int) -> None
 
 
 @pytest.mark.parametrize("version", DescribeGroupsRequest.api.versions)
-async def test_describe(broker: Broker, version: int) -> None:
+async def test_describe_groups_reports_unknown_groups_as_dead(broker: Broker, version: int) -> None:
     """
-    What is no group is dead; since v6 that is an error, too.
+    An error since v6.
     """
     member_id = await broker.stable()
     request = DescribeGroupsRequest(

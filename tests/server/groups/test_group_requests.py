@@ -59,20 +59,17 @@ async def peer() -> AsyncIterator[Handlers]:
 
 
 @pytest.mark.parametrize(("request_name", "state", "expected"), CELLS)
-async def test_what_a_group_answers(
+async def test_group_answers_every_request_in_every_state_as_expected(
     peer: Handlers, request_name: str, state: str, expected: int | str
 ) -> None:
-    """
-    Whatever a client sends, in whatever state it finds its group.
-    """
     scene = await set_up(peer, GROUP, state)
 
     assert expected == await code_of(peer, TABLE[request_name][0](scene))
 
 
-def test_the_first_join_of_a_group_writes_it_even_if_it_is_refused() -> None:
+def test_first_join_writes_the_group_even_if_it_is_refused() -> None:
     """
-    Kafka's group is there from then on.
+    As in Kafka.
     """
     c = Coordination()
 
@@ -82,10 +79,7 @@ def test_the_first_join_of_a_group_writes_it_even_if_it_is_refused() -> None:
     assert c.group.is_empty
 
 
-def test_a_join_with_an_unknown_id_does_not_make_a_group() -> None:
-    """
-    Nothing is written for it.
-    """
+def test_join_with_an_unknown_member_id_creates_no_group() -> None:
     c = Coordination()
 
     c.join("elsewhere")
@@ -94,7 +88,7 @@ def test_a_join_with_an_unknown_id_does_not_make_a_group() -> None:
     assert c.state.groups.get(GROUP) is None
 
 
-def test_an_id_that_was_given_out_cannot_become_static() -> None:
+def test_pending_member_id_cannot_become_static() -> None:
     """
     Kafka fails on it with an unexpected exception, and says so.
     """

@@ -99,7 +99,7 @@ async def delete_topic(client: WireClient, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-async def test_a_new_topic_of_a_coordinator_is_led_once(
+async def test_new_coordinator_topic_is_loaded_once(
     kind: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -121,10 +121,7 @@ async def test_a_new_topic_of_a_coordinator_is_led_once(
         assert [3] == [size for size in led if size]
 
 
-async def test_a_group_survives_the_broker() -> None:
-    """
-    Members, generation, assignment and offsets; the member goes on where it was.
-    """
+async def test_group_survives_a_broker_restart() -> None:
     files = MemoryFiles()
     async with running(files, SystemClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
@@ -140,7 +137,7 @@ async def test_a_group_survives_the_broker() -> None:
         assert 5 == await committed(client, group_id="simple")
 
 
-async def test_all_who_ask_at_first_are_sent_to_one_who_knows() -> None:
+async def test_first_find_coordinator_requests_wait_for_a_loaded_coordinator() -> None:
     """
     The first of them makes the coordinator's topic come into being; nobody is told of the
     coordinator before it has taken over.
@@ -163,7 +160,7 @@ async def test_all_who_ask_at_first_are_sent_to_one_who_knows() -> None:
     assert [-1] * 8 == answers
 
 
-async def test_heartbeats_are_answered_whatever_waits_elsewhere() -> None:
+async def test_heartbeats_are_answered_while_a_join_waits() -> None:
     """
     A join that waits holds up its own connection only; when the client of that one goes away, its
     member stays.
@@ -194,10 +191,7 @@ async def test_heartbeats_are_answered_whatever_waits_elsewhere() -> None:
             assert {required.member_id, second} == {m.member_id for m in answer.members}
 
 
-async def test_deleting_a_topic_deletes_what_is_committed_for_it() -> None:
-    """
-    A topic of the same name begins anew.
-    """
+async def test_deleting_a_topic_deletes_its_committed_offsets() -> None:
     files = MemoryFiles()
     async with running(files, SystemClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
@@ -214,7 +208,7 @@ async def test_deleting_a_topic_deletes_what_is_committed_for_it() -> None:
         assert -1 == await committed(client)
 
 
-async def test_deleting_a_topic_deletes_more_than_a_batch_takes() -> None:
+async def test_offsets_deleted_with_a_topic_may_take_several_batches() -> None:
     """
     The tombstones are more than ``max.message.bytes``: as Kafka's, they are not one operation.
     """
@@ -231,10 +225,7 @@ async def test_deleting_a_topic_deletes_more_than_a_batch_takes() -> None:
         assert {-1} == {await committed(client, group_id=group_id) for group_id in groups}
 
 
-async def test_without_the_offsets_topic_there_is_no_coordinator() -> None:
-    """
-    It is made when somebody looks for one, and made again when it was deleted.
-    """
+async def test_offsets_topic_is_created_on_demand_and_again_after_deletion() -> None:
     async with running(None, SystemClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         assert 16 == await commit(client)
@@ -251,10 +242,7 @@ async def test_without_the_offsets_topic_there_is_no_coordinator() -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 7])
-async def test_the_offsets_topic_decides_how_many_partitions_there_are(partitions: int) -> None:
-    """
-    It may have been made with another number than the configuration has now.
-    """
+async def test_existing_offsets_topic_determines_the_number_of_partitions(partitions: int) -> None:
     files = MemoryFiles()
     options = {"offsets_topic_num_partitions": str(partitions)}
     async with running(files, SystemClock(), **options) as broker, await broker.client() as client:
@@ -269,10 +257,7 @@ async def test_the_offsets_topic_decides_how_many_partitions_there_are(partition
         ]
 
 
-async def test_a_commit_is_answered_when_it_is_on_the_disk() -> None:
-    """
-    If the broker is told to flush every message.
-    """
+async def test_commit_is_answered_after_the_fsync_if_every_message_is_flushed() -> None:
     files = MemoryFiles()
     options = SMALL | {"log_flush_interval_messages": "1"}
     async with running(files, SystemClock(), **options) as broker, await broker.client() as client:
@@ -287,10 +272,7 @@ async def test_a_commit_is_answered_when_it_is_on_the_disk() -> None:
         assert all(log.recovery_point == log.log_end_offset for log in some(ends))
 
 
-async def test_who_waits_in_a_join_is_told_when_the_broker_stops() -> None:
-    """
-    To look for the coordinator: it is the one of before, after the restart.
-    """
+async def test_waiting_join_is_answered_when_the_broker_stops() -> None:
     options = SMALL | {"group_initial_rebalance_delay_ms": "60000"}
     async with running(None, SystemClock(), **options) as broker:
         await broker.create("t")
@@ -316,7 +298,7 @@ class LateClock(SystemClock):
         return super().monotonic() + self.late
 
 
-async def test_what_is_due_happens_before_requests_that_came_meanwhile() -> None:
+async def test_due_timeouts_run_before_later_requests() -> None:
     """
     The session of a member has ended while the loop was busy: its group is empty for whoever asks,
     although the alarm has not rung yet.
@@ -333,7 +315,7 @@ async def test_what_is_due_happens_before_requests_that_came_meanwhile() -> None
         assert ("Stable", "Empty") == (before, after)
 
 
-async def test_a_protocol_that_is_named_twice_counts_once() -> None:
+async def test_protocol_named_twice_counts_once() -> None:
     """
     Apache Kafka counts a vote too many and never ends the rebalance.
     """

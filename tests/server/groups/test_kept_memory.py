@@ -65,14 +65,14 @@ def filled(c: Coordination) -> list[str]:
     return [group_id for group_id in group_ids if committed(c, group_id)]
 
 
-def test_the_limit_is_that_of_the_page() -> None:
+def test_memory_limit_of_groups_matches_the_documentation() -> None:
     assert stated("groups-and-offsets") == BrokerConfig().barnabas_max_coordinator_bytes
     assert stated("groups-and-offsets") == Coordination().memory.kept.limit_bytes
 
 
-def test_offsets_for_which_there_is_no_room_are_refused() -> None:
+def test_offsets_beyond_the_memory_budget_are_refused() -> None:
     """
-    And no group is made for them.
+    No group is created for them.
     """
     c = Coordination()
 
@@ -83,7 +83,7 @@ def test_offsets_for_which_there_is_no_room_are_refused() -> None:
     assert len(taken) == len(c.state.groups)
 
 
-def test_known_offsets_move_while_the_memory_is_used_up() -> None:
+def test_known_offsets_can_be_updated_when_the_memory_is_exhausted() -> None:
     c = Coordination()
     taken = filled(c)
 
@@ -95,7 +95,7 @@ def test_known_offsets_move_while_the_memory_is_used_up() -> None:
     assert [{0: 3}] * len(taken) == [committed(c, group_id) for group_id in taken]
 
 
-def test_a_group_whose_offsets_are_all_refused_is_not_made_without_room() -> None:
+def test_group_with_all_offsets_refused_is_not_created_beyond_the_memory_budget() -> None:
     c = Coordination()
     filled(c)
 
@@ -105,9 +105,9 @@ def test_a_group_whose_offsets_are_all_refused_is_not_made_without_room() -> Non
     assert c.state.groups.get("other") is None
 
 
-def test_a_member_of_a_new_group_does_not_join_without_room() -> None:
+def test_member_of_a_new_group_cannot_join_beyond_the_memory_budget() -> None:
     """
-    One of a known group does.
+    A member of a known group can.
     """
     c = Coordination()
     taken = filled(c)
@@ -118,7 +118,7 @@ def test_a_member_of_a_new_group_does_not_join_without_room() -> None:
     assert c.join(group_id=taken[0], version=3).is_parked
 
 
-def test_a_group_of_a_later_protocol_is_not_made_without_room() -> None:
+def test_new_protocol_group_is_not_created_beyond_the_memory_budget() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     taken = filled(c)
@@ -131,7 +131,7 @@ def test_a_group_of_a_later_protocol_is_not_made_without_room() -> None:
     assert ["m"] == [*c.state.groups.find(taken[0], ConsumerGroup).members]
 
 
-def test_the_memory_is_there_again_when_offsets_expire() -> None:
+def test_memory_of_expired_offsets_is_available_again() -> None:
     c = Coordination()
     taken = filled(c)
 
@@ -142,7 +142,7 @@ def test_the_memory_is_there_again_when_offsets_expire() -> None:
     assert taken == filled(c)
 
 
-def test_what_the_log_has_counts_but_is_never_refused() -> None:
+def test_loaded_offsets_count_but_are_never_refused() -> None:
     c = Coordination()
     taken = filled(c)
     used_bytes = c.memory.kept.used_bytes
@@ -168,7 +168,7 @@ EVENTS = st.lists(
 
 
 @given(EVENTS)
-def test_nothing_is_held_for_offsets_that_are_gone(
+def test_memory_of_deleted_offsets_is_released_completely(
     events: list[tuple[str, int, str, int, str]],
 ) -> None:
     """
@@ -208,12 +208,9 @@ def test_nothing_is_held_for_offsets_that_are_gone(
         ("transactions", lambda n: ("g", n), lambda n: n),
     ],
 )
-def test_what_counts_is_what_is_taken(
+def test_counted_memory_is_within_a_fifth_of_the_actual(
     name: str, where: Callable[[int], tuple[str, int]], producer_of: Callable[[int], int]
 ) -> None:
-    """
-    Within a fifth of it.
-    """
     count = 3000
     c = Coordination()
     encoded = [encode_record(offset(2**33 + n, *where(n), metadata="m" * 50)) for n in range(count)]
@@ -231,7 +228,7 @@ def test_what_counts_is_what_is_taken(
     assert taken * 0.8 < c.memory.kept.used_bytes < taken * 1.2, taken / count
 
 
-async def test_clients_are_told_to_try_later() -> None:
+async def test_clients_beyond_the_memory_budget_are_told_to_retry() -> None:
     """
     Those that commit, and those that alter the offsets of a share group, which makes it.
     """

@@ -20,11 +20,11 @@ def offer(size: int) -> list[tuple[str, bytes]]:
     return [("range", bytes(size))]
 
 
-def test_the_limit_is_that_of_the_page() -> None:
+def test_memory_limit_of_members_matches_the_documentation() -> None:
     assert stated("members") == Coordination().memory.members.limit_bytes
 
 
-def test_members_of_all_groups_share_one_budget() -> None:
+def test_members_of_all_groups_share_one_memory_budget() -> None:
     """
     The clients of members that are refused look for the coordinator again, and try later.
     """
@@ -40,7 +40,7 @@ def test_members_of_all_groups_share_one_budget() -> None:
     assert 900_000 >= c.memory.members.used_bytes >= 3 * size
 
 
-def test_the_memory_is_there_again_when_the_members_have_gone() -> None:
+def test_memory_of_removed_members_is_available_again() -> None:
     c = Coordination()
     c.memory.members.limit_bytes = 1_000_000
     c.join(protocols=offer(900_000), version=3)
@@ -53,7 +53,7 @@ def test_the_memory_is_there_again_when_the_members_have_gone() -> None:
     assert c.join(group_id="other", protocols=offer(900_000), version=3).is_parked
 
 
-def test_ids_that_are_given_out_count() -> None:
+def test_pending_member_ids_count_towards_the_memory_budget() -> None:
     """
     They are as long as the id of the client.
     """
@@ -68,7 +68,7 @@ def test_ids_that_are_given_out_count() -> None:
     assert ErrorCode.UNKNOWN_MEMBER_ID == c.join("somebody").now.error_code
 
 
-def test_a_member_joins_again_while_the_memory_is_used_up() -> None:
+def test_member_may_rejoin_when_the_memory_is_exhausted() -> None:
     """
     It takes the place of what it held; only one that needs more is refused.
     """
@@ -102,10 +102,7 @@ def test_assignments_count_until_the_next_generation() -> None:
     assert before == c.memory.members.used_bytes
 
 
-def test_timers_of_members_that_left_are_forgotten() -> None:
-    """
-    Long before their sessions would have run out.
-    """
+def test_timers_of_departed_members_are_released_early() -> None:
     c = Coordination()
     for _ in range(3 * LEFT_OVERS):
         c.leave(c.join(session_timeout_ms=1_800_000).now.member_id)

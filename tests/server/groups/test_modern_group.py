@@ -132,10 +132,7 @@ def the_group(c: Coordination) -> ShareGroup | ConsumerGroup | StreamsGroup:
 
 
 @pytest.mark.parametrize("group_type", TYPES)
-def test_a_group_of_another_protocol_is_listed(group_type: GroupType) -> None:
-    """
-    With its type, which is its protocol type too.
-    """
+def test_modern_group_is_listed_with_its_type(group_type: GroupType) -> None:
     c = coordination(group_type, "m")
 
     line = listed(the_group(c))
@@ -159,20 +156,14 @@ def test_a_group_of_another_protocol_is_listed(group_type: GroupType) -> None:
         (GroupType.STREAMS, ["m"], {}, "NotReady"),
     ],
 )
-def test_the_state_is_the_one_kafka_would_compute(
+def test_state_of_a_modern_group_is_that_of_kafka(
     group_type: GroupType, members: list[str], facts: dict[str, int], expected: str
 ) -> None:
-    """
-    From the epochs in the records.
-    """
     assert expected == the_group(coordination(group_type, *members, **facts)).state_name
 
 
 @pytest.mark.parametrize("group_type", TYPES)
-def test_it_is_no_classic_group(group_type: GroupType) -> None:
-    """
-    To the requests of the classic protocol it does not exist.
-    """
+def test_modern_group_does_not_exist_for_classic_requests(group_type: GroupType) -> None:
     c = coordination(group_type, "m")
 
     assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == c.join().now.error_code
@@ -188,9 +179,9 @@ def test_it_is_no_classic_group(group_type: GroupType) -> None:
 
 
 @pytest.mark.parametrize("group_type", [GroupType.CONSUMER, GroupType.STREAMS])
-def test_an_empty_one_can_become_classic(group_type: GroupType) -> None:
+def test_empty_modern_group_can_become_classic(group_type: GroupType) -> None:
     """
-    All of it is deleted, except the offsets.
+    Everything is deleted except the offsets.
     """
     c = coordination(group_type)
     c.commit_offsets({("t", 0): 5})
@@ -207,7 +198,7 @@ def test_an_empty_one_can_become_classic(group_type: GroupType) -> None:
     assert 1 == len(list(again.offsets.committed))
 
 
-def test_an_empty_share_group_cannot() -> None:
+def test_empty_share_group_cannot_become_classic() -> None:
     """
     It has a state of its own elsewhere.
     """
@@ -216,9 +207,9 @@ def test_an_empty_share_group_cannot() -> None:
     assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == c.join().now.error_code
 
 
-def test_it_stays_what_it_is_if_the_change_cannot_be_written() -> None:
+def test_failed_write_keeps_the_modern_group() -> None:
     """
-    And the join is refused.
+    The join is refused.
     """
     c = coordination(GroupType.CONSUMER)
     c.append_error = ErrorCode.KAFKA_STORAGE_ERROR
@@ -227,7 +218,7 @@ def test_it_stays_what_it_is_if_the_change_cannot_be_written() -> None:
     assert the_group(c).is_empty
 
 
-def test_a_member_id_of_before_does_not_change_an_empty_one() -> None:
+def test_known_member_id_does_not_convert_an_empty_modern_group() -> None:
     """
     Whoever has one has to start anew first.
     """
@@ -256,15 +247,12 @@ COMMITS: list[tuple[GroupType, list[str], dict[str, Any], type[KafkaError] | Non
 
 
 @pytest.mark.parametrize(("group_type", "members", "options", "error"), COMMITS)
-def test_who_may_commit_offsets(
+def test_members_commit_at_their_epoch_and_anybody_to_an_empty_group(
     group_type: GroupType,
     members: list[str],
     options: dict[str, Any],
     error: type[KafkaError] | None,
 ) -> None:
-    """
-    Its members in their epoch; anybody, when it has none.
-    """
     c = coordination(group_type, *members)
 
     if error is None:
@@ -285,7 +273,7 @@ def test_who_may_commit_offsets(
         (None, 3, UnknownMemberId),
     ],
 )
-def test_who_may_read_offsets(
+def test_anybody_fetches_offsets_without_a_member_id(
     member_id: str | None, epoch: int, error: type[KafkaError] | None
 ) -> None:
     """
@@ -305,10 +293,7 @@ def test_who_may_read_offsets(
 
 
 @pytest.mark.parametrize("group_type", TYPES)
-def test_it_can_be_deleted_when_it_is_empty(group_type: GroupType) -> None:
-    """
-    With all its records; not before.
-    """
+def test_modern_group_can_be_deleted_only_when_empty(group_type: GroupType) -> None:
     c = coordination(group_type, "m")
     assert [(GROUP, ErrorCode.NON_EMPTY_GROUP)] == c.state.deleting.delete_groups([GROUP])[1]
 
@@ -322,7 +307,7 @@ def test_it_can_be_deleted_when_it_is_empty(group_type: GroupType) -> None:
     assert set() == live
 
 
-def test_records_are_deleted_in_kafkas_order() -> None:
+def test_modern_group_records_are_deleted_in_kafkas_order() -> None:
     """
     Kafka refuses to load a log in which a member is deleted before its assignment.
     """
@@ -344,7 +329,7 @@ def test_records_are_deleted_in_kafkas_order() -> None:
 
 
 @pytest.mark.parametrize("group_type", TYPES)
-def test_its_members_go_when_their_sessions_run_out(group_type: GroupType) -> None:
+def test_members_expire_after_a_restart_without_their_protocol(group_type: GroupType) -> None:
     """
     They cannot send heartbeats here. Then the group is empty, in its next epoch.
     """
@@ -369,10 +354,7 @@ def test_its_members_go_when_their_sessions_run_out(group_type: GroupType) -> No
     assert expected == [(value.epoch, value.metadata_hash) for value in epochs]
 
 
-def test_offsets_of_topics_in_use_do_not_expire() -> None:
-    """
-    By name or by regular expression.
-    """
+def test_offsets_of_subscribed_topics_do_not_expire() -> None:
     c = coordination(GroupType.CONSUMER, "m", topics=("t",))
     c.commit_offsets({("t", 0): 1, ("r1", 0): 1, ("u", 0): 1}, member_id="m", generation_id=3)
 
@@ -382,9 +364,6 @@ def test_offsets_of_topics_in_use_do_not_expire() -> None:
 
 
 def test_share_groups_do_not_expire() -> None:
-    """
-    Not even when they are empty.
-    """
     c = coordination(GroupType.SHARE)
 
     (changes,) = c.state.deleting.expire(c.now_ms + 8 * 24 * 3_600_000)
@@ -392,9 +371,9 @@ def test_share_groups_do_not_expire() -> None:
     assert [] == list(changes.records)
 
 
-def test_offsets_may_come_before_the_group_they_belong_to() -> None:
+def test_offsets_may_be_loaded_before_their_group() -> None:
     """
-    In a compacted log: the simple group that was made for them is replaced.
+    In a compacted log: the simple group created for them is replaced.
     """
     c = Coordination()
     c.commit_offsets({("t", 0): 1})
@@ -405,7 +384,7 @@ def test_offsets_may_come_before_the_group_they_belong_to() -> None:
     assert 1 == len(list(c.state.offsets.committed))
 
 
-def test_left_over_tombstones_do_no_harm() -> None:
+def test_leftover_tombstones_change_nothing() -> None:
     """
     Of a group that is no more, or is a classic one by now.
     """
@@ -417,7 +396,7 @@ def test_left_over_tombstones_do_no_harm() -> None:
     assert 1 == len(c.group.members)
 
 
-def test_two_groups_of_one_name_are_refused() -> None:
+def test_two_groups_of_one_id_are_refused() -> None:
     """
     No writer makes such a log; guessing which one is meant could lose either.
     """
@@ -429,7 +408,7 @@ def test_two_groups_of_one_name_are_refused() -> None:
         c.restart()
 
 
-def test_every_type_of_record_has_a_role() -> None:
+def test_every_group_record_type_has_a_role() -> None:
     """
     Those that Kafka 4.3.1 knows, save the classic ones.
     """
@@ -440,10 +419,7 @@ def test_every_type_of_record_has_a_role() -> None:
     assert set(Role) == {record.role for record in records if isinstance(record, ModernRecord)}
 
 
-def test_what_may_be_done_with_it_when_it_has_members() -> None:
-    """
-    Single offsets may be deleted, the group may not.
-    """
+def test_offsets_of_a_modern_group_with_members_can_be_deleted_but_not_the_group() -> None:
     group = the_group(coordination(GroupType.CONSUMER, "m"))
 
     group.validate_offset_delete()

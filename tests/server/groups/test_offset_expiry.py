@@ -37,9 +37,9 @@ def left_after(c: Coordination, ms: int) -> set[tuple[str, int]]:
     return left(c)
 
 
-def test_offsets_of_a_simple_group_are_kept_from_their_commit_on() -> None:
+def test_offsets_of_a_simple_group_expire_individually_after_their_commit() -> None:
     """
-    Each for itself; with the last one the group goes.
+    The group is removed with the last one.
     """
     c = coordination()
     c.commit_offsets({("t", 0): 1})
@@ -56,10 +56,7 @@ def test_offsets_of_a_simple_group_are_kept_from_their_commit_on() -> None:
     assert [] == list(c.replayed().groups)
 
 
-def test_offsets_of_a_group_that_lost_its_members_are_kept_from_then_on() -> None:
-    """
-    However old the commit.
-    """
+def test_offsets_expire_from_when_the_group_became_empty() -> None:
     c = coordination()
     (a,) = c.stable(1, offers=[consumer("t")], session_timeout_ms=1_800_000)
     c.commit_offsets({("t", 0): 1}, member_id=a, generation_id=1)
@@ -72,10 +69,7 @@ def test_offsets_of_a_group_that_lost_its_members_are_kept_from_then_on() -> Non
     assert c.state.groups.get(GROUP) is None
 
 
-def test_that_time_survives_a_restart() -> None:
-    """
-    The record of the empty group tells it.
-    """
+def test_time_when_a_group_became_empty_survives_a_restart() -> None:
     c = coordination()
     (a,) = c.stable(1, offers=[consumer("t")])
     c.commit_offsets({("t", 0): 1}, member_id=a, generation_id=1)
@@ -89,10 +83,7 @@ def test_that_time_survives_a_restart() -> None:
     assert set() == left_after(c, 1)
 
 
-def test_topics_that_no_consumer_subscribes_to_any_more_expire() -> None:
-    """
-    The others do not, however old.
-    """
+def test_offsets_of_topics_without_subscribers_expire() -> None:
     c = coordination()
     (a,) = c.stable(1, offers=[consumer("t")], session_timeout_ms=1_800_000)
     c.commit_offsets({("t", 0): 1, ("u", 0): 1}, member_id=a, generation_id=1)
@@ -120,12 +111,7 @@ def test_nothing_expires_during_a_rebalance() -> None:
 @pytest.mark.parametrize(
     ("protocol_type", "metadata"), [("connect", subscription("t")), ("consumer", b"?")]
 )
-def test_nothing_expires_of_members_that_cannot_be_understood(
-    protocol_type: str, metadata: bytes
-) -> None:
-    """
-    They may need all of it.
-    """
+def test_nothing_expires_with_a_malformed_subscription(protocol_type: str, metadata: bytes) -> None:
     c = coordination()
     (a,) = c.stable(
         1,
@@ -138,7 +124,7 @@ def test_nothing_expires_of_members_that_cannot_be_understood(
     assert {("u", 0)} == left_after(c, RETENTION)
 
 
-def test_an_expiry_of_its_own_counts_for_an_offset() -> None:
+def test_offset_may_have_its_own_expiry_time() -> None:
     """
     Earlier or later than the broker would have it.
     """
@@ -154,10 +140,7 @@ def test_an_expiry_of_its_own_counts_for_an_offset() -> None:
     assert set() == left_after(c, 1)
 
 
-def test_an_empty_group_without_offsets_goes_at_once() -> None:
-    """
-    There is nothing to keep it for.
-    """
+def test_empty_group_without_offsets_is_removed_at_once() -> None:
     c = coordination()
     (a,) = c.stable(1)
     c.leave(a)
@@ -168,10 +151,7 @@ def test_an_empty_group_without_offsets_goes_at_once() -> None:
     assert [] == list(c.replayed().groups)
 
 
-def test_a_group_with_members_stays_without_offsets() -> None:
-    """
-    It is in use.
-    """
+def test_group_with_members_is_kept_without_offsets() -> None:
     c = coordination()
     c.stable(1, session_timeout_ms=1_800_000)
     batches = len(c.batches)
@@ -183,10 +163,7 @@ def test_a_group_with_members_stays_without_offsets() -> None:
     assert batches == len(c.batches)
 
 
-def test_what_an_open_transaction_touches_stays() -> None:
-    """
-    And so does the group.
-    """
+def test_offsets_and_groups_of_an_open_transaction_do_not_expire() -> None:
     c = coordination()
     c.commit_offsets({("t", 0): 1, ("t", 1): 1})
     c.state.apply(c.batches[0][0], 2, 77)
@@ -200,10 +177,7 @@ def test_what_an_open_transaction_touches_stays() -> None:
     assert c.state.groups.get(GROUP) is None
 
 
-def test_a_group_with_nothing_but_pending_offsets_stays() -> None:
-    """
-    The transaction may be committed.
-    """
+def test_group_with_only_pending_offsets_is_kept() -> None:
     c = coordination()
     c.commit_offsets({("t", 0): 1})
     c.state.apply(c.batches[0][0], 1, 77)
@@ -215,9 +189,9 @@ def test_a_group_with_nothing_but_pending_offsets_stays() -> None:
     assert c.state.groups.get(GROUP) is not None
 
 
-def test_groups_of_before_kafka_2_1_do_not_tell_when_they_were_left() -> None:
+def test_offsets_of_groups_before_kafka_2_1_expire_after_their_commit() -> None:
     """
-    Then the commit counts.
+    Their records do not tell when the group became empty.
     """
     c = coordination()
     (a,) = c.stable(1, offers=[consumer("t")])

@@ -58,10 +58,7 @@ class Log:
         return set(self.store.pending_partitions("g"))
 
 
-def test_the_last_commit_counts() -> None:
-    """
-    Until a tombstone deletes it.
-    """
+def test_last_commit_counts_until_a_tombstone() -> None:
     log = Log()
     log.write(1)
     log.write(2)
@@ -72,10 +69,7 @@ def test_the_last_commit_counts() -> None:
     assert not log.store.committed
 
 
-def test_a_tombstone_for_nothing_does_no_harm() -> None:
-    """
-    Compaction keeps tombstones for a while.
-    """
+def test_tombstone_without_an_offset_changes_nothing() -> None:
     log = Log()
     log.write(None)
     log.write(1, partition=1)
@@ -84,10 +78,7 @@ def test_a_tombstone_for_nothing_does_no_harm() -> None:
     assert [1] == [o.offset for _, _, _, o in log.store.committed]
 
 
-def test_offsets_of_a_transaction_count_when_it_is_committed() -> None:
-    """
-    Until then they are pending.
-    """
+def test_transactional_offsets_are_pending_until_the_commit_marker() -> None:
     log = Log()
     log.write(1)
     log.write(2, producer_id=7)
@@ -99,10 +90,7 @@ def test_offsets_of_a_transaction_count_when_it_is_committed() -> None:
     assert set() == log.pending
 
 
-def test_offsets_of_an_aborted_transaction_are_forgotten() -> None:
-    """
-    As if they had never been written.
-    """
+def test_offsets_of_an_aborted_transaction_are_dropped() -> None:
     log = Log()
     log.write(1)
     log.write(2, producer_id=7)
@@ -113,9 +101,9 @@ def test_offsets_of_an_aborted_transaction_are_forgotten() -> None:
     assert set() == log.pending
 
 
-def test_of_two_commits_the_later_record_counts() -> None:
+def test_later_record_counts_among_two_commits() -> None:
     """
-    Not the later marker: after compaction only the order of the records is left.
+    Not the later marker: after compaction only the order of records is left.
     """
     log = Log()
     log.write(2, producer_id=7)
@@ -126,7 +114,7 @@ def test_of_two_commits_the_later_record_counts() -> None:
     assert 3 == log.committed
 
 
-def test_transactions_of_several_producers_do_not_mix() -> None:
+def test_offsets_of_several_transactions_are_separate() -> None:
     """
     A partition is unstable while any of them is open.
     """
@@ -143,10 +131,7 @@ def test_transactions_of_several_producers_do_not_mix() -> None:
     assert set() == log.pending
 
 
-def test_a_producer_may_commit_a_partition_twice_in_a_transaction() -> None:
-    """
-    The last one counts.
-    """
+def test_last_commit_of_a_partition_within_a_transaction_counts() -> None:
     log = Log()
     log.write(1, producer_id=7)
     log.write(2, producer_id=7)
@@ -157,10 +142,7 @@ def test_a_producer_may_commit_a_partition_twice_in_a_transaction() -> None:
     assert set() == log.pending
 
 
-def test_a_tombstone_deletes_pending_offsets_too() -> None:
-    """
-    Of all producers: the group or the topic has gone.
-    """
+def test_tombstone_deletes_pending_offsets_of_all_producers() -> None:
     log = Log()
     log.write(1, producer_id=7)
     log.write(2, producer_id=8)
@@ -176,7 +158,7 @@ def test_a_tombstone_deletes_pending_offsets_too() -> None:
     assert set() == log.pending
 
 
-def test_a_marker_without_offsets_does_no_harm() -> None:
+def test_marker_without_offsets_changes_nothing() -> None:
     """
     The log may have been compacted down to it.
     """
@@ -186,10 +168,7 @@ def test_a_marker_without_offsets_does_no_harm() -> None:
     assert not log.store.committed
 
 
-def test_what_a_tombstone_would_delete() -> None:
-    """
-    Something committed, or something pending.
-    """
+def test_tombstone_is_needed_for_committed_and_pending_offsets() -> None:
     log = Log()
     log.write(1)
     log.write(1, producer_id=7, partition=1)
@@ -233,7 +212,9 @@ def last_that_count(events: list[tuple[str, int, int]]) -> dict[int, int]:
 
 
 @given(EVENTS)
-def test_compaction_does_not_change_what_is_committed(events: list[tuple[str, int, int]]) -> None:
+def test_compaction_does_not_change_the_committed_offsets(
+    events: list[tuple[str, int, int]],
+) -> None:
     """
     It takes records that a later one has replaced, and leaves markers alone.
     """

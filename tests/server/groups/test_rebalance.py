@@ -15,10 +15,7 @@ S = GroupState
 
 
 class TestTheFirstRound:
-    def test_waits_for_more_members(self) -> None:
-        """
-        For ``group.initial.rebalance.delay.ms``, though everybody known has joined.
-        """
+    def test_first_rebalance_waits_for_the_initial_rebalance_delay(self) -> None:
         c = Coordination(group_initial_rebalance_delay_ms=3000)
         _, join = c.new_member()
 
@@ -28,10 +25,7 @@ class TestTheFirstRound:
         c.advance(1)
         assert 1 == join.now.generation_id
 
-    def test_waits_again_when_somebody_came(self) -> None:
-        """
-        Each newcomer during a wait adds another one.
-        """
+    def test_each_new_member_extends_the_initial_rebalance_delay(self) -> None:
         c = Coordination(group_initial_rebalance_delay_ms=3000)
         _, first = c.new_member()
         c.advance(2000)
@@ -44,7 +38,7 @@ class TestTheFirstRound:
         c.advance(1)
         assert 2 == len(first.now.members)
 
-    def test_waits_no_longer_than_a_rebalance_may_take(self) -> None:
+    def test_initial_delay_is_limited_by_the_rebalance_timeout(self) -> None:
         """
         However many keep coming: the rebalance timeout of the first is the limit.
         """
@@ -61,10 +55,7 @@ class TestTheFirstRound:
         assert not first.is_parked
         assert 7000 == c.now_ms - 1_700_000_000_000
 
-    def test_does_not_wait_without_a_delay(self) -> None:
-        """
-        A delay of 0 is what a broker for tests has.
-        """
+    def test_rebalance_does_not_wait_with_a_delay_of_0(self) -> None:
         c = Coordination(group_initial_rebalance_delay_ms=0)
         _, join = c.new_member()
 
@@ -72,10 +63,7 @@ class TestTheFirstRound:
 
         assert 1 == join.now.generation_id
 
-    def test_ends_in_an_empty_group_when_all_have_left(self) -> None:
-        """
-        A generation passes all the same.
-        """
+    def test_first_rebalance_ends_with_an_empty_group_when_all_have_left(self) -> None:
         c = Coordination(group_initial_rebalance_delay_ms=3000)
         member_id, join = c.new_member()
 
@@ -89,10 +77,7 @@ class TestTheFirstRound:
 
 
 class TestARound:
-    def test_tells_the_leader_of_the_members_and_nobody_else(self) -> None:
-        """
-        With what each has to say about the protocol that was chosen.
-        """
+    def test_join_response_lists_the_members_to_the_leader_only(self) -> None:
         c = Coordination()
         joins = [
             c.new_member(protocols=(("range", f"m{i}".encode()), ("sticky", b""))) for i in range(3)
@@ -112,7 +97,7 @@ class TestARound:
         assert {member_id: f"m{i}".encode() for i, (member_id, _) in enumerate(joins)} == told
         assert [] == joins[1][1].now.members == joins[2][1].now.members
 
-    def test_begins_when_somebody_joins_a_stable_group(self) -> None:
+    def test_join_of_a_new_member_begins_a_rebalance(self) -> None:
         """
         The others hear of it with their next heartbeat, and the round ends when they are back.
         """
@@ -130,10 +115,7 @@ class TestARound:
         assert 3 == len(first.now.members)
         assert a == first.now.leader
 
-    def test_goes_on_without_those_who_do_not_come_back(self) -> None:
-        """
-        After the rebalance timeout.
-        """
+    def test_rebalance_proceeds_without_absent_members_after_its_timeout(self) -> None:
         c = Coordination()
         a, b = c.stable(2, rebalance_timeout_ms=5000, session_timeout_ms=30_000)
         join = c.join(a, rebalance_timeout_ms=5000, session_timeout_ms=30_000)
@@ -146,10 +128,7 @@ class TestARound:
         with pytest.raises(UnknownMemberId):
             c.heartbeat(b, 2)
 
-    def test_elects_another_leader_if_the_leader_does_not_come_back(self) -> None:
-        """
-        One that has joined.
-        """
+    def test_rebalance_elects_another_leader_if_the_leader_is_absent(self) -> None:
         c = Coordination()
         a, b = c.stable(2, session_timeout_ms=30_000, rebalance_timeout_ms=5000)
         options: dict[str, Any] = {"session_timeout_ms": 30_000, "rebalance_timeout_ms": 5000}
@@ -161,10 +140,7 @@ class TestARound:
         assert [b] == [m.member_id for m in join.now.members]
         assert a not in c.group.members
 
-    def test_ends_when_the_last_one_it_waits_for_leaves(self) -> None:
-        """
-        Then everybody who is left has joined.
-        """
+    def test_rebalance_ends_when_the_last_awaited_member_leaves(self) -> None:
         c = Coordination()
         a, b = c.stable(2)
         join = c.join(a)
@@ -174,10 +150,7 @@ class TestARound:
 
         assert 2 == join.now.generation_id
 
-    def test_ends_when_the_session_of_the_last_one_runs_out(self) -> None:
-        """
-        Before the rebalance timeout, if sessions are shorter.
-        """
+    def test_rebalance_ends_when_the_session_of_the_last_awaited_member_expires(self) -> None:
         c = Coordination()
         a, b = c.stable(2, session_timeout_ms=10_000)
         join = c.join(a)
@@ -187,10 +160,7 @@ class TestARound:
         assert 2 == join.now.generation_id
         assert b not in c.group.members
 
-    def test_waits_for_an_id_that_was_given_out(self) -> None:
-        """
-        Until it is used, or its session has run out.
-        """
+    def test_rebalance_waits_for_a_pending_member_id(self) -> None:
         c = Coordination()
         (a,) = c.stable(1)
         c.join(session_timeout_ms=6000)
@@ -201,7 +171,7 @@ class TestARound:
 
         assert 2 == join.now.generation_id
 
-    def test_ends_when_an_id_that_was_given_out_is_given_back(self) -> None:
+    def test_rebalance_ends_when_a_pending_member_id_leaves(self) -> None:
         """
         A client that is told to join again may be closed instead; Kafka then waits for the rest of
         the round only if it was the first.
@@ -216,10 +186,7 @@ class TestARound:
 
         assert 2 == join.now.generation_id
 
-    def test_chooses_the_protocol_that_all_offer(self) -> None:
-        """
-        The one they want most.
-        """
+    def test_rebalance_chooses_the_most_preferred_common_protocol(self) -> None:
         c = Coordination()
         both = (("range", b"r"), ("sticky", b"s"))
         _, first = c.new_member(protocols=both)
@@ -230,10 +197,7 @@ class TestARound:
         assert "sticky" == first.now.protocol_name == second.now.protocol_name
         assert [b"s", b"S"] == [m.metadata for m in first.now.members]
 
-    def test_uses_the_session_timeout_as_rebalance_timeout_in_v0(self) -> None:
-        """
-        v0 does not have the other one.
-        """
+    def test_join_v0_uses_the_session_timeout_as_rebalance_timeout(self) -> None:
         c = Coordination()
         join = c.join(version=0, session_timeout_ms=7000, rebalance_timeout_ms=-1)
         c.advance(0)
@@ -242,10 +206,7 @@ class TestARound:
 
 
 class TestTheRoundOfSyncs:
-    def test_ends_with_the_assignment_of_the_leader(self) -> None:
-        """
-        Everybody gets their part, and the group is stable.
-        """
+    def test_sync_round_ends_with_the_assignment_of_the_leader(self) -> None:
         c = Coordination()
         joins = [c.new_member()[0] for _ in range(3)]
         c.advance(0)
@@ -260,9 +221,9 @@ class TestTheRoundOfSyncs:
         assert all("consumer" == s.now.protocol_type for s in some(syncs.values()))
         assert c.is_in(S.STABLE)
 
-    def test_gives_nothing_to_those_whom_the_leader_forgot(self) -> None:
+    def test_members_without_an_assignment_get_an_empty_one(self) -> None:
         """
-        And ignores those it invented.
+        Unknown members in the assignment are ignored.
         """
         c = Coordination()
         a, b = c.new_member()[0], c.new_member()[0]
@@ -274,10 +235,7 @@ class TestTheRoundOfSyncs:
         assert b"" == sync.now.assignment
         assert ErrorCode.NONE == sync.now.error_code
 
-    def test_a_late_member_gets_its_assignment_at_once(self) -> None:
-        """
-        From then on it is just looked up.
-        """
+    def test_late_sync_returns_the_assignment_at_once(self) -> None:
         c = Coordination()
         a, b = c.new_member()[0], c.new_member()[0]
         c.advance(0)
@@ -285,7 +243,7 @@ class TestTheRoundOfSyncs:
 
         assert b"B" == c.sync(b, 1).now.assignment
 
-    def test_is_called_off_when_somebody_joins(self) -> None:
+    def test_sync_round_is_cancelled_by_a_join(self) -> None:
         """
         Those who wait are told to join again, and get no assignment.
         """
@@ -299,7 +257,7 @@ class TestTheRoundOfSyncs:
         assert ErrorCode.REBALANCE_IN_PROGRESS == sync.now.error_code
         assert b"" == sync.now.assignment
 
-    def test_does_not_wait_for_ever(self) -> None:
+    def test_sync_round_has_the_rebalance_timeout(self) -> None:
         """
         Who has not synced within the rebalance timeout is removed, and the others join again.
         """
@@ -317,10 +275,7 @@ class TestTheRoundOfSyncs:
         assert [b] == list(c.group.members)
         assert a != c.group.leader_id
 
-    def test_removes_members_that_never_came_for_their_assignment(self) -> None:
-        """
-        Even though the leader has made the group stable.
-        """
+    def test_members_that_never_sync_are_removed(self) -> None:
         c = Coordination()
         options: dict[str, Any] = {"rebalance_timeout_ms": 5000, "session_timeout_ms": 30_000}
         a, b = c.new_member(**options)[0], c.new_member(**options)[0]
@@ -333,7 +288,7 @@ class TestTheRoundOfSyncs:
         assert [a] == list(c.group.members)
         assert c.is_in(S.PREPARING_REBALANCE)
 
-    def test_a_second_sync_of_the_same_member_answers_the_first(self) -> None:
+    def test_second_sync_of_a_member_answers_the_first(self) -> None:
         """
         A client may have lost its connection.
         """
@@ -349,10 +304,7 @@ class TestTheRoundOfSyncs:
 
 
 class TestSessions:
-    def test_a_silent_member_is_removed(self) -> None:
-        """
-        When its session timeout has passed.
-        """
+    def test_silent_member_is_removed_after_its_session_timeout(self) -> None:
         c = Coordination()
         a, b = c.stable(2, session_timeout_ms=10_000)
         for _ in range(3):
@@ -366,10 +318,7 @@ class TestSessions:
         with pytest.raises(RebalanceInProgress):
             c.heartbeat(a, 1)
 
-    def test_heartbeats_keep_a_member(self) -> None:
-        """
-        For as long as they come.
-        """
+    def test_heartbeats_extend_the_session(self) -> None:
         c = Coordination()
         (a,) = c.stable(1, session_timeout_ms=10_000)
 
@@ -380,7 +329,7 @@ class TestSessions:
         assert c.is_in(S.STABLE)
 
     @pytest.mark.parametrize("rebalancing", [False, True])
-    def test_commits_keep_a_member(self, rebalancing: bool) -> None:
+    def test_commits_extend_the_session(self, rebalancing: bool) -> None:
         """
         When stable, and when preparing a rebalance.
         """
@@ -395,10 +344,7 @@ class TestSessions:
 
         assert a in c.group.members
 
-    def test_the_last_silent_member_leaves_an_empty_group(self) -> None:
-        """
-        Which is written.
-        """
+    def test_removal_of_the_last_silent_member_writes_an_empty_group(self) -> None:
         c = Coordination()
         c.stable(1, session_timeout_ms=10_000)
         batches = len(c.batches)
@@ -409,10 +355,7 @@ class TestSessions:
         assert 2 == c.group.generation_id
         assert batches + 1 == len(c.batches)
 
-    def test_an_id_that_is_not_used_is_forgotten(self) -> None:
-        """
-        After the session timeout of the join that it was given out for.
-        """
+    def test_unused_member_id_is_forgotten_after_the_session_timeout(self) -> None:
         c = Coordination()
         member_id = c.join(session_timeout_ms=6000).now.member_id
 
@@ -423,7 +366,7 @@ class TestSessions:
         assert not c.group.pending_joins
         assert ErrorCode.UNKNOWN_MEMBER_ID == c.join(member_id).now.error_code
 
-    def test_a_new_member_does_not_wait_for_ever(self) -> None:
+    def test_new_member_waits_in_a_join_for_a_limited_time(self) -> None:
         """
         Its client may have given up and come back as somebody else.
         """
@@ -440,7 +383,7 @@ class TestSessions:
         assert ErrorCode.UNKNOWN_MEMBER_ID == join.now.error_code
         assert newcomer not in c.group.members
 
-    def test_an_old_member_that_waits_in_a_join_is_excused(self) -> None:
+    def test_known_member_waiting_in_a_join_does_not_expire(self) -> None:
         """
         Its heartbeats would come behind the join.
         """
@@ -456,7 +399,7 @@ class TestSessions:
         assert join.is_parked
         assert a in c.group.members
 
-    def test_a_member_that_waited_in_a_sync_gets_a_new_session(self) -> None:
+    def test_member_that_waited_in_a_sync_gets_a_new_session(self) -> None:
         """
         The old one has run out meanwhile, without consequence.
         """
@@ -480,10 +423,7 @@ class TestSessions:
 
 
 class TestTheSizeOfAGroup:
-    def test_is_limited(self) -> None:
-        """
-        Who comes too late is told so.
-        """
+    def test_group_max_size_limits_the_members(self) -> None:
         c = Coordination(group_max_size=2)
         c.stable(2)
 
@@ -492,17 +432,14 @@ class TestTheSizeOfAGroup:
         assert ErrorCode.GROUP_MAX_SIZE_REACHED == answer.error_code
         assert "" == answer.member_id
 
-    def test_does_not_keep_members_from_joining_again(self) -> None:
-        """
-        They are counted already.
-        """
+    def test_group_max_size_does_not_apply_to_rejoining_members(self) -> None:
         c = Coordination(group_max_size=2)
         a, b = c.stable(2)
 
         assert c.join(a).is_parked
         assert 2 == c.join(b).now.generation_id
 
-    def test_counts_those_in_the_round_while_there_is_one(self) -> None:
+    def test_group_max_size_counts_joined_members_during_a_rebalance(self) -> None:
         """
         So, where the limit was lowered, the last ones to come back are the ones to go.
         """
@@ -525,10 +462,7 @@ class TestTheSizeOfAGroup:
 
 
 class TestTheEnd:
-    def test_who_waits_in_a_sync_is_told(self) -> None:
-        """
-        Somebody else may be the coordinator now.
-        """
+    def test_waiting_sync_is_answered_when_the_coordinator_resigns(self) -> None:
         c = Coordination()
         c.new_member()
         b, _ = c.new_member()
@@ -540,10 +474,7 @@ class TestTheEnd:
         assert ErrorCode.NOT_COORDINATOR == sync.now.error_code
         assert c.is_in(S.DEAD)
 
-    def test_who_waits_in_a_join_is_told(self) -> None:
-        """
-        With the id that it has.
-        """
+    def test_waiting_join_is_answered_with_its_member_id_when_the_coordinator_resigns(self) -> None:
         c = Coordination()
         member_id, join = c.new_member()
 
@@ -554,10 +485,7 @@ class TestTheEnd:
 
 
 class TestWhatIsWritten:
-    def test_an_assignment_counts_when_it_is_committed(self) -> None:
-        """
-        Until then all wait, and may still be called off.
-        """
+    def test_assignment_counts_once_it_is_committed(self) -> None:
         c = Coordination()
         a, b = c.new_member()[0], c.new_member()[0]
         c.advance(0)
@@ -573,7 +501,7 @@ class TestWhatIsWritten:
         assert b"B" == sync_b.now.assignment
         assert c.is_in(S.STABLE)
 
-    def test_an_assignment_that_comes_too_late_is_forgotten(self) -> None:
+    def test_assignment_superseded_before_its_fsync_is_dropped(self) -> None:
         """
         Somebody has joined between the append and the fsync.
         """
@@ -591,7 +519,7 @@ class TestWhatIsWritten:
         assert ErrorCode.REBALANCE_IN_PROGRESS == sync_a.now.error_code == sync_b.now.error_code
         assert c.is_in(S.PREPARING_REBALANCE)
 
-    def test_an_assignment_that_cannot_be_written_is_withdrawn(self) -> None:
+    def test_assignment_that_cannot_be_written_is_withdrawn(self) -> None:
         """
         All are told in words that make them look for the coordinator, and join again.
         """
@@ -607,10 +535,7 @@ class TestWhatIsWritten:
         assert c.is_in(S.PREPARING_REBALANCE)
         assert b"" == c.group.members[a].assignment
 
-    def test_a_group_that_cannot_be_written_is_not_there(self) -> None:
-        """
-        The first record of a group has failed.
-        """
+    def test_group_that_cannot_be_written_does_not_exist(self) -> None:
         c = Coordination()
         c.append_error = ErrorCode.KAFKA_STORAGE_ERROR
 

@@ -59,7 +59,7 @@ def commit(**changes: Any) -> OffsetCommitValue:
         ),
     ],
 )
-def test_offsets_are_written_as_kafka_writes_them(value: OffsetCommitValue, expected: str) -> None:
+def test_offset_records_equal_kafkas(value: OffsetCommitValue, expected: str) -> None:
     """
     Version 4 unless there is an expiry.
     """
@@ -80,12 +80,9 @@ def test_offsets_are_written_as_kafka_writes_them(value: OffsetCommitValue, expe
     ],
 )
 @pytest.mark.parametrize("key_version", [0, 1])
-def test_offsets_of_every_version_are_understood(
+def test_offset_records_of_every_version_are_read(
     key_version: int, value: str, expected: OffsetCommitValue
 ) -> None:
-    """
-    Logs are older than brokers.
-    """
     key = key_version.to_bytes(2, "big") + KEY[2:]
 
     record = decode_record(key, bytes.fromhex(value))
@@ -94,9 +91,6 @@ def test_offsets_of_every_version_are_understood(
 
 
 def test_tombstones_have_no_value() -> None:
-    """
-    Of offsets and of groups.
-    """
     assert (KEY, None) == encode_record(OffsetRecord("g1", "t", 2, None))
     assert OffsetRecord("g1", "t", 2, None) == decode_record(KEY, None)
     key = bytes.fromhex("0002 0002 6731")
@@ -104,7 +98,7 @@ def test_tombstones_have_no_value() -> None:
     assert GroupRecord("g1", None) == decode_record(key, None)
 
 
-def test_a_group_is_written_as_kafka_writes_it() -> None:
+def test_group_record_equals_kafkas() -> None:
     """
     Version 3: first empty, later with members.
     """
@@ -163,7 +157,7 @@ def test_a_group_is_written_as_kafka_writes_it() -> None:
         ),
     ],
 )
-def test_groups_of_every_version_are_understood(
+def test_group_records_of_every_version_are_read(
     value: str, rebalance_timeout_ms: int, instance_id: str | None, timestamp: int | None
 ) -> None:
     """
@@ -197,7 +191,7 @@ def test_groups_of_every_version_are_understood(
     )
 
 
-def test_records_of_other_protocols_are_written_as_they_were_read() -> None:
+def test_records_of_other_protocols_survive_a_round_trip() -> None:
     key = bytes.fromhex("0006 0001 67")
     value = bytes.fromhex("0000 00000007 01 00 08 0000000000000009")
 
@@ -216,7 +210,7 @@ def test_values_of_other_protocols_in_unknown_versions_are_refused() -> None:
 
 
 @pytest.mark.parametrize("record_type", [9, 18, 24, 99, 32767])
-def test_records_of_unknown_types_are_passed_over(record_type: int) -> None:
+def test_unknown_record_types_are_skipped(record_type: int) -> None:
     """
     A later release may have left them behind.
     """
@@ -239,7 +233,7 @@ def test_records_of_unknown_types_are_passed_over(record_type: int) -> None:
         (b"\0\2\0\1g", b"\0\5"),
     ],
 )
-def test_what_is_no_record_is_said_to_be_none(key: bytes | None, value: bytes | None) -> None:
+def test_malformed_group_record_is_reported(key: bytes | None, value: bytes | None) -> None:
     """
     Cut off, or of a version that does not exist.
     """
@@ -249,8 +243,5 @@ def test_what_is_no_record_is_said_to_be_none(key: bytes | None, value: bytes | 
 
 @given(st.binary(max_size=60), st.none() | st.binary(max_size=60))
 def test_any_bytes_are_a_record_or_refused(key: bytes, value: bytes | None) -> None:
-    """
-    Nothing else is ever raised.
-    """
     with suppress(DecodeError):
         decode_record(key, value)

@@ -93,10 +93,7 @@ def replayed(golden: Path, name: str) -> ShardState:
 
 
 @pytest.mark.parametrize("name", GOLDEN_LOGS)
-def test_loading_leaves_out_what_does_not_count(golden: Path, name: str) -> None:
-    """
-    The result is that of replaying every record.
-    """
+def test_loading_skips_superseded_records_with_the_same_result(golden: Path, name: str) -> None:
     state = new_state()
     loader = Loader(state)
     for segment in segments(golden, name):
@@ -155,7 +152,7 @@ def expected_offsets(golden: Path, name: str) -> dict[tuple[str, str, int], tupl
 
 
 @pytest.mark.parametrize("name", GOLDEN_LOGS)
-def test_offsets_in_kafkas_logs(golden: Path, name: str) -> None:
+def test_committed_offsets_of_kafkas_logs_are_loaded(golden: Path, name: str) -> None:
     """
     All that was committed, in transactions or not, expired or not, compacted or not.
     """
@@ -213,7 +210,7 @@ class Expected:
 
 
 @pytest.mark.parametrize("name", GOLDEN_LOGS)
-def test_groups_in_kafkas_logs(golden: Path, name: str) -> None:
+def test_groups_of_kafkas_logs_are_loaded(golden: Path, name: str) -> None:
     """
     Classic ones as their last record has them; others by type, with their members.
     """
@@ -240,10 +237,7 @@ def test_groups_in_kafkas_logs(golden: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GOLDEN_LOGS)
-def test_kafkas_bytes_are_ours(golden: Path, name: str) -> None:
-    """
-    Every record that we understand is written as Kafka has written it, to the last byte.
-    """
+def test_records_read_from_kafka_are_written_identically(golden: Path, name: str) -> None:
     count = 0
     for segment in segments(golden, name):
         for batch in batches(segment.read_bytes()):
@@ -257,10 +251,7 @@ def test_kafkas_bytes_are_ours(golden: Path, name: str) -> None:
     assert count > 0
 
 
-def test_kafkas_batches_are_ours(golden: Path) -> None:
-    """
-    The same records at the same time make the same batch.
-    """
+def test_batches_equal_kafkas_for_the_same_records_and_time(golden: Path) -> None:
     count = 0
     for segment in segments(golden, "groups"):
         for batch in batches(segment.read_bytes()):
@@ -420,10 +411,7 @@ def without_husks(known: dict[str, Any]) -> dict[str, Any]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, max_size=60))
-def test_replay_is_the_live_state(steps: list[tuple[str, int, str]]) -> None:
-    """
-    After every step, whatever was asked.
-    """
+def test_replay_equals_the_live_state(steps: list[tuple[str, int, str]]) -> None:
     program = Program()
     for step, number, topic in steps:
         with suppress(KafkaError):
@@ -431,7 +419,7 @@ def test_replay_is_the_live_state(steps: list[tuple[str, int, str]]) -> None:
         program.check()
 
 
-def test_topics_of_a_static_member_that_came_back_count_after_a_restart() -> None:
+def test_topics_of_a_returned_static_member_are_recomputed_after_a_restart() -> None:
     """
     Kafka computes them for each generation (``ClassicGroup.initNextGeneration``) and at loading.
     """
@@ -448,7 +436,7 @@ def test_topics_of_a_static_member_that_came_back_count_after_a_restart() -> Non
     program.check()
 
 
-def test_such_sequences_get_somewhere() -> None:
+def test_random_group_histories_reach_interesting_states() -> None:
     """
     One of them, by hand: members come, sync, commit, come again, and survive a restart.
     """

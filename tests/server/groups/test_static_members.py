@@ -29,10 +29,7 @@ def stable_with_static(*instances: str, **options: Any) -> tuple[Coordination, d
     return c, ids
 
 
-def test_ids_of_static_members_begin_with_their_instance_id() -> None:
-    """
-    Those of dynamic ones with their client's.
-    """
+def test_member_id_begins_with_the_instance_id_or_the_client_id() -> None:
     c = Coordination()
 
     static = c.join(instance_id="i", client_id="client", protocols=OFFER)
@@ -44,10 +41,7 @@ def test_ids_of_static_members_begin_with_their_instance_id() -> None:
     assert dynamic.startswith("client-")
 
 
-def test_a_static_member_needs_no_id_first() -> None:
-    """
-    It is added with its first join.
-    """
+def test_static_member_needs_no_member_id_first() -> None:
     c = Coordination()
 
     join = c.join(instance_id="i", version=9)
@@ -58,10 +52,9 @@ def test_a_static_member_needs_no_id_first() -> None:
 
 class TestAMemberThatStartsAgain:
     @pytest.mark.parametrize("version", [5, 8, 9])
-    def test_gets_its_old_place_without_a_rebalance(self, version: int) -> None:
-        """
-        Generation and assignment stay, only the id is new.
-        """
+    def test_restarted_static_member_gets_its_assignment_without_a_rebalance(
+        self, version: int
+    ) -> None:
         c, ids = stable_with_static("a", "b")
 
         answer = c.join(instance_id="b", protocols=OFFER, version=version).now
@@ -75,7 +68,7 @@ class TestAMemberThatStartsAgain:
         assert b"b" == c.sync(answer.member_id, 1, instance_id="b").now.assignment
         assert c.is_in(S.STABLE)
 
-    def test_is_written_with_its_new_id(self) -> None:
+    def test_restarted_static_member_is_written_with_its_new_id(self) -> None:
         """
         Otherwise it would be unknown after a restart.
         """
@@ -88,10 +81,7 @@ class TestAMemberThatStartsAgain:
         assert b"b" == c.group.members[new_id].assignment
         c.heartbeat(new_id, 1, instance_id="b")
 
-    def test_fences_its_former_self(self) -> None:
-        """
-        Whatever that one still tries.
-        """
+    def test_restarted_static_member_fences_its_predecessor(self) -> None:
         c, ids = stable_with_static("a", "b")
         c.join(instance_id="b", protocols=OFFER)
 
@@ -102,9 +92,9 @@ class TestAMemberThatStartsAgain:
             == c.join(ids["b"], instance_id="b", protocols=OFFER).now.error_code
         )
 
-    def test_the_leader_is_told_the_members_but_not_to_assign(self) -> None:
+    def test_returning_leader_gets_the_members_with_skip_assignment(self) -> None:
         """
-        Since v9 (KIP-814): so that it knows whom it leads.
+        Since v9 (KIP-814).
         """
         c, ids = stable_with_static("a", "b")
 
@@ -115,7 +105,7 @@ class TestAMemberThatStartsAgain:
         assert {answer.member_id, ids["b"]} == {m.member_id for m in answer.members}
         assert {"a", "b"} == {m.group_instance_id for m in answer.members}
 
-    def test_an_old_leader_does_not_get_to_know_that_it_leads(self) -> None:
+    def test_returning_leader_before_v9_is_not_told_that_it_leads(self) -> None:
         """
         Before v9 it would assign anew; so it is shown its former self as the leader.
         """
@@ -128,10 +118,7 @@ class TestAMemberThatStartsAgain:
         assert [] == answer.members
         assert c.group.is_leader(answer.member_id)
 
-    def test_other_metadata_for_the_same_protocol_make_no_difference(self) -> None:
-        """
-        It is the choice of the protocol that matters.
-        """
+    def test_restarted_static_member_may_change_metadata_of_the_same_protocol(self) -> None:
         c, _ = stable_with_static("a", "b")
 
         answer = c.join(instance_id="b", protocols=(("range", b"new"), ("sticky", b"s")))
@@ -139,10 +126,7 @@ class TestAMemberThatStartsAgain:
         assert 1 == answer.now.generation_id
         assert c.is_in(S.STABLE)
 
-    def test_another_choice_of_protocol_begins_a_rebalance(self) -> None:
-        """
-        The group may no longer use what it uses.
-        """
+    def test_restarted_static_member_that_changes_the_protocol_begins_a_rebalance(self) -> None:
         c, _ = stable_with_static("a", "b")
 
         answer = c.join(instance_id="b", protocols=(("sticky", b"s"),))
@@ -150,7 +134,7 @@ class TestAMemberThatStartsAgain:
         assert answer.is_parked
         assert c.is_in(S.PREPARING_REBALANCE)
 
-    def test_begins_a_rebalance_while_assignments_are_made(self) -> None:
+    def test_restarted_static_member_begins_a_rebalance_while_assignments_are_pending(self) -> None:
         """
         The leader would assign to an id that is no more.
         """
@@ -168,10 +152,7 @@ class TestAMemberThatStartsAgain:
         c.join(a.now.member_id, instance_id="a", protocols=OFFER)
         assert 2 == again.now.generation_id
 
-    def test_takes_the_place_of_a_join_that_waits(self) -> None:
-        """
-        The one before hears that it is fenced.
-        """
+    def test_restarted_static_member_replaces_a_waiting_join(self) -> None:
         c, _ = stable_with_static("a", "b")
         c.join(instance_id="c", protocols=OFFER)
         first = c.join(instance_id="b", protocols=OFFER)
@@ -180,10 +161,7 @@ class TestAMemberThatStartsAgain:
         assert ErrorCode.FENCED_INSTANCE_ID == first.now.error_code
         assert second.is_parked
 
-    def test_keeps_its_old_id_if_the_new_one_cannot_be_written(self) -> None:
-        """
-        All is as it was.
-        """
+    def test_static_member_keeps_its_old_id_if_the_new_one_cannot_be_written(self) -> None:
         c, ids = stable_with_static("a", "b")
         before = c.durable()
         c.append_error = ErrorCode.KAFKA_STORAGE_ERROR
@@ -198,7 +176,7 @@ class TestAMemberThatStartsAgain:
         assert 0 == c.group.awaiting_join
         c.heartbeat(ids["b"], 1, instance_id="b")
 
-    def test_waits_for_the_round_that_begins_before_it_is_written(self) -> None:
+    def test_restarted_static_member_waits_for_a_rebalance_begun_before_its_write(self) -> None:
         """
         Somebody joins between the append and the fsync.
         """
@@ -218,10 +196,7 @@ class TestAMemberThatStartsAgain:
 
 
 class TestAMemberThatIsAway:
-    def test_keeps_its_place_until_its_session_runs_out(self) -> None:
-        """
-        A static member does not leave when its client is closed.
-        """
+    def test_absent_static_member_keeps_its_place_until_its_session_expires(self) -> None:
         c, ids = stable_with_static("a", "b", session_timeout_ms=30_000)
 
         c.advance(29_999)
@@ -230,10 +205,7 @@ class TestAMemberThatIsAway:
 
         assert c.group.is_empty or set() == set(c.group.members)
 
-    def test_is_not_removed_by_a_round_that_it_misses(self) -> None:
-        """
-        Dynamic ones would be.
-        """
+    def test_absent_static_member_is_not_removed_by_a_rebalance(self) -> None:
         c, ids = stable_with_static(
             "a", "b", session_timeout_ms=300_000, rebalance_timeout_ms=10_000
         )
@@ -250,10 +222,7 @@ class TestAMemberThatIsAway:
         assert 2 == answer.now.generation_id
         assert {"a", "b"} == {m.group_instance_id for m in answer.now.members}
 
-    def test_a_round_that_nobody_joins_waits_for_sessions(self) -> None:
-        """
-        With static members only, and none of them there, it starts over.
-        """
+    def test_rebalance_with_only_absent_static_members_waits_for_their_sessions(self) -> None:
         c, ids = stable_with_static(
             "a", "b", session_timeout_ms=25_000, rebalance_timeout_ms=10_000
         )
@@ -268,10 +237,7 @@ class TestAMemberThatIsAway:
         c.advance(5_000)
         assert c.group.is_empty
 
-    def test_can_be_removed_by_an_administrator(self) -> None:
-        """
-        Who knows its instance id only.
-        """
+    def test_static_member_can_be_removed_by_its_instance_id(self) -> None:
         c, ids = stable_with_static("a", "b")
 
         response = c.leave(("", "b"), ("", "nobody"), (ids["b"], "b"))

@@ -47,10 +47,9 @@ async def metadata(
 
 
 @pytest.mark.parametrize("version", range(14))
-async def test_metadata_of_a_topic(version: int) -> None:
-    """
-    In every version it names the partitions, their leader, and where it can be reached.
-    """
+async def test_metadata_names_partitions_leaders_and_addresses_in_every_version(
+    version: int,
+) -> None:
     node = await started()
     await node.create("t", 2)
 
@@ -74,7 +73,7 @@ async def test_metadata_of_a_topic(version: int) -> None:
         assert topic.topic_id == node.topics.get("t").id  # type: ignore[union-attr]  # it exists
 
 
-async def test_metadata_creates_topics() -> None:
+async def test_metadata_request_creates_topics() -> None:
     """
     They can be used when the answer comes, and the answer says how.
     """
@@ -91,12 +90,9 @@ async def test_metadata_creates_topics() -> None:
 @pytest.mark.parametrize(
     ("config", "allowed"), [("true", False), ("false", True), ("false", False)]
 )
-async def test_metadata_creates_nothing_unless_both_sides_want_it(
+async def test_metadata_creates_topics_only_if_client_and_broker_allow_it(
     config: str, allowed: bool
 ) -> None:
-    """
-    The broker and the client may each forbid it.
-    """
     node = await started(auto_create_topics_enable=config)
 
     answer = await metadata(node, 12, "new", "", allow_auto_topic_creation=allowed)
@@ -107,7 +103,7 @@ async def test_metadata_creates_nothing_unless_both_sides_want_it(
     assert 0 == len(node.topics)
 
 
-async def test_a_partition_without_a_leader() -> None:
+async def test_partition_without_a_leader_is_reported_as_retriable() -> None:
     """
     While the broker gives its partitions up, clients are told to ask again.
     """
@@ -152,7 +148,7 @@ def _state(state: str | UUID | tuple[str | None, UUID]) -> dict[str, Any]:
     return {"name": state[0], "topic_id": state[1]}
 
 
-async def test_deletions_that_make_no_sense() -> None:
+async def test_delete_topics_refuses_ambiguous_and_duplicate_entries() -> None:
     """
     Neither or both of name and id, or one of them twice.
     """
@@ -184,7 +180,7 @@ async def test_deletions_that_make_no_sense() -> None:
 @pytest.mark.parametrize(
     ("version", "error"), [(1, InvalidRequest), (2, InvalidRequest), (6, TopicDeletionDisabled)]
 )
-async def test_deletion_can_be_disabled(version: int, error: type[KafkaError]) -> None:
+async def test_topic_deletion_can_be_disabled(version: int, error: type[KafkaError]) -> None:
     """
     Older clients know no code of its own for it.
     """
@@ -199,7 +195,7 @@ async def test_deletion_can_be_disabled(version: int, error: type[KafkaError]) -
 
 
 @pytest.mark.parametrize("version", range(3))
-async def test_describe_cluster(version: int) -> None:
+async def test_describe_cluster_returns_the_address_of_the_listener(version: int) -> None:
     """
     This broker, as it can be reached over the listener that the request came in on.
     """
@@ -248,10 +244,7 @@ def by_name(answer: DescribeConfigsResponse) -> dict[str, DescribeConfigsResourc
     return {config.name: config for config in result.configs}
 
 
-async def test_synonyms_and_documentation() -> None:
-    """
-    On request: the value at each level, and what the option means.
-    """
+async def test_describe_configs_returns_synonyms_and_documentation_on_request() -> None:
     node = await started(log_retention_ms="77", log_retention_hours="1")
     await node.create("t", retention_ms="5")
 
@@ -274,10 +267,7 @@ async def test_synonyms_and_documentation() -> None:
     assert LogConfig.options()["retention.ms"].doc == found["retention.ms"].documentation
 
 
-async def test_a_type_of_resource_that_there_is_not() -> None:
-    """
-    It spoils the whole request.
-    """
+async def test_describe_configs_with_an_unknown_resource_type_fails_the_request() -> None:
     node = await started()
     await node.create("t")
 

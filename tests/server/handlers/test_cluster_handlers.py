@@ -42,7 +42,7 @@ async def pages(node: ClusterNode, limit: int) -> list[list[tuple[str, list[int]
         after = (answer.next_cursor.topic_name, answer.next_cursor.partition_index)
 
 
-async def test_the_broker_has_a_limit_of_its_own() -> None:
+async def test_broker_limit_of_topic_description_pages_applies() -> None:
     node = await started(max_request_partition_size_limit="2")
     await node.create("t", 3)
 
@@ -52,7 +52,7 @@ async def test_the_broker_has_a_limit_of_its_own() -> None:
 # DescribeLogDirs
 
 
-async def test_the_log_directories_are_described() -> None:
+async def test_log_directories_are_described() -> None:
     node = await started(log_dirs=(DATA, OTHER))
     await node.create("t", 3)
 
@@ -72,7 +72,7 @@ async def test_the_log_directories_are_described() -> None:
         assert 0 < result.usable_bytes <= result.total_bytes
 
 
-async def test_a_directory_that_failed_is_an_error() -> None:
+async def test_failed_log_directory_is_reported_as_an_error() -> None:
     node = await started(log_dirs=(DATA, OTHER))
     node.failures.maybe_add_offline_log_dir(OTHER, "gone", KafkaStorageError("gone"))
     node.log_manager.handle_failures()
@@ -95,7 +95,7 @@ async def relocated(node: ClusterNode, *wanted: tuple[str, str, int]) -> dict[st
     }
 
 
-async def test_a_log_is_where_it_is() -> None:
+async def test_moving_a_log_to_its_own_directory_succeeds() -> None:
     node = await started(log_dirs=(DATA, OTHER))
     await node.create("t")
     log = node.log_manager.get_log(TopicPartition("t", 0))
@@ -108,7 +108,7 @@ async def test_a_log_is_where_it_is() -> None:
     assert {"t": [E.INVALID_REPLICA_ASSIGNMENT]} == refused
 
 
-async def test_only_logs_that_exist_are_in_directories_that_exist() -> None:
+async def test_moving_an_unknown_log_or_to_an_unknown_directory_is_refused() -> None:
     node = await with_topics()
     here = str(DATA)
 
@@ -122,7 +122,7 @@ async def test_only_logs_that_exist_are_in_directories_that_exist() -> None:
     )
 
 
-async def test_nothing_is_in_a_directory_that_failed() -> None:
+async def test_moving_a_log_to_a_failed_directory_is_refused() -> None:
     node = await started(log_dirs=(DATA, OTHER))
     await node.create("t")
     node.failures.maybe_add_offline_log_dir(OTHER, "gone", KafkaStorageError("gone"))
@@ -134,7 +134,7 @@ async def test_nothing_is_in_a_directory_that_failed() -> None:
 # DescribeQuorum
 
 
-async def test_this_node_is_the_quorum() -> None:
+async def test_quorum_consists_of_this_node() -> None:
     node = await started()
 
     answer = await ask(node, quorum(("__cluster_metadata", [0])), 2)

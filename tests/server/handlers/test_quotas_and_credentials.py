@@ -75,7 +75,7 @@ async def test_quotas_survive_a_restart() -> None:
     assert {(("user", "u"),): {"consumer_byte_rate": 9.0}} == await found(node)
 
 
-async def test_what_is_only_tried_or_as_it_was_is_not_written() -> None:
+async def test_unchanged_or_validated_quotas_are_not_written() -> None:
     node = await started()
     await alter(node, (U, [("producer_byte_rate", 5.0)]))
     end = node.log.end_offset
@@ -103,7 +103,7 @@ async def described(node: ClusterNode, *names: str) -> dict[str, Any]:
     }
 
 
-async def test_credentials_survive_a_restart() -> None:
+async def test_scram_credentials_survive_a_restart() -> None:
     files = MemoryFiles()
     node = await started(files)
     assert {"a": 0, "b": 0} == await change(node, ("a", 1, 4096), ("b", 2, 8192))
@@ -117,7 +117,7 @@ async def test_credentials_survive_a_restart() -> None:
     assert {"a": [(2, 5000)]} == await described(node, "a")
 
 
-async def test_the_password_is_not_kept() -> None:
+async def test_scram_credential_does_not_contain_the_password() -> None:
     """
     Only what checks it, as RFC 5802 has it.
     """
@@ -132,7 +132,7 @@ async def test_the_password_is_not_kept() -> None:
     assert b"salt" == kept.salt
 
 
-async def test_a_credential_without_a_password_is_refused() -> None:
+async def test_scram_credential_without_a_password_is_refused() -> None:
     node = await started()
     nothing = ScramCredentialUpsertion(
         name="a", mechanism=1, iterations=5000, salt=b"salt", salted_password=b""
@@ -168,7 +168,7 @@ async def test_a_credential_that_fits_into_no_metadata_record_is_refused_and_cha
 
 
 @pytest.mark.parametrize("kind", ["resource_type", "pattern_type", "operation", "permission_type"])
-async def test_kinds_of_access_that_nobody_knows_are_not_answered(kind: str) -> None:
+async def test_unknown_acl_filter_types_are_refused(kind: str) -> None:
     node = await started()
     of_filter = {"resource_type": "resource_type_filter", "pattern_type": "pattern_type_filter"}
     in_filter = {of_filter.get(kind, kind): 0}
@@ -179,7 +179,7 @@ async def test_kinds_of_access_that_nobody_knows_are_not_answered(kind: str) -> 
             await ask(node, request, 3)
 
 
-async def test_a_broker_that_is_gone_is_forgotten() -> None:
+async def test_broker_that_is_gone_can_be_unregistered() -> None:
     node = await started()
     gone = records.RegisterBrokerRecord(
         broker_id=2,
@@ -198,7 +198,7 @@ async def test_a_broker_that_is_gone_is_forgotten() -> None:
 @pytest.mark.parametrize(
     ("broker_id", "code"), [(7, E.BROKER_ID_NOT_REGISTERED), (NODE_ID, E.INVALID_REQUEST)]
 )
-async def test_other_brokers_are_not_forgotten(broker_id: int, code: int) -> None:
+async def test_other_brokers_cannot_be_unregistered(broker_id: int, code: int) -> None:
     node = await started()
 
     answer = await ask(node, UnregisterBrokerRequest(broker_id=broker_id), 0)

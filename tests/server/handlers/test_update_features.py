@@ -25,7 +25,7 @@ async def update(
     return await ask(node, features(*wanted, **options), version)
 
 
-async def test_a_level_survives_a_restart() -> None:
+async def test_feature_level_survives_a_restart() -> None:
     files = MemoryFiles()
     node = await started(files)
 
@@ -38,7 +38,7 @@ async def test_a_level_survives_a_restart() -> None:
     assert 1 == node.log.image.feature_levels["group.version"]
 
 
-async def test_older_versions_are_answered_for_each_feature() -> None:
+async def test_older_update_features_versions_report_per_feature() -> None:
     node = await started()
     wanted = (("group.version", 0, SAFE), ("share.version", 0, SAFE))
 
@@ -51,7 +51,7 @@ async def test_older_versions_are_answered_for_each_feature() -> None:
     assert [] == newer.results
 
 
-async def test_what_is_only_tried_is_not_written() -> None:
+async def test_validated_feature_update_is_not_written() -> None:
     node = await started()
     end = node.log.end_offset
 
@@ -65,10 +65,9 @@ async def test_what_is_only_tried_is_not_written() -> None:
         (("kraft.version", 1, UPGRADE), "voters of this quorum cannot change"),
     ],
 )
-async def test_a_level_that_cannot_be_is_refused(wanted: tuple[str, int, int], reason: str) -> None:
-    """
-    With all the others of the request.
-    """
+async def test_invalid_feature_level_fails_the_whole_request(
+    wanted: tuple[str, int, int], reason: str
+) -> None:
     node = await started()
     end = node.log.end_offset
 
@@ -79,7 +78,7 @@ async def test_a_level_that_cannot_be_is_refused(wanted: tuple[str, int, int], r
     assert end == node.log.end_offset
 
 
-async def test_eligible_leaders_bring_their_minimum_along() -> None:
+async def test_enabling_eligible_leader_replicas_records_min_insync_replicas() -> None:
     """
     It is the same for all brokers, so that none may have one of its own.
     """

@@ -17,17 +17,17 @@ from barnabas.server.http.address import Address, BadAddress
         ("[::1]:80", Address("::1", 80)),
     ],
 )
-def test_an_address_is_read(given: str, address: Address) -> None:
+def test_valid_address_is_parsed(given: str, address: Address) -> None:
     assert address == Address.parse(given)
     assert address.is_loopback
 
 
 @pytest.mark.parametrize("given", ["", "x", "localhost:", "127.0.0.1:65536", "::1:80", "-1", ":80"])
-def test_a_text_that_is_no_address_is_refused(given: str) -> None:
+def test_invalid_address_is_refused(given: str) -> None:
     with pytest.raises(BadAddress):
         Address.parse(given)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.1", "kafka"])
-def test_other_addresses_are_not_of_the_loopback_interface(host: str) -> None:
+def test_other_addresses_are_not_loopback(host: str) -> None:
     assert not Address(host, 80).is_loopback

@@ -32,14 +32,14 @@ from barnabas.server.http.answers import (
         {'"quoted"': [[1], [2]] * ENTRIES_AT_ONCE},
     ],
 )
-def test_pieces_are_the_same_json(content: object) -> None:
+def test_json_in_pieces_equals_the_whole_json(content: object) -> None:
     text = b"".join(encoded(content, 1 << 20)).decode()
 
     assert content == json.loads(text)
     assert json.dumps(content) + "\n" == text
 
 
-def test_an_answer_that_is_too_large_is_not_encoded_to_its_end() -> None:
+def test_encoding_stops_at_the_maximum_response_size() -> None:
     class Endless(dict[str, int]):
         def items(self):  # type: ignore[no-untyped-def]
             while True:

@@ -50,7 +50,7 @@ async def closes(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-async def test_headers_have_to_arrive_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_headers_must_arrive_within_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     However often something arrives of them; and however long the connection is there already.
     """
@@ -73,7 +73,7 @@ async def test_headers_have_to_arrive_in_time(monkeypatch: pytest.MonkeyPatch) -
     assert [b"", b"", b""] == said
 
 
-async def test_a_request_behind_another_has_to_arrive_in_time(
+async def test_pipelined_request_must_arrive_within_a_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
@@ -88,7 +88,7 @@ async def test_a_request_behind_another_has_to_arrive_in_time(
     assert 200 == parsed(said).status
 
 
-async def test_a_connection_without_requests_stays_for_a_while(
+async def test_idle_connection_is_kept_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
@@ -102,10 +102,7 @@ async def test_a_connection_without_requests_stays_for_a_while(
             await asyncio.sleep(0.3)
 
 
-async def test_an_answer_has_to_be_read_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    The next scraper gets the place.
-    """
+async def test_response_must_be_read_within_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "ANSWER_S", 0.3)
     monkeypatch.setattr("barnabas.server.http.metrics.endpoint.MOST_SCRAPES", 1)
     async with running(**HTTP) as broker:
@@ -133,7 +130,7 @@ async def test_an_answer_has_to_be_read_in_time(monkeypatch: pytest.MonkeyPatch)
     assert 0 < size < 8000 * 4 * 200
 
 
-async def test_one_connection_too_many_takes_the_place_of_the_quietest() -> None:
+async def test_connection_beyond_the_limit_replaces_the_most_idle_one() -> None:
     """
     So the health of a broker is answered, however many sit there.
     """
@@ -154,7 +151,7 @@ async def test_one_connection_too_many_takes_the_place_of_the_quietest() -> None
     assert all(b"200 OK" in answer for answer in answered)
 
 
-async def test_a_crowd_of_connections_is_not_kept() -> None:
+async def test_many_connections_are_not_all_kept() -> None:
     most = int(stated("http-connections"))
     async with running(**HTTP) as broker, peers(broker.http_port, 3 * most):
         assert 200 == (await get(broker.http_port, "/healthz")).status
@@ -165,10 +162,7 @@ async def test_a_crowd_of_connections_is_not_kept() -> None:
 HEAD = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx: "
 
 
-async def test_headers_have_a_size() -> None:
-    """
-    Whether they come at once or not.
-    """
+async def test_header_size_is_limited() -> None:
     assert stated("http-header") == MOST_HEADER_BYTES == MOST_BYTES
     async with running(**HTTP) as broker:
         port = broker.http_port

@@ -28,7 +28,7 @@ class Outer:
     by_name: dict[str, bool] = field(default_factory=dict)
 
 
-def test_every_type_of_a_field_is_read() -> None:
+def test_every_field_type_is_parsed() -> None:
     given = {
         "ratio": 1,
         "kind": 7,
@@ -42,7 +42,7 @@ def test_every_type_of_a_field_is_read() -> None:
     )
 
 
-def test_defaults_stand_in() -> None:
+def test_missing_fields_get_defaults() -> None:
     assert Outer(0.5) == from_json(Outer, b'{"ratio": 0.5}')
 
 
@@ -65,7 +65,7 @@ def test_defaults_stand_in() -> None:
         ({"ratio": "x" * 100}, f'ratio is a number, not "{"x" * 59}...'),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(given: object, sentence: str) -> None:
+def test_error_names_the_field_and_its_position(given: object, sentence: str) -> None:
     with pytest.raises(BadFields) as caught:
         from_json(Outer, json.dumps(given).encode())
 
@@ -79,10 +79,7 @@ class Query:
     flag: bool = False
 
 
-def test_a_query_has_numbers_and_truth_values() -> None:
-    """
-    Where its fields are of these types.
-    """
+def test_query_numbers_and_booleans_are_parsed() -> None:
     given = [("text", "7"), ("number", "-7"), ("flag", "true")]
 
     assert Query("7", -7, True) == from_query(Query, given)
@@ -97,7 +94,7 @@ def test_a_query_has_numbers_and_truth_values() -> None:
         (("fla", "true"), "there is no field fla; did you mean flag?"),
     ],
 )
-def test_what_is_wrong_with_a_query_is_named(given: tuple[str, str], sentence: str) -> None:
+def test_query_error_names_the_parameter(given: tuple[str, str], sentence: str) -> None:
     with pytest.raises(BadFields) as caught:
         from_query(Query, [given])
 
@@ -111,7 +108,7 @@ class Bounded:
     at_least: Annotated[int, Range(2)] = 2
 
 
-def test_a_name_that_is_repeated_in_a_query_is_a_list() -> None:
+def test_repeated_query_parameter_is_a_list() -> None:
     given = [("names", "a"), ("names", "true"), ("number", "5")]
 
     assert Bounded(["a", "true"], 5) == from_query(Bounded, given)
@@ -133,7 +130,7 @@ def test_numbers_have_a_range(given: list[tuple[str, str]], sentence: str) -> No
     assert sentence == str(caught.value)
 
 
-def test_a_field_describes_itself() -> None:
+def test_field_describes_itself() -> None:
     part = parts_of(Bounded)["number"]
 
     assert ("a number", Range(1, 5), False) == (part.says, part.range, part.is_required)

@@ -67,7 +67,7 @@ async def post(
     return sent[0]["status"], json.loads(sent[1]["body"])["error"]
 
 
-async def test_an_application_gets_whole_bodies() -> None:
+async def test_application_receives_whole_bodies() -> None:
     app = Application()
 
     assert (200, "") == await post(Guard(app), [b"{", b"}"])
@@ -76,7 +76,7 @@ async def test_an_application_gets_whole_bodies() -> None:
 
 
 @pytest.mark.parametrize("length", [[], [(b"content-length", b"1")]])
-async def test_a_body_of_unknown_length_may_not_grow_too_large(length: list[Any]) -> None:
+async def test_body_of_unknown_length_is_limited(length: list[Any]) -> None:
     app = Application()
     part = bytes(MIB)
 
@@ -88,7 +88,7 @@ async def test_a_body_of_unknown_length_may_not_grow_too_large(length: list[Any]
     assert [64 * MIB] == [len(body) for body in app.bodies]
 
 
-async def test_a_body_that_does_not_come_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_body_that_does_not_arrive_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BODY_S", 0.01)
 
     status, _ = await post(Guard(Application()), [b"{"], forever=True)
@@ -96,7 +96,7 @@ async def test_a_body_that_does_not_come_ends(monkeypatch: pytest.MonkeyPatch) -
     assert 408 == status
 
 
-async def test_so_many_bodies_are_in_memory_at_a_time() -> None:
+async def test_number_of_bodies_in_memory_is_limited() -> None:
     app = Application()
     app.may_answer.clear()
     guard = Guard(app)

@@ -193,7 +193,7 @@ def broker(tmp_path: Path) -> Iterator[tuple[Barnabas, int]]:
         assert 0 == broker.stop()
 
 
-async def test_hostile_requests_leave_the_broker_undisturbed(
+async def test_hostile_http_requests_do_not_disturb_the_broker(
     broker: tuple[Barnabas, int],
 ) -> None:
     """

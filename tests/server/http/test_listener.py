@@ -29,7 +29,7 @@ from tests.support.server import START_MS, TestBroker, broker_config, running, u
 HTTP = {"barnabas_http_listener": "0"}
 
 
-async def test_a_broker_that_serves_is_healthy_and_ready() -> None:
+async def test_serving_broker_is_healthy_and_ready() -> None:
     async with running(**HTTP) as broker:
         health = await get(broker.http_port, "/healthz")
         ready = await get(broker.http_port, "/readyz")
@@ -39,12 +39,12 @@ async def test_a_broker_that_serves_is_healthy_and_ready() -> None:
     assert "127.0.0.1" == broker.http.address.host if broker.http else False
 
 
-async def test_a_broker_without_the_option_has_no_http() -> None:
+async def test_broker_without_the_option_has_no_http_listener() -> None:
     async with running() as broker:
         assert broker.http is None
 
 
-def test_a_broker_without_the_option_loads_no_http() -> None:
+def test_broker_without_the_option_imports_no_http_package() -> None:
     """
     Neither the packages of the extra, nor the modules of the room.
     """
@@ -68,10 +68,7 @@ asyncio.run(main())
     assert "[]" == said.stdout.strip()
 
 
-def test_the_api_is_loaded_with_the_first_request() -> None:
-    """
-    It takes several MiB.
-    """
+def test_api_is_imported_with_the_first_request() -> None:
     program = """
 import asyncio, sys
 from tests.support.server import running
@@ -95,7 +92,7 @@ asyncio.run(main())
     assert ["False", "True"] == said.stdout.split()
 
 
-async def test_readiness_says_how_many_logs_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_readiness_reports_how_many_logs_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Also while a log takes its time; the broker is healthy meanwhile.
     """
@@ -142,7 +139,7 @@ async def test_readiness_says_how_many_logs_are_left(monkeypatch: pytest.MonkeyP
     assert 200 == later.status
 
 
-async def test_a_broker_whose_directories_have_all_failed_is_not_healthy() -> None:
+async def test_broker_whose_directories_have_all_failed_is_unhealthy() -> None:
     async with running(**HTTP) as broker:
         assert broker.log_manager is not None
         (directory,) = broker.log_manager.directories.live
@@ -156,7 +153,7 @@ async def test_a_broker_whose_directories_have_all_failed_is_not_healthy() -> No
     assert ["/data"] == health.json["offline"]
 
 
-async def test_a_stop_is_seen_until_its_end() -> None:
+async def test_http_listener_closes_last_during_a_stop() -> None:
     """
     The listener closes last, and leaves the port.
     """
@@ -177,14 +174,14 @@ async def test_a_stop_is_seen_until_its_end() -> None:
     ("text", "sentence"),
     [("localhost:", "barnabas.http.listener: localhost:: an address looks like 127.0.0.1:8099")],
 )
-async def test_what_is_no_address_ends_the_start(text: str, sentence: str) -> None:
+async def test_invalid_http_address_aborts_the_start(text: str, sentence: str) -> None:
     broker = TestBroker(broker_config(barnabas_http_listener=text), files=MemoryFiles())
     with pytest.raises(ConfigError, match=sentence):
         await broker.start()
     await broker.stop()
 
 
-async def test_a_missing_extra_ends_the_start_and_says_how_to_install_it(
+async def test_missing_http_extra_aborts_the_start_with_its_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
@@ -198,7 +195,7 @@ async def test_a_missing_extra_ends_the_start_and_says_how_to_install_it(
     await broker.stop()
 
 
-async def test_a_port_that_is_taken_ends_the_start() -> None:
+async def test_http_port_in_use_aborts_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         broker = TestBroker(broker_config(barnabas_http_listener=str(port)), files=MemoryFiles())
@@ -220,7 +217,7 @@ async def test_a_port_that_is_taken_ends_the_start() -> None:
         ("", 403),
     ],
 )
-async def test_only_known_hosts_are_answered(host: str, status: int) -> None:
+async def test_only_known_host_headers_are_accepted(host: str, status: int) -> None:
     options = {
         "advertised_listeners": "PLAINTEXT://advertised.example:9092",
         "barnabas_http_hosts": "metrics.example",
@@ -244,7 +241,7 @@ async def test_only_known_hosts_are_answered(host: str, status: int) -> None:
         ("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
     ],
 )
-async def test_the_server_changes_nothing_and_takes_no_body(request_: str, status: int) -> None:
+async def test_http_server_refuses_other_methods_and_bodies(request_: str, status: int) -> None:
     """
     Each refusal closes the connection: a body behind it is no request.
     """
@@ -255,7 +252,7 @@ async def test_the_server_changes_nothing_and_takes_no_body(request_: str, statu
     assert b"connection: close" in answer.lower()
 
 
-async def test_every_answer_says_what_it_is() -> None:
+async def test_every_response_has_its_content_type() -> None:
     async with running(**HTTP) as broker:
         for path in ("/", "/healthz", "/metrics", "/nothing"):
             answer = await get(broker.http_port, path)
@@ -263,7 +260,7 @@ async def test_every_answer_says_what_it_is() -> None:
             assert "no-store" == answer.headers["cache-control"]
 
 
-async def test_all_paths_are_listed() -> None:
+async def test_root_lists_all_paths() -> None:
     async with running(**HTTP) as broker:
         listed = (await get(broker.http_port, "/")).json
         found = [(await get(broker.http_port, each["path"], "HEAD")).status for each in listed]

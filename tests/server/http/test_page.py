@@ -28,7 +28,7 @@ async def ask(broker: TestBroker, path: str, **headers: str) -> Answer:
     return await get(broker.http_port, path, **headers)
 
 
-async def test_a_browser_gets_the_page_and_other_clients_the_list_of_paths() -> None:
+async def test_browser_gets_the_page_and_other_clients_the_list_of_paths() -> None:
     async with running(**HTTP) as broker:
         page = await ask(broker, "/", accept=BROWSER)
         listed = await ask(broker, "/", accept="*/*")
@@ -38,7 +38,7 @@ async def test_a_browser_gets_the_page_and_other_clients_the_list_of_paths() -> 
     assert "/healthz" in [each["path"] for each in listed.json]
 
 
-async def test_nothing_from_elsewhere_and_nothing_inline_is_run() -> None:
+async def test_content_security_policy_forbids_external_and_inline_code() -> None:
     async with running(**HTTP) as broker:
         page = await ask(broker, "/", accept=BROWSER)
 
@@ -51,7 +51,7 @@ async def test_nothing_from_elsewhere_and_nothing_inline_is_run() -> None:
     assert "no-referrer" == page.headers["referrer-policy"]
 
 
-async def test_a_browser_keeps_a_file_until_it_is_another() -> None:
+async def test_browser_caches_a_file_until_it_changes() -> None:
     async with running(**HTTP) as broker:
         first = await ask(broker, "/page/app/main.js")
         again = await ask(broker, "/page/app/main.js", if_none_match=first.headers["etag"])
@@ -76,7 +76,7 @@ async def test_a_browser_keeps_a_file_until_it_is_another() -> None:
         "/page/app\\main.js",
     ],
 )
-async def test_only_the_files_of_the_page_are_there(path: str) -> None:
+async def test_only_the_files_of_the_page_are_served(path: str) -> None:
     async with running(**HTTP) as broker:
         answer = await ask(broker, path)
 
@@ -84,7 +84,7 @@ async def test_only_the_files_of_the_page_are_there(path: str) -> None:
     assert "no-store" == answer.headers["cache-control"]
 
 
-def test_all_files_are_there_that_others_refer_to() -> None:
+def test_every_referenced_file_exists() -> None:
     names = set(Assets().names)
 
     for name, target in _references():
@@ -103,7 +103,7 @@ def _references() -> Iterator[tuple[str, str]]:
                 yield path.name, target.relative_to(STATIC.resolve()).as_posix()
 
 
-def test_text_never_becomes_markup_and_no_other_host_is_named() -> None:
+def test_page_code_never_inserts_markup_or_names_another_host() -> None:
     """
     The policy forbids it as well: here it is said where.
     """

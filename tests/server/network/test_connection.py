@@ -240,13 +240,13 @@ async def turns(count: int = 20) -> None:
         await asyncio.sleep(0.001)
 
 
-async def test_answers_leave_in_order(client: Client) -> None:
+async def test_responses_are_sent_in_request_order(client: Client) -> None:
     client.say(*(f"now:{n}" for n in range(1000)))
 
     assert [str(n) for n in range(1000)] == await client.hear(1000)
 
 
-async def test_an_answer_waits_for_those_before_it(server: Server, client: Client) -> None:
+async def test_response_waits_for_earlier_ones(server: Server, client: Client) -> None:
     client.say("delay:a", "delay:b", "now:c")
     await turns()
 
@@ -257,7 +257,7 @@ async def test_an_answer_waits_for_those_before_it(server: Server, client: Clien
     assert ["a", "b", "c"] == await client.hear(3)
 
 
-async def test_effects_of_requests_behind_a_delayed_answer_happen(
+async def test_requests_behind_a_delayed_response_take_effect(
     server: Server, client: Client
 ) -> None:
     client.say("delay:a", "none:b", "now:c")
@@ -268,7 +268,7 @@ async def test_effects_of_requests_behind_a_delayed_answer_happen(
     assert ["a", "c"] == await client.hear(2)
 
 
-async def test_nothing_starts_behind_a_task(server: Server, client: Client) -> None:
+async def test_no_request_starts_behind_a_task(server: Server, client: Client) -> None:
     client.say("task:a", "now:b", "task:c", "now:d")
     await turns()
     first = list(server.desk.started)
@@ -283,7 +283,7 @@ async def test_nothing_starts_behind_a_task(server: Server, client: Client) -> N
     assert ["a", "b", "c", "d"] == await client.hear(4)
 
 
-async def test_a_long_poll_ends_when_an_answer_stands_behind_it(client: Client) -> None:
+async def test_long_poll_ends_when_a_later_response_is_ready(client: Client) -> None:
     client.say("poll:a", "poll:b")
     await turns()
 
@@ -299,7 +299,7 @@ async def test_two_long_polls_do_not_end_each_other(server: Server, client: Clie
     assert not any(delayed.done for delayed in server.desk.delayed.values())
 
 
-async def test_a_long_poll_ends_when_a_later_one_has_its_answer(
+async def test_long_poll_ends_when_a_later_request_is_answered(
     server: Server, client: Client
 ) -> None:
     client.say("poll:a", "poll:b")
@@ -310,13 +310,13 @@ async def test_a_long_poll_ends_when_a_later_one_has_its_answer(
     assert ["hurried", "b"] == await client.hear(2)
 
 
-async def test_a_request_without_an_answer_leaves_no_gap(client: Client) -> None:
+async def test_request_without_a_response_leaves_no_gap(client: Client) -> None:
     client.say("now:a", "none:b", "now:c")
 
     assert ["a", "c"] == await client.hear(2)
 
 
-async def test_a_connection_is_closed_with_one_line_that_says_why(
+async def test_connection_is_closed_with_one_log_line_giving_the_reason(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -341,7 +341,7 @@ async def test_records_are_sent_from_their_file_in_pieces(server: Server, client
     assert ["after"] == await client.hear()
 
 
-async def test_what_the_page_cache_has_is_sent_before_the_rest_is_read_elsewhere(
+async def test_cached_bytes_are_sent_before_the_rest_is_read_in_the_executor(
     server: Server, client: Client
 ) -> None:
     """
@@ -372,9 +372,7 @@ async def test_what_the_page_cache_has_is_sent_before_the_rest_is_read_elsewhere
     assert ["after"] == await client.hear()
 
 
-async def test_a_buffer_that_is_not_sent_yet_is_used_for_nothing_else(
-    server: Server, client: Client
-) -> None:
+async def test_unsent_buffer_is_not_reused(server: Server, client: Client) -> None:
     """
     While several peers do not read, what is prepared for others does not get into their answers.
     """
@@ -400,7 +398,9 @@ async def test_a_buffer_that_is_not_sent_yet_is_used_for_nothing_else(
         await other.close()
 
 
-async def test_many_records_are_sent_without_being_read(server: Server, client: Client) -> None:
+async def test_large_record_sets_are_sent_without_being_read(
+    server: Server, client: Client
+) -> None:
     server.desk.file = Numbers(200_000, cached=True, spliceable=True)
     client.say("stored:", "now:after")
 
@@ -412,7 +412,7 @@ async def test_many_records_are_sent_without_being_read(server: Server, client: 
 
 
 @pytest.mark.parametrize("spliceable", [False, True])
-async def test_nothing_may_stand_behind_the_records(
+async def test_records_may_be_the_last_part_of_a_response(
     server: Server, client: Client, *, spliceable: bool
 ) -> None:
     """
@@ -429,7 +429,9 @@ async def test_nothing_may_stand_behind_the_records(
     assert ["after"] == await client.hear()
 
 
-async def test_few_records_are_read_and_sent_with_the_rest(server: Server, client: Client) -> None:
+async def test_small_record_sets_are_read_and_sent_with_the_rest(
+    server: Server, client: Client
+) -> None:
     server.desk.file = Numbers(LEAST_SPLICED - 1, cached=True, spliceable=True)
     client.say("stored:")
 
@@ -439,7 +441,7 @@ async def test_few_records_are_read_and_sent_with_the_rest(server: Server, clien
     assert 1 == server.desk.file.reads
 
 
-async def test_a_socket_that_is_full_takes_the_rest_when_its_peer_has_read(
+async def test_full_socket_takes_the_rest_once_its_peer_has_read(
     server: Server, client: Client
 ) -> None:
     """
@@ -463,7 +465,7 @@ async def test_a_socket_that_is_full_takes_the_rest_when_its_peer_has_read(
     assert server.desk.file.largest_read < LEAST_SPLICED, "the last piece may be too few to splice"
 
 
-async def test_others_have_their_turn_within_a_long_answer() -> None:
+async def test_other_connections_are_served_during_a_large_response() -> None:
     server = Server()
     connection = Connection(server.connections.resources, LISTENER)
     transport = FakeTransport(connection.connection_lost)
@@ -482,7 +484,7 @@ async def test_others_have_their_turn_within_a_long_answer() -> None:
     assert expected == b"".join(pieces)
 
 
-async def test_what_was_to_be_sent_in_another_turn_is_sent_before_the_end() -> None:
+async def test_deferred_bytes_are_sent_before_the_connection_closes() -> None:
     server = Server()
     connection = Connection(server.connections.resources, LISTENER)
     transport = FakeTransport(connection.connection_lost)
@@ -497,7 +499,7 @@ async def test_what_was_to_be_sent_in_another_turn_is_sent_before_the_end() -> N
     await asyncio.sleep(0)
 
 
-async def test_records_that_are_not_cached_are_read_elsewhere(
+async def test_records_in_cold_pages_are_read_in_the_executor(
     server: Server, client: Client
 ) -> None:
     server.desk.file = Numbers(1_500_000, cached=False)
@@ -509,7 +511,7 @@ async def test_records_that_are_not_cached_are_read_elsewhere(
     assert ["after"] == await client.hear()
 
 
-async def test_a_promise_of_bytes_that_are_gone_ends_the_connection(
+async def test_missing_bytes_of_a_started_response_close_the_connection(
     server: Server, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.desk.file = Numbers(1000, cached=True)
@@ -522,7 +524,9 @@ async def test_a_promise_of_bytes_that_are_gone_ends_the_connection(
     assert "numbers.log ends before 2000" in caplog.text
 
 
-async def test_a_peer_that_does_not_read_is_not_read_from(server: Server, client: Client) -> None:
+async def test_requests_of_a_peer_that_does_not_read_are_not_received(
+    server: Server, client: Client
+) -> None:
     client.pause_reading()
     words = ["big:100000"] * 300
     client.say(*words)
@@ -538,7 +542,7 @@ async def test_a_peer_that_does_not_read_is_not_read_from(server: Server, client
     assert words == server.desk.started
 
 
-async def test_a_peer_that_does_not_read_costs_a_piece_of_a_file(
+async def test_peer_that_does_not_read_costs_one_piece_of_a_file(
     server: Server, client: Client
 ) -> None:
     server.desk.file = file = Numbers(0, cached=True)
@@ -552,10 +556,7 @@ async def test_a_peer_that_does_not_read_costs_a_piece_of_a_file(
     assert server.metrics.value("network_bytes_out") < 64 * 1024 * 1024
 
 
-def test_limits_of_the_page() -> None:
-    """
-    docs/limits.md states what the code has.
-    """
+def test_connection_limits_match_the_documentation() -> None:
     config = BrokerConfig()
 
     assert stated("announcement") == FIRST_ROOM_BYTES
@@ -572,7 +573,7 @@ def test_limits_of_the_page() -> None:
     [(2**40, MOST_REQUEST_BYTES), (2**34, 2**28), (2**20, 100 * 2**20)],
     ids=["huge", "16 GiB", "tiny"],
 )
-def test_the_memory_of_requests_fits_the_machine(
+def test_memory_for_requests_depends_on_the_machine(
     monkeypatch: pytest.MonkeyPatch, machine: int, limit: int
 ) -> None:
     """
@@ -584,7 +585,7 @@ def test_the_memory_of_requests_fits_the_machine(
     assert 12_000_000 == limited().connections.resources.request_memory.limit_bytes
 
 
-async def test_only_so_many_requests_wait_for_answers() -> None:
+async def test_number_of_started_requests_is_limited() -> None:
     """
     The first of each connection is always started; of those behind it ``queued.max.requests`` are,
     over all connections.
@@ -608,7 +609,7 @@ async def test_only_so_many_requests_wait_for_answers() -> None:
     await server.stop()
 
 
-async def test_a_long_poll_ends_when_requests_behind_it_cannot_be_started() -> None:
+async def test_long_poll_ends_when_requests_behind_it_cannot_be_started() -> None:
     """
     Otherwise the broker would not even notice that their peer is gone: it does not read from it.
     """
@@ -623,7 +624,7 @@ async def test_a_long_poll_ends_when_requests_behind_it_cannot_be_started() -> N
     await server.stop()
 
 
-async def test_requests_of_a_peer_that_is_gone_are_not_counted() -> None:
+async def test_requests_of_a_disconnected_peer_do_not_count() -> None:
     server = Server(queued_max_requests="3")
     await server.start()
     client = await server.client()
@@ -658,7 +659,7 @@ def slow_clock(step_s: float = TURN_S / 3) -> Callable[[], float]:
     return lambda: next(ticks) * step_s
 
 
-async def test_others_are_served_before_what_a_peer_has_pipelined(server: Server) -> None:
+async def test_other_connections_are_served_before_pipelined_requests(server: Server) -> None:
     server.connections.resources.backlog = Backlog(slow_clock())
     (crowded, sent), (other, _) = connected(server), connected(server)
 
@@ -677,7 +678,7 @@ async def test_others_are_served_before_what_a_peer_has_pipelined(server: Server
         connection.close()
 
 
-async def test_peers_that_pipeline_take_turns(server: Server) -> None:
+async def test_pipelining_peers_take_turns(server: Server) -> None:
     server.connections.resources.backlog = Backlog(slow_clock())
     peers = {name: connected(server)[0] for name in "abc"}
 
@@ -694,7 +695,7 @@ async def test_peers_that_pipeline_take_turns(server: Server) -> None:
 
 
 @pytest.mark.parametrize("first", ["task:a", "delay:a"])
-async def test_what_stands_behind_a_request_that_waits_costs_no_turn(first: str) -> None:
+async def test_requests_behind_a_waiting_one_take_no_turn(first: str) -> None:
     server = Server(queued_max_requests="1")
     await server.start()
     connection, sent = connected(server)
@@ -729,7 +730,7 @@ def limited() -> Server:
     return Server(queued_max_request_bytes="12000000", socket_request_max_bytes="12000000")
 
 
-async def test_large_requests_are_finished_one_after_the_other() -> None:
+async def test_large_requests_are_received_one_after_another_beyond_the_budget() -> None:
     """
     Three peers hold more than the budget in requests that are not whole: two are not read from.
     """
@@ -754,7 +755,7 @@ async def test_large_requests_are_finished_one_after_the_other() -> None:
     assert 0 == server.connections.resources.request_memory.used_bytes
 
 
-async def test_small_requests_are_served_while_the_memory_is_used_up() -> None:
+async def test_small_requests_are_served_when_the_request_memory_is_exhausted() -> None:
     server = limited()
     (hog, _), (small, answers) = connected(server), connected(server)
     server.connections.resources.request_memory.limit_bytes = 100_000
@@ -765,7 +766,7 @@ async def test_small_requests_are_served_while_the_memory_is_used_up() -> None:
     assert framed("y" * 50_000) == answers.take()
 
 
-async def test_a_long_poll_is_answered_at_once_while_the_memory_is_used_up() -> None:
+async def test_long_poll_is_answered_at_once_when_the_request_memory_is_exhausted() -> None:
     server = limited()
     (hog, _), (poll, answers) = connected(server), connected(server)
     server.connections.resources.request_memory.limit_bytes = 100_000
@@ -780,7 +781,7 @@ async def test_a_long_poll_is_answered_at_once_while_the_memory_is_used_up() -> 
 
 
 @pytest.mark.parametrize("short", [True, False])
-async def test_a_request_that_does_not_arrive_gives_way_to_those_that_wait(
+async def test_stalled_request_is_dropped_when_others_wait_for_memory(
     caplog: pytest.LogCaptureFixture, *, short: bool
 ) -> None:
     """
@@ -805,7 +806,7 @@ async def test_a_request_that_does_not_arrive_gives_way_to_those_that_wait(
     assert not little_end.closed
 
 
-async def test_answers_that_are_not_read_count(server: Server) -> None:
+async def test_unread_responses_count_towards_the_request_memory(server: Server) -> None:
     """
     As long as they are not, and their peer is disconnected for them if others wait for memory.
     """
@@ -827,7 +828,7 @@ async def test_answers_that_are_not_read_count(server: Server) -> None:
 
 
 @pytest.mark.parametrize("share", [1.1, 0.9])
-async def test_those_that_do_not_read_are_waited_for_shortly_far_over_the_limit(
+async def test_peers_that_do_not_read_are_dropped_soon_far_beyond_the_limit(
     server: Server, share: float
 ) -> None:
     """
@@ -852,7 +853,7 @@ async def test_those_that_do_not_read_are_waited_for_shortly_far_over_the_limit(
         await client.close()
 
 
-async def test_the_heap_is_given_back_when_a_crowd_has_left() -> None:
+async def test_heap_is_trimmed_after_many_connections_have_closed() -> None:
     freed = []
     server = Server()
     memory = server.connections.resources.request_memory
@@ -868,7 +869,7 @@ async def test_the_heap_is_given_back_when_a_crowd_has_left() -> None:
     assert [0] == freed
 
 
-async def test_a_dead_peer_is_waited_for_by_nobody(server: Server) -> None:
+async def test_dead_peer_blocks_nobody(server: Server) -> None:
     client = await server.client()
     client.say("delay:a", "poll:b")
     await turns()
@@ -881,7 +882,7 @@ async def test_a_dead_peer_is_waited_for_by_nobody(server: Server) -> None:
     assert 0 == len(server.connections)
 
 
-async def test_a_task_outlives_its_connection(server: Server) -> None:
+async def test_task_survives_its_connection(server: Server) -> None:
     client = await server.client()
     client.say("task:a")
     await turns()
@@ -895,7 +896,7 @@ async def test_a_task_outlives_its_connection(server: Server) -> None:
     assert 0 == len(server.connections.resources.tasks)
 
 
-async def test_a_task_outlives_a_connection_that_is_aborted(server: Server) -> None:
+async def test_task_survives_an_aborted_connection(server: Server) -> None:
     """
     As that of a transaction which ends, while records that were promised cannot be read.
     """
@@ -915,7 +916,7 @@ async def test_a_task_outlives_a_connection_that_is_aborted(server: Server) -> N
     await client.close()
 
 
-async def test_a_silent_connection_is_closed_in_the_end() -> None:
+async def test_idle_connection_is_closed_eventually() -> None:
     server = Server(connections_max_idle_ms="1000")
     await server.start()
     async with await server.client() as client:
@@ -933,7 +934,7 @@ async def test_a_silent_connection_is_closed_in_the_end() -> None:
     await server.stop()
 
 
-async def test_a_connection_that_waits_for_an_answer_is_not_idle() -> None:
+async def test_connection_waiting_for_a_response_is_not_idle() -> None:
     server = Server(connections_max_idle_ms="1000")
     await server.start()
     async with await server.client() as client:
@@ -946,7 +947,7 @@ async def test_a_connection_that_waits_for_an_answer_is_not_idle() -> None:
     await server.stop()
 
 
-async def test_an_address_may_have_so_many_connections() -> None:
+async def test_connections_per_address_are_limited() -> None:
     server = Server(max_connections_per_ip="1", max_connections_per_ip_overrides="127.0.0.1:2")
     await server.start()
     async with await server.client() as first, await server.client() as second:
@@ -976,7 +977,7 @@ def test_connections_leave_descriptors_for_files(
     assert stated("descriptors-of-files") == LEAST_FILES
 
 
-async def test_a_connection_without_a_descriptor_for_it_is_closed(
+async def test_connection_without_a_free_descriptor_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
@@ -997,7 +998,7 @@ async def test_a_connection_without_a_descriptor_for_it_is_closed(
     await server.stop()
 
 
-async def test_files_have_the_descriptors_that_connections_leave(
+async def test_files_may_use_the_descriptors_that_connections_leave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("barnabas.server.resources.descriptors.descriptor_limit", lambda: 200)
@@ -1034,7 +1035,7 @@ class Held:
         self.is_given_back = True
 
 
-async def test_memory_of_a_crowd_that_has_left_is_given_back(
+async def test_heap_is_trimmed_once_per_second_of_closed_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
@@ -1059,7 +1060,7 @@ async def test_memory_of_a_crowd_that_has_left_is_given_back(
     await server.stop()
 
 
-async def test_a_connection_too_many_waits_until_another_one_ends() -> None:
+async def test_connection_beyond_the_limit_waits_until_another_one_ends() -> None:
     server = Server(max_connections="1")
     await server.start()
     first = await server.client()
@@ -1076,7 +1077,7 @@ async def test_a_connection_too_many_waits_until_another_one_ends() -> None:
     await server.stop()
 
 
-async def test_draining_answers_what_was_asked_and_then_closes(server: Server) -> None:
+async def test_draining_answers_received_requests_and_then_closes(server: Server) -> None:
     client = await server.client()
     client.say("poll:a", "task:b")
     await turns()
@@ -1093,7 +1094,7 @@ async def test_draining_answers_what_was_asked_and_then_closes(server: Server) -
     assert ["poll:a", "task:b"] == server.desk.started
 
 
-async def test_draining_ends_also_what_does_not_end(server: Server) -> None:
+async def test_draining_ends_after_a_timeout(server: Server) -> None:
     client = await server.client()
     client.say("task:never")
     await turns()
@@ -1106,7 +1107,7 @@ async def test_draining_ends_also_what_does_not_end(server: Server) -> None:
 
 
 @pytest.mark.parametrize("size", [-1, 0, 2**31 - 1, 100 * 2**20 + 1])
-async def test_a_frame_of_an_impossible_size_ends_the_connection(
+async def test_impossible_frame_size_closes_the_connection(
     server: Server, client: Client, size: int
 ) -> None:
     client.send_bytes(pack(">i", size))
@@ -1119,7 +1120,7 @@ async def test_a_frame_of_an_impossible_size_ends_the_connection(
     [(b"GET / HTTP/1.1\r\n\r\n", "HTTP"), (b"\x16\x03\x01\x02\x00\x01\x00", "TLS")],
     ids=["http", "tls"],
 )
-async def test_a_client_of_another_protocol_is_named(
+async def test_client_of_another_protocol_is_logged(
     server: Server, client: Client, caplog: pytest.LogCaptureFixture, data: bytes, hint: str
 ) -> None:
     caplog.set_level("INFO")
@@ -1130,9 +1131,7 @@ async def test_a_client_of_another_protocol_is_named(
     assert hint in caplog.text
 
 
-async def test_a_frame_that_comes_byte_by_byte_is_whole_in_the_end(
-    server: Server, client: Client
-) -> None:
+async def test_frame_received_byte_by_byte_is_assembled(server: Server, client: Client) -> None:
     connection = Connection(server.connections.resources, LISTENER)
     ours, theirs = socket.socketpair()
     loop = asyncio.get_running_loop()
@@ -1159,7 +1158,7 @@ async def test_a_frame_that_comes_byte_by_byte_is_whole_in_the_end(
     ],
     ids=["large", "small", "has room", "has more room", "the system's"],
 )
-async def test_a_socket_gets_room_for_large_frames(
+async def test_socket_buffer_is_enlarged_for_large_frames(
     size: int, configured: int, *, grows: bool
 ) -> None:
     """
@@ -1187,7 +1186,7 @@ async def test_a_socket_gets_room_for_large_frames(
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_whatever_is_finished_first_answers_keep_their_order(seed: int) -> None:
+def test_responses_keep_their_order_however_requests_finish(seed: int) -> None:
     """
     Any mix of answers that are ready at once, delayed or of no answer at all, finished in any
     order while requests come in: each is given once, in the order of the requests.
@@ -1220,7 +1219,7 @@ def test_whatever_is_finished_first_answers_keep_their_order(seed: int) -> None:
     transport.close()
 
 
-async def test_nothing_is_spliced_into_a_socket_that_closes() -> None:
+async def test_nothing_is_spliced_into_a_closing_socket() -> None:
     """
     Its descriptor may be that of another connection already.
     """
@@ -1267,7 +1266,7 @@ def throttled(server: Server, seconds: float) -> Connection:
     return connection
 
 
-async def test_nothing_starts_while_a_peer_has_to_wait(server: Server, client: Client) -> None:
+async def test_no_request_starts_while_a_peer_is_throttled(server: Server, client: Client) -> None:
     client.say("now:a")
     assert ["a"] == await client.hear()
     throttled(server, 5.0)
@@ -1280,7 +1279,7 @@ async def test_nothing_starts_while_a_peer_has_to_wait(server: Server, client: C
     assert ["b", "c"] == await client.hear(2)
 
 
-async def test_answers_leave_while_a_peer_has_to_wait(server: Server, client: Client) -> None:
+async def test_responses_are_sent_while_a_peer_is_throttled(server: Server, client: Client) -> None:
     client.say("delay:a")
     await turns()
     throttled(server, 5.0)
@@ -1290,7 +1289,7 @@ async def test_answers_leave_while_a_peer_has_to_wait(server: Server, client: Cl
     assert ["a"] == await client.hear()
 
 
-async def test_the_longest_wait_counts(server: Server, client: Client) -> None:
+async def test_longest_throttle_time_counts(server: Server, client: Client) -> None:
     await turns()
     for seconds in (5.0, 7.0, 1.0):
         throttled(server, seconds)
@@ -1304,7 +1303,7 @@ async def test_the_longest_wait_counts(server: Server, client: Client) -> None:
     assert ["a"] == await client.hear()
 
 
-async def test_a_peer_that_has_to_wait_holds_nobody_up(server: Server, client: Client) -> None:
+async def test_throttled_peer_does_not_block_others(server: Server, client: Client) -> None:
     await turns()
     throttled(server, 5.0)
     client.say("now:a")
@@ -1314,7 +1313,7 @@ async def test_a_peer_that_has_to_wait_holds_nobody_up(server: Server, client: C
         assert ["b"] == await other.hear()
 
 
-async def test_a_peer_that_has_to_wait_is_answered_and_closed_at_the_end(
+async def test_throttled_peer_is_answered_and_closed_at_shutdown(
     server: Server, client: Client
 ) -> None:
     client.say("delay:a", "now:b")
@@ -1332,7 +1331,7 @@ async def test_a_peer_that_has_to_wait_is_answered_and_closed_at_the_end(
     await draining
 
 
-async def test_a_peer_that_goes_while_it_has_to_wait_leaves_no_timer(
+async def test_throttled_peer_that_disconnects_leaves_no_timer(
     server: Server, client: Client
 ) -> None:
     await turns()

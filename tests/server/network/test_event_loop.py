@@ -26,7 +26,7 @@ assert sys.modules["ssl"] is ssl
 """
 
 
-def test_what_is_loaded_without_tls_runs_and_the_real_module_can_be_had() -> None:
+def test_modules_loaded_without_ssl_run_and_the_real_ssl_module_is_available() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", LOADS_BOTH], capture_output=True, text=True, check=False
     )

@@ -355,7 +355,7 @@ async def test_hostile_requests_change_nothing(broker: TestBroker) -> None:
     await still_serves(broker)
 
 
-async def test_requests_that_may_change_something_do_no_harm(broker: TestBroker) -> None:
+async def test_hostile_state_changing_requests_are_bounded_in_memory(broker: TestBroker) -> None:
     """
     The memory of what they may keep is bounded: see docs/limits.md.
     """
@@ -369,7 +369,7 @@ async def test_requests_that_may_change_something_do_no_harm(broker: TestBroker)
     await still_serves(broker)
 
 
-async def test_hostile_requests_through_a_socket(broker: TestBroker) -> None:
+async def test_hostile_requests_through_a_socket_do_no_harm(broker: TestBroker) -> None:
     frames = corpus(changing=False)
 
     for data in hostile(frames, 500, seed=SEED + 4):

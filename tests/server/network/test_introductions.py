@@ -100,7 +100,7 @@ The versions that each API has in the answer of Apache Kafka 4.3.1's broker, by 
 
 
 @pytest.mark.parametrize("version", range(5))
-async def test_the_versions_of_kafka_are_listed(client: WireClient, version: int) -> None:
+async def test_api_versions_lists_kafkas_versions(client: WireClient, version: int) -> None:
     answer = await client.ask(INTRODUCTION, version)
 
     listed = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
@@ -110,7 +110,7 @@ async def test_the_versions_of_kafka_are_listed(client: WireClient, version: int
 
 
 @pytest.mark.parametrize("version", [3, 4])
-async def test_only_features_that_work_are_listed(client: WireClient, version: int) -> None:
+async def test_only_working_features_are_listed(client: WireClient, version: int) -> None:
     answer = await client.ask(INTRODUCTION, version)
 
     ours = ["eligible.leader.replicas.version", "metadata.version", "transaction.version"]
@@ -123,7 +123,7 @@ async def test_only_features_that_work_are_listed(client: WireClient, version: i
     assert answer.finalized_features_epoch >= 0
 
 
-async def test_a_version_from_the_future_is_answered_in_version_0(client: WireClient) -> None:
+async def test_unknown_api_versions_version_is_answered_in_version_0(client: WireClient) -> None:
     frame = bytearray(request_frame(INTRODUCTION, 4, 5))
     frame[6:8] = (99).to_bytes(2)
     client.send_bytes(bytes(frame))
@@ -137,7 +137,9 @@ async def test_a_version_from_the_future_is_answered_in_version_0(client: WireCl
 @pytest.mark.parametrize(
     ("name", "version"), [("", "1"), ("-x", "1"), ("x ", "1"), ("x", ""), ("x", "1\n"), ("x", "1.")]
 )
-async def test_a_client_has_a_decent_name(client: WireClient, name: str, version: str) -> None:
+async def test_client_software_name_must_be_valid(
+    client: WireClient, name: str, version: str
+) -> None:
     answer = await client.ask(
         ApiVersionsRequest(client_software_name=name, client_software_version=version), 3
     )
@@ -145,7 +147,7 @@ async def test_a_client_has_a_decent_name(client: WireClient, name: str, version
     assert (ErrorCode.INVALID_REQUEST, []) == (answer.error_code, answer.api_keys)
 
 
-async def test_the_software_of_a_client_is_named_when_its_connection_is_closed(
+async def test_client_software_is_logged_when_its_connection_is_closed(
     client: WireClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "barnabas.server.network.connection")
@@ -159,7 +161,7 @@ async def test_the_software_of_a_client_is_named_when_its_connection_is_closed(
 
 
 @pytest.mark.parametrize("version", range(4))
-async def test_this_broker_coordinates_groups(
+async def test_find_coordinator_returns_this_broker(
     broker: TestBroker, client: WireClient, version: int
 ) -> None:
     answer = await client.ask(FindCoordinatorRequest(key="g", key_type=0), version)
@@ -194,7 +196,7 @@ async def test_several_coordinators_are_found_at_once(
         (3, ErrorCode.INVALID_REQUEST),
     ],
 )
-async def test_what_has_no_coordinator_is_told(
+async def test_key_without_a_coordinator_is_reported(
     client: WireClient, key_type: int, code: ErrorCode
 ) -> None:
     old = await client.ask(FindCoordinatorRequest(key="k", key_type=key_type), 3)
@@ -209,7 +211,7 @@ async def test_what_has_no_coordinator_is_told(
 
 
 @pytest.mark.parametrize("version", range(6))
-async def test_every_producer_gets_an_id_of_its_own(client: WireClient, version: int) -> None:
+async def test_every_producer_gets_a_unique_id(client: WireClient, version: int) -> None:
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
 
     answers = [await client.ask(request, version) for _ in range(3)]
@@ -218,7 +220,7 @@ async def test_every_producer_gets_an_id_of_its_own(client: WireClient, version:
     assert [(0, 0)] * 3 == [(answer.error_code, answer.producer_epoch) for answer in answers]
 
 
-async def test_producer_ids_are_not_given_again_after_a_restart() -> None:
+async def test_producer_ids_are_not_reused_after_a_restart() -> None:
     files = MemoryFiles()
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
     ids = []
@@ -240,7 +242,7 @@ async def test_producer_ids_are_not_given_again_after_a_restart() -> None:
     ],
     ids=str,
 )
-async def test_what_cannot_be_a_producer_is_told(
+async def test_invalid_init_producer_id_is_refused(
     client: WireClient, options: dict[str, object], code: ErrorCode
 ) -> None:
     request = InitProducerIdRequest(transaction_timeout_ms=1000, **options)  # type: ignore[arg-type]  # of several types

@@ -71,7 +71,7 @@ def timed(answer: Any, clock: Clock, takes_s: float = 0.0) -> tuple[TimedDispatc
         (31_000.0, len(BOUNDS_MS)),
     ],
 )
-def test_a_time_is_counted_in_the_bucket_that_ends_behind_it(ms: float, bucket: int) -> None:
+def test_latency_is_counted_in_the_bucket_that_ends_above_it(ms: float, bucket: int) -> None:
     histogram = Histogram()
 
     histogram.record(ms / 1000)
@@ -81,12 +81,12 @@ def test_a_time_is_counted_in_the_bucket_that_ends_behind_it(ms: float, bucket: 
     assert histogram.sum_ms == pytest.approx(ms)
 
 
-def test_bounds_grow() -> None:
+def test_latency_bounds_increase() -> None:
     assert sorted(set(BOUNDS_MS)) == list(BOUNDS_MS)
 
 
 @pytest.mark.parametrize("answer", [[b"answer"], None])
-def test_an_answer_that_is_there_at_once_is_recorded(answer: Any) -> None:
+def test_immediate_response_is_measured(answer: Any) -> None:
     clock = Clock()
     dispatch, latencies = timed(answer, clock, 0.004)
 
@@ -96,7 +96,7 @@ def test_an_answer_that_is_there_at_once_is_recorded(answer: Any) -> None:
     assert latencies.of(FETCH).sum_ms == pytest.approx(4)
 
 
-def test_an_answer_that_comes_later_is_recorded_when_its_buffers_are_there() -> None:
+def test_delayed_response_is_measured_when_its_buffers_are_ready() -> None:
     """
     A large one is a future first; then its buffers come back as they are.
     """
@@ -120,7 +120,7 @@ def test_an_answer_that_comes_later_is_recorded_when_its_buffers_are_there() -> 
     assert latencies.of(FETCH).sum_ms == pytest.approx(3000)
 
 
-def test_a_request_that_closes_its_connection_is_not_recorded() -> None:
+def test_request_that_closes_its_connection_is_not_measured() -> None:
     """
     Its API may be one that does not exist.
     """

@@ -69,7 +69,7 @@ class Desk:
         self.outbox.flush()
 
 
-async def test_answers_of_a_crowd_leave_at_the_end_of_the_turn() -> None:
+async def test_responses_of_many_peers_are_sent_at_the_end_of_the_loop_turn() -> None:
     desk, peers = Desk(), [Peer(), Peer()]
     desk.crowd()
 
@@ -81,7 +81,7 @@ async def test_answers_of_a_crowd_leave_at_the_end_of_the_turn() -> None:
     assert [b"answer"] * 2 == [peer.transport.take() for peer in peers]
 
 
-async def test_answers_leave_as_soon_as_there_are_many_of_them() -> None:
+async def test_responses_are_sent_early_once_there_are_many() -> None:
     desk, peers = Desk(), [Peer() for _ in range(MOST_TOGETHER + 1)]
     desk.crowd()
 
@@ -92,7 +92,7 @@ async def test_answers_leave_as_soon_as_there_are_many_of_them() -> None:
 
 
 @pytest.mark.parametrize("peers", [1, CROWD])
-async def test_where_few_ask_nothing_waits(peers: int) -> None:
+async def test_responses_are_not_delayed_with_few_peers(peers: int) -> None:
     desk = Desk()
 
     for peer in [Peer() for _ in range(peers)]:
@@ -100,7 +100,7 @@ async def test_where_few_ask_nothing_waits(peers: int) -> None:
         assert peer.has_answer
 
 
-async def test_one_peer_that_asks_again_makes_no_crowd() -> None:
+async def test_one_peer_with_repeated_requests_does_not_delay_responses() -> None:
     desk, peer = Desk(), Peer()
     desk.crowd()
 
@@ -112,7 +112,7 @@ async def test_one_peer_that_asks_again_makes_no_crowd() -> None:
     assert peer.has_answer
 
 
-async def test_peers_that_ask_seldom_make_no_crowd() -> None:
+async def test_peers_with_rare_requests_do_not_delay_responses() -> None:
     desk, peer = Desk(), Peer()
     desk.crowd()
 
@@ -122,7 +122,7 @@ async def test_peers_that_ask_seldom_make_no_crowd() -> None:
     assert peer.has_answer
 
 
-async def test_nobody_waits_behind_a_large_request() -> None:
+async def test_responses_do_not_wait_behind_a_large_request() -> None:
     desk, waiting = Desk(), Peer()
     desk.crowd()
     desk.serve(waiting)
@@ -133,7 +133,7 @@ async def test_nobody_waits_behind_a_large_request() -> None:
     assert waiting.has_answer
 
 
-async def test_a_large_answer_does_not_wait() -> None:
+async def test_large_response_does_not_wait() -> None:
     desk, peer = Desk(), Peer()
     desk.crowd()
 
@@ -142,7 +142,7 @@ async def test_a_large_answer_does_not_wait() -> None:
     assert peer.has_answer
 
 
-async def test_answers_of_one_peer_keep_their_order() -> None:
+async def test_responses_of_one_peer_keep_their_order() -> None:
     desk, peer = Desk(), Peer()
     desk.crowd()
 

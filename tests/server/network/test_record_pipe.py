@@ -53,7 +53,7 @@ def peers() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield ours, theirs
 
 
-def test_parts_leave_in_their_order(
+def test_pipe_sends_parts_in_order(
     pipe: RecordPipe, peers: tuple[socket.socket, socket.socket]
 ) -> None:
     ours, theirs = peers
@@ -66,7 +66,7 @@ def test_parts_leave_in_their_order(
     assert whole == theirs.recv(2000)
 
 
-def test_it_ends_where_the_page_cache_does(
+def test_pipe_ends_at_the_first_cold_page(
     pipe: RecordPipe, peers: tuple[socket.socket, socket.socket]
 ) -> None:
     ours, theirs = peers
@@ -78,14 +78,14 @@ def test_it_ends_where_the_page_cache_does(
     assert b"head" == theirs.recv(2000)
 
 
-def test_it_takes_what_there_is_room_for(pipe: RecordPipe) -> None:
+def test_pipe_takes_as_much_as_it_has_room_for(pipe: RecordPipe) -> None:
     assert 3 + PIPE_BYTES > pipe.fill([b"abc", records(2 * PIPE_BYTES), b"tail"]) > PIPE_BYTES / 2
     pipe.forget()
     assert PIPE_BYTES == pipe.fill([records(PIPE_BYTES), b"tail"])
     pipe.forget()
 
 
-def test_what_a_socket_does_not_take_is_forgotten(
+def test_bytes_that_a_socket_does_not_take_are_dropped_from_the_pipe(
     pipe: RecordPipe, peers: tuple[socket.socket, socket.socket]
 ) -> None:
     """
@@ -106,7 +106,7 @@ def test_what_a_socket_does_not_take_is_forgotten(
     pipe.forget()
 
 
-def test_what_an_error_has_left_is_sent_to_nobody(
+def test_bytes_left_by_an_error_are_sent_to_nobody(
     pipe: RecordPipe, peers: tuple[socket.socket, socket.socket]
 ) -> None:
     class Broken(Letters):
@@ -125,7 +125,7 @@ def test_what_an_error_has_left_is_sent_to_nobody(
 
 
 @pytest.mark.parametrize(("module", "function"), [(os, "pipe2"), (os, "open"), (fcntl, "fcntl")])
-def test_where_there_is_no_large_pipe_records_are_copied(
+def test_records_are_copied_if_no_large_pipe_is_available(
     module: ModuleType, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -148,7 +148,7 @@ def test_where_there_is_no_large_pipe_records_are_copied(
     assert set(os.listdir("/proc/self/fd")) <= before
 
 
-def test_a_pipe_is_closed_once_and_takes_no_more() -> None:
+def test_pipe_is_closed_once_and_takes_no_more() -> None:
     pipe = RecordPipe(-1)
     before = set(os.listdir("/proc/self/fd"))
     pipe.fill([b"abc"])

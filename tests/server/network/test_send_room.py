@@ -88,7 +88,7 @@ def answer(room: SendRoom, ours: socket.socket, theirs: socket.socket, size: int
     ours.setblocking(False)
 
 
-def test_a_peer_that_reads_a_little_at_a_time_gets_large_room() -> None:
+def test_slow_reader_gets_a_large_send_buffer() -> None:
     room = SendRoom(CONFIGURED)
     with peers(NARROW) as (ours, theirs):
         for _ in range(LOOKS):
@@ -101,7 +101,7 @@ def test_a_peer_that_reads_a_little_at_a_time_gets_large_room() -> None:
         assert is_left_to_the_system(ours)
 
 
-def test_a_peer_that_reads_much_at_a_time_does_not() -> None:
+def test_fast_reader_keeps_its_send_buffer() -> None:
     room = SendRoom(CONFIGURED)
     with peers(WIDE) as (ours, theirs):
         for _ in range(LOOKS + 2):
@@ -110,7 +110,7 @@ def test_a_peer_that_reads_much_at_a_time_does_not() -> None:
         assert room_of(ours) == granted(ROOM_BYTES)
 
 
-def test_answers_that_fit_need_no_large_room() -> None:
+def test_responses_that_fit_need_no_large_send_buffer() -> None:
     room = SendRoom(CONFIGURED)
     with peers(NARROW) as (ours, theirs):
         for _ in range(LOOKS + 2):
@@ -119,7 +119,7 @@ def test_answers_that_fit_need_no_large_room() -> None:
         assert room_of(ours) == granted(ROOM_BYTES)
 
 
-def test_one_answer_that_did_not_fit_is_not_counted_twice() -> None:
+def test_response_that_did_not_fit_is_counted_once() -> None:
     room = SendRoom(CONFIGURED)
     with peers(NARROW) as (ours, theirs):
         answer(room, ours, theirs, len(MUCH))
@@ -129,7 +129,7 @@ def test_one_answer_that_did_not_fit_is_not_counted_twice() -> None:
         assert room_of(ours) == granted(ROOM_BYTES)
 
 
-def test_a_peer_that_does_not_read_gets_no_more_until_it_does() -> None:
+def test_send_buffer_of_a_peer_that_does_not_read_does_not_grow() -> None:
     room = SendRoom(CONFIGURED)
     with peers(NARROW) as (ours, theirs):
         room.before_answer(ours)
@@ -151,7 +151,7 @@ def test_a_peer_that_does_not_read_gets_no_more_until_it_does() -> None:
 
 
 @pytest.mark.parametrize("configured", [ROOM_BYTES, -1])
-def test_what_is_configured_larger_or_left_to_the_system_stays(configured: int) -> None:
+def test_configured_or_system_send_buffer_is_kept(configured: int) -> None:
     room = SendRoom(configured)
     with peers(NARROW) as (ours, theirs):
         before = room_of(ours)
@@ -161,7 +161,7 @@ def test_what_is_configured_larger_or_left_to_the_system_stays(configured: int) 
         assert room_of(ours) == before
 
 
-def test_what_tells_of_no_window_keeps_its_room() -> None:
+def test_send_buffer_is_kept_if_the_window_is_unknown() -> None:
     """
     A socket that is not TCP's stands for a system that does not tell.
     """
@@ -236,7 +236,7 @@ async def fetched(sending: Sending, theirs: socket.socket, times: int) -> int:
     return room_of(sending.transport.get_extra_info("socket"))
 
 
-async def test_answers_of_a_broker_get_it() -> None:
+async def test_broker_enlarges_send_buffers_of_slow_readers() -> None:
     loop = asyncio.get_running_loop()
     sending = Sending()
     server = await loop.create_server(lambda: sending, "127.0.0.1", 0)

@@ -87,7 +87,7 @@ def places(broker: TestBroker, parent: Path) -> set[str]:
 @pytest.mark.parametrize("forever", [True, False])
 @pytest.mark.parametrize("at", [0, 1, 2])
 @pytest.mark.parametrize("action", ["rename", "sync directory"])
-async def test_a_log_that_cannot_be_deleted_leaves_the_others_alone(
+async def test_log_that_cannot_be_deleted_does_not_affect_the_others(
     action: str, at: int, forever: bool
 ) -> None:
     """
@@ -116,7 +116,7 @@ async def test_a_log_that_cannot_be_deleted_leaves_the_others_alone(
             assert {ErrorCode.NONE} == await delete(client, ["t0"])
 
 
-async def test_a_deleted_log_that_cannot_be_removed_leaves_the_others_alone() -> None:
+async def test_deleted_log_that_cannot_be_removed_does_not_affect_the_others() -> None:
     """
     The files go after ``file.delete.delay.ms``. Where that fails, those on the other disk go
     all the same.
@@ -139,7 +139,7 @@ async def test_a_deleted_log_that_cannot_be_removed_leaves_the_others_alone() ->
             assert await serves(client, healthy)
 
 
-async def test_a_fetch_of_both_disks_brings_what_is_healthy() -> None:
+async def test_fetch_from_two_disks_returns_the_healthy_partitions() -> None:
     """
     The first answer has promised the bytes of both when one cannot be read: its connection ends.
     """
@@ -231,7 +231,7 @@ async def committed(client: WireClient, group: str) -> tuple[int, int]:
     return 0, answer.topics[0].partitions[0].committed_offset
 
 
-async def test_groups_of_a_disk_that_fails_have_no_coordinator_and_the_others_theirs() -> None:
+async def test_only_groups_on_the_failed_disk_lose_their_coordinator() -> None:
     """
     A member that waits for others hears of it at once. After a start without that disk each group
     still belongs to the partition that it belonged to.
@@ -289,7 +289,7 @@ async def state(client: WireClient, group: str) -> str:
     return name
 
 
-async def test_a_commit_reaches_what_is_healthy_and_the_rest_after_the_disk_is_healed(
+async def test_transaction_over_two_disks_completes_after_the_disk_is_repaired(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """

@@ -25,7 +25,9 @@ def copied(golden: Path, name: str, target: Path) -> LogRoot:
 
 
 @pytest.mark.parametrize("name", ["metadata", "segments"])
-def test_topics_are_those_of_the_cluster(golden: Path, tmp_path: Path, name: str) -> None:
+def test_offline_topics_are_those_of_the_metadata_log(
+    golden: Path, tmp_path: Path, name: str
+) -> None:
     """
     With snapshots and without; deleted topics are gone, and added partitions there.
     """
@@ -54,11 +56,11 @@ def test_configs_of_topics_are_known(golden: Path, tmp_path: Path) -> None:
     assert [1] == list(replicas)
 
 
-def test_without_a_metadata_log_nothing_is_known(tmp_path: Path) -> None:
+def test_directory_without_a_metadata_log_has_no_topics(tmp_path: Path) -> None:
     assert read_topics(LogRoot(tmp_path, FILES)) is None
 
 
-def test_of_a_damaged_metadata_log_nothing_is_believed(golden: Path, tmp_path: Path) -> None:
+def test_damaged_metadata_log_is_not_used(golden: Path, tmp_path: Path) -> None:
     root = copied(golden, "segments", tmp_path)
     segment = tmp_path / LOG / f"{0:020d}.log"
     data = bytearray(segment.read_bytes())

@@ -128,7 +128,7 @@ def flush_after(log: Log, messages: int) -> None:
     log.update_config(config_with(flush_messages=messages))
 
 
-def test_an_append_counts_at_once(partition: Partition, log: Log) -> None:
+def test_append_is_committed_at_once(partition: Partition, log: Log) -> None:
     told: list[KafkaError | None] = []
     partition.when_committed(1, told.append)
 
@@ -138,7 +138,7 @@ def test_an_append_counts_at_once(partition: Partition, log: Log) -> None:
     assert [None] == told
 
 
-def test_what_counts_already_is_told_at_once(partition: Partition) -> None:
+def test_committed_append_is_reported_at_once(partition: Partition) -> None:
     partition.append(batch())
     told: list[KafkaError | None] = []
 
@@ -147,7 +147,7 @@ def test_what_counts_already_is_told_at_once(partition: Partition) -> None:
     assert [None] == told
 
 
-async def test_with_flush_messages_an_append_counts_after_the_fsync(
+async def test_append_is_committed_after_the_fsync_with_flush_messages(
     partition: Partition, log: Log, io: Executor
 ) -> None:
     flush_after(log, 1)
@@ -161,7 +161,7 @@ async def test_with_flush_messages_an_append_counts_after_the_fsync(
     assert (1, [None]) == (log.high_watermark, told)
 
 
-async def test_appends_that_wait_together_share_one_fsync(
+async def test_waiting_appends_share_one_fsync(
     partition: Partition, log: Log, disk: Disk, io: Executor
 ) -> None:
     flush_after(log, 1)
@@ -181,7 +181,7 @@ async def test_appends_that_wait_together_share_one_fsync(
     assert [] == io.waiting
 
 
-async def test_what_comes_while_an_fsync_runs_shares_the_next_one(
+async def test_appends_during_an_fsync_share_the_next_one(
     partition: Partition, log: Log, disk: Disk, io: Executor
 ) -> None:
     flush_after(log, 1)
@@ -206,7 +206,7 @@ async def test_what_comes_while_an_fsync_runs_shares_the_next_one(
     assert 2 == disk.segment_syncs
 
 
-async def test_an_append_during_an_fsync_waits_although_it_owes_none_itself(
+async def test_append_during_an_fsync_waits_even_if_it_requires_none(
     partition: Partition, log: Log, io: Executor
 ) -> None:
     flush_after(log, 2)
@@ -220,7 +220,7 @@ async def test_an_append_during_an_fsync_waits_although_it_owes_none_itself(
     assert 3 == log.high_watermark
 
 
-async def test_a_failed_fsync_takes_the_partition_away(
+async def test_failed_fsync_takes_the_partition_offline(
     partition: Partition, log: Log, disk: Disk, io: Executor
 ) -> None:
     flush_after(log, 1)
@@ -239,7 +239,7 @@ async def test_a_failed_fsync_takes_the_partition_away(
 
 
 @pytest.mark.parametrize("ends", ["committed", "closed"])
-def test_a_listener_that_fails_concerns_nobody_else(
+def test_failing_listener_affects_no_other(
     partition: Partition, log: Log, caplog: pytest.LogCaptureFixture, ends: str
 ) -> None:
     """
@@ -261,7 +261,7 @@ def test_a_listener_that_fails_concerns_nobody_else(
     assert "nobody has foreseen this" in caplog.text
 
 
-async def test_a_fetch_that_fails_concerns_nobody_else() -> None:
+async def test_failing_fetch_affects_no_other() -> None:
     purgatory = purgatory_of(ManualClock())
     answers: list[object] = []
 
@@ -278,7 +278,7 @@ async def test_a_fetch_that_fails_concerns_nobody_else() -> None:
     assert ["ValueError", "str"] == [type(answer).__name__ for answer in answers]
 
 
-async def test_others_are_served_while_very_many_fetches_are_answered(
+async def test_other_requests_are_served_while_many_fetches_are_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ticks = itertools.count()
@@ -299,7 +299,7 @@ async def test_others_are_served_while_very_many_fetches_are_answered(
     assert len(answered) < 20
 
 
-def test_the_high_watermark_never_moves_back(partition: Partition, log: Log) -> None:
+def test_high_watermark_never_decreases(partition: Partition, log: Log) -> None:
     """
     A listener appends, which counts at once, before the append that it waited for has returned.
     """
@@ -318,7 +318,7 @@ def test_the_high_watermark_never_moves_back(partition: Partition, log: Log) -> 
     assert 2 == log.high_watermark
 
 
-def test_the_error_of_a_partition_does_not_grow(partition: Partition) -> None:
+def test_partition_error_does_not_accumulate_tracebacks(partition: Partition) -> None:
     """
     It is raised for each request that comes after, which are many where clients try again.
     """
@@ -331,7 +331,7 @@ def test_the_error_of_a_partition_does_not_grow(partition: Partition) -> None:
     assert len(traceback.extract_tb(error.__traceback__)) < 10
 
 
-async def test_committed_returns_when_it_counts(
+async def test_committed_waits_until_an_append_is_committed(
     partition: Partition, log: Log, io: Executor
 ) -> None:
     flush_after(log, 1)
@@ -346,7 +346,7 @@ async def test_committed_returns_when_it_counts(
     assert waiting
 
 
-async def test_committed_raises_when_the_topic_goes(
+async def test_committed_raises_when_the_topic_is_deleted(
     partition: Partition, log: Log, io: Executor
 ) -> None:
     flush_after(log, 1)
@@ -363,7 +363,7 @@ async def test_committed_raises_when_the_topic_goes(
 @pytest.mark.parametrize(
     ("epoch", "error"), [(3, FencedLeaderEpoch), (5, UnknownLeaderEpoch)], ids=["old", "new"]
 )
-def test_the_leader_epoch_is_compared(
+def test_leader_epoch_is_compared(
     partition: Partition, epoch: int, error: type[KafkaError]
 ) -> None:
     with pytest.raises(error):
@@ -371,7 +371,7 @@ def test_the_leader_epoch_is_compared(
 
 
 @pytest.mark.parametrize("epoch", [-1, 4], ids=["not checked", "the same"])
-def test_a_leader_epoch_that_fits_is_fine(partition: Partition, epoch: int) -> None:
+def test_matching_leader_epoch_is_accepted(partition: Partition, epoch: int) -> None:
     partition.check_leader_epoch(epoch)
 
 
@@ -385,7 +385,7 @@ def test_a_leader_epoch_that_fits_is_fine(partition: Partition, epoch: int) -> N
     ],
     ids=["at the end", "behind the end", "epoch unknown here", "current"],
 )
-def test_a_read_finds_where_the_logs_part(
+def test_read_detects_where_logs_diverge(
     partition: Partition,
     log: Log,
     offset: int,
@@ -404,7 +404,7 @@ def test_a_read_finds_where_the_logs_part(
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(2, 2), (9, 7)], ids=["too old", "epoch unknown"])
-def test_a_position_that_cannot_be_checked_is_out_of_range(
+def test_fetch_position_of_an_unknown_epoch_is_out_of_range(
     partition: Partition, log: Log, offset: int, epoch: int
 ) -> None:
     append(log, 10, leader_epoch=2)
@@ -477,7 +477,7 @@ class Fetches:
         return fetch
 
 
-async def test_a_fetch_wakes_when_enough_bytes_are_there(partition: Partition) -> None:
+async def test_fetch_wakes_when_min_bytes_are_available(partition: Partition) -> None:
     fetches = Fetches(partition)
     fetch = fetches.wait(250)
 
@@ -492,7 +492,7 @@ async def test_a_fetch_wakes_when_enough_bytes_are_there(partition: Partition) -
     assert not fetches.purgatory.waiting
 
 
-async def test_bytes_beyond_the_limit_of_the_partition_do_not_count(partition: Partition) -> None:
+async def test_bytes_beyond_the_partition_limit_do_not_count(partition: Partition) -> None:
     fetches = Fetches(partition)
     fetches.wait(250, limit=200)
 
@@ -503,7 +503,7 @@ async def test_bytes_beyond_the_limit_of_the_partition_do_not_count(partition: P
     assert [] == fetches.read
 
 
-async def test_a_fetch_wakes_once_for_what_is_appended_together(partition: Partition) -> None:
+async def test_fetch_wakes_once_for_appends_of_one_request(partition: Partition) -> None:
     fetches = Fetches(partition)
     fetch = fetches.wait(1)
 
@@ -515,7 +515,7 @@ async def test_a_fetch_wakes_once_for_what_is_appended_together(partition: Parti
     assert ([], [fetch]) == (at_once, fetches.read)
 
 
-async def test_a_fetch_wakes_when_its_time_is_up(partition: Partition) -> None:
+async def test_fetch_wakes_after_its_timeout(partition: Partition) -> None:
     fetches = Fetches(partition)
     fetch = fetches.wait(1)
 
@@ -524,7 +524,7 @@ async def test_a_fetch_wakes_when_its_time_is_up(partition: Partition) -> None:
     assert [fetch] == fetches.read
 
 
-async def test_a_fetch_wakes_when_its_topic_goes(partition: Partition) -> None:
+async def test_fetch_wakes_when_its_topic_is_deleted(partition: Partition) -> None:
     fetches = Fetches(partition)
     fetch = fetches.wait(1)
 
@@ -534,7 +534,7 @@ async def test_a_fetch_wakes_when_its_topic_goes(partition: Partition) -> None:
     assert [fetch] == fetches.read
 
 
-async def test_a_fetch_of_a_topic_that_is_gone_wakes_at_once(partition: Partition) -> None:
+async def test_fetch_of_a_deleted_topic_wakes_at_once(partition: Partition) -> None:
     fetches = Fetches(partition)
     partition.close()
 
@@ -545,7 +545,7 @@ async def test_a_fetch_of_a_topic_that_is_gone_wakes_at_once(partition: Partitio
     assert not fetches.purgatory.waiting
 
 
-async def test_a_cancelled_fetch_is_forgotten(partition: Partition) -> None:
+async def test_cancelled_fetch_is_removed(partition: Partition) -> None:
     fetches = Fetches(partition)
     fetches.wait(1).cancel()
 
@@ -556,7 +556,7 @@ async def test_a_cancelled_fetch_is_forgotten(partition: Partition) -> None:
     assert not fetches.purgatory.waiting
 
 
-async def test_a_read_committed_fetch_waits_for_the_last_stable_offset(
+async def test_read_committed_fetch_waits_for_the_last_stable_offset(
     partition: Partition,
 ) -> None:
     begin = build_batch(
@@ -581,7 +581,7 @@ async def test_a_read_committed_fetch_waits_for_the_last_stable_offset(
     assert ([], [fetch]) == (early, fetches.read)
 
 
-async def test_a_read_committed_fetch_counts_bytes_while_no_transaction_is_open(
+async def test_read_committed_fetch_counts_bytes_without_an_open_transaction(
     partition: Partition,
 ) -> None:
     fetches = Fetches(partition)
@@ -596,7 +596,7 @@ async def test_a_read_committed_fetch_counts_bytes_while_no_transaction_is_open(
     assert ([], [fetch]) == (early, fetches.read)
 
 
-async def test_a_fetch_wakes_when_its_segment_gets_no_more(partition: Partition, log: Log) -> None:
+async def test_fetch_wakes_when_its_segment_is_rolled(partition: Partition, log: Log) -> None:
     partition.append(batch())
     fetches = Fetches(partition)
     fetch = fetches.wait(1000)

@@ -95,10 +95,7 @@ async def live(broker: TestBroker, clock: ManualClock, client: WireClient) -> No
     await clock.pass_time(100)
 
 
-async def test_the_loop_waits_for_no_sync() -> None:
-    """
-    In a life of a broker with everything in it.
-    """
+async def test_event_loop_never_waits_for_a_sync() -> None:
     files, clock = WatchedFiles(), ManualClock(START_MS)
     counts = {"transaction_state_log_num_partitions": "1", "offsets_topic_num_partitions": "1"}
     async with running(files, clock, **counts) as broker, await broker.client() as client:
@@ -111,7 +108,7 @@ async def test_the_loop_waits_for_no_sync() -> None:
     assert files.elsewhere > 20
 
 
-async def test_the_first_append_to_a_new_log_waits_for_no_sync() -> None:
+async def test_first_append_to_a_new_log_waits_for_no_sync() -> None:
     """
     Also within 100 ms of its creation.
     """

@@ -89,7 +89,7 @@ async def values(client: WireClient, partition: int = 0) -> list[bytes | None]:
     return [record.value for batch in batches_of(records) for record in batch.records()]
 
 
-async def test_other_requests_are_served_while_a_long_batch_is_examined(
+async def test_other_requests_are_served_while_a_large_batch_is_validated(
     broker: TestBroker, client: WireClient
 ) -> None:
     async with await broker.client() as other:
@@ -102,7 +102,7 @@ async def test_other_requests_are_served_while_a_long_batch_is_examined(
     assert [b"short", *map(str.encode, LONG_VALUES)] == await values(client)
 
 
-async def test_what_is_behind_it_on_its_connection_comes_later(
+async def test_later_requests_of_the_connection_wait_for_a_large_batch(
     broker: TestBroker, client: WireClient
 ) -> None:
     with held(broker):
@@ -122,7 +122,7 @@ async def test_what_is_behind_it_on_its_connection_comes_later(
 
 @pytest.mark.parametrize("transactional_id", [None, "of the general way"])
 @pytest.mark.parametrize("behind", ["other topics", "nothing"])
-async def test_each_partition_stands_for_itself(
+async def test_partitions_with_large_batches_are_answered_independently(
     broker: TestBroker, client: WireClient, behind: str, transactional_id: str | None
 ) -> None:
     """
@@ -143,7 +143,7 @@ async def test_each_partition_stands_for_itself(
     assert [1, 2, 0] == [await end_of(client, partition) for partition in range(3)]
 
 
-async def test_a_sync_is_waited_for_as_well(broker: TestBroker, client: WireClient) -> None:
+async def test_large_batch_waits_for_its_sync(broker: TestBroker, client: WireClient) -> None:
     await broker.create("durable", flush_messages="1")
     for records in (LONG, LONG + LONG[:20]):
         answer = await client.ask(produce_request("durable", records, acks=-1), BY_NAME)
@@ -152,7 +152,7 @@ async def test_a_sync_is_waited_for_as_well(broker: TestBroker, client: WireClie
     assert 4 == log.recovery_point == log.high_watermark
 
 
-async def test_a_producer_that_wants_no_answer_gets_none(
+async def test_large_batch_with_acks_0_has_no_response(
     broker: TestBroker, client: WireClient
 ) -> None:
     client.send(produce_request("orders", LONG, acks=0), version=BY_NAME)
@@ -163,7 +163,7 @@ async def test_a_producer_that_wants_no_answer_gets_none(
     assert await client.disconnected()
 
 
-async def test_a_transaction_may_have_them(broker: TestBroker, client: WireClient) -> None:
+async def test_large_batch_may_be_transactional(broker: TestBroker, client: WireClient) -> None:
     find = FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"])
     assert 0 == (await client.ask(find, 6)).coordinators[0].error_code
     producer = Client(client, SECOND)
@@ -184,7 +184,7 @@ async def test_a_transaction_may_have_them(broker: TestBroker, client: WireClien
     assert [record.value for record in records] * 2 == (await values(client))[:4]
 
 
-async def test_the_configuration_at_the_end_counts(
+async def test_large_batch_uses_the_configuration_at_its_append(
     broker: TestBroker, client: WireClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -214,7 +214,7 @@ async def test_the_configuration_at_the_end_counts(
     assert CompressionType.LZ4 == stored.compression
 
 
-async def test_a_crowd_does_not_come_before_one_that_has_asked_for_little(
+async def test_large_batches_of_many_clients_are_validated_fairly(
     broker: TestBroker, client: WireClient
 ) -> None:
     """
@@ -237,7 +237,9 @@ async def test_a_crowd_does_not_come_before_one_that_has_asked_for_little(
         await each.close()
 
 
-async def test_a_topic_may_go_meanwhile(broker: TestBroker, client: WireClient) -> None:
+async def test_topic_may_be_deleted_during_the_validation(
+    broker: TestBroker, client: WireClient
+) -> None:
     with held(broker):
         client.send(produce_request("orders", LONG), version=BY_NAME)
         await broker.delete("orders")
@@ -245,7 +247,7 @@ async def test_a_topic_may_go_meanwhile(broker: TestBroker, client: WireClient) 
     assert [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)] == told(await client.receive())
 
 
-async def test_a_stop_does_not_wait_for_them(caplog: pytest.LogCaptureFixture) -> None:
+async def test_shutdown_does_not_wait_for_large_batches(caplog: pytest.LogCaptureFixture) -> None:
     """
     The producer gets no answer, and sends the batch again after the next start.
     """
@@ -267,7 +269,7 @@ async def test_a_stop_does_not_wait_for_them(caplog: pytest.LogCaptureFixture) -
 
 
 @pytest.mark.parametrize("target", ["producer", "gzip", "uncompressed"])
-async def test_the_loop_examines_only_what_takes_no_time(broker: TestBroker, target: str) -> None:
+async def test_event_loop_validates_only_small_batches(broker: TestBroker, target: str) -> None:
     """
     The processor time of the longest turn of the loop, while a batch is examined that becomes
     nearly as much as any may.
@@ -291,6 +293,6 @@ async def test_the_loop_examines_only_what_takes_no_time(broker: TestBroker, tar
     assert longest_s <= stated("longest-turn")
 
 
-def test_the_page_says_what_is_examined_at_once() -> None:
+def test_validation_limits_match_the_documentation() -> None:
     assert stated("examined-at-once") == EXAMINED_AT_ONCE_BYTES
     assert stated("rebuilt-at-once") == REBUILT_AT_ONCE_BYTES

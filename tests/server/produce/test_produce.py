@@ -56,7 +56,7 @@ async def ask_one(client: WireClient, request: ProduceRequest, version: int = BY
     return partition
 
 
-async def test_with_acks_0_there_is_no_answer(client: WireClient) -> None:
+async def test_acks_0_has_no_response(client: WireClient) -> None:
     client.send(produce_request("orders", batch("a"), acks=0), version=BY_NAME)
     client.expect_no_answer()
 
@@ -65,7 +65,7 @@ async def test_with_acks_0_there_is_no_answer(client: WireClient) -> None:
     assert 1 == following.base_offset
 
 
-async def test_with_acks_0_an_error_ends_the_connection(
+async def test_error_with_acks_0_closes_the_connection(
     client: WireClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -76,7 +76,9 @@ async def test_with_acks_0_an_error_ends_the_connection(
     assert "{'nowhere-0': 'UNKNOWN_TOPIC_OR_PARTITION'}" in caplog.text
 
 
-async def test_each_partition_stands_for_itself(broker: TestBroker, client: WireClient) -> None:
+async def test_partitions_are_answered_independently(
+    broker: TestBroker, client: WireClient
+) -> None:
     request = produce_all(
         produce_topic("nowhere", {0: batch("x")}),
         produce_topic("orders", {0: None, 1: batch("a"), 7: batch("x")}),
@@ -93,7 +95,7 @@ async def test_each_partition_stands_for_itself(broker: TestBroker, client: Wire
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-async def test_many_partitions_of_many_topics_are_answered_in_their_order(
+async def test_many_partitions_of_many_topics_are_answered_in_order(
     broker: TestBroker, client: WireClient, version: int
 ) -> None:
     await broker.create("more", partitions=200, message_timestamp_type="LogAppendTime")
@@ -134,10 +136,7 @@ async def append_and_end(client: WireClient, topic: str) -> int:
 GOOD = batch("good")
 
 
-async def test_a_batch_that_becomes_too_large_is_refused() -> None:
-    """
-    By the broker's limit; what is smaller is stored.
-    """
+async def test_batch_that_grows_beyond_the_broker_limit_is_refused() -> None:
     limits = {"barnabas_max_decompressed_bytes": "100000"}
     async with running(**limits) as broker:
         await broker.create("t")
@@ -151,12 +150,12 @@ async def test_a_batch_that_becomes_too_large_is_refused() -> None:
         assert 1 == broker.partitions.expect("t", 0).log.log_end_offset
 
 
-def test_the_limit_of_the_page_is_that_of_the_option() -> None:
+def test_decompression_limit_matches_the_documentation() -> None:
     assert stated("decompressed-most") == BrokerConfig().barnabas_max_decompressed_bytes
     assert stated("decompressed-most") == LogConfig().barnabas_max_decompressed_bytes
 
 
-async def test_without_verification_no_coordinator_is_asked() -> None:
+async def test_coordinator_is_not_asked_if_verification_is_disabled() -> None:
     """
     Up to version 11: from 12 on the append itself adds the partition to the transaction.
     """
@@ -179,12 +178,9 @@ async def test_without_verification_no_coordinator_is_asked() -> None:
 
 
 @pytest.mark.parametrize("version", [9, 11, 12])
-async def test_without_coordinator_a_transaction_has_to_wait(
+async def test_transaction_is_retriable_without_a_coordinator(
     client: WireClient, version: int
 ) -> None:
-    """
-    With an error that makes producers of all versions try again.
-    """
     records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
 
     answer = await ask_one(
@@ -195,7 +191,7 @@ async def test_without_coordinator_a_transaction_has_to_wait(
     assert "Underlying error: COORDINATOR_NOT_AVAILABLE" in answer.error_message
 
 
-async def test_internal_topics_are_for_the_broker(broker: TestBroker) -> None:
+async def test_internal_topics_are_refused_for_clients(broker: TestBroker) -> None:
     await broker.create("__consumer_offsets", cleanup_policy="compact")
     records = bytes(build_batch([SimpleRecord(START_MS, b"k", b"v")]))
 
@@ -208,7 +204,9 @@ async def test_internal_topics_are_for_the_broker(broker: TestBroker) -> None:
 
 
 @pytest.mark.parametrize("version", range(3))
-async def test_versions_before_3_end_the_connection(client: WireClient, version: int) -> None:
+async def test_produce_versions_before_3_close_the_connection(
+    client: WireClient, version: int
+) -> None:
     client.send_bytes(b"\0\0\0\x12\0\0" + version.to_bytes(2) + b"\0\0\0\0\xff\xff" + bytes(8))
 
     assert await client.disconnected()
@@ -247,7 +245,7 @@ async def turns() -> None:
 
 
 @pytest.mark.parametrize("acks", [1, -1])
-async def test_an_answer_waits_for_the_sync_that_flush_messages_asks_for(
+async def test_response_waits_for_the_sync_that_flush_messages_requires(
     slow_broker: TestBroker, acks: int
 ) -> None:
     files: Any = slow_broker.files
@@ -269,7 +267,7 @@ async def test_an_answer_waits_for_the_sync_that_flush_messages_asks_for(
 
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
-async def test_the_next_request_sees_what_was_appended(slow_broker: TestBroker, acks: int) -> None:
+async def test_next_request_sees_appended_records(slow_broker: TestBroker, acks: int) -> None:
     """
     Also where an fsync has to come first, as in Kafka, whose append does not return before.
     """
@@ -293,7 +291,7 @@ async def test_the_next_request_sees_what_was_appended(slow_broker: TestBroker, 
     assert 1 == answer.topics[0].partitions[0].offset
 
 
-async def test_what_comes_behind_several_appends_sees_them_all(slow_broker: TestBroker) -> None:
+async def test_request_behind_several_appends_sees_all_of_them(slow_broker: TestBroker) -> None:
     """
     Appends do not wait for each other, and the last of them may owe no fsync.
     """
@@ -312,7 +310,7 @@ async def test_what_comes_behind_several_appends_sees_them_all(slow_broker: Test
     assert 2 == answers[-1].topics[0].partitions[0].offset
 
 
-async def test_an_fsync_that_fails_ends_the_connection_with_acks_0() -> None:
+async def test_failed_fsync_with_acks_0_closes_the_connection() -> None:
     files = FailingFiles()
     async with running(files) as broker:
         await broker.create("durable", flush_messages="1")
@@ -324,7 +322,7 @@ async def test_an_fsync_that_fails_ends_the_connection_with_acks_0() -> None:
             assert await client.disconnected()
 
 
-async def test_an_answer_waits_for_all_of_its_partitions(slow_broker: TestBroker) -> None:
+async def test_response_waits_for_all_of_its_partitions(slow_broker: TestBroker) -> None:
     files: Any = slow_broker.files
     await slow_broker.create("quick")
     request = produce_all(
@@ -348,7 +346,7 @@ async def test_an_answer_waits_for_all_of_its_partitions(slow_broker: TestBroker
     ]
 
 
-async def test_a_wait_for_all_replicas_ends_after_the_timeout(slow_broker: TestBroker) -> None:
+async def test_acks_all_times_out(slow_broker: TestBroker) -> None:
     clock: Any = slow_broker.clock
     async with await slow_broker.client() as client:
         client.send(produce_request("durable", GOOD, acks=-1, timeout_ms=500), version=BY_NAME)
@@ -361,7 +359,7 @@ async def test_a_wait_for_all_replicas_ends_after_the_timeout(slow_broker: TestB
     assert ErrorCode.REQUEST_TIMED_OUT == partition.error_code
 
 
-async def test_a_disk_that_fails_is_told() -> None:
+async def test_failed_disk_is_reported() -> None:
     files = FailingFiles()
     async with running(files) as broker:
         await broker.create("orders")

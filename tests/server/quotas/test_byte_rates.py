@@ -63,7 +63,7 @@ def at_once(size: int) -> int:
 # Produce
 
 
-async def test_a_producer_over_its_quota_is_told_to_wait_and_not_read(broker: TestBroker) -> None:
+async def test_producer_over_its_quota_is_throttled_and_muted(broker: TestBroker) -> None:
     request = produce_request("t", KB)
     size = size_of(request)
     await set_quotas(broker, ANYBODY, producer_byte_rate=size)
@@ -78,7 +78,7 @@ async def test_a_producer_over_its_quota_is_told_to_wait_and_not_read(broker: Te
         await waits(broker, client.ask(ApiVersionsRequest(), 0), 1.0)
 
 
-async def test_the_wait_is_for_what_is_over_the_quota(broker: TestBroker) -> None:
+async def test_throttle_time_is_proportional_to_the_excess(broker: TestBroker) -> None:
     request = produce_request("t", KB)
     await set_quotas(broker, ANYBODY, producer_byte_rate=10)
     async with await broker.client() as client:
@@ -88,7 +88,7 @@ async def test_the_wait_is_for_what_is_over_the_quota(broker: TestBroker) -> Non
         assert round(expected) == answer.throttle_time_ms
 
 
-async def test_what_was_sent_in_advance_waits_as_well(broker: TestBroker) -> None:
+async def test_pipelined_requests_are_throttled_too(broker: TestBroker) -> None:
     """
     Requests behind the one that is over the quota were received with it.
     """
@@ -103,7 +103,7 @@ async def test_what_was_sent_in_advance_waits_as_well(broker: TestBroker) -> Non
         await waits(broker, client.receive(), told / 1000)
 
 
-async def test_a_producer_that_wants_no_answer_is_not_read_either(broker: TestBroker) -> None:
+async def test_producer_with_acks_0_is_muted_too(broker: TestBroker) -> None:
     request = produce_request("t", KB, acks=0)
     await set_quotas(broker, ANYBODY, producer_byte_rate=at_once(size_of(request)))
     async with await broker.client() as client:
@@ -119,7 +119,7 @@ async def test_a_producer_that_wants_no_answer_is_not_read_either(broker: TestBr
     assert 2 == log.log_end_offset
 
 
-async def test_no_counter_is_kept_without_quotas(broker: TestBroker) -> None:
+async def test_no_counters_are_kept_without_quotas(broker: TestBroker) -> None:
     assert None is broker.inside.quotas.current
     await set_quotas(broker, ANYBODY, producer_byte_rate=1)
     assert None is not broker.inside.quotas.current
@@ -129,7 +129,7 @@ async def test_no_counter_is_kept_without_quotas(broker: TestBroker) -> None:
     assert None is broker.inside.quotas.current
 
 
-async def test_a_quota_counts_for_connections_that_are_open(broker: TestBroker) -> None:
+async def test_new_quota_applies_to_open_connections(broker: TestBroker) -> None:
     request = produce_request("t", KB)
     async with await broker.client() as client:
         assert 0 == (await client.ask(request, LAST_NAMED)).throttle_time_ms
@@ -143,7 +143,7 @@ async def test_a_quota_counts_for_connections_that_are_open(broker: TestBroker) 
         assert 0 == answer.throttle_time_ms
 
 
-async def test_quotas_are_there_after_a_restart() -> None:
+async def test_quotas_survive_a_restart() -> None:
     files, clock = MemoryFiles(), ManualClock(START_MS)
     async with running(files, clock) as broker:
         await broker.create("t")
@@ -153,7 +153,7 @@ async def test_quotas_are_there_after_a_restart() -> None:
         assert (await client.ask(produce_request("t", KB), LAST_NAMED)).throttle_time_ms
 
 
-async def test_a_broker_stops_though_clients_wait() -> None:
+async def test_broker_stops_while_clients_are_throttled() -> None:
     async with running() as broker:
         await broker.create("t")
         await set_quotas(broker, ANYBODY, producer_byte_rate=10)
@@ -168,7 +168,7 @@ async def test_a_broker_stops_though_clients_wait() -> None:
             assert await client.disconnected()
 
 
-async def test_a_client_that_is_gone_is_forgotten(broker: TestBroker) -> None:
+async def test_disconnected_throttled_client_is_forgotten(broker: TestBroker) -> None:
     await set_quotas(broker, ANYBODY, producer_byte_rate=10)
     async with await broker.client() as client:
         assert (await client.ask(produce_request("t", KB), LAST_NAMED)).throttle_time_ms
@@ -179,7 +179,9 @@ async def test_a_client_that_is_gone_is_forgotten(broker: TestBroker) -> None:
 
 
 @pytest.mark.parametrize("version", ProduceRequest.api.versions)
-async def test_every_version_of_a_produce_is_told(broker: TestBroker, version: int) -> None:
+async def test_every_produce_version_reports_the_throttle_time(
+    broker: TestBroker, version: int
+) -> None:
     topic = await broker.topic_id("t") if version > LAST_NAMED else "t"
     await set_quotas(broker, ANYBODY, producer_byte_rate=10)
     async with await broker.client() as client:
@@ -188,7 +190,7 @@ async def test_every_version_of_a_produce_is_told(broker: TestBroker, version: i
         assert answer.throttle_time_ms > 0
 
 
-async def test_a_user_shares_its_quota_and_clients_do_not(broker: TestBroker) -> None:
+async def test_user_quota_is_shared_and_client_quotas_are_separate(broker: TestBroker) -> None:
     request = produce_request("t", KB)
     await set_quotas(broker, {"user": "ANONYMOUS"}, producer_byte_rate=at_once(size_of(request)))
     async with await broker.client() as one, await broker.client("u") as other:
@@ -203,7 +205,7 @@ async def test_a_user_shares_its_quota_and_clients_do_not(broker: TestBroker) ->
 
 
 @pytest.mark.broker(topics={"t": 1}, quota_window_num="3", quota_window_size_seconds="5")
-async def test_the_options_say_over_which_time_rates_are_taken(broker: TestBroker) -> None:
+async def test_quota_window_options_determine_the_rate(broker: TestBroker) -> None:
     request = produce_request("t", KB)
     await set_quotas(broker, ANYBODY, producer_byte_rate=at_once(size_of(request)))
     async with await broker.client() as client:
@@ -211,7 +213,7 @@ async def test_the_options_say_over_which_time_rates_are_taken(broker: TestBroke
         assert 10_000 == (await client.ask(request, LAST_NAMED)).throttle_time_ms
 
 
-async def test_what_is_throttled_is_in_the_metrics(broker: TestBroker) -> None:
+async def test_throttling_has_metrics(broker: TestBroker) -> None:
     await set_quotas(broker, ANYBODY, producer_byte_rate=10, consumer_byte_rate=10)
     async with await broker.client() as client, await broker.client("c") as consumer:
         produced = await client.ask(produce_request("t", KB), LAST_NAMED)
@@ -223,7 +225,7 @@ async def test_what_is_throttled_is_in_the_metrics(broker: TestBroker) -> None:
         assert answer.throttle_time_ms == told > 0
 
 
-async def test_a_request_that_fails_counts_no_bytes(broker: TestBroker) -> None:
+async def test_failed_request_counts_no_bytes(broker: TestBroker) -> None:
     """
     As in Kafka: the bytes are counted with an answer that has partitions.
     """
@@ -259,7 +261,7 @@ def records_in(answer: Any) -> int:
     return sum(len(p.records or b"") for topic in answer.responses for p in topic.partitions)
 
 
-async def test_a_consumer_over_its_quota_gets_nothing_until_it_has_waited(
+async def test_consumer_over_its_quota_gets_no_records_while_throttled(
     broker: TestBroker,
 ) -> None:
     await fill(broker, 2)
@@ -278,7 +280,7 @@ async def test_a_consumer_over_its_quota_gets_nothing_until_it_has_waited(
         assert len(KB) == records_in(answer)
 
 
-async def test_what_was_not_sent_does_not_count(broker: TestBroker) -> None:
+async def test_unsent_bytes_do_not_count(broker: TestBroker) -> None:
     await fill(broker, 1)
     await set_quotas(broker, ANYBODY, consumer_byte_rate=10)
     async with await broker.client() as client:
@@ -290,7 +292,7 @@ async def test_what_was_not_sent_does_not_count(broker: TestBroker) -> None:
     assert 1 == len(set(told))
 
 
-async def test_an_answer_is_no_larger_than_a_quiet_client_may_have(broker: TestBroker) -> None:
+async def test_fetch_response_is_limited_to_the_quota_of_a_quiet_client(broker: TestBroker) -> None:
     """
     As in Kafka only records are limited so, and the little that is around them takes a moment.
     """
@@ -308,7 +310,7 @@ async def test_an_answer_is_no_larger_than_a_quiet_client_may_have(broker: TestB
         assert most <= records_in(answer) < most + BURST_S
 
 
-async def test_a_fetch_that_waited_is_counted_when_it_is_answered(broker: TestBroker) -> None:
+async def test_waiting_fetch_is_counted_when_it_is_answered(broker: TestBroker) -> None:
     await set_quotas(broker, {"client-id": "t"}, consumer_byte_rate=10)
     async with await broker.client() as client:
         waiting = asyncio.ensure_future(
@@ -323,7 +325,7 @@ async def test_a_fetch_that_waited_is_counted_when_it_is_answered(broker: TestBr
         assert [] == answer.responses
 
 
-async def test_no_more_bytes_are_waited_for_than_may_be_sent(broker: TestBroker) -> None:
+async def test_fetch_waits_for_no_more_bytes_than_its_quota_allows(broker: TestBroker) -> None:
     await fill(broker, 2)
     await set_quotas(broker, ANYBODY, consumer_byte_rate=at_once(len(KB) + 100))
     async with await broker.client() as client, asyncio.timeout(10):
@@ -332,7 +334,7 @@ async def test_no_more_bytes_are_waited_for_than_may_be_sent(broker: TestBroker)
         assert answer.throttle_time_ms < 1000
 
 
-async def test_a_session_tells_later_what_a_throttled_answer_left_out(broker: TestBroker) -> None:
+async def test_fetch_session_returns_later_what_throttling_left_out(broker: TestBroker) -> None:
     await set_quotas(broker, {"client-id": "t"}, consumer_byte_rate=150)
     async with await broker.client() as wire:
         client = SessionClient(wire, "t", LAST_NAMED)
@@ -353,7 +355,7 @@ async def test_a_session_tells_later_what_a_throttled_answer_left_out(broker: Te
     assert {0: [0], 1: [0]} == {index: list(found) for index, found in client.records.items()}
 
 
-async def test_a_throttled_fetch_begins_no_session(broker: TestBroker) -> None:
+async def test_throttled_fetch_opens_no_session(broker: TestBroker) -> None:
     await fill(broker, 1)
     await set_quotas(broker, ANYBODY, consumer_byte_rate=1)
     async with await broker.client() as client:
@@ -363,7 +365,7 @@ async def test_a_throttled_fetch_begins_no_session(broker: TestBroker) -> None:
         assert 0 == len(broker.fetch_sessions)
 
 
-async def test_a_follower_is_not_throttled(broker: TestBroker) -> None:
+async def test_follower_is_not_throttled(broker: TestBroker) -> None:
     await fill(broker, 1)
     await set_quotas(broker, ANYBODY, consumer_byte_rate=1)
     async with await broker.client() as client:
@@ -378,7 +380,9 @@ async def test_a_follower_is_not_throttled(broker: TestBroker) -> None:
 
 
 @pytest.mark.parametrize("version", FetchRequest.api.versions)
-async def test_every_version_of_a_fetch_is_told(broker: TestBroker, version: int) -> None:
+async def test_every_fetch_version_reports_the_throttle_time(
+    broker: TestBroker, version: int
+) -> None:
     await fill(broker, 1)
     topic = await broker.topic_id("t") if version > LAST_NAMED else "t"
     await set_quotas(broker, ANYBODY, consumer_byte_rate=10)
@@ -389,7 +393,7 @@ async def test_every_version_of_a_fetch_is_told(broker: TestBroker, version: int
         assert [] == answer.responses
 
 
-async def test_the_size_of_an_answer_is_that_of_its_bytes(broker: TestBroker) -> None:
+async def test_response_size_for_quotas_excludes_the_header(broker: TestBroker) -> None:
     """
     Without the header, and with the four bytes of the size, as Kafka counts.
     """
@@ -415,7 +419,7 @@ async def test_other_requests_count_no_bytes(broker: TestBroker) -> None:
             assert 0 == answer.throttle_time_ms
 
 
-async def test_a_client_without_a_client_id_has_the_quota_of_its_user(broker: TestBroker) -> None:
+async def test_client_without_a_client_id_has_the_quota_of_its_user(broker: TestBroker) -> None:
     request = produce_request("t", KB)
     await set_quotas(broker, ANYBODY, producer_byte_rate=1)
     async with await WireClient.open(broker.port, client_id=None) as client:

@@ -70,7 +70,7 @@ def rates_of(broker: TestBroker) -> Any:
     return broker.connections._rates
 
 
-async def test_without_a_limit_nothing_is_counted(broker: TestBroker) -> None:
+async def test_connections_are_not_counted_without_a_rate_limit(broker: TestBroker) -> None:
     async with Crowd(broker) as crowd:
         await crowd.come(30)
 
@@ -96,7 +96,7 @@ async def test_connections_over_the_rate_wait_and_none_is_refused(broker: TestBr
 
 
 @pytest.mark.broker(max_connection_creation_rate="1")
-async def test_who_waits_for_too_long_leaves_no_gap(broker: TestBroker) -> None:
+async def test_connection_that_waited_too_long_leaves_no_gap(broker: TestBroker) -> None:
     async with Crowd(broker) as patient:
         await patient.come(10)
         async with Crowd(broker) as hasty:
@@ -111,7 +111,7 @@ async def test_who_waits_for_too_long_leaves_no_gap(broker: TestBroker) -> None:
 
 
 @pytest.mark.broker(max_connection_creation_rate="1", socket_listen_backlog_size="3")
-async def test_only_so_many_wait(broker: TestBroker) -> None:
+async def test_number_of_waiting_connections_is_limited(broker: TestBroker) -> None:
     async with Crowd(broker) as crowd:
         await crowd.come(20)
 
@@ -122,7 +122,7 @@ async def test_only_so_many_wait(broker: TestBroker) -> None:
 
 
 @pytest.mark.broker(max_connection_creation_rate="1")
-async def test_those_who_wait_are_closed_when_the_broker_stops(broker: TestBroker) -> None:
+async def test_waiting_connections_are_closed_when_the_broker_stops(broker: TestBroker) -> None:
     async with Crowd(broker) as crowd:
         await crowd.come(12)
         async with asyncio.timeout(10):
@@ -136,7 +136,7 @@ async def test_those_who_wait_are_closed_when_the_broker_stops(broker: TestBroke
     listener_security_protocol_map="PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
     **{"listener.name.other.max.connection.creation.rate": "1"},
 )
-async def test_a_listener_has_a_rate_of_its_own(broker: TestBroker) -> None:
+async def test_listener_has_its_own_connection_rate(broker: TestBroker) -> None:
     async with Crowd(broker, 0) as free, Crowd(broker, 1) as limited:
         await limited.come(12)
         await free.come(12)
@@ -145,7 +145,7 @@ async def test_a_listener_has_a_rate_of_its_own(broker: TestBroker) -> None:
         assert 12 == await free.served()
 
 
-async def test_a_rate_can_be_set_while_the_broker_runs(broker: TestBroker) -> None:
+async def test_connection_rate_can_be_changed_while_the_broker_runs(broker: TestBroker) -> None:
     async with await broker.client() as client:
         for name, resource in (
             ("max.connection.creation.rate", ""),
@@ -161,14 +161,16 @@ async def test_a_rate_can_be_set_while_the_broker_runs(broker: TestBroker) -> No
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "x", "2147483648"])
-async def test_a_rate_of_a_listener_is_above_zero(broker: TestBroker, value: str) -> None:
+async def test_connection_rate_of_a_listener_must_be_positive(
+    broker: TestBroker, value: str
+) -> None:
     name = "listener.name.plaintext.max.connection.creation.rate"
     request = change(BROKER, "1", (name, SET, value))
     async with await broker.client() as client:
         assert 42 == told(await client.ask(request, VERSIONS[request.api.key]))[0][0]
 
 
-async def test_rates_are_there_after_a_restart() -> None:
+async def test_connection_rates_survive_a_restart() -> None:
     files, clock = MemoryFiles(), ManualClock(START_MS)
     name = "listener.name.plaintext.max.connection.creation.rate"
     request = change(BROKER, "1", (name, SET, "1"))
@@ -185,7 +187,7 @@ async def test_rates_are_there_after_a_restart() -> None:
 
 
 @pytest.mark.parametrize("entity", [HERE, EVERYWHERE], ids=["itself", "default"])
-async def test_an_address_over_its_quota_is_closed_after_a_while(
+async def test_connection_of_an_address_over_its_quota_is_closed_after_a_delay(
     broker: TestBroker, entity: dict[str, str | None]
 ) -> None:
     await set_quotas(broker, entity, connection_creation_rate=1)
@@ -201,7 +203,7 @@ async def test_an_address_over_its_quota_is_closed_after_a_while(
     assert 2 == broker.metrics.value("connections_throttled")
 
 
-async def test_connections_that_are_closed_do_not_count(broker: TestBroker) -> None:
+async def test_connections_closed_for_the_address_quota_do_not_count(broker: TestBroker) -> None:
     await set_quotas(broker, HERE, connection_creation_rate=1)
     async with Crowd(broker) as crowd:
         await crowd.come(10)
@@ -217,10 +219,9 @@ async def test_connections_that_are_closed_do_not_count(broker: TestBroker) -> N
 
 
 @pytest.mark.broker(max_connection_creation_rate="2")
-async def test_nor_do_they_for_the_rates_of_all_addresses(broker: TestBroker) -> None:
-    """
-    Of which twenty connections at once would be the most.
-    """
+async def test_connections_closed_for_the_address_quota_do_not_count_for_the_broker_rate(
+    broker: TestBroker,
+) -> None:
     await set_quotas(broker, HERE, connection_creation_rate=1)
     async with Crowd(broker) as crowd:
         await crowd.come(40)
@@ -229,14 +230,14 @@ async def test_nor_do_they_for_the_rates_of_all_addresses(broker: TestBroker) ->
         assert 0 == broker.metrics.value("connections_throttled", quota="connection_creation")
 
 
-async def test_the_quota_of_another_address_does_not_count(broker: TestBroker) -> None:
+async def test_quota_of_another_address_does_not_apply(broker: TestBroker) -> None:
     await set_quotas(broker, {"ip": "10.0.0.1"}, connection_creation_rate=1)
     async with Crowd(broker) as crowd:
         await crowd.come(20)
         assert 20 == await crowd.served()
 
 
-async def test_a_host_may_be_named(broker: TestBroker) -> None:
+async def test_ip_quota_entity_may_be_a_host_name(broker: TestBroker) -> None:
     await set_quotas(broker, {"ip": "localhost"}, connection_creation_rate=1)
     await until(lambda: rates_of(broker) is not None)
     async with Crowd(broker) as crowd:
@@ -244,7 +245,7 @@ async def test_a_host_may_be_named(broker: TestBroker) -> None:
         assert await crowd.served() in (10, 12), "localhost may be ::1 only"
 
 
-async def test_without_its_quota_an_address_is_free_again(broker: TestBroker) -> None:
+async def test_removed_quota_frees_the_address(broker: TestBroker) -> None:
     await set_quotas(broker, HERE, connection_creation_rate=1)
     async with Crowd(broker) as crowd:
         await crowd.come(11)

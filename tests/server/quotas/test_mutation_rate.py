@@ -40,7 +40,7 @@ async def spent(broker: TestBroker, client: WireClient, partitions: int) -> None
     assert 0 == answer.throttle_time_ms
 
 
-async def test_topics_are_created_while_there_are_tokens(broker: TestBroker) -> None:
+async def test_topics_are_created_while_mutation_tokens_are_left(broker: TestBroker) -> None:
     async with await broker.client() as client:
         await set_quotas(broker, ANYBODY, controller_mutation_rate=1)
 
@@ -55,7 +55,9 @@ async def test_topics_are_created_while_there_are_tokens(broker: TestBroker) -> 
 
 
 @pytest.mark.parametrize("version", range(2, 6))
-async def test_an_old_client_creates_all_topics_and_waits(broker: TestBroker, version: int) -> None:
+async def test_old_client_creates_all_topics_and_is_throttled(
+    broker: TestBroker, version: int
+) -> None:
     async with await broker.client() as client:
         await spent(broker, client, BURST + 3)
 
@@ -66,7 +68,7 @@ async def test_an_old_client_creates_all_topics_and_waits(broker: TestBroker, ve
         await waits(broker, client.ask(ApiVersionsRequest(), 0), 5.0)
 
 
-async def test_partitions_are_added_while_there_are_tokens(broker: TestBroker) -> None:
+async def test_partitions_are_added_while_mutation_tokens_are_left(broker: TestBroker) -> None:
     await broker.create("t")
     await broker.create("u")
     async with await broker.client() as client:
@@ -79,7 +81,7 @@ async def test_partitions_are_added_while_there_are_tokens(broker: TestBroker) -
 
 
 @pytest.mark.parametrize("version", range(3))
-async def test_an_old_client_adds_all_partitions_and_waits(
+async def test_old_client_adds_all_partitions_and_is_throttled(
     broker: TestBroker, version: int
 ) -> None:
     await broker.create("t")
@@ -94,7 +96,9 @@ async def test_an_old_client_adds_all_partitions_and_waits(
 
 
 @pytest.mark.parametrize("version", [5, 6])
-async def test_topics_are_deleted_while_there_are_tokens(broker: TestBroker, version: int) -> None:
+async def test_topics_are_deleted_while_mutation_tokens_are_left(
+    broker: TestBroker, version: int
+) -> None:
     """
     A topic counts as many as it has partitions.
     """
@@ -111,7 +115,9 @@ async def test_topics_are_deleted_while_there_are_tokens(broker: TestBroker, ver
 
 
 @pytest.mark.parametrize("version", range(1, 5))
-async def test_an_old_client_deletes_all_topics_and_waits(broker: TestBroker, version: int) -> None:
+async def test_old_client_deletes_all_topics_and_is_throttled(
+    broker: TestBroker, version: int
+) -> None:
     await broker.create("t", 4)
     await broker.create("u")
     async with await broker.client() as client:
@@ -123,7 +129,7 @@ async def test_an_old_client_deletes_all_topics_and_waits(broker: TestBroker, ve
         assert 5000 == answer.throttle_time_ms
 
 
-async def test_what_is_refused_for_another_reason_costs_nothing(broker: TestBroker) -> None:
+async def test_refused_mutations_cost_no_tokens(broker: TestBroker) -> None:
     await broker.create("t")
     async with await broker.client() as client:
         await spent(broker, client, BURST)
@@ -138,7 +144,7 @@ async def test_what_is_refused_for_another_reason_costs_nothing(broker: TestBrok
         assert {"a": 0} == codes(await client.ask(create_request(a=1), 7))
 
 
-async def test_what_is_only_tried_costs_the_same(broker: TestBroker) -> None:
+async def test_validated_mutations_cost_tokens_too(broker: TestBroker) -> None:
     """
     As in Kafka.
     """
@@ -151,7 +157,7 @@ async def test_what_is_only_tried_costs_the_same(broker: TestBroker) -> None:
         assert {"b": OVER} == codes(await client.ask(create_request(b=1), 7))
 
 
-async def test_topics_that_metadata_creates_count(broker: TestBroker) -> None:
+async def test_topics_created_by_metadata_requests_cost_tokens(broker: TestBroker) -> None:
     """
     A client over its quota hears that there is no such topic, and need not wait.
     """
@@ -166,7 +172,7 @@ async def test_topics_that_metadata_creates_count(broker: TestBroker) -> None:
         assert 0 == answer.throttle_time_ms
 
 
-async def test_others_may_change_topics(broker: TestBroker) -> None:
+async def test_mutation_quota_does_not_affect_other_clients(broker: TestBroker) -> None:
     async with await broker.client() as client:
         await spent(broker, client, BURST + 100)
     async with await broker.client("other") as other:
@@ -174,7 +180,7 @@ async def test_others_may_change_topics(broker: TestBroker) -> None:
 
 
 @pytest.mark.broker(controller_quota_window_num="2", controller_quota_window_size_seconds="3")
-async def test_the_options_say_how_many_tokens_there_are(broker: TestBroker) -> None:
+async def test_quota_window_options_determine_the_tokens(broker: TestBroker) -> None:
     async with await broker.client() as client:
         await spent(broker, client, 2 * 3 + 1)
         answer = await client.ask(create_request(a=1), 7)

@@ -50,7 +50,7 @@ def stepping(step_s: float) -> Callable[[], float]:
     return lambda: next(steps) * step_s
 
 
-async def test_a_client_waits_for_the_time_that_its_requests_take(broker: TestBroker) -> None:
+async def test_client_is_throttled_for_the_excess_of_its_request_time(broker: TestBroker) -> None:
     """
     0.1 s are a rate of 1 % over 10 s, and 10 % of a second over the quota of 0.5 %: no wait is
     longer than a window.
@@ -62,13 +62,13 @@ async def test_a_client_waits_for_the_time_that_its_requests_take(broker: TestBr
         await waits(broker, client.ask(ApiVersionsRequest(), 0), 0.526)
 
 
-async def test_nobody_waits_longer_than_a_window(broker: TestBroker) -> None:
+async def test_request_throttle_time_is_at_most_a_window(broker: TestBroker) -> None:
     await limit_time(broker, 0.01)
     async with await broker.client() as client:
         assert 1000 == (await client.ask(HEARTBEAT, 3)).throttle_time_ms
 
 
-async def test_a_client_within_its_time_does_not_wait(broker: TestBroker) -> None:
+async def test_client_within_its_request_quota_is_not_throttled(broker: TestBroker) -> None:
     await limit_time(broker, 1.0)
     async with await broker.client() as client:
         assert 0 == (await client.ask(HEARTBEAT, 3)).throttle_time_ms
@@ -85,7 +85,7 @@ async def test_a_client_within_its_time_does_not_wait(broker: TestBroker) -> Non
     ],
     ids=lambda each: type(each).__name__,
 )
-async def test_time_counts_however_a_request_is_served(
+async def test_request_time_counts_however_a_request_is_served(
     broker: TestBroker, request_: Any, version: int
 ) -> None:
     await limit_time(broker, 1e-6)
@@ -94,7 +94,9 @@ async def test_time_counts_however_a_request_is_served(
     assert 1 == broker.metrics.value("requests_throttled", quota="request")
 
 
-async def test_a_throttled_fetch_is_empty_and_its_bytes_do_not_count(broker: TestBroker) -> None:
+async def test_fetch_throttled_by_request_time_is_empty_and_counts_no_bytes(
+    broker: TestBroker,
+) -> None:
     async with await broker.client("producer") as client:
         await client.ask(produce_request("t", batch("x" * 1000)), 9)
     await set_quotas(broker, ANYBODY, consumer_byte_rate=120)
@@ -111,7 +113,7 @@ async def test_a_throttled_fetch_is_empty_and_its_bytes_do_not_count(broker: Tes
         assert answer.responses[0].partitions[0].records
 
 
-async def test_the_time_of_a_fetch_that_waits_is_none(broker: TestBroker) -> None:
+async def test_waiting_time_of_a_fetch_does_not_count(broker: TestBroker) -> None:
     """
     0.1 s for what it does at first, and nothing for the minute afterwards.
     """
@@ -133,7 +135,7 @@ async def test_the_time_of_a_fetch_that_waits_is_none(broker: TestBroker) -> Non
         assert 0 == (await work).throttle_time_ms
 
 
-async def test_the_longer_wait_counts(broker: TestBroker) -> None:
+async def test_longer_throttle_time_counts(broker: TestBroker) -> None:
     await set_quotas(broker, ANYBODY, producer_byte_rate=1)
     await limit_time(broker, 1e-6)
     async with await broker.client() as client:
@@ -144,7 +146,7 @@ async def test_the_longer_wait_counts(broker: TestBroker) -> None:
     assert 0 == broker.metrics.value("requests_throttled", quota="request")
 
 
-async def test_what_has_no_answer_costs_no_time(broker: TestBroker) -> None:
+async def test_request_without_a_response_costs_no_time(broker: TestBroker) -> None:
     await limit_time(broker, 1e-6)
     async with await broker.client() as client:
         client.send(produce_request("t", batch("x"), acks=0), version=9)
@@ -161,14 +163,14 @@ async def test_requests_of_brokers_are_exempt(broker: TestBroker) -> None:
     assert 0 == broker.metrics.value("requests_throttled")
 
 
-async def test_an_error_tells_as_well(broker: TestBroker) -> None:
+async def test_error_response_has_the_throttle_time_too(broker: TestBroker) -> None:
     await limit_time(broker, 1e-6)
     async with await broker.client() as client:
         answer = await client.ask(fetch_request(fetch_topic("t", {0: 0}), isolation_level=9), 12)
         assert 1000 == answer.throttle_time_ms
 
 
-def test_every_answer_has_a_place_for_the_wait_but_for_those_of_kafka_that_have_none() -> None:
+def test_every_response_has_a_throttle_time_except_where_kafkas_has_none() -> None:
     without = {
         handler.name
         for handler in HANDLERS.values()
@@ -213,7 +215,7 @@ def three_steps() -> Steps[int]:
     return 7
 
 
-def test_each_step_is_timed() -> None:
+def test_each_step_of_a_request_is_timed() -> None:
     watch: Any = Watch()
     result = []
 
@@ -227,7 +229,7 @@ def test_each_step_is_timed() -> None:
     assert ["resume", "pause", "others"] * 2 + ["resume", "pause"] == watch.log
 
 
-async def test_an_awaitable_is_timed_while_it_does_not_wait() -> None:
+async def test_awaitable_is_timed_only_while_it_runs() -> None:
     watch: Any = Watch()
     event = asyncio.Event()
 
@@ -264,7 +266,7 @@ async def test_a_timed_task_can_be_cancelled() -> None:
     assert [True] == ended
 
 
-async def test_an_error_of_a_timed_task_comes_through() -> None:
+async def test_error_of_a_timed_task_is_raised() -> None:
     async def work() -> None:
         await asyncio.sleep(0)
         raise KeyError(1)

@@ -50,12 +50,9 @@ def waits_of(port: int, user: str) -> list[int]:
     ],
     ids=["of-one", "default", "of-nobody"],
 )
-async def test_a_quota_is_for_who_has_authenticated(
+async def test_quota_applies_to_the_authenticated_user(
     broker: TestBroker, entity: dict[str, str | None], alice: int, bob: int
 ) -> None:
-    """
-    What comes before is not counted.
-    """
     await set_quotas(broker, entity, request_percentage=1e-6)
     port = broker.listeners[1].port
 

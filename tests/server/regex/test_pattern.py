@@ -48,11 +48,11 @@ from tests.support.limits import stated
         ("(" * 900 + "a" + ")" * 900, "a"),
     ],
 )
-def test_it_matches(pattern: str, text: str) -> None:
+def test_pattern_matches_the_text(pattern: str, text: str) -> None:
     assert LinearPattern(pattern).fullmatch(text)
 
 
-def test_what_is_quoted_stands_for_itself() -> None:
+def test_quoted_text_is_literal() -> None:
     assert not LinearPattern(r"\Qa.b\E").fullmatch("axb")
 
 
@@ -99,7 +99,7 @@ def test_what_is_quoted_stands_for_itself() -> None:
         "(?i)" * 100_000,
     ],
 )
-def test_it_is_refused(pattern: str) -> None:
+def test_unsupported_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(InvalidPattern):
         LinearPattern(pattern)
 
@@ -120,14 +120,14 @@ def test_it_is_refused(pattern: str) -> None:
         ("(?i)[A-T]", "\u00df"),
     ],
 )
-def test_it_does_not_match(pattern: str, text: str) -> None:
+def test_pattern_does_not_match_the_text(pattern: str, text: str) -> None:
     assert not LinearPattern(pattern).fullmatch(text)
 
 
 @pytest.mark.parametrize(
     "pattern", ["(a+)+b", ".*.*.*.*.*.*.*b", "(a|a)*b", "(a*)*b", "(?:a?){1000}a{0}b"]
 )
-def test_no_pattern_makes_it_go_back(pattern: str) -> None:
+def test_no_pattern_causes_backtracking(pattern: str) -> None:
     """
     These would take Python's own engine longer than there is time.
     """
@@ -137,10 +137,7 @@ def test_no_pattern_makes_it_go_back(pattern: str) -> None:
     assert matching.fullmatch("a" * 1_000 + "b")
 
 
-def test_limits_of_the_page() -> None:
-    """
-    docs/limits.md states what the code has.
-    """
+def test_pattern_limits_match_the_documentation() -> None:
     assert stated("pattern-size") == MOST_INSTRUCTIONS
     assert LinearPattern("a" * 10_000).fullmatch("a" * 10_000)
     with pytest.raises(InvalidPattern, match="too large"):
@@ -161,10 +158,7 @@ def test_what_is_kept_of_a_text_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_it_agrees_with_pythons_engine(seed: int) -> None:
-    """
-    Of random small patterns that mean the same to both.
-    """
+def test_pattern_matching_agrees_with_pythons_re(seed: int) -> None:
     choose = random.Random(seed)
 
     def piece(depth: int) -> str:

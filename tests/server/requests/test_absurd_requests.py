@@ -178,7 +178,9 @@ async def longest_turn(broker: Broker, frame: bytes) -> float:
 @pytest.mark.parametrize(
     ("cls", "path"), CASES, ids=lambda each: getattr(each, "__name__", None) or ".".join(each)
 )
-async def test_no_request_holds_the_loop_for_long(broker: Broker, cls: Any, path: Path) -> None:
+async def test_no_request_blocks_the_event_loop_for_long(
+    broker: Broker, cls: Any, path: Path
+) -> None:
     """
     Whichever of its arrays has very many entries.
     """
@@ -190,10 +192,9 @@ async def test_no_request_holds_the_loop_for_long(broker: Broker, cls: Any, path
 
 
 @pytest.mark.parametrize("name", ["a-name", "no name!"])
-async def test_topics_that_nobody_may_create_do_not_hold_the_loop(name: str) -> None:
-    """
-    They are too many to be created with one request, or have illegal names.
-    """
+async def test_request_for_too_many_or_illegal_topics_does_not_block_the_event_loop(
+    name: str,
+) -> None:
     topics = [MetadataRequestTopic(name=f"{name}{number}") for number in range(ENTRIES)]
     frame = request_frame(MetadataRequest(topics=topics, allow_auto_topic_creation=True), 9)
 
@@ -204,7 +205,7 @@ async def test_topics_that_nobody_may_create_do_not_hold_the_loop(name: str) -> 
 @pytest.mark.parametrize(
     ("cls", "path"), CASES, ids=lambda each: getattr(each, "__name__", None) or ".".join(each)
 )
-async def test_the_collector_is_not_needed(broker: Broker, cls: Any, path: Path) -> None:
+async def test_requests_leave_no_cyclic_garbage(broker: Broker, cls: Any, path: Path) -> None:
     """
     What a request has made is freed without it: at most a few objects for the request as a whole,
     and none for an entry.
@@ -224,7 +225,7 @@ async def test_the_collector_is_not_needed(broker: Broker, cls: Any, path: Path)
     assert FEW_ENTRIES > min(found)
 
 
-async def test_a_request_has_no_more_than_so_many_entries(broker: Broker) -> None:
+async def test_number_of_entries_in_a_request_is_limited(broker: Broker) -> None:
     """
     One more closes the connection, whatever is in them.
     """
@@ -245,7 +246,7 @@ async def test_a_request_has_no_more_than_so_many_entries(broker: Broker) -> Non
         assert await ask(broker.port, bytes(too_many)) is None
 
 
-async def test_others_are_answered_while_a_large_request_is_served(broker: Broker) -> None:
+async def test_other_requests_are_answered_during_a_large_request(broker: Broker) -> None:
     """
     Many times, before the large one has its answer.
     """

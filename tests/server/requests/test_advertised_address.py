@@ -53,7 +53,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [message for message in caplog.messages if WARNING in message]
 
 
-async def test_a_client_that_does_not_come_back_is_named_with_the_address_and_the_option(
+async def test_warning_for_an_unreachable_advertised_address_names_client_and_option(
     broker: TestBroker, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     await ask_where_it_is(broker)
@@ -68,12 +68,9 @@ async def test_a_client_that_does_not_come_back_is_named_with_the_address_and_th
     assert "advertised.listeners (KAFKA_ADVERTISED_LISTENERS)" in warning
 
 
-async def test_a_host_is_warned_of_once(
+async def test_host_is_warned_of_once(
     broker: TestBroker, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Its clients try again and again.
-    """
     for _ in range(3):
         await ask_where_it_is(broker)
         await clock.pass_time(2 * PATIENCE_S)
@@ -81,7 +78,7 @@ async def test_a_host_is_warned_of_once(
     assert 1 == len(warnings(caplog))
 
 
-async def test_a_host_with_a_client_that_works_is_not_warned_of(
+async def test_host_with_a_working_client_is_not_warned_of(
     broker: TestBroker, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
@@ -96,7 +93,7 @@ async def test_a_host_with_a_client_that_works_is_not_warned_of(
     assert [] == warnings(caplog)
 
 
-async def test_a_host_that_works_may_only_look_later(
+async def test_host_that_worked_once_may_only_request_metadata_later(
     broker: TestBroker, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with await broker.client("shop") as client:
@@ -108,7 +105,7 @@ async def test_a_host_that_works_may_only_look_later(
     assert [] == warnings(caplog)
 
 
-async def test_a_client_that_has_come_to_the_advertised_address_may_only_look(
+async def test_client_connected_to_the_advertised_address_may_only_request_metadata(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
@@ -121,7 +118,7 @@ async def test_a_client_that_has_come_to_the_advertised_address_may_only_look(
     assert [] == [message for message in caplog.messages if "was given the address" in message]
 
 
-def test_only_so_many_hosts_are_remembered(caplog: pytest.LogCaptureFixture) -> None:
+def test_number_of_remembered_hosts_is_limited(caplog: pytest.LogCaptureFixture) -> None:
     """
     An attacker may have very many addresses: the oldest are forgotten, and not warned of.
     """

@@ -60,11 +60,11 @@ async def broker() -> AsyncIterator[TestBroker]:
         yield broker
 
 
-def test_the_limit_is_that_of_the_page() -> None:
+def test_response_limit_matches_the_documentation() -> None:
     assert stated("answer-memory") == MOST_BYTES
 
 
-def test_entries_and_their_texts_count() -> None:
+def test_response_size_counts_entries_and_their_strings() -> None:
     room = AnswerRoom(3 * ENTRY_BYTES)
 
     room.take(1, ENTRY_BYTES)
@@ -74,7 +74,7 @@ def test_entries_and_their_texts_count() -> None:
 
 
 @pytest.mark.parametrize("what", REQUESTS)
-async def test_an_answer_beyond_the_limit_closes_the_connection(
+async def test_response_beyond_the_limit_closes_the_connection(
     broker: TestBroker, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

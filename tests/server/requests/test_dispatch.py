@@ -82,7 +82,7 @@ def answered(answer: Any, version: int) -> HeartbeatResponse:
 
 
 @pytest.mark.parametrize("version", HeartbeatRequest.api.versions)
-def test_a_handler_gets_the_request_and_its_response_is_framed(version: int) -> None:
+def test_handler_gets_the_request_and_its_response_is_framed(version: int) -> None:
     seen: list[tuple[Any, ...]] = []
 
     def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
@@ -95,11 +95,11 @@ def test_a_handler_gets_the_request_and_its_response_is_framed(version: int) -> 
     assert 27 == answered(answer, version).error_code
 
 
-def test_a_request_without_answer_has_none() -> None:
+def test_request_without_a_response_is_not_answered() -> None:
     assert None is call(dispatcher(lambda *_: None), request_frame(HEARTBEAT, 4, 7))
 
 
-def test_the_error_of_a_handler_is_answered() -> None:
+def test_error_of_a_handler_is_answered() -> None:
     def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         raise RebalanceInProgress
 
@@ -110,7 +110,7 @@ def test_the_error_of_a_handler_is_answered() -> None:
     assert 1 == metrics.value("errors", api="Heartbeat", code="REBALANCE_IN_PROGRESS")
 
 
-def test_what_a_handler_did_not_expect_is_answered_and_logged_once(
+def test_unexpected_exception_is_answered_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
@@ -125,7 +125,7 @@ def test_what_a_handler_did_not_expect_is_answered_and_logged_once(
     assert record.exc_info is not None
 
 
-def test_a_response_that_cannot_be_encoded_is_answered_as_a_failure(
+def test_response_that_cannot_be_encoded_is_answered_as_an_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     wrong = HeartbeatResponse(error_code=2**20)
@@ -140,7 +140,7 @@ def test_a_response_that_cannot_be_encoded_is_answered_as_a_failure(
     assert 2 == len(caplog.records)
 
 
-async def test_a_coroutine_is_handed_on_with_the_means_to_answer() -> None:
+async def test_coroutine_is_passed_on_with_its_response_encoder() -> None:
     async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         await asyncio.sleep(0)
         return HeartbeatResponse(error_code=0)
@@ -151,7 +151,7 @@ async def test_a_coroutine_is_handed_on_with_the_means_to_answer() -> None:
     assert 27 == answered(context.buffers(RebalanceInProgress()), 4).error_code
 
 
-def test_a_delayed_answer_is_handed_on_with_the_means_to_answer() -> None:
+def test_delayed_response_is_passed_on_with_its_response_encoder() -> None:
     delayed = Delayed()
 
     context, result = call(dispatcher(lambda *_: delayed), request_frame(HEARTBEAT, 3, 7))
@@ -177,14 +177,14 @@ def test_a_delayed_answer_is_handed_on_with_the_means_to_answer() -> None:
     ],
     ids=["key", "version", "negative", "body", "client id", "short"],
 )
-def test_what_cannot_be_understood_ends_the_connection(frame: bytes, reason: str) -> None:
+def test_malformed_request_closes_the_connection(frame: bytes, reason: str) -> None:
     dispatch = dispatcher(lambda *_: None)
 
     with pytest.raises(CloseConnection, match=reason):
         call(dispatch, b"size" + frame)
 
 
-def test_an_api_without_a_handler_ends_the_connection() -> None:
+def test_api_without_a_handler_closes_the_connection() -> None:
     frame = request_frame(MetadataRequest(topics=None), 9, 7)
 
     with pytest.raises(CloseConnection, match="API key 3 is unknown"):
@@ -192,7 +192,7 @@ def test_an_api_without_a_handler_ends_the_connection() -> None:
 
 
 @pytest.mark.parametrize("version", [5, 99, -1])
-def test_an_unknown_version_of_api_versions_is_answered_in_version_0(version: int) -> None:
+def test_unknown_api_versions_version_is_answered_in_version_0(version: int) -> None:
     frame = b"size" + pack(">hhih", 18, version, 7, -1) + b"\0whatever"
 
     data = b"".join(call(dispatcher(lambda *_: None), frame))
@@ -220,10 +220,7 @@ def test_bytes_behind_a_request_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("key", sorted(HANDLERS))
-def test_every_api_can_say_that_a_request_failed(key: int) -> None:
-    """
-    In every version, with an error that a client of that version finds.
-    """
+def test_every_api_has_an_error_response_in_every_version(key: int) -> None:
     registration = HANDLERS[key]
     for version in some(registration.versions):
         request = sample(registration.request)

@@ -54,14 +54,14 @@ async def test_txn_offset_commit_names_unknown_topics_without_partitions(
     assert [("nowhere", [])] == [(topic.name, topic.partitions) for topic in answer.topics]
 
 
-async def test_without_a_partition_no_kind_of_election_is_wrong(client: WireClient) -> None:
+async def test_election_of_unknown_type_without_partitions_is_no_error(client: WireClient) -> None:
     nothing, everything = election(NO_ELECTION), election(NO_ELECTION, everything=True)
 
     assert ErrorCode.NONE == (await client.ask(nothing, 2)).error_code
     assert ErrorCode.INVALID_REQUEST == (await client.ask(everything, 2)).error_code
 
 
-async def test_no_reassignment_is_answered_with_defaults(client: WireClient) -> None:
+async def test_empty_reassignment_is_answered_with_defaults(client: WireClient) -> None:
     answer = await client.ask(moves(factor=False), 1)
 
     assert (True, ErrorCode.NONE, "", []) == (
@@ -72,7 +72,7 @@ async def test_no_reassignment_is_answered_with_defaults(client: WireClient) -> 
     )
 
 
-async def test_a_coordinator_of_share_groups_is_refused_for_each_key(client: WireClient) -> None:
+async def test_share_coordinator_is_refused_for_each_key(client: WireClient) -> None:
     answer = await client.ask(coordinator_request("a", "b", key_type=SHARE), 4)
 
     assert [("a", ErrorCode.INVALID_REQUEST, ""), ("b", ErrorCode.INVALID_REQUEST, "")] == [

@@ -87,7 +87,7 @@ def likeness(value: Any, *, has_sentence: bool) -> Any:
     return content
 
 
-def test_kafka_answered_every_version_and_no_other() -> None:
+def test_kafka_error_responses_cover_exactly_our_versions() -> None:
     """
     A version that is added must get its line.
     """
@@ -96,7 +96,7 @@ def test_kafka_answered_every_version_and_no_other() -> None:
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "bare"])
 @pytest.mark.parametrize(("key", "version"), VERSIONS)
-def test_kafka_answers_the_same(key: int, version: int, full: bool) -> None:
+def test_error_response_equals_kafkas(key: int, version: int, full: bool) -> None:
     """
     The code and the message in the same places, the same items, the same values elsewhere.
     """
@@ -132,7 +132,7 @@ SENTENCE: Final = ErrorCode.INVALID_PARTITIONS.sentence
         (ErrorCode.UNKNOWN_SERVER_ERROR, "a secret", None),
     ],
 )
-def test_a_message_says_more_than_the_code_and_nothing_of_what_was_not_foreseen(
+def test_error_message_reveals_nothing_of_unexpected_exceptions(
     code: ErrorCode, message: str, expected: str | None
 ) -> None:
     """
@@ -146,7 +146,7 @@ def test_a_message_says_more_than_the_code_and_nothing_of_what_was_not_foreseen(
     assert [expected] == [result.error_message for result in response.results]
 
 
-def test_some_apis_always_have_a_sentence() -> None:
+def test_some_apis_always_have_an_error_message() -> None:
     request = Samples(full=True).message(REQUESTS[apis.FIND_COORDINATOR.key], 6)
 
     response = failed(apis.FIND_COORDINATOR.key, request, 6, ErrorCode.UNKNOWN_SERVER_ERROR, None)
@@ -155,7 +155,7 @@ def test_some_apis_always_have_a_sentence() -> None:
     assert [sentence] * 2 == [each.error_message for each in response.coordinators]
 
 
-def test_a_producer_that_wants_no_response_is_disconnected() -> None:
+def test_producer_with_acks_0_is_disconnected() -> None:
     key = apis.PRODUCE.key
     request: Any = Samples(full=True).message(REQUESTS[key], 9)
     request.acks = 0
@@ -164,7 +164,7 @@ def test_a_producer_that_wants_no_response_is_disconnected() -> None:
         failed(key, request, 9, ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 
-def test_each_item_of_a_large_request_is_a_step() -> None:
+def test_error_response_of_a_large_request_is_built_in_steps() -> None:
     topic = CreatePartitionsTopic(name="t", count=1, assignments=None)
     request = CreatePartitionsRequest(topics=[topic] * 1000, timeout_ms=0, validate_only=False)
     registration = HANDLERS[apis.CREATE_PARTITIONS.key]

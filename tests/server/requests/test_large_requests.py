@@ -95,7 +95,7 @@ def offset_deletion(indexes: list[int]) -> OffsetDeleteRequest:
     return offset_delete_request("g", {"wide": indexes})
 
 
-async def test_records_are_appended_and_read(broker: Broker) -> None:
+async def test_large_produce_and_fetch_requests_are_served(broker: Broker) -> None:
     wanted = fetch_topic("wide", dict.fromkeys(range(PARTITIONS), 0))
 
     await check(
@@ -107,13 +107,13 @@ async def test_records_are_appended_and_read(broker: Broker) -> None:
     )
 
 
-async def test_offsets_are_committed_and_deleted(broker: Broker) -> None:
+async def test_large_offset_requests_are_served(broker: Broker) -> None:
     every = list(range(PARTITIONS))
 
     await check(broker, (commit(every), 8), (offset_deletion(every), 0))
 
 
-async def test_large_work_makes_no_pause_for_large_requests(broker: Broker) -> None:
+async def test_large_work_does_not_delay_later_large_requests(broker: Broker) -> None:
     """
     They do not count as served without a turn, or a client that sends one large request after the
     other would pause for itself.
@@ -135,7 +135,7 @@ async def test_large_work_makes_no_pause_for_large_requests(broker: Broker) -> N
         assert before + 1 == broker.served
 
 
-async def test_the_same_offset_is_committed_and_deleted_very_often(broker: Broker) -> None:
+async def test_same_offset_may_be_committed_and_deleted_very_often(broker: Broker) -> None:
     """
     The records would not fit into a batch.
     """
@@ -144,10 +144,7 @@ async def test_the_same_offset_is_committed_and_deleted_very_often(broker: Broke
     await check(broker, (commit([0]), 8), (commit(same), 8), (offset_deletion(same), 0))
 
 
-async def test_a_transaction_of_all_partitions_ends(broker: Broker) -> None:
-    """
-    Each of them gets a marker.
-    """
+async def test_transaction_over_all_partitions_ends(broker: Broker) -> None:
     longest = []
     async with await WireClient.open(broker.port) as client:
         for _ in range(TRIES):
@@ -169,7 +166,7 @@ async def test_a_transaction_of_all_partitions_ends(broker: Broker) -> None:
     assert min(longest) <= stated("longest-turn")
 
 
-async def test_producers_of_one_partition_are_described_very_often(broker: Broker) -> None:
+async def test_producers_of_one_partition_may_be_described_very_often(broker: Broker) -> None:
     """
     How many partitions the topic has makes no difference.
     """

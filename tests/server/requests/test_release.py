@@ -58,7 +58,7 @@ def request(topics: int, partitions: int) -> OffsetCommitRequest:
 
 
 @pytest.mark.parametrize(("topics", "partitions"), [(MANY, 1), (1, MANY), (3, MANY), (MANY, 3)])
-def test_few_are_freed_in_each_step(topics: int, partitions: int) -> None:
+def test_few_objects_are_freed_in_each_step(topics: int, partitions: int) -> None:
     """
     Whichever of the arrays is long; all messages of a box are freed.
     """
@@ -74,7 +74,7 @@ def test_few_are_freed_in_each_step(topics: int, partitions: int) -> None:
     assert not box
 
 
-def test_what_somebody_else_has_stays_whole() -> None:
+def test_objects_referenced_elsewhere_are_not_freed() -> None:
     """
     The message, one of its lists, one of its entries, and what is in that.
     """

@@ -89,7 +89,7 @@ def lost_cycle() -> weakref.ref[Kept]:
     return weakref.ref(Kept())
 
 
-def test_small_requests_are_collected_as_usual(
+def test_garbage_of_small_requests_is_collected_as_usual(
     collector: Collector, collections: list[int]
 ) -> None:
     garbage = lost_cycle()
@@ -103,7 +103,7 @@ def test_small_requests_are_collected_as_usual(
     assert kept
 
 
-def test_nothing_is_collected_while_large_ones_are_served(
+def test_collector_does_not_run_while_large_requests_are_served(
     collector: Collector, collections: list[int]
 ) -> None:
     """
@@ -122,7 +122,7 @@ def test_nothing_is_collected_while_large_ones_are_served(
     assert small
 
 
-def test_a_request_that_leaves_nothing_costs_nothing(
+def test_request_without_garbage_costs_no_collection(
     collector: Collector, collections: list[int], loop: Loop
 ) -> None:
     collector.be_busy(True)
@@ -136,7 +136,7 @@ def test_a_request_that_leaves_nothing_costs_nothing(
     assert not loop.is_looking
 
 
-def test_garbage_of_large_requests_goes_when_nobody_asks_for_anything(
+def test_garbage_of_large_requests_is_collected_when_idle(
     collector: Collector, collections: list[int], loop: Loop
 ) -> None:
     collector.be_busy(True)
@@ -156,7 +156,7 @@ def test_garbage_of_large_requests_goes_when_nobody_asks_for_anything(
     assert kept
 
 
-def test_a_long_collection_waits_in_a_quiet_moment_for_many_new_objects(
+def test_full_collection_waits_for_idle_time_and_many_new_objects(
     loop: Loop, collections: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -186,10 +186,7 @@ def test_a_long_collection_waits_in_a_quiet_moment_for_many_new_objects(
         gc.enable()
 
 
-def test_garbage_does_not_wait_for_ever(collector: Collector, loop: Loop) -> None:
-    """
-    Of large requests without end, nor of small ones behind them.
-    """
+def test_garbage_is_collected_eventually_under_load(collector: Collector, loop: Loop) -> None:
     many = max(MANY, gc.get_freeze_count() // 4)
     for is_without_end in (True, False):
         collector.be_busy(True)

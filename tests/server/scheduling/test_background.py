@@ -12,7 +12,7 @@ from barnabas.server.scheduling.background import Background
 from barnabas.testing.manual_clock import ManualClock
 
 
-async def test_a_loop_works_at_every_interval() -> None:
+async def test_periodic_task_runs_at_every_interval() -> None:
     clock = ManualClock()
     background = Background(clock)
     rounds: list[float] = []
@@ -25,7 +25,7 @@ async def test_a_loop_works_at_every_interval() -> None:
     await background.stop()
 
 
-async def test_a_round_that_fails_is_logged_and_the_next_one_happens(
+async def test_failed_round_is_logged_and_the_next_one_runs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = ManualClock()
@@ -47,7 +47,7 @@ async def test_a_round_that_fails_is_logged_and_the_next_one_happens(
     await background.stop()
 
 
-async def test_stopping_ends_what_runs() -> None:
+async def test_stop_cancels_running_tasks() -> None:
     background = Background(ManualClock())
     ended: list[str] = []
 
@@ -65,7 +65,7 @@ async def test_stopping_ends_what_runs() -> None:
     assert ["ended"] == ended
 
 
-async def test_the_failure_of_an_essential_task_is_reported(
+async def test_failure_of_an_essential_task_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     background = Background(ManualClock())

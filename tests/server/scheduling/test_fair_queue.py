@@ -94,7 +94,7 @@ def crowd() -> Crowd:
     return Crowd()
 
 
-async def test_who_asks_for_little_waits_for_what_is_under_way_only(crowd: Crowd) -> None:
+async def test_client_with_few_requests_waits_only_for_work_in_progress(crowd: Crowd) -> None:
     many = [Peer(f"much-{number}") for number in range(5)]
     honest = Peer("little")
     for peer in (*many, honest):
@@ -112,7 +112,7 @@ async def test_who_asks_for_little_waits_for_what_is_under_way_only(crowd: Crowd
     assert {peer.name for peer in many} == set(crowd.thread.trace) - {"little"}
 
 
-async def test_clients_that_ask_for_the_same_take_turns(crowd: Crowd) -> None:
+async def test_clients_with_equal_load_take_turns(crowd: Crowd) -> None:
     a, b = Peer("a"), Peer("b")
     for peer in (a, b):
         await crowd.serve(peer, 0.5)
@@ -129,7 +129,7 @@ async def test_clients_that_ask_for_the_same_take_turns(crowd: Crowd) -> None:
     assert ["a", "b", "a", "b", "a", "b"] == crowd.thread.trace
 
 
-async def test_a_crowd_that_connects_anew_comes_after_one_that_stays(crowd: Crowd) -> None:
+async def test_reconnecting_clients_come_after_one_that_stays(crowd: Crowd) -> None:
     honest = Peer("honest")
     await crowd.serve(honest, 0.01)
     for number in range(5):
@@ -141,7 +141,7 @@ async def test_a_crowd_that_connects_anew_comes_after_one_that_stays(crowd: Crow
     assert ["new-0", "honest", "new-1", "new-2", "new-3", "new-4"] == crowd.thread.trace
 
 
-async def test_newcomers_are_served_beside_those_who_ask_without_end(crowd: Crowd) -> None:
+async def test_new_clients_are_served_beside_busy_ones(crowd: Crowd) -> None:
     greedy = Peer("greedy")
     await crowd.serve(greedy, 1)
 
@@ -161,7 +161,7 @@ async def test_newcomers_are_served_beside_those_who_ask_without_end(crowd: Crow
     assert crowd.thread.trace.index("new") <= 2
 
 
-async def test_what_work_raises_goes_to_who_asked(crowd: Crowd) -> None:
+async def test_exception_of_the_work_is_raised_to_its_requester(crowd: Crowd) -> None:
     def fail() -> None:
         raise ValueError("no")
 
@@ -175,7 +175,7 @@ async def test_what_work_raises_goes_to_who_asked(crowd: Crowd) -> None:
     assert "b" == await next_one
 
 
-async def test_what_nobody_waits_for_is_not_begun(crowd: Crowd) -> None:
+async def test_cancelled_work_is_not_started(crowd: Crowd) -> None:
     under_way, cancelled, last = (crowd.ask(Peer(name), 1) for name in "abc")
     await crowd.asked()
     cancelled.cancel()
@@ -188,7 +188,7 @@ async def test_what_nobody_waits_for_is_not_begun(crowd: Crowd) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 2**20])
-async def test_little_of_what_was_left_behind_is_kept(crowd: Crowd, size: int) -> None:
+async def test_abandoned_work_takes_little_memory(crowd: Crowd, size: int) -> None:
     """
     Peers that connect, ask and leave, without end; the batches of those who stay are all there.
     """

@@ -49,14 +49,14 @@ def clock() -> Steady:
     return Steady()
 
 
-async def test_what_ends_within_a_turn_has_its_result_at_once(clock: Steady) -> None:
+async def test_work_that_ends_within_a_turn_has_its_result_at_once(clock: Steady) -> None:
     work = Turns(clock).start(clock.steps("a", 1))
 
     assert work.is_done
     assert "a" == work.result()
 
 
-async def test_others_come_between_the_turns_of_large_work(clock: Steady) -> None:
+async def test_other_callbacks_run_between_turns_of_large_work(clock: Steady) -> None:
     """
     Each turn ends with the step in which its time is over.
     """
@@ -72,7 +72,7 @@ async def test_others_come_between_the_turns_of_large_work(clock: Steady) -> Non
     assert 7 == len(clock.trace)
 
 
-async def test_all_large_work_together_has_one_turn_at_a_time(clock: Steady) -> None:
+async def test_all_large_work_shares_one_turn_at_a_time(clock: Steady) -> None:
     turns = Turns(clock)
     for name in "abc":
         turns.start(clock.steps(name, 100), size=100)
@@ -83,7 +83,7 @@ async def test_all_large_work_together_has_one_turn_at_a_time(clock: Steady) -> 
     assert STEPS_PER_TURN == len(clock.trace) - before
 
 
-async def test_others_have_the_loop_to_themselves_while_they_are_served(clock: Steady) -> None:
+async def test_other_requests_run_undisturbed_between_turns(clock: Steady) -> None:
     """
     After each turn: a client that sends one request at a time is served many times in between.
     """
@@ -100,7 +100,7 @@ async def test_others_have_the_loop_to_themselves_while_they_are_served(clock: S
     assert "a" == await result
 
 
-async def test_the_smallest_is_first_and_what_has_begun_is_ended(clock: Steady) -> None:
+async def test_smallest_work_runs_first_and_started_work_is_finished(clock: Steady) -> None:
     """
     Unless what comes is much smaller: then what waits is at most as large as what is served.
     """
@@ -116,14 +116,14 @@ async def test_the_smallest_is_first_and_what_has_begun_is_ended(clock: Steady) 
     assert ["d", "c", "a", "b"] == sorted(works, key=lambda name: ends[name])
 
 
-async def test_what_is_small_does_not_wait_for_what_is_large(clock: Steady) -> None:
+async def test_small_work_does_not_wait_for_large_work(clock: Steady) -> None:
     turns = Turns(clock)
     turns.start(clock.steps("large", 1000), size=1000)
 
     assert turns.start(clock.steps("small", 1)).is_done
 
 
-async def test_an_error_goes_to_whoever_waits_and_the_next_has_its_turn(clock: Steady) -> None:
+async def test_error_is_raised_to_its_waiter_and_the_next_work_runs(clock: Steady) -> None:
     def failing() -> Steps[None]:
         yield from clock.steps("a", 5)
         raise ValueError("broken")
@@ -141,7 +141,7 @@ async def test_an_error_goes_to_whoever_waits_and_the_next_has_its_turn(clock: S
         await turns.finish(failing())
 
 
-async def test_who_left_keeps_nobody(clock: Steady) -> None:
+async def test_abandoned_work_is_dropped(clock: Steady) -> None:
     """
     A result that is not waited for any more is dropped.
     """
@@ -153,7 +153,7 @@ async def test_who_left_keeps_nobody(clock: Steady) -> None:
     assert "b" == await other.future()
 
 
-async def test_it_is_told_while_there_is_large_work(clock: Steady) -> None:
+async def test_presence_of_large_work_is_reported(clock: Steady) -> None:
     turns = Turns(clock, calm_s=0.05)
     told: list[bool] = []
     turns.on_busy = told.append
@@ -172,7 +172,7 @@ async def test_it_is_told_while_there_is_large_work(clock: Steady) -> None:
     assert [True, False] == told
 
 
-async def test_large_work_in_threads_counts_as_well(clock: Steady) -> None:
+async def test_large_work_in_threads_counts_too(clock: Steady) -> None:
     """
     Whether it begins or ends first, or is twice at a time.
     """
@@ -194,7 +194,7 @@ async def test_large_work_in_threads_counts_as_well(clock: Steady) -> None:
     assert [True, False] == seen
 
 
-async def test_items_come_one_after_the_other_and_others_between(clock: Steady) -> None:
+async def test_items_are_yielded_in_order_with_others_between(clock: Steady) -> None:
     seen = []
     others: list[int] = []
     asyncio.get_running_loop().call_soon(others.append, 1)
@@ -206,7 +206,7 @@ async def test_items_come_one_after_the_other_and_others_between(clock: Steady) 
     assert [(0, 0), (1, 0), (2, 1), (3, 1), (4, 1)] == seen
 
 
-def test_lists_are_made_in_steps() -> None:
+def test_lists_are_built_in_steps() -> None:
     def doubled(item: int) -> Steps[list[int]]:
         return map_in_steps(lambda number: 2 * number, [item, item + 1])
 

@@ -80,7 +80,7 @@ async def broker(files: SlowFiles) -> AsyncIterator[TestBroker]:
         files.may_read.set()
 
 
-async def test_reads_from_the_disk_hold_up_no_acknowledgement(
+async def test_slow_disk_reads_do_not_delay_acknowledgements(
     files: SlowFiles, broker: TestBroker
 ) -> None:
     """

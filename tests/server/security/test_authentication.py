@@ -63,7 +63,7 @@ def verdicts(authentication: Authentication) -> list[Verdict]:
     return [authentication.verdict(key) for key in (VERSIONS, HANDSHAKE, AUTHENTICATE, PRODUCE)]
 
 
-def test_requests_pass_at_their_place_only(clock: ManualClock) -> None:
+def test_authentication_requests_are_accepted_only_in_order(clock: ManualClock) -> None:
     client = made(clock)
     assert [Verdict.PASS, Verdict.PASS, Verdict.CLOSE, Verdict.CLOSE] == verdicts(client)
 
@@ -81,7 +81,7 @@ def test_requests_pass_at_their_place_only(clock: ManualClock) -> None:
 
 
 @pytest.mark.parametrize("key", sorted(apis.MODULES))
-def test_no_other_request_passes_before(clock: ManualClock, key: int) -> None:
+def test_other_requests_are_refused_before_authentication(clock: ManualClock, key: int) -> None:
     client = made(clock)
     passing = {
         "start": {VERSIONS, HANDSHAKE},
@@ -100,14 +100,14 @@ def test_no_other_request_passes_before(clock: ManualClock, key: int) -> None:
         assert (key in passing[state]) == (client.verdict(key) is Verdict.PASS), state
 
 
-def test_an_unknown_mechanism_changes_nothing(clock: ManualClock) -> None:
+def test_unknown_sasl_mechanism_changes_nothing(clock: ManualClock) -> None:
     client = made(clock)
 
     assert ErrorCode.UNSUPPORTED_SASL_MECHANISM is client.begin("plain", 1)
     assert not client.is_in_exchange
 
 
-def test_a_client_for_ever_does_not_begin_again(clock: ManualClock) -> None:
+def test_reauthentication_is_refused_without_a_session_lifetime(clock: ManualClock) -> None:
     client = made(clock)
     client.begin("PLAIN", 1)
     client.evaluate(ALICE)
@@ -116,7 +116,7 @@ def test_a_client_for_ever_does_not_begin_again(clock: ManualClock) -> None:
     assert 0 == client.session_lifetime_ms
 
 
-def test_a_session_ends(clock: ManualClock) -> None:
+def test_session_expires_after_its_lifetime(clock: ManualClock) -> None:
     client = made(clock, max_reauth_ms=10_000)
     client.begin("PLAIN", 1)
     client.evaluate(ALICE)
@@ -132,7 +132,7 @@ def test_a_session_ends(clock: ManualClock) -> None:
     assert Verdict.PASS is client.verdict(PRODUCE)
 
 
-def test_a_client_stays_who_it_is(clock: ManualClock) -> None:
+def test_reauthentication_must_keep_the_principal(clock: ManualClock) -> None:
     client = made(clock, max_reauth_ms=10_000)
     client.begin("PLAIN", 1)
     client.evaluate(ALICE)
@@ -147,7 +147,7 @@ def test_a_client_stays_who_it_is(clock: ManualClock) -> None:
     assert KafkaPrincipal("User", "alice") == client.principal
 
 
-def test_a_client_stays_with_its_mechanism(clock: ManualClock) -> None:
+def test_reauthentication_must_keep_the_mechanism(clock: ManualClock) -> None:
     client = made(clock, max_reauth_ms=10_000)
     client.begin("PLAIN", 1)
     client.evaluate(ALICE)
@@ -156,7 +156,7 @@ def test_a_client_stays_with_its_mechanism(clock: ManualClock) -> None:
     assert [Verdict.CLOSE] * 4 == verdicts(client)
 
 
-def test_a_client_does_not_authenticate_all_the_time(clock: ManualClock) -> None:
+def test_reauthentication_is_rate_limited(clock: ManualClock) -> None:
     client = made(clock, max_reauth_ms=10_000)
     client.begin("PLAIN", 1)
     client.evaluate(ALICE)
@@ -168,7 +168,7 @@ def test_a_client_does_not_authenticate_all_the_time(clock: ManualClock) -> None
     assert NONE is client.begin("PLAIN", 1)
 
 
-def test_a_session_ends_with_its_token(clock: ManualClock) -> None:
+def test_session_of_a_token_ends_with_the_token(clock: ManualClock) -> None:
     def server() -> SaslServer:
         return OAuthBearerSaslServer(lambda _: BearerToken("gil", clock.now_ms() + 4_000))
 
@@ -179,7 +179,7 @@ def test_a_session_ends_with_its_token(clock: ManualClock) -> None:
     assert 4_000 == client.session_lifetime_ms
 
 
-def test_the_client_hears_nothing_of_the_reason(clock: ManualClock) -> None:
+def test_client_is_not_told_why_authentication_failed(clock: ManualClock) -> None:
     client = Authentication(
         {"S": Mechanism(name="S", server=lambda: ScramSaslServer("SCRAM-SHA-256", lambda _: None))},
         clock,
@@ -228,7 +228,7 @@ def users(name: str) -> ScramCredential | None:
 
 
 @pytest.mark.usefixtures("nonce_of_the_rfc")
-def test_the_example_of_the_rfc() -> None:
+def test_scram_agrees_with_the_example_of_the_rfc() -> None:
     server = ScramSaslServer("SCRAM-SHA-256", users)
     first, challenge, final, signature = RFC_7677
 
@@ -238,7 +238,7 @@ def test_the_example_of_the_rfc() -> None:
     assert "user" == server.user
 
 
-def test_an_unknown_user_gets_the_same_salt_each_time() -> None:
+def test_unknown_user_gets_the_same_salt_each_time() -> None:
     def challenge(name: str) -> bytes:
         server = ScramSaslServer("SCRAM-SHA-256", users)
         return server.evaluate(f"n,,n={name},r=x".encode()).split(b",", 1)[1]
@@ -252,10 +252,7 @@ MUTATIONS: Final = 3000
 
 
 @pytest.mark.usefixtures("nonce_of_the_rfc")
-def test_mutated_messages_never_authenticate() -> None:
-    """
-    Neither is there an error that was not foreseen.
-    """
+def test_mutated_scram_messages_never_authenticate() -> None:
     dice = random.Random(5)
     first, _, final, _ = RFC_7677
     for _ in range(MUTATIONS):

@@ -65,7 +65,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
         (timedelta(days=-7), logging.ERROR, "has ended at 2023-11-07 22:13 UTC"),
     ],
 )
-async def test_a_start_warns_of_a_certificate_that_ends_soon(
+async def test_start_warns_of_a_certificate_that_expires_soon(
     certificates: Certificates,
     caplog: pytest.LogCaptureFixture,
     left: timedelta,
@@ -84,7 +84,7 @@ async def test_a_start_warns_of_a_certificate_that_ends_soon(
         assert words in message
 
 
-async def test_it_warns_once_a_day(
+async def test_expiring_certificate_is_warned_of_once_a_day(
     certificates: Certificates, caplog: pytest.LogCaptureFixture
 ) -> None:
     renew(certificates, timedelta(days=32))
@@ -103,7 +103,7 @@ async def test_it_warns_once_a_day(
     assert {logging.WARNING} == {level for level, _ in told(caplog)[:-2]}
 
 
-async def test_a_new_store_is_looked_at_when_it_counts(
+async def test_replaced_keystore_is_checked_once_it_is_in_use(
     certificates: Certificates, caplog: pytest.LogCaptureFixture
 ) -> None:
     renew(certificates, timedelta(days=200))
@@ -118,7 +118,7 @@ async def test_a_new_store_is_looked_at_when_it_counts(
     assert 1 == len(told(caplog)), "the others have changed nothing"
 
 
-async def test_a_certificate_of_the_authority_may_end_first(
+async def test_certificate_of_the_authority_may_expire_first(
     certificates: Certificates, caplog: pytest.LogCaptureFixture
 ) -> None:
     renew(certificates, timedelta(days=200))
@@ -137,7 +137,9 @@ async def test_a_certificate_of_the_authority_may_end_first(
     assert "the certificate of OU=Authority,O=Tests ends" in message
 
 
-async def test_without_tls_there_is_nothing_to_watch(caplog: pytest.LogCaptureFixture) -> None:
+async def test_certificate_expiry_is_not_watched_without_tls(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with running() as broker:
         names = {sample.name for sample in broker.metrics}
 

@@ -111,7 +111,7 @@ def metadata(client: SaslClient) -> Any:
 # Management
 
 
-async def test_a_token_is_signed_by_the_key_and_ends_in_time(broker: TestBroker) -> None:
+async def test_token_is_signed_with_the_secret_key_and_expires(broker: TestBroker) -> None:
     token = await create(broker, "alice", "User:bob", "User:carol")
 
     assert hmac.digest(SECRET.encode(), token.token_id.encode(), "sha512") == bytes(token.hmac)
@@ -131,7 +131,7 @@ async def test_a_token_is_signed_by_the_key_and_ends_in_time(broker: TestBroker)
     delegation_token_max_lifetime_ms=str((1 << 63) - 1),
     delegation_token_expiry_time_ms=str((1 << 63) - 1),
 )
-async def test_no_token_ends_after_the_last_moment_there_is(broker: TestBroker) -> None:
+async def test_token_lifetime_is_limited_to_the_largest_timestamp(broker: TestBroker) -> None:
     token = await create(broker)
 
     (renewed,) = await ask(broker, "alice", renewal(token.hmac))
@@ -209,7 +209,7 @@ async def test_a_token_takes_no_more_memory_than_is_counted(broker: TestBroker) 
 
 
 @pytest.mark.broker(**WITHOUT_A_KEY)
-async def test_there_are_no_tokens_without_a_key(broker: TestBroker) -> None:
+async def test_tokens_are_disabled_without_a_secret_key(broker: TestBroker) -> None:
     requests = (new_token(), renewal(b"x"), expiry(b"x"), tokens_of(), tokens_of([]))
 
     answers = await ask(broker, "alice", *requests)
@@ -218,7 +218,7 @@ async def test_there_are_no_tokens_without_a_key(broker: TestBroker) -> None:
     assert [0, 0, 0] == [it.expiry_timestamp_ms for it in answers[:3]]
 
 
-async def test_a_cluster_that_is_finalized_for_an_older_release_has_no_tokens(
+async def test_tokens_require_a_recent_metadata_version(
     broker: TestBroker,
 ) -> None:
     token = await create(broker)
@@ -231,7 +231,7 @@ async def test_a_cluster_that_is_finalized_for_an_older_release_has_no_tokens(
     assert [E.UNSUPPORTED_VERSION] * 3 == [it.error_code for it in answers]
 
 
-async def test_the_key_is_shown_to_nobody(broker: TestBroker) -> None:
+async def test_secret_key_is_never_shown(broker: TestBroker) -> None:
     assert SECRET not in repr(broker.config)
     option = type(broker.config).options()["delegation.token.secret.key"]
     assert option.type.name == "PASSWORD"
@@ -247,7 +247,7 @@ async def test_the_key_is_shown_to_nobody(broker: TestBroker) -> None:
         (",other=1,tokenauth=true", 0),
     ],
 )
-async def test_an_id_is_no_name_of_a_user(broker: TestBroker, extension: str, code: int) -> None:
+async def test_token_id_is_not_a_user_name(broker: TestBroker, extension: str, code: int) -> None:
     token = await create(broker)
 
     def log_in() -> Any:
@@ -260,11 +260,7 @@ async def test_an_id_is_no_name_of_a_user(broker: TestBroker, extension: str, co
 
 
 @pytest.mark.parametrize("version", [0, 1])
-async def test_tokens_of_an_unknown_id_fail_at_the_end(broker: TestBroker, version: int) -> None:
-    """
-    As unknown users do.
-    """
-
+async def test_unknown_token_id_fails_at_the_last_step(broker: TestBroker, version: int) -> None:
     def first() -> Any:
         with SaslClient(broker.listeners[1].port) as client:
             client.handshake("SCRAM-SHA-256", version)
@@ -278,7 +274,7 @@ async def test_tokens_of_an_unknown_id_fail_at_the_end(broker: TestBroker, versi
     assert told.endswith(b",i=4096")
 
 
-async def test_raw_tokens_wait_for_the_credential_as_well(broker: TestBroker) -> None:
+async def test_early_client_messages_wait_for_the_token_credential(broker: TestBroker) -> None:
     token = await create(broker)
 
     def first() -> list[Any]:
@@ -296,7 +292,7 @@ async def test_raw_tokens_wait_for_the_credential_as_well(broker: TestBroker) ->
     assert told[0]["r"] != told[1]["r"]
 
 
-async def test_keys_are_derived_once_and_not_on_the_event_loop(
+async def test_keys_are_derived_once_and_off_the_event_loop(
     broker: TestBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token, loops = await create(broker), threading.current_thread()
@@ -327,7 +323,7 @@ async def test_keys_are_derived_once_and_not_on_the_event_loop(
     assert loops not in derived
 
 
-async def test_a_removed_token_authenticates_no_more(broker: TestBroker) -> None:
+async def test_removed_token_no_longer_authenticates(broker: TestBroker) -> None:
     token = await create(broker)
     assert 0 == await outcome(broker, token)
 
@@ -345,7 +341,7 @@ async def outcome(broker: TestBroker, token: Any) -> int:
     return await asyncio.to_thread(log_in)
 
 
-async def test_a_token_whose_owner_is_no_user_authenticates_nobody(broker: TestBroker) -> None:
+async def test_token_whose_owner_is_not_a_user_authenticates_nobody(broker: TestBroker) -> None:
     token = await create(broker, owner="Group:alice")
 
     assert E.SASL_AUTHENTICATION_FAILED == await outcome(broker, token)
@@ -362,7 +358,7 @@ async def with_clock(
         await work(broker, clock)
 
 
-async def test_an_expired_token_can_be_removed_and_nothing_else() -> None:
+async def test_expired_token_can_only_be_removed() -> None:
     async def work(broker: TestBroker, clock: ManualClock) -> None:
         token = await create(broker, "alice", lifetime_ms=60_000)
         await clock.pass_time(60.0)
@@ -397,7 +393,7 @@ async def test_expired_tokens_are_removed_in_the_background() -> None:
     await with_clock(work)
 
 
-async def test_a_session_ends_with_its_token() -> None:
+async def test_session_of_a_token_ends_with_the_token() -> None:
     async def work(broker: TestBroker, clock: ManualClock) -> None:
         token = await create(broker, lifetime_ms=60_000)
         client, told = await asyncio.to_thread(by_token, broker, token)
@@ -411,7 +407,7 @@ async def test_a_session_ends_with_its_token() -> None:
     await with_clock(work)
 
 
-async def test_a_session_that_goes_on_with_a_password_may_ask_for_tokens() -> None:
+async def test_session_reauthenticated_with_a_password_may_request_tokens() -> None:
     """
     It is the same principal by the same mechanism, and no longer by a token.
     """
@@ -462,7 +458,7 @@ async def test_tokens_survive_a_restart() -> None:
     await with_clock(go_on, files)
 
 
-async def test_tokens_from_before_a_restart_are_found_when_others_come_and_go() -> None:
+async def test_tokens_from_before_a_restart_stay_valid_when_others_change() -> None:
     files = MemoryFiles()
     made: list[Any] = []
 
@@ -480,7 +476,7 @@ async def test_tokens_from_before_a_restart_are_found_when_others_come_and_go() 
     await with_clock(go_on, files)
 
 
-async def test_another_key_makes_other_secrets_of_the_same_tokens() -> None:
+async def test_another_secret_key_gives_tokens_another_hmac() -> None:
     files = MemoryFiles()
     made: list[Any] = []
 

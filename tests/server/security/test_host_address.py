@@ -21,7 +21,7 @@ from barnabas.server.security.host_address import host_address
         ("somewhere", "somewhere"),
     ],
 )
-def test_addresses_are_written_as_java_writes_them(address: str, expected: str) -> None:
+def test_addresses_are_formatted_as_in_java(address: str, expected: str) -> None:
     """
     ``InetAddress.getHostAddress``.
     """

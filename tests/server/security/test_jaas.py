@@ -9,7 +9,7 @@ import pytest
 from barnabas.server.security.jaas import LoginModule, parse_jaas, parse_jaas_file
 
 
-def test_a_login_module_has_options() -> None:
+def test_login_module_has_options() -> None:
     text = 'a.B required username="me" user_x=\'it is "x"\' user_y=plain user_z="a \\"b\\" \\\\";'
 
     assert [
@@ -21,7 +21,7 @@ def test_a_login_module_has_options() -> None:
     ] == parse_jaas(text)
 
 
-def test_there_may_be_several_and_comments() -> None:
+def test_jaas_text_may_have_several_modules_and_comments() -> None:
     text = "// first\na.B Required; /* and\n another */ a.C optional k = v ;"
 
     assert [("a.B", "required"), ("a.C", "optional")] == [
@@ -42,14 +42,14 @@ def test_there_may_be_several_and_comments() -> None:
         ('a.B required user_a="secret', "quotation mark"),
     ],
 )
-def test_what_is_malformed_is_refused_without_a_secret(text: str, reason: str) -> None:
+def test_malformed_jaas_text_is_refused_without_revealing_a_secret(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as refused:
         parse_jaas(text)
 
     assert "secret" not in str(refused.value)
 
 
-def test_a_file_has_sections() -> None:
+def test_jaas_file_has_sections() -> None:
     text = """
         KafkaServer { // of all listeners
             a.B required user_x="1";
@@ -74,7 +74,7 @@ def test_a_file_has_sections() -> None:
         ('KafkaServer { a.B required user_a="secret" };', "there is no ="),
     ],
 )
-def test_a_malformed_file_is_refused_without_a_secret(text: str, reason: str) -> None:
+def test_malformed_jaas_file_is_refused_without_revealing_a_secret(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as refused:
         parse_jaas_file(text)
 

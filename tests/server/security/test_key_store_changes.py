@@ -69,7 +69,7 @@ Of each change: the new certificate, whether it is for another subject, and whet
 @pytest.mark.parametrize("dn", ["false", "true"])
 @pytest.mark.parametrize("san", ["false", "true"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_new_certificate_is_for_whom_the_old_one_was(
+def test_new_certificate_must_have_the_same_subject_and_names(
     certificates: Certificates, change: str, dn: str, san: str
 ) -> None:
     options, other_dn, lacks_san = CHANGES[change]
@@ -97,7 +97,7 @@ def test_a_new_certificate_is_for_whom_the_old_one_was(
         ({"ssl.allow.dn.changes": "true", "ssl.allow.san.changes": "true"}, True),
     ],
 )
-def test_a_new_store_has_as_many_entries(
+def test_new_keystore_must_have_as_many_entries(
     certificates: Certificates, options: dict[str, str], is_allowed: bool
 ) -> None:
     security, _ = started(certificates)
@@ -113,7 +113,7 @@ def test_a_new_store_has_as_many_entries(
         check_replacement(old, new, parsed)
 
 
-def test_a_file_that_has_changed_is_checked_when_its_option_is_set_again(
+def test_changed_keystore_file_is_checked_when_its_option_is_set_again(
     tmp_path: Path,
 ) -> None:
     certificates = Certificates(tmp_path)
@@ -131,7 +131,7 @@ def test_a_file_that_has_changed_is_checked_when_its_option_is_set_again(
     assert before == subject(security)
 
 
-def test_a_file_that_changes_at_the_wrong_moment_changes_nothing(
+def test_keystore_file_that_changes_during_the_check_changes_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     certificates = Certificates(tmp_path)
@@ -146,7 +146,7 @@ def test_a_file_that_changes_at_the_wrong_moment_changes_nothing(
     assert "The listeners stay as they are: listener SSL: the certificate" in caplog.text
 
 
-def test_what_counts_at_the_start_is_not_compared(certificates: Certificates) -> None:
+def test_keystore_at_the_start_is_not_compared(certificates: Certificates) -> None:
     """
     Stored options take the place of those of the file.
     """
@@ -160,7 +160,7 @@ def test_what_counts_at_the_start_is_not_compared(certificates: Certificates) ->
 
 @pytest.mark.parametrize("year", [1999, 2026, 2049, 2050, 2131])
 @pytest.mark.parametrize("names", [(), ("localhost", HOST, "::1", "*.example.org", "a@b.org")])
-def test_certificates_are_read_as_a_library_reads_them(
+def test_certificate_fields_agree_with_a_library(
     certificates: Certificates, year: int, names: tuple[str, ...]
 ) -> None:
     ends = datetime(year, 12, 31, 23, 59, 58, tzinfo=UTC)
@@ -180,7 +180,7 @@ def test_certificates_are_read_as_a_library_reads_them(
 
 
 @pytest.mark.parametrize("cut", [0, 1, 5, 60, 200])
-def test_half_a_certificate_is_none(certificates: Certificates, cut: int) -> None:
+def test_truncated_certificate_is_refused(certificates: Certificates, cut: int) -> None:
     certificate = x509.load_pem_x509_certificate(certificates.broker.read_bytes())
     der = certificate.public_bytes(Encoding.DER)
 

@@ -56,7 +56,7 @@ def takes(authentication: Authentication | None, password: str) -> bool:
     return True
 
 
-def test_each_listener_has_users_of_its_own() -> None:
+def test_each_listener_has_its_own_users() -> None:
     security, config = secured(**users("inside", "one"), **users("outside", "two"))
 
     assert takes(begun(security, config, 0), "one")
@@ -65,7 +65,7 @@ def test_each_listener_has_users_of_its_own() -> None:
     assert begun(security, config, 2) is None
 
 
-def test_options_of_a_listener_come_before_those_of_all() -> None:
+def test_listener_options_take_precedence_over_general_ones() -> None:
     security, config = secured(
         **users("inside", "one"),
         **users("outside", "two"),
@@ -110,12 +110,12 @@ def test_options_of_a_listener_come_before_those_of_all() -> None:
         ({"barnabas.jaas.file": "/nowhere"}, "/nowhere cannot be read: No such file"),
     ],
 )
-def test_options_that_cannot_be_are_named(options: dict[str, str], reason: str) -> None:
+def test_invalid_listener_option_is_named(options: dict[str, str], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         secured(**options)
 
 
-def test_a_change_that_cannot_be_changes_nothing() -> None:
+def test_invalid_listener_change_changes_nothing() -> None:
     security, config = secured(**users("inside", "one"), **users("outside", "two"))
 
     with pytest.raises(ConfigError):
@@ -126,7 +126,7 @@ def test_a_change_that_cannot_be_changes_nothing() -> None:
     assert takes(begun(security, config, 0), "one")
 
 
-def test_users_may_be_in_a_file(tmp_path: Path) -> None:
+def test_users_may_be_in_a_jaas_file(tmp_path: Path) -> None:
     """
     As for Apache Kafka's image: a section for a listener comes before that of all.
     """
@@ -149,7 +149,7 @@ def test_users_may_be_in_a_file(tmp_path: Path) -> None:
         secured(**{"barnabas.jaas.file": str(file)})
 
 
-def test_variables_of_the_image_name_files(tmp_path: Path) -> None:
+def test_variables_of_the_kafka_image_name_files(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("secret \n")
 
     assert ("ssl.keystore.location", "/etc/kafka/secrets/broker.p12") == option_of(
@@ -170,6 +170,6 @@ def test_variables_of_the_image_name_files(tmp_path: Path) -> None:
     assert option_of("MY_FILENAME", "x") is None
 
 
-def test_a_password_file_that_is_missing_stops_the_start() -> None:
+def test_missing_password_file_aborts_the_start() -> None:
     with pytest.raises(ConfigError, match=r"KAFKA_SSL_KEY_CREDENTIALS: .*cannot be read"):
         load_settings(environment={"KAFKA_SSL_KEY_CREDENTIALS": "no-such-file"})

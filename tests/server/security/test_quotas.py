@@ -26,7 +26,7 @@ SEED: Final = 20_261_125
 
 
 @pytest.mark.parametrize("limit", [1000.0, 0.01, 33.3])
-def test_a_client_that_waits_as_told_keeps_to_the_limit(limit: float) -> None:
+def test_client_that_obeys_throttling_keeps_to_the_limit(limit: float) -> None:
     chance = random.Random(SEED)
     rate, now, used = Rate(WINDOWS, START), START, 0.0
     burst = limit * (WINDOWS.num - 1) * WINDOWS.size_ms / 1000
@@ -41,7 +41,7 @@ def test_a_client_that_waits_as_told_keeps_to_the_limit(limit: float) -> None:
     assert 0.95 * limit * seconds < used <= 1.05 * limit * seconds + burst
 
 
-def test_a_wait_has_a_place_on_the_wire() -> None:
+def test_throttle_time_fits_its_field() -> None:
     rate = Rate(WINDOWS, START)
     rate.record(1e30, START)
 
@@ -69,7 +69,7 @@ def naive_share(there: dict[Entity, float], user: str, client: str) -> tuple[Sha
     return (DEFAULT, client), None
 
 
-def test_the_first_quota_that_is_there_decides() -> None:
+def test_most_specific_quota_applies() -> None:
     """
     Each combination of quotas, with the one that Kafka's order says.
     """
@@ -95,7 +95,7 @@ def test_the_first_quota_that_is_there_decides() -> None:
     ("entity", "limit"),
     [((None, DEFAULT), None), ((None, "c"), None), (("u", DEFAULT), None), (("u", None), 7.0)],
 )
-def test_a_client_without_an_id_has_the_quota_of_its_user_only(
+def test_client_without_an_id_has_the_quota_of_its_user_only(
     entity: Entity, limit: float | None
 ) -> None:
     limits = QuotaLimits()
@@ -104,7 +104,7 @@ def test_a_client_without_an_id_has_the_quota_of_its_user_only(
     assert limit == limits.limit_of(limits.share_of("u", ""))
 
 
-def test_quotas_are_gone_when_they_are_removed() -> None:
+def test_removed_quotas_no_longer_apply() -> None:
     limits = QuotaLimits()
     limits.change(("u", None), 7.0)
     assert limits
@@ -125,13 +125,13 @@ def quotas(*changes: tuple[Entity, float], **options: Any) -> RateQuotas:
     return made
 
 
-def test_a_wait_may_have_a_limit() -> None:
+def test_throttle_time_may_be_limited() -> None:
     made = quotas((("u", None), 100.0), longest_ms=1000)
 
     assert 1000 == made.record("u", "a", 10**6, START)
 
 
-def test_a_client_without_a_quota_has_no_counter() -> None:
+def test_client_without_a_quota_has_no_counter() -> None:
     made = quotas((("u", None), 100.0))
 
     for number in range(100):
@@ -140,7 +140,7 @@ def test_a_client_without_a_quota_has_no_counter() -> None:
     assert 0 == len(made)
 
 
-def test_idle_counters_go_when_others_come() -> None:
+def test_idle_counters_are_evicted_when_others_are_added() -> None:
     made = quotas(((None, DEFAULT), 100.0))
     for number in range(100):
         made.record("u", f"a{number}", 10, START)
@@ -151,7 +151,7 @@ def test_idle_counters_go_when_others_come() -> None:
     assert 50 == len(made)
 
 
-def test_the_bound_of_the_page() -> None:
+def test_counter_limit_matches_the_documentation() -> None:
     assert stated("quota-counters") == counters.MOST_COUNTERS
     tracemalloc.start()
     try:
@@ -167,10 +167,7 @@ def test_the_bound_of_the_page() -> None:
     assert (after - before) / 200 < 1200
 
 
-def test_there_is_a_bound_on_counters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Of too many the one that was idle for longest goes.
-    """
+def test_number_of_counters_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "MOST_COUNTERS", 10)
     made = quotas(((None, DEFAULT), 100.0))
     made.record("u", "busy", 2000, START)
@@ -191,11 +188,11 @@ def mutations(clock: ManualClock, limit: float = 1.0) -> MutationQuotas:
     return made
 
 
-def test_a_client_without_a_quota_is_not_counted() -> None:
+def test_client_without_a_mutation_quota_is_not_counted() -> None:
     assert None is mutations(ManualClock()).of("v", "c", is_strict=True)
 
 
-def test_full_buckets_go_when_others_come() -> None:
+def test_full_token_buckets_are_evicted_when_others_are_added() -> None:
     clock = ManualClock(START)
     made = MutationQuotas(Windows(2, 1000), clock)
     made.change((None, DEFAULT), 1.0)

@@ -86,7 +86,7 @@ def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> str | None:
 
 @pytest.mark.parametrize("store", [JKS, PKCS12])
 @pytest.mark.parametrize("trust", TRUST)
-def test_stores_of_java_serve(store: dict[str, str], trust: str) -> None:
+def test_java_keystores_are_accepted(store: dict[str, str], trust: str) -> None:
     server = context_of(**store, **TRUST[trust])
 
     assert "TLSv1.3" == shake_hands(server, client_context())
@@ -100,7 +100,7 @@ def client_context() -> ssl.SSLContext:
     return ssl.create_default_context(cadata=certificates)
 
 
-def test_pem_may_stand_in_the_options(tmp_path: Path) -> None:
+def test_pem_may_be_given_in_the_options(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path)
     text = certificates.broker.read_text()
     end = "-----END CERTIFICATE-----"
@@ -144,14 +144,14 @@ def test_pem_may_stand_in_the_options(tmp_path: Path) -> None:
         ({**PKCS12, "ssl.client.auth": "maybe"}, "String must be one of: required"),
     ],
 )
-def test_what_cannot_be_used_is_named(options: dict[str, str], reason: str) -> None:
+def test_unusable_keystore_is_named(options: dict[str, str], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason) as refused:
         context_of(**options)
 
     assert "storepass" not in str(refused.value)
 
 
-def test_damaged_stores_are_refused(tmp_path: Path) -> None:
+def test_damaged_keystores_are_refused(tmp_path: Path) -> None:
     for name, options in (("k.jks", JKS), ("k.p12", PKCS12)):
         data = (STORES / name).read_bytes()
         for at in range(0, len(data), 7):
@@ -173,7 +173,7 @@ def test_damaged_stores_are_refused(tmp_path: Path) -> None:
         (f"{ECDSA}AES_128_GCM_SHA256,{NEWER}", "TLSv1.3", NEWER),
     ],
 )
-def test_cipher_suites_are_chosen_by_their_names(suites: str, version: str, cipher: str) -> None:
+def test_cipher_suites_are_selected_by_name(suites: str, version: str, cipher: str) -> None:
     server = context_of(**PKCS12, **TRUST["JKS"], **{"ssl.cipher.suites": suites})
 
     client = client_context()
@@ -182,7 +182,7 @@ def test_cipher_suites_are_chosen_by_their_names(suites: str, version: str, ciph
     assert cipher in {each["name"] for each in server.get_ciphers()}
 
 
-def test_a_version_of_tls_that_is_not_enabled_is_refused() -> None:
+def test_disabled_tls_version_is_refused() -> None:
     server = context_of(**PKCS12, **TRUST["JKS"], **{"ssl.enabled.protocols": "TLSv1.3"})
     client = client_context()
     client.maximum_version = ssl.TLSVersion.TLSv1_2

@@ -96,7 +96,7 @@ def last_line(broker: Barnabas, pattern: str) -> str:
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_requests_go_through_both_versions(
+def test_requests_work_over_both_tls_versions(
     broker: Barnabas, certificates: Certificates, version: ssl.TLSVersion
 ) -> None:
     with Tls(broker, certificates.context(version=version)) as client:
@@ -116,7 +116,7 @@ def test_requests_go_through_both_versions(
         ("PLAINTEXT", b"GET / HTTP/1.1\r\n\r\n", "an HTTP request on a listener"),
     ],
 )
-def test_the_log_names_the_protocol_of_a_peer_that_speaks_another_one(
+def test_peer_of_another_protocol_is_logged(
     broker: Barnabas, listener: str, data: bytes, reason: str
 ) -> None:
     port = {"PLAINTEXT": broker.port, **broker.ports}[listener]
@@ -131,14 +131,14 @@ def test_the_log_names_the_protocol_of_a_peer_that_speaks_another_one(
     assert reason in last_line(broker, reason)
 
 
-def test_a_client_that_distrusts_the_broker_is_named(broker: Barnabas) -> None:
+def test_client_that_does_not_trust_the_broker_is_logged(broker: Barnabas) -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
         Tls(broker, ssl.create_default_context())
 
     assert "does not trust the certificate of the listener SSL" in last_line(broker, "not trust")
 
 
-def test_a_certificate_of_an_unknown_authority_is_refused(
+def test_certificate_of_an_unknown_authority_is_refused(
     broker: Barnabas, certificates: Certificates, tmp_path: Path
 ) -> None:
     others = Certificates(tmp_path).client("alice")
@@ -149,7 +149,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused(
     assert "its certificate is refused" in last_line(broker, "certificate is refused")
 
 
-def test_a_certificate_without_a_rule_is_refused(
+def test_certificate_without_a_mapping_rule_is_refused(
     broker: Barnabas, certificates: Certificates
 ) -> None:
     with Tls(broker, certificates.context(certificates.client("alice"))) as client:
@@ -170,7 +170,7 @@ def _asked(client: SaslClient) -> Any:
         return CLOSED
 
 
-def test_the_password_goes_through_tls(broker: Barnabas, certificates: Certificates) -> None:
+def test_sasl_plain_works_over_tls(broker: Barnabas, certificates: Certificates) -> None:
     with Tls(broker, certificates.context(), "SASL_SSL") as client:
         assert CLOSED == client.ask(MetadataRequest(topics=[]), 8)
     with Tls(broker, certificates.context(), "SASL_SSL") as client:
@@ -179,7 +179,7 @@ def test_the_password_goes_through_tls(broker: Barnabas, certificates: Certifica
         assert client.ask(MetadataRequest(topics=[]), 8).brokers
 
 
-def test_nothing_leaves_unencrypted(broker: Barnabas, certificates: Certificates) -> None:
+def test_nothing_is_sent_unencrypted_over_tls(broker: Barnabas, certificates: Certificates) -> None:
     """
     Neither small answers nor large ones, which on a plain listener go from the page cache to the
     socket without the transport.
@@ -293,12 +293,9 @@ class Tap:
             each.close()
 
 
-async def test_a_peer_that_does_not_read_is_not_read_from(
+async def test_requests_of_a_tls_peer_that_does_not_read_are_not_received(
     broker: Barnabas, certificates: Certificates
 ) -> None:
-    """
-    And gets all answers, in order, once it reads.
-    """
     client = await open_tls(broker, certificates)
     client.client_id = "c" * 1000
     count = 10_000
@@ -322,7 +319,7 @@ async def test_a_peer_that_does_not_read_is_not_read_from(
     assert stuck < count, "the broker has read no more than it can hold"
 
 
-async def test_requests_may_come_in_any_pieces(
+async def test_tls_requests_may_arrive_in_any_pieces(
     broker: Barnabas, certificates: Certificates
 ) -> None:
     async with await open_tls(broker, certificates) as client:
@@ -341,10 +338,7 @@ async def open_tls(broker: Barnabas, certificates: Certificates) -> WireClient:
     )
 
 
-def test_a_broker_says_goodbye_in_tls(broker: Barnabas, certificates: Certificates) -> None:
-    """
-    So that nobody can cut off an answer unseen.
-    """
+def test_broker_sends_close_notify(broker: Barnabas, certificates: Certificates) -> None:
     context = certificates.context()
     with Tls(broker, context) as client:
         client.socket.suppress_ragged_eofs = False
@@ -357,10 +351,6 @@ def test_a_broker_says_goodbye_in_tls(broker: Barnabas, certificates: Certificat
 def test_peers_that_never_finish_a_handshake_cost_little(
     broker: Barnabas, certificates: Certificates
 ) -> None:
-    """
-    Those that say nothing, and those that begin.
-    """
-
     def resident() -> int:
         pages = Path(f"/proc/{broker.pid}/statm").read_text().split()[1]
         return int(pages) * 4096
@@ -448,7 +438,7 @@ class Alone:
         self._pool.shutdown()
 
 
-async def test_a_handshake_has_its_time(certificates: Certificates) -> None:
+async def test_handshake_has_a_timeout(certificates: Certificates) -> None:
     async with Alone(certificates) as alone:
         reader, writer = await alone.open()
         await alone.open(ssl=certificates.context(), server_hostname="localhost")
@@ -466,7 +456,9 @@ async def test_a_handshake_has_its_time(certificates: Certificates) -> None:
         assert 1 == len(alone.connections), "a client that has shaken hands stays"
 
 
-async def test_a_peer_may_wait_for_its_turn_to_shake_hands(certificates: Certificates) -> None:
+async def test_connection_beyond_the_limit_may_wait_before_its_handshake(
+    certificates: Certificates,
+) -> None:
     """
     Beyond ``max.connections`` it is not read from, for however long, and served afterwards.
     """
@@ -486,7 +478,7 @@ async def test_a_peer_may_wait_for_its_turn_to_shake_hands(certificates: Certifi
         assert 1 == len(alone.connections)
 
 
-def test_a_key_store_is_replaced_while_connections_stay(
+def test_keystore_is_replaced_while_connections_stay(
     broker: Barnabas, certificates: Certificates, tmp_path: Path
 ) -> None:
     option = "listener.name.sasl_ssl.ssl.keystore.location"
@@ -526,7 +518,7 @@ def test_a_key_store_is_replaced_while_connections_stay(
         (".", "Is a directory"),
     ],
 )
-def test_a_store_that_never_ends_keeps_nobody_waiting(
+def test_keystore_that_is_slow_to_read_blocks_nobody(
     broker: Barnabas, tmp_path: Path, location: str, reason: str
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -540,7 +532,7 @@ def test_a_store_that_never_ends_keeps_nobody_waiting(
     assert reason in str(message)
 
 
-def test_a_running_broker_fetches_no_keys_for_a_client(broker: Barnabas) -> None:
+def test_clients_cannot_make_a_running_broker_fetch_keys(broker: Barnabas) -> None:
     """
     Nor does it take options of listeners that are read at the start.
     """
@@ -560,7 +552,7 @@ def test_a_running_broker_fetches_no_keys_for_a_client(broker: Barnabas) -> None
     assert 0 == code
 
 
-def test_a_mechanism_is_added_while_the_broker_runs(
+def test_sasl_mechanism_is_added_while_the_broker_runs(
     broker: Barnabas, certificates: Certificates
 ) -> None:
     with Tls(broker, certificates.context(), "SASL_SSL") as client:
@@ -573,14 +565,14 @@ def test_a_mechanism_is_added_while_the_broker_runs(
         assert (0, ["PLAIN", "SCRAM-SHA-512"]) == client.handshake("SCRAM-SHA-512")
 
 
-def test_the_health_check_looks_through_tls(broker: Barnabas) -> None:
+def test_health_check_works_over_tls(broker: Barnabas) -> None:
     port = broker.ports["SASL_SSL"]
 
     assert check("127.0.0.1", port, 5, has_tls=True) is None
     assert check("127.0.0.1", port, 5) is not None
 
 
-def test_a_key_store_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
+def test_missing_keystore_aborts_the_start(tmp_path: Path) -> None:
     broker = Barnabas(
         tmp_path,
         settings={"ssl.keystore.type": "PEM", "ssl.keystore.location": "/nowhere.pem"},

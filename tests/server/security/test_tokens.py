@@ -109,7 +109,7 @@ def validate(issuer: Issuer, clock: ManualClock) -> SignedValidator:
         token(nbf=NOW_S + 29),
     ],
 )
-def test_a_token_is_taken(validate: SignedValidator, text: str) -> None:
+def test_valid_token_is_accepted(validate: SignedValidator, text: str) -> None:
     assert "gil" == validate(text).user
     assert validate(token()).expires_ms == (NOW_S + 600) * 1000
 
@@ -137,12 +137,12 @@ def test_a_token_is_taken(validate: SignedValidator, text: str) -> None:
         ("", None),
     ],
 )
-def test_a_token_is_refused(validate: SignedValidator, text: str, reason: str | None) -> None:
+def test_invalid_token_is_refused(validate: SignedValidator, text: str, reason: str | None) -> None:
     with pytest.raises(InvalidToken, match=reason):
         validate(text)
 
 
-def test_new_keys_are_found_and_old_ones_stay(
+def test_new_signing_keys_are_found_and_old_ones_kept(
     issuer: Issuer, validate: SignedValidator, clock: ManualClock
 ) -> None:
     new = ECKey.generate_key("P-256", {"kid": "third"})
@@ -184,14 +184,14 @@ def _is_taken(validate: SignedValidator, text: str) -> bool:
         ("keys.json", "begins with https:// or file://"),
     ],
 )
-def test_keys_that_cannot_be_had_stop_the_start(clock: ManualClock, url: str, reason: str) -> None:
+def test_unavailable_signing_keys_abort_the_start(
+    clock: ManualClock, url: str, reason: str
+) -> None:
     with pytest.raises(ConfigError, match=reason):
         JsonWebKeys(url, 3600, clock)
 
 
-def test_an_issuer_that_drips_is_given_up(
-    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_issuer_times_out(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     class Drip:
         def __enter__(self) -> Drip:
             return self
@@ -210,9 +210,7 @@ def test_an_issuer_that_drips_is_given_up(
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"keys": 5}', '{"keys": [{}]}', " " * 2_000_000])
-def test_what_is_no_set_of_keys_stops_the_start(
-    clock: ManualClock, tmp_path: Path, text: str
-) -> None:
+def test_malformed_key_set_aborts_the_start(clock: ManualClock, tmp_path: Path, text: str) -> None:
     path = tmp_path / "keys of me.json"
     path.write_text(text)
 
@@ -221,12 +219,12 @@ def test_what_is_no_set_of_keys_stops_the_start(
 
 
 @pytest.mark.parametrize("text", ["W10.W10.", "e30.e30.", "eyJhbGciOiJub25lIn0.W10.", "..", "\x00"])
-def test_a_token_without_a_signature_is_refused(clock: ManualClock, text: str) -> None:
+def test_unsigned_token_is_refused(clock: ManualClock, text: str) -> None:
     with pytest.raises(InvalidToken):
         UnsecuredValidator({}, clock)(text)
 
 
-def test_a_client_goes_on_with_new_tokens(issuer: Issuer, tmp_path: Path) -> None:
+def test_client_reauthenticates_with_new_tokens(issuer: Issuer, tmp_path: Path) -> None:
     """
     The session ends with the token, and the client authenticates again: in time, or on a new
     connection if the machine is very busy.

@@ -97,9 +97,9 @@ def coordinator() -> Coordinator:
     return made
 
 
-def test_the_replay_of_the_log_is_the_state(coordinator: Coordinator) -> None:
+def test_replay_of_the_log_gives_the_share_state(coordinator: Coordinator) -> None:
     """
-    Also of its part from the first needed offset on.
+    Also of the part from the first needed offset on.
     """
     state = coordinator.state
     for offset in range(8):
@@ -117,7 +117,7 @@ def test_the_replay_of_the_log_is_the_state(coordinator: Coordinator) -> None:
     assert 0 < state.first_needed_offset
 
 
-def test_cold_states_are_written_anew_unless_all_have_been(coordinator: Coordinator) -> None:
+def test_cold_share_states_are_rewritten(coordinator: Coordinator) -> None:
     other = SharePartitionKey("h", TOPIC, 1)
     coordinator.do(coordinator.state.initialize(other, 0, 0, now_ms=5000))
 
@@ -128,10 +128,7 @@ def test_cold_states_are_written_anew_unless_all_have_been(coordinator: Coordina
     assert [] == coordinator.do(coordinator.state.snapshot_cold(99_000, interval_ms=5000))
 
 
-def test_a_deleted_state_needs_no_records_but_its_tombstone(coordinator: Coordinator) -> None:
-    """
-    Those of deleted topics are deleted together.
-    """
+def test_deleted_share_state_needs_only_its_tombstone(coordinator: Coordinator) -> None:
     coordinator.do(coordinator.state.initialize(SharePartitionKey("h", TOPIC, 1), 0, 0, 1000))
     assert ["NoneType"] == coordinator.do(coordinator.state.delete(KEY))
     assert [] == coordinator.do(coordinator.state.delete(KEY))
@@ -144,7 +141,7 @@ def test_a_deleted_state_needs_no_records_but_its_tombstone(coordinator: Coordin
     assert 3 == coordinator.state.first_needed_offset
 
 
-def test_records_of_other_types_are_passed_over(coordinator: Coordinator) -> None:
+def test_unknown_record_types_are_skipped(coordinator: Coordinator) -> None:
     assert decode_record(b"\0\7key", b"\0\0") is None
     with pytest.raises(DecodeError):
         decode_record(None, b"")
@@ -153,7 +150,7 @@ def test_records_of_other_types_are_passed_over(coordinator: Coordinator) -> Non
         decode_record(update, None)
 
 
-def test_a_value_of_a_later_version_is_refused(coordinator: Coordinator) -> None:
+def test_unknown_value_version_is_refused(coordinator: Coordinator) -> None:
     """
     As in Apache Kafka, whose coordinator does not load the partition then.
     """
@@ -161,7 +158,7 @@ def test_a_value_of_a_later_version_is_refused(coordinator: Coordinator) -> None
         decode_record(coordinator.log[0][0], b"\0\7value")
 
 
-def test_an_update_without_its_snapshot_begins_a_state() -> None:
+def test_update_without_its_snapshot_creates_a_state() -> None:
     made = Coordinator()
     made.do(made.state.initialize(KEY, 0, 0, now_ms=1000))
     made.do(made.state.write(KEY, written((3, 4, 2, 1), start=3), now_ms=2000))
@@ -176,14 +173,14 @@ def test_an_update_without_its_snapshot_begins_a_state() -> None:
 
 
 @pytest.mark.parametrize("group_id", ["g", "a:b", ":"])
-def test_the_text_of_a_key_is_read_again(group_id: str) -> None:
+def test_share_state_key_text_can_be_parsed(group_id: str) -> None:
     key = SharePartitionKey(group_id, TOPIC, 3)
 
     assert key == parse_coordinator_key(key.coordinator_key)
 
 
 @pytest.mark.parametrize("text", ["", "g", "g:0", ":AAAAAAAAAAAAAAAAAAAABQ:0", "g:x:0", "g:A:B"])
-def test_other_texts_are_no_keys(text: str) -> None:
+def test_malformed_share_state_key_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         parse_coordinator_key(text)
 
@@ -195,7 +192,7 @@ def key_of(number: int) -> SharePartitionKey:
     return SharePartitionKey(f"group{number}", TOPIC, 0)
 
 
-def test_states_for_which_there_is_no_room_are_refused() -> None:
+def test_share_states_beyond_the_memory_budget_are_refused() -> None:
     """
     Known states change, within what a leader has to say.
     """
@@ -222,7 +219,7 @@ def test_states_for_which_there_is_no_room_are_refused() -> None:
         check(coordinator.state.write(key_of(0), written(*further), now_ms=2000))
 
 
-def test_nothing_is_held_for_states_that_are_gone(coordinator: Coordinator) -> None:
+def test_memory_of_deleted_share_states_is_released(coordinator: Coordinator) -> None:
     coordinator.do(coordinator.state.write(KEY, written((3, 3, 2, 1), (5, 5, 2, 1)), now_ms=2000))
     assert 800 < coordinator.memory.used_bytes < 900
 
@@ -234,10 +231,7 @@ def test_nothing_is_held_for_states_that_are_gone(coordinator: Coordinator) -> N
 
 
 @pytest.mark.parametrize("count", [0, 1, 10, 100])
-def test_what_counts_is_what_is_taken(count: int) -> None:
-    """
-    Within a fifth of it.
-    """
+def test_counted_memory_is_within_a_fifth_of_the_actual(count: int) -> None:
     source, coordinator = Coordinator(), Coordinator()
     coordinator.memory.limit_bytes = 2**30
     source.do(source.state.initialize(KEY, 0, 2**33, now_ms=2**41))
@@ -258,5 +252,5 @@ def test_what_counts_is_what_is_taken(count: int) -> None:
     assert taken * 0.8 < coordinator.memory.used_bytes < taken * 1.2, taken / len(records)
 
 
-def test_the_limit_is_that_of_the_page() -> None:
+def test_share_state_limit_matches_the_documentation() -> None:
     assert stated("share-states") == BrokerConfig().barnabas_max_coordinator_bytes

@@ -72,7 +72,7 @@ def coordinator_of(broker: TestBroker) -> ShareCoordinator:
     return broker.inside.shares
 
 
-async def test_altered_offsets_begin_a_state_of_the_groups_epoch(
+async def test_altered_share_offsets_initialize_a_state_at_the_group_epoch(
     broker: TestBroker, share: ShareClient
 ) -> None:
     groups, topic = Groups(), share.topic_id
@@ -84,12 +84,9 @@ async def test_altered_offsets_begin_a_state_of_the_groups_epoch(
     assert (7, 3) == (state.start_offset, state.state_epoch)
 
 
-async def test_a_topic_without_known_partitions_stays_initializing(
+async def test_topic_without_known_partitions_stays_initializing(
     broker: TestBroker, share: ShareClient
 ) -> None:
-    """
-    In the record only: there is no state to begin.
-    """
     groups, topic, other = Groups(), share.topic_id, UUID(int=8)
 
     await alter(GROUP, {other: {}}, groups, coordinator_of(broker))
@@ -99,9 +96,7 @@ async def test_a_topic_without_known_partitions_stays_initializing(
     assert [("initializing", {other: []}), begun, ("initialized", {topic: [0]})] == groups.notes
 
 
-async def test_a_partition_that_fails_is_not_initialized(
-    broker: TestBroker, share: ShareClient
-) -> None:
+async def test_failed_partition_is_not_initialized(broker: TestBroker, share: ShareClient) -> None:
     await share.initialize(GROUP, 0, state_epoch=9)
     groups, topic = Groups(), share.topic_id
 
@@ -112,7 +107,7 @@ async def test_a_partition_that_fails_is_not_initialized(
     assert [("initializing", {topic: [0, 1]})] == groups.notes
 
 
-async def test_a_group_with_members_keeps_its_offsets(
+async def test_share_offsets_of_a_group_with_members_cannot_be_changed(
     broker: TestBroker, share: ShareClient
 ) -> None:
     groups = Groups()
@@ -123,7 +118,7 @@ async def test_a_group_with_members_keeps_its_offsets(
     assert (await share.read(GROUP, -1)).error_code == ErrorCode.INVALID_REQUEST
 
 
-async def test_deleted_offsets_are_forgotten(broker: TestBroker, share: ShareClient) -> None:
+async def test_deleted_share_offsets_are_forgotten(broker: TestBroker, share: ShareClient) -> None:
     """
     A topic of which the group has none is an error.
     """
@@ -138,10 +133,7 @@ async def test_deleted_offsets_are_forgotten(broker: TestBroker, share: ShareCli
     assert UNKNOWN == (await share.summary(GROUP)).start_offset
 
 
-async def test_the_lag_is_what_is_not_done(broker: TestBroker, share: ShareClient) -> None:
-    """
-    Of offsets that are known.
-    """
+async def test_share_lag_counts_unfinished_records(broker: TestBroker, share: ShareClient) -> None:
     await share.produce(*[[b"v"]] * 10)
     await share.initialize(GROUP, 2)
     await share.write(GROUP, [(4, 6, 2, 1)], start_offset=4, delivery_complete_count=3)

@@ -47,7 +47,7 @@ def acquire(
     return driven.run(line).split(" | ")[0].removeprefix("acquired ")
 
 
-def test_no_new_records_are_acquired_above_the_most_in_flight() -> None:
+def test_no_new_records_are_acquired_beyond_the_in_flight_limit() -> None:
     """
     Released ones among those in flight are.
     """
@@ -63,7 +63,7 @@ def test_no_new_records_are_acquired_above_the_most_in_flight() -> None:
     assert "1:2:2" == acquire(driven, (0, 4), (5, 9))
 
 
-def test_many_acknowledgements_of_single_records_leave_few_objects() -> None:
+def test_many_single_acknowledgements_leave_few_objects() -> None:
     """
     Neighbours in the same state are one again when that is written.
     """
@@ -78,10 +78,7 @@ def test_many_acknowledgements_of_single_records_leave_few_objects() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5000, 20_000])
-def test_a_batch_is_cut_into_a_bounded_number_of_runs(size: int) -> None:
-    """
-    By many acknowledgements or by one. What is refused changes nothing.
-    """
+def test_number_of_runs_in_a_batch_is_limited(size: int) -> None:
     most = int(stated("share-runs"))
     window = ShareWindow(0)
     run = InFlightState(0, 4 * most - 1, RecordState.AVAILABLE, 0)

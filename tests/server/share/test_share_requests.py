@@ -91,10 +91,9 @@ async def waiting(broker: TestBroker) -> None:
     await until(lambda: bool(manager.fetches.waiting))
 
 
-async def test_records_go_to_one_member_each(broker: TestBroker, share: ShareClient) -> None:
-    """
-    Until it releases them.
-    """
+async def test_records_go_to_one_member_until_released(
+    broker: TestBroker, share: ShareClient
+) -> None:
     await share.produce([b"a", b"b"], [b"c"])
     one, other = Member(GROUP, "one"), Member(GROUP, "other")
 
@@ -108,7 +107,7 @@ async def test_records_go_to_one_member_each(broker: TestBroker, share: ShareCli
     assert [(1, 1, 2)] == acquired(await share.share_fetch(other))
 
 
-async def test_a_fetch_waits_for_what_is_produced(broker: TestBroker, share: ShareClient) -> None:
+async def test_share_fetch_waits_for_records(broker: TestBroker, share: ShareClient) -> None:
     member = Member(GROUP)
     share.send_share_fetch(member, max_wait_ms=LONG_MS)
     await waiting(broker)
@@ -120,7 +119,7 @@ async def test_a_fetch_waits_for_what_is_produced(broker: TestBroker, share: Sha
     await other.close()
 
 
-async def test_a_broker_that_stops_takes_the_acknowledgements_that_it_has(
+async def test_stopping_broker_processes_received_acknowledgements(
     broker: TestBroker, share: ShareClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -143,12 +142,7 @@ async def test_a_broker_that_stops_takes_the_acknowledgements_that_it_has(
         await coordinator.initialize(SharePartitionKey(GROUP, share.topic_id, 0), 0, 6)
 
 
-async def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(
-    broker: TestBroker, share: ShareClient
-) -> None:
-    """
-    And no longer than it says.
-    """
+async def test_share_fetch_waits_for_min_bytes(broker: TestBroker, share: ShareClient) -> None:
     member, other = Member(GROUP), await share.another()
     share.send_share_fetch(member, max_wait_ms=1000, min_bytes=150)
     await waiting(broker)
@@ -167,7 +161,7 @@ async def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(
     await other.close()
 
 
-async def test_a_fetch_waits_for_what_another_member_releases(
+async def test_share_fetch_waits_for_records_released_by_another_member(
     broker: TestBroker, share: ShareClient
 ) -> None:
     await share.produce([b"a"])
@@ -183,7 +177,7 @@ async def test_a_fetch_waits_for_what_another_member_releases(
     await second.close()
 
 
-async def test_an_acquisition_ends(broker: TestBroker, share: ShareClient) -> None:
+async def test_acquisition_lock_expires(broker: TestBroker, share: ShareClient) -> None:
     """
     A waiting fetch has the records at once; who had them before cannot acknowledge them any more.
     """
@@ -202,7 +196,9 @@ async def test_an_acquisition_ends(broker: TestBroker, share: ShareClient) -> No
     await second.close()
 
 
-async def test_a_renewed_acquisition_ends_later(broker: TestBroker, share: ShareClient) -> None:
+async def test_renewed_acquisition_lock_expires_later(
+    broker: TestBroker, share: ShareClient
+) -> None:
     await share.produce([b"a"])
     member, other = Member(GROUP), Member(GROUP, "other")
     await share.share_fetch(member, max_wait_ms=LONG_MS)
@@ -215,10 +211,9 @@ async def test_a_renewed_acquisition_ends_later(broker: TestBroker, share: Share
     assert [(0, 0, 2)] == acquired(await share.share_fetch(other))
 
 
-async def test_what_nobody_can_process_is_archived(broker: TestBroker, share: ShareClient) -> None:
-    """
-    After five deliveries; the records behind it go on.
-    """
+async def test_record_is_archived_after_five_deliveries(
+    broker: TestBroker, share: ShareClient
+) -> None:
     await share.produce([b"bad"], [b"good"])
     member = Member(GROUP)
     for count in range(1, 6):
@@ -229,12 +224,9 @@ async def test_what_nobody_can_process_is_archived(broker: TestBroker, share: Sh
     assert [(1, 1, 1)] == acquired(await share.share_fetch(member))
 
 
-async def test_a_broken_connection_releases_what_its_members_have(
+async def test_closed_connection_releases_acquired_records(
     broker: TestBroker, share: ShareClient
 ) -> None:
-    """
-    At once, and the sessions end.
-    """
     await share.produce([b"a"])
     second = await share.another()
     await second.share_fetch(Member(GROUP, "one"), max_wait_ms=LONG_MS)
@@ -248,12 +240,9 @@ async def test_a_broken_connection_releases_what_its_members_have(
     assert 1 == broker.metrics.value("share_sessions")
 
 
-async def test_a_session_that_ends_releases_what_its_member_has(
+async def test_closed_share_session_releases_acquired_records(
     broker: TestBroker, share: ShareClient
 ) -> None:
-    """
-    Both requests can end it.
-    """
     await share.produce([b"a", b"b"])
     one, other = Member(GROUP, "one"), Member(GROUP, "other")
     await share.share_fetch(one, max_wait_ms=LONG_MS)
@@ -268,10 +257,9 @@ async def test_a_session_that_ends_releases_what_its_member_has(
 
 
 @pytest.mark.broker(group_share_max_share_sessions="1")
-async def test_one_session_too_many_is_refused_late(broker: TestBroker, share: ShareClient) -> None:
-    """
-    So that its client does not ask again at once.
-    """
+async def test_refusal_beyond_the_session_limit_is_delayed(
+    broker: TestBroker, share: ShareClient
+) -> None:
     await share.share_fetch(Member(GROUP, "one"))
     second = await share.another()
     second.send_share_fetch(Member(GROUP, "other"), max_wait_ms=500)
@@ -285,10 +273,7 @@ async def test_one_session_too_many_is_refused_late(broker: TestBroker, share: S
     await second.close()
 
 
-async def test_a_restart_keeps_what_is_done_and_how_often_it_was_delivered() -> None:
-    """
-    Who had acquired what is forgotten.
-    """
+async def test_acknowledgements_and_delivery_counts_survive_a_restart() -> None:
     files = MemoryFiles()
     member = Member(GROUP)
     async with running(files, share_coordinator_state_topic_num_partitions="1") as broker:
@@ -308,7 +293,7 @@ async def test_a_restart_keeps_what_is_done_and_how_often_it_was_delivered() -> 
     assert [(1, 1, 2), (3, 3, 2)] == acquired(answer)
 
 
-async def test_a_group_whose_records_are_lost_goes_on_with_its_states(
+async def test_group_whose_records_are_lost_continues_with_its_share_states(
     broker: TestBroker, share: ShareClient
 ) -> None:
     """
@@ -329,7 +314,9 @@ async def test_a_group_whose_records_are_lost_goes_on_with_its_states(
     assert [(1, 2, 1)] == acquired(fetched)
 
 
-async def test_the_start_follows_that_of_the_log(broker: TestBroker, share: ShareClient) -> None:
+async def test_share_start_offset_follows_the_log_start_offset(
+    broker: TestBroker, share: ShareClient
+) -> None:
     await share.produce([b"a"], [b"b"], [b"c"])
     broker.inside.partitions.expect("t", 0).log.delete_records(2)
     member = Member(GROUP)
@@ -339,10 +326,9 @@ async def test_the_start_follows_that_of_the_log(broker: TestBroker, share: Shar
     assert [(2, 2, 1)] == acquired(await share.share_fetch(member, max_wait_ms=LONG_MS))
 
 
-async def test_a_deleted_topic_ends_a_wait(broker: TestBroker, share: ShareClient) -> None:
-    """
-    And its state is deleted.
-    """
+async def test_deleted_topic_ends_a_waiting_share_fetch(
+    broker: TestBroker, share: ShareClient
+) -> None:
     second = await share.another()
     share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
     await waiting(broker)
@@ -357,7 +343,7 @@ async def test_a_deleted_topic_ends_a_wait(broker: TestBroker, share: ShareClien
     await second.close()
 
 
-async def test_a_session_finds_a_topic_that_is_being_created(
+async def test_share_session_finds_a_topic_being_created(
     broker: TestBroker, share: ShareClient
 ) -> None:
     """
@@ -382,7 +368,7 @@ async def test_a_session_finds_a_topic_that_is_being_created(
     ("reset", "expected"),
     [("earliest", [(0, 1, 1)]), ("latest", []), ("by_duration:PT10S", [(1, 1, 1)])],
 )
-async def test_a_new_group_begins_where_its_config_says(
+async def test_new_share_group_begins_at_its_configured_offset(
     broker: TestBroker, reset: str, expected: list[Any]
 ) -> None:
     share = await ShareClient.of(broker.port, "t")
@@ -398,7 +384,7 @@ async def test_a_new_group_begins_where_its_config_says(
     assert expected == acquired(answer)
 
 
-async def test_states_are_written_anew_and_older_records_deleted(
+async def test_share_states_are_rewritten_and_older_records_deleted(
     broker: TestBroker, share: ShareClient
 ) -> None:
     """
@@ -424,7 +410,7 @@ async def test_states_are_written_anew_and_older_records_deleted(
     assert before == await share.read(GROUP, -1)
 
 
-async def test_a_deleted_topic_leaves_nothing(broker: TestBroker, share: ShareClient) -> None:
+async def test_deleted_topic_leaves_no_share_state(broker: TestBroker, share: ShareClient) -> None:
     await share.share_fetch(Member(GROUP), max_wait_ms=0)
     assert 1 == broker.metrics.value("share_partitions")
 
@@ -453,7 +439,7 @@ async def test_cold_pages_are_read_in_a_thread(broker: TestBroker, share: ShareC
     await second.close()
 
 
-async def test_partitions_are_first_by_turns(broker: TestBroker) -> None:
+async def test_partitions_take_turns_in_share_fetches(broker: TestBroker) -> None:
     share = await ShareClient.of(broker.port, "two", 2)
     for partition in range(2):
         await share.initialize(GROUP, 0, partition=partition)
@@ -471,7 +457,7 @@ async def test_partitions_are_first_by_turns(broker: TestBroker) -> None:
     assert {0, 1} == seen
 
 
-async def test_a_group_that_reads_committed_records_gets_no_aborted_ones(
+async def test_read_committed_share_group_gets_no_aborted_records(
     broker: TestBroker,
 ) -> None:
     """
@@ -505,12 +491,9 @@ async def test_a_group_that_reads_committed_records_gets_no_aborted_ones(
 @pytest.mark.broker(
     log_flush_interval_messages="1", share_coordinator_state_topic_num_partitions="1"
 )
-async def test_an_acknowledgement_that_is_being_written_excludes_others(
+async def test_acknowledgement_being_written_excludes_others(
     broker: TestBroker, share: ShareClient
 ) -> None:
-    """
-    Until the disk has it.
-    """
     await share.produce([b"a", b"b"])
     member = Member(GROUP)
     await share.share_fetch(member, max_wait_ms=LONG_MS)
@@ -524,7 +507,7 @@ async def test_an_acknowledgement_that_is_being_written_excludes_others(
     assert [(1, 1, 2)] == acquired(await share.share_fetch(member))
 
 
-async def test_a_stop_answers_fetches_that_wait(broker: TestBroker, share: ShareClient) -> None:
+async def test_stop_answers_waiting_share_fetches(broker: TestBroker, share: ShareClient) -> None:
     share.send_share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
     await waiting(broker)
 

@@ -74,7 +74,7 @@ def partitions(*indexes: int) -> dict[TopicIdPartition, CachedSharePartition]:
     return {(TOPIC, index): CachedSharePartition("t", is_news=False) for index in indexes}
 
 
-def test_epochs_go_up_by_one_and_begin_again_after_the_last() -> None:
+def test_share_session_epoch_wraps_after_the_maximum() -> None:
     world = World()
     session = world.begin(ONE, Connection())
 
@@ -89,7 +89,7 @@ def test_epochs_go_up_by_one_and_begin_again_after_the_last() -> None:
         world.sessions.use(OTHER, 1)
 
 
-def test_the_final_epoch_needs_a_session_and_leaves_it() -> None:
+def test_final_epoch_requires_a_session_and_closes_it() -> None:
     world = World()
     with pytest.raises(ShareSessionNotFound):
         world.sessions.use(ONE, FINAL_EPOCH)
@@ -99,12 +99,12 @@ def test_the_final_epoch_needs_a_session_and_leaves_it() -> None:
     assert 1 == session.epoch
 
 
-def test_a_first_request_acknowledges_nothing() -> None:
+def test_first_share_request_cannot_acknowledge() -> None:
     with pytest.raises(InvalidRequest):
         World().sessions.begin(ONE, {}, Connection(), has_acknowledgements=True)
 
 
-def test_a_closed_connection_ends_its_sessions() -> None:
+def test_closed_connection_closes_its_sessions() -> None:
     """
     A session that has moved to another connection stays.
     """
@@ -124,7 +124,7 @@ def test_a_closed_connection_ends_its_sessions() -> None:
     assert 0 == len(world.sessions)
 
 
-def test_a_group_is_empty_when_a_connection_closes_after_its_last_session() -> None:
+def test_group_is_empty_once_the_connection_of_its_last_session_closes() -> None:
     world, connection = World(), Connection()
     world.begin(ONE, connection)
     world.sessions.remove(ONE)
@@ -136,7 +136,7 @@ def test_a_group_is_empty_when_a_connection_closes_after_its_last_session() -> N
     assert ["g"] == world.emptied
 
 
-def test_one_session_too_many_is_refused() -> None:
+def test_session_beyond_the_limit_is_refused() -> None:
     """
     A member that begins again takes its own place.
     """
@@ -149,7 +149,7 @@ def test_one_session_too_many_is_refused() -> None:
     assert 1 == len(world.sessions)
 
 
-def test_partitions_of_all_sessions_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_of_all_share_sessions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A session that would exceed it does not begin, or ends.
     """
@@ -169,7 +169,7 @@ def test_partitions_of_all_sessions_have_a_limit(monkeypatch: pytest.MonkeyPatch
     assert world.sessions.get(ONE) is None
 
 
-def test_no_more_empty_groups_are_remembered_than_there_may_be_sessions() -> None:
+def test_number_of_remembered_empty_groups_is_limited() -> None:
     """
     Of a client that begins sessions of ever other groups, and ends them.
     """
@@ -182,10 +182,7 @@ def test_no_more_empty_groups_are_remembered_than_there_may_be_sessions() -> Non
     assert 7 <= len(world.emptied)
 
 
-def test_an_error_is_news_twice() -> None:
-    """
-    When it comes, and when it is over.
-    """
+def test_error_is_returned_when_it_occurs_and_when_it_ends() -> None:
     cached = CachedSharePartition("t", is_news=True)
 
     told = [

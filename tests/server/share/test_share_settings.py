@@ -14,10 +14,7 @@ from barnabas.storage.log.fetch_isolation import FetchIsolation
 from tests.support.server import broker_config
 
 
-def test_a_group_has_its_own_settings() -> None:
-    """
-    Made again when its configuration is another one.
-    """
+def test_share_group_has_its_own_settings() -> None:
     own = GroupConfig.parse(
         {
             "share.record.lock.duration.ms": "20000",
@@ -75,6 +72,6 @@ def test_durations_are_read(text: str, expected: int) -> None:
         ("group.share.partition.max.record.locks", "4001"),
     ],
 )
-def test_an_option_is_within_what_groups_may_set(name: str, value: str) -> None:
+def test_share_option_is_clamped_to_the_broker_limits(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=name):
         broker_config(**{name.replace(".", "_"): value})

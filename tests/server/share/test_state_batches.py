@@ -32,12 +32,7 @@ BATCHES = st.lists(
 
 
 @given(batches=BATCHES, start=st.integers(-1, 25))
-def test_the_batch_with_more_deliveries_counts_and_then_the_later_state(
-    batches: list[StateBatch], start: int
-) -> None:
-    """
-    For each offset by itself; neighbours that are equal are one.
-    """
+def test_state_with_more_deliveries_takes_precedence(batches: list[StateBatch], start: int) -> None:
     expected: dict[int, tuple[int, int]] = {}
     for each in batches:
         for offset in range(max(start, each.first_offset), each.last_offset + 1):

@@ -99,7 +99,7 @@ def loaded(tmp_path: Path, **options: str) -> Settings:
     return load_settings(assignments=[f"{name}={value}" for name, value in texts.items()])
 
 
-def test_a_machine_without_a_fault(tmp_path: Path) -> None:
+def test_doctor_finds_nothing_on_a_healthy_machine(tmp_path: Path) -> None:
     assert [] == findings(tmp_path, Healthy())
 
 
@@ -124,7 +124,7 @@ def test_a_machine_without_a_fault(tmp_path: Path) -> None:
         ("resolved", set(), Level.ADVICE, "does not resolve"),
     ],
 )
-def test_a_machine_that_lacks_something(
+def test_doctor_reports_missing_resources_of_the_machine(
     tmp_path: Path, name: str, value: object, level: Level, fact: str
 ) -> None:
     facts = Healthy()
@@ -161,7 +161,7 @@ def test_a_machine_that_lacks_something(
         ({"listeners": "SSL://127.0.0.1:9093"}, ["listener SSL"]),
     ],
 )
-def test_a_configuration_that_is_dangerous(
+def test_doctor_warns_of_a_dangerous_configuration(
     tmp_path: Path, options: dict[str, str], facts: list[str]
 ) -> None:
     found = findings(tmp_path, Healthy(), **options)
@@ -170,13 +170,13 @@ def test_a_configuration_that_is_dangerous(
     assert all(fact in each.fact for fact, each in zip(facts, found, strict=True))
 
 
-def test_options_without_an_effect_are_named(tmp_path: Path) -> None:
+def test_doctor_names_options_without_effect(tmp_path: Path) -> None:
     (found,) = findings(tmp_path, Healthy(), num_network_threads="3")
 
     assert "num.network.threads has no effect here" in found.fact
 
 
-def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
+def test_doctor_reports_unusable_directories(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
 
@@ -185,7 +185,7 @@ def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
         assert (Level.PROBLEM, f"{file} is a file") == (found.level, found.fact)
 
 
-def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_reports_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         listeners = f"listeners=PLAINTEXT://127.0.0.1:{port}"
@@ -198,7 +198,9 @@ def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     )
 
 
-def test_a_running_broker_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_leaves_a_running_broker_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """
     Its port is taken, and that is no fault.
     """
@@ -215,7 +217,7 @@ def test_a_running_broker_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFi
     assert "a broker runs on it" in [each["fact"] for each in found]
 
 
-def test_a_wrong_configuration_is_one_line(
+def test_doctor_reports_a_wrong_configuration_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert 2 == main(["doctor", "--set", "log.retention.ms=soon"])
@@ -224,7 +226,7 @@ def test_a_wrong_configuration_is_one_line(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux lists its mounts")
-def test_the_facts_of_this_machine(tmp_path: Path) -> None:
+def test_doctor_reads_the_properties_of_this_machine(tmp_path: Path) -> None:
     facts = Facts()
 
     assert facts.file_system(tmp_path)

@@ -56,10 +56,7 @@ def groups(data: Path, now_ms: int, target: str = "t-0", *more: str) -> dict[str
     return {each["group"]: each for each in found["groups"]}
 
 
-async def test_the_files_say_what_the_broker_says(data: Path) -> None:
-    """
-    But for what nobody else knows: when the next check comes.
-    """
+async def test_explain_groups_agrees_with_the_broker(data: Path) -> None:
     clock = ManualClock(START_MS)
     async with broker_on(data, clock) as broker:
         await broker.create("__consumer_offsets", 2, cleanup_policy="compact")
@@ -101,7 +98,7 @@ def deleted_ms(facts: dict[str, Any]) -> int:
     return int(facts["next_deletion"]["deleted_ms"])
 
 
-async def test_the_text_has_a_part_for_each_group(data: Path) -> None:
+async def test_explain_groups_has_a_section_for_each_group(data: Path) -> None:
     clock = ManualClock(START_MS)
     async with broker_on(data, clock) as broker:
         await broker.create("__consumer_offsets", 2, cleanup_policy="compact")
@@ -127,7 +124,7 @@ async def test_the_text_has_a_part_for_each_group(data: Path) -> None:
     assert "No group has committed an offset of it." in both
 
 
-async def test_a_stop_of_the_broker_is_no_standstill_of_the_groups(data: Path) -> None:
+async def test_broker_downtime_is_no_standstill_of_groups(data: Path) -> None:
     """
     The pace is that before the stop, and the group goes on from its offset.
     """
@@ -148,7 +145,7 @@ async def test_a_stop_of_the_broker_is_no_standstill_of_the_groups(data: Path) -
     assert pytest.approx(1 / 60) == stopped["records_per_second"]
 
 
-async def test_share_groups_are_found_by_the_id_of_the_topic(data: Path) -> None:
+async def test_share_groups_are_found_by_topic_id(data: Path) -> None:
     clock = ManualClock(START_MS)
     async with broker_on(data, clock) as broker:
         client = await ShareClient.of(broker.port, "t")
@@ -163,7 +160,7 @@ async def test_share_groups_are_found_by_the_id_of_the_topic(data: Path) -> None
     assert (2, 8) == (seen["shares"]["offset"], seen["shares"]["unread_records"])
 
 
-async def test_later_commits_do_not_count_at_an_earlier_time(data: Path) -> None:
+async def test_later_commits_are_ignored_at_an_earlier_time(data: Path) -> None:
     clock = ManualClock(START_MS)
     async with broker_on(data, clock) as broker:
         await broker.create("__consumer_offsets", 2, cleanup_policy="compact")
@@ -178,7 +175,7 @@ async def test_later_commits_do_not_count_at_an_earlier_time(data: Path) -> None
 
 
 @pytest.mark.parametrize("kind", [ControlRecordType.COMMIT, ControlRecordType.ABORT, None])
-async def test_a_commit_in_a_transaction_counts_once_that_is_committed(
+async def test_transactional_commit_counts_once_committed(
     data: Path, kind: ControlRecordType | None
 ) -> None:
     clock = ManualClock(START_MS)

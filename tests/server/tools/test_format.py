@@ -30,7 +30,7 @@ def users(directory: Path) -> list[str]:
     ]
 
 
-def test_a_user_may_connect_to_a_broker_that_was_never_open(tmp_path: Path) -> None:
+def test_formatted_user_can_connect_from_the_first_start(tmp_path: Path) -> None:
     assert 0 == main(["format", "--data-dir", str(tmp_path / "data"), "--add-scram", ALICE])
     broker = Barnabas(
         tmp_path,
@@ -48,7 +48,7 @@ def test_a_user_may_connect_to_a_broker_that_was_never_open(tmp_path: Path) -> N
         broker.close()
 
 
-def test_what_is_formatted_is_left_alone(
+def test_formatted_directory_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     directory = ["--data-dir", str(tmp_path)]
@@ -66,7 +66,7 @@ def test_what_is_formatted_is_left_alone(
     assert ["alice"] == users(tmp_path)
 
 
-def test_users_are_read_from_a_file_or_from_standard_input(
+def test_users_are_read_from_a_file_or_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "users"
@@ -83,7 +83,7 @@ def test_users_are_read_from_a_file_or_from_standard_input(
     assert not (tmp_path / "other").exists()
 
 
-def test_a_wrong_option_formats_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_option_formats_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == main(["format", "--data-dir", str(tmp_path / "new"), "-S", "alice:secret"])
     assert not (tmp_path / "new").exists()
     said = capsys.readouterr().err
@@ -92,7 +92,7 @@ def test_a_wrong_option_formats_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     assert 1 == main(["format", "--data-dir", "/proc/nowhere"])
 
 
-def test_a_credential_is_that_of_the_password() -> None:
+def test_scram_credential_matches_the_password() -> None:
     made = parse_scram('SCRAM-SHA-512=[name="a,b",password="x=y, z",iterations=8192,salt=c2FsdA==]')
 
     salted = hashlib.pbkdf2_hmac("sha512", b"x=y, z", b"salt", 8192)
@@ -117,7 +117,7 @@ def test_a_credential_is_that_of_the_password() -> None:
         ("SCRAM-SHA-256=[user=a,password=secret]", "each as key=value"),
     ],
 )
-def test_a_malformed_user_is_refused_without_its_password(text: str, reason: str) -> None:
+def test_malformed_user_is_refused_without_revealing_its_password(text: str, reason: str) -> None:
     with pytest.raises(InvalidScram, match=reason) as refused:
         parse_scram(text)
 

@@ -58,7 +58,7 @@ def opened(data: Path) -> MetadataLog:
     )
 
 
-def test_each_node_has_its_options(data: Path, tmp_path: Path) -> None:
+def test_each_node_gets_its_own_options(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
     assert 0 == graduate(data, out, *NODES, "--set", "log.retention.ms=5000", "--log-dir", "/k")
@@ -80,7 +80,7 @@ def test_each_node_has_its_options(data: Path, tmp_path: Path) -> None:
     assert (str(data), "/k", "/k") == (first["log.dirs"], second["log.dirs"], third["log.dirs"])
 
 
-def test_the_directory_is_found_from_anywhere(
+def test_directory_paths_are_absolute(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -132,7 +132,7 @@ def test_secured_listeners_stay_secured(
     assert "Controllers speak without TLS or SASL" in capsys.readouterr().out
 
 
-def test_the_voter_is_recorded_once(data: Path, tmp_path: Path) -> None:
+def test_voter_is_recorded_once(data: Path, tmp_path: Path) -> None:
     """
     And the directory opens here as before, and may be prepared again, also for another address.
     """
@@ -158,7 +158,7 @@ def test_the_voter_is_recorded_once(data: Path, tmp_path: Path) -> None:
     assert 1 == state.data_version
 
 
-def test_nothing_is_done_to_a_broker_that_runs(
+def test_graduate_refuses_a_running_broker(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lock = DiskFiles().lock(data / LOCK_FILE)
@@ -173,7 +173,7 @@ def test_nothing_is_done_to_a_broker_that_runs(
     assert not opened(data).voter_directory_id.int
 
 
-def test_a_member_of_a_cluster_is_left_alone(
+def test_graduate_refuses_a_member_of_a_cluster(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     QuorumState(leader_id=2, leader_epoch=9, voters=(1, 2, 3)).write(
@@ -186,7 +186,7 @@ def test_a_member_of_a_cluster_is_left_alone(
     assert not (tmp_path / "out").exists()
 
 
-def test_files_that_are_there_are_kept(
+def test_existing_files_are_kept(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert 0 == graduate(data, tmp_path / "out")
@@ -198,7 +198,7 @@ def test_files_that_are_there_are_kept(
     assert written == properties(tmp_path / "out", 1)
 
 
-def test_what_a_provider_knows_stays_with_it(
+def test_provider_variables_are_kept_and_files_are_private(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -224,7 +224,7 @@ def test_what_a_provider_knows_stays_with_it(
         assert 0o600 == path.stat().st_mode & 0o777
 
 
-def test_what_one_node_needed_is_not_carried_over(data: Path, tmp_path: Path) -> None:
+def test_single_node_options_are_not_carried_over(data: Path, tmp_path: Path) -> None:
     """
     Topics that are made later get replicas; a rack is that of one machine.
     """
@@ -239,7 +239,7 @@ def test_what_one_node_needed_is_not_carried_over(data: Path, tmp_path: Path) ->
     assert "broker.rack" not in second
 
 
-def test_a_directory_that_no_broker_was_started_on_is_refused(
+def test_directory_without_a_started_broker_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = tmp_path / "data"
@@ -254,7 +254,7 @@ def test_a_directory_that_no_broker_was_started_on_is_refused(
 
 
 @pytest.mark.parametrize("output", ["s3://bucket/plan", "file:///tmp/plan"])
-def test_a_url_is_no_directory(
+def test_url_is_not_accepted_as_a_directory(
     data: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -269,7 +269,7 @@ def test_a_url_is_no_directory(
     assert [data] == list(tmp_path.iterdir())
 
 
-def test_a_directory_without_a_broker_is_refused(
+def test_directory_without_a_broker_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert 1 == graduate(tmp_path, tmp_path / "out")
@@ -289,7 +289,7 @@ def test_a_directory_without_a_broker_is_refused(
         (("--node", ""), "--node : it must look like"),
     ],
 )
-def test_a_node_that_cannot_be_is_named(
+def test_invalid_node_is_named(
     data: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -302,7 +302,7 @@ def test_a_node_that_cannot_be_is_named(
     assert not (tmp_path / "out").exists()
 
 
-def test_one_node_needs_no_other_step(
+def test_single_node_needs_no_further_step(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert 0 == graduate(data, tmp_path / "out", "--node", "one.example")
@@ -313,7 +313,7 @@ def test_one_node_needs_no_other_step(
     assert "1" == properties(tmp_path / "out", 1)["default.replication.factor"]
 
 
-def test_the_page_shows_what_is_printed(
+def test_graduate_page_shows_the_real_output(
     data: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

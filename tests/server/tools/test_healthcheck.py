@@ -52,10 +52,7 @@ def respond(error: ErrorCode) -> Callable[[bytes], bytes]:
     return answer
 
 
-def test_a_broker_that_answers_is_well() -> None:
-    """
-    Nothing is wrong, and the command says so by its exit status.
-    """
+def test_health_check_of_an_answering_broker_succeeds() -> None:
     with answering(respond(ErrorCode.NONE)) as port:
         assert check("127.0.0.1", port, 10) is None
     with answering(respond(ErrorCode.NONE)) as port:
@@ -71,7 +68,7 @@ def test_a_broker_that_answers_is_well() -> None:
         (lambda _: struct.pack(">ii", 6, 1) + b"\xff\xff", ""),
     ],
 )
-def test_anything_else_is_not(
+def test_health_check_of_anything_else_fails(
     answer: Callable[[bytes], bytes], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -84,7 +81,7 @@ def test_anything_else_is_not(
     assert said in failure
 
 
-def test_a_port_that_nobody_listens_on_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_health_check_of_a_closed_port_fails(capsys: pytest.CaptureFixture[str]) -> None:
     """
     The command exits with 1 and says which address it asked.
     """
@@ -103,7 +100,7 @@ def test_a_port_that_nobody_listens_on_fails(capsys: pytest.CaptureFixture[str])
         ("[::1]:19092", ("::1", 19092)),
     ],
 )
-def test_an_address_is_host_and_port(text: str, address: tuple[str, int]) -> None:
+def test_address_is_host_and_port(text: str, address: tuple[str, int]) -> None:
     """
     The host may be left out, and an IPv6 address is in brackets.
     """
@@ -111,10 +108,7 @@ def test_an_address_is_host_and_port(text: str, address: tuple[str, int]) -> Non
 
 
 @pytest.mark.parametrize("text", ["broker", "broker:", "broker:kafka", ""])
-def test_what_is_no_address_is_refused(text: str) -> None:
-    """
-    It is a wrong use of the command.
-    """
+def test_invalid_address_is_a_usage_error(text: str) -> None:
     with pytest.raises(BadAddress):
         address_of(text)
     assert 2 == main(["healthcheck", "--bootstrap-server", text])
@@ -130,7 +124,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         ("CONTROLLER://0.0.0.0:9093,PLAINTEXT://0.0.0.0:9094", ("127.0.0.1", 9094, False)),
     ],
 )
-def test_the_configured_broker_is_asked_where_it_listens(
+def test_health_check_uses_the_configured_listener(
     tmp_path: Path, listeners: str, address: tuple[str, int, bool]
 ) -> None:
     """
@@ -144,7 +138,7 @@ def test_the_configured_broker_is_asked_where_it_listens(
     assert address == configured_address(file, {"KAFKA_LISTENERS": listeners})
 
 
-def test_a_broker_that_advertises_another_listener_is_asked_all_the_same(tmp_path: Path) -> None:
+def test_health_check_ignores_advertised_addresses(tmp_path: Path) -> None:
     """
     A container's script gives the advertised listeners to the broker alone.
     """
@@ -158,7 +152,7 @@ def test_a_broker_that_advertises_another_listener_is_asked_all_the_same(tmp_pat
     assert ("127.0.0.1", 9093, False) == configured_address(file, environment)
 
 
-def test_a_listener_without_tls_is_asked_if_there_is_one() -> None:
+def test_health_check_prefers_a_listener_without_tls() -> None:
     both = "SSL://127.0.0.1:1,SASL_PLAINTEXT://127.0.0.1:2"
 
     assert ("127.0.0.1", 2, False) == configured_address(None, {"KAFKA_LISTENERS": both})

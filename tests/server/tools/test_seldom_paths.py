@@ -51,7 +51,7 @@ def failed_line(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_a_url_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_url_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments_for(command, "s3://bucket/data"))
 
@@ -60,7 +60,7 @@ def test_a_url_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(("command", "status"), [("explain", 1), ("verify", 2)])
-def test_a_file_is_not_a_directory(
+def test_file_in_place_of_a_directory_is_refused(
     command: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "file"
@@ -71,15 +71,13 @@ def test_a_file_is_not_a_directory(
     assert "ot a directory" in failed_line(capsys)
 
 
-def test_an_empty_directory_has_no_topics(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_empty_directory_has_no_topics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 1 == main(arguments_for("explain", tmp_path))
 
     assert failed_line(capsys).endswith(f"in {tmp_path}, which has no topics\n")
 
 
-def test_an_empty_directory_was_not_formatted(
+def test_empty_directory_is_reported_as_unformatted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert 1 == main(arguments_for("verify", tmp_path))
@@ -88,7 +86,7 @@ def test_an_empty_directory_was_not_formatted(
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_a_directory_without_permission_is_named(
+def test_directory_without_permission_is_named(
     command: str,
     written: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -105,7 +103,7 @@ def test_a_directory_without_permission_is_named(
     assert said in failed_line(capsys)
 
 
-def test_a_directory_in_the_place_of_a_log_is_an_error(
+def test_directory_in_place_of_a_log_file_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "events-0" / ("0" * 20 + LOG_SUFFIX)
@@ -117,7 +115,7 @@ def test_a_directory_in_the_place_of_a_log_is_an_error(
 
 
 @pytest.mark.parametrize("ms", ["253402300800000", "9223372036854775807"])
-def test_times_behind_the_year_9999_are_numbers(
+def test_times_after_the_year_9999_are_numbers(
     ms: str, written: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     explain = arguments_for("explain", written)
@@ -129,7 +127,7 @@ def test_times_behind_the_year_9999_are_numbers(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_second_run_prints_the_same(
+def test_second_run_prints_the_same(
     command: str, written: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = ["--at", "2026-01-01"] if command == "explain" else []
@@ -164,7 +162,7 @@ FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
     [(CLOSED_PIPE, 141, ""), (FULL_DISK, 1, "barnabas: No space left on device\n")],
     ids=["closed pipe", "full disk"],
 )
-def test_output_that_cannot_be_written_ends_a_command(
+def test_unwritable_output_ends_a_command(
     command: str, error: OSError, status: int, line: str, written: Path
 ) -> None:
     out = io.TextIOWrapper(io.BufferedWriter(FailingOutput(error)))
@@ -178,7 +176,7 @@ def test_output_that_cannot_be_written_ends_a_command(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_without_standard_output_ends(
+def test_command_without_standard_output_terminates(
     command: str, written: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdout", None)

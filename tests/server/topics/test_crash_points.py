@@ -15,11 +15,11 @@ from tests.support.crash.topics import Topics
 pytestmark = pytest.mark.usefixtures("silent_logs")
 
 
-async def test_a_crash_at_any_step_leaves_topics_whole_or_absent(all_crash_points: bool) -> None:
+async def test_crash_at_any_operation_leaves_topics_whole_or_absent(all_crash_points: bool) -> None:
     await crash_at_every_point(Topics(), all_crash_points)
 
 
-async def test_a_second_crash_while_the_metadata_is_recovered_changes_nothing(
+async def test_second_crash_during_metadata_recovery_loses_nothing(
     all_crash_points: bool,
 ) -> None:
     await crash_again_in_recovery(Topics(), all_crash_points)

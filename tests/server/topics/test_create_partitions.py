@@ -28,10 +28,7 @@ async def told_by(node: ClusterNode, request: Any, version: int = 3) -> Any:
 
 
 @pytest.mark.parametrize("version", range(4))
-async def test_partitions_are_added(version: int) -> None:
-    """
-    They can be written to when the answer comes, and the others are as before.
-    """
+async def test_added_partitions_are_usable_when_the_response_arrives(version: int) -> None:
     node = await started()
     await node.create("p", 2, retention_ms="77")
     before = node.partitions.of_topic("p")
@@ -49,10 +46,7 @@ async def test_partitions_are_added(version: int) -> None:
     assert 4 == len(topic.partitions)
 
 
-async def test_added_partitions_outlive_a_restart() -> None:
-    """
-    Of a machine that crashes when it has answered.
-    """
+async def test_added_partitions_survive_a_machine_crash() -> None:
     files = CrashableFiles()
     node = await started(files)
     await node.create("p")
@@ -64,7 +58,7 @@ async def test_added_partitions_outlive_a_restart() -> None:
     assert [0, 1, 2] == [partition.index for partition in again.partitions.of_topic("p")]
 
 
-async def test_a_crash_leaves_all_of_the_new_partitions_or_none() -> None:
+async def test_crash_leaves_all_new_partitions_or_none() -> None:
     files = CrashableFiles()
     node = await started(files)
     await node.create("p")
@@ -77,10 +71,7 @@ async def test_a_crash_leaves_all_of_the_new_partitions_or_none() -> None:
     assert {1, 3} == {len(node.partitions.of_topic("p")) for node in again}
 
 
-async def test_topics_that_are_too_much_together() -> None:
-    """
-    As many as fit are added.
-    """
+async def test_partitions_are_added_for_as_many_topics_as_fit() -> None:
     node = await started()
     await node.create("p")
     await node.create("t")

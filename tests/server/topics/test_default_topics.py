@@ -6,7 +6,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.topics.default_topics import default_topic
 
 
-def test_an_ordinary_topic_leaves_all_to_the_broker() -> None:
+def test_created_topic_stores_no_broker_defaults() -> None:
     """
     The broker's defaults are resolved when the topic is made, not stored with it.
     """
@@ -31,10 +31,7 @@ def test_internal_topics_have_their_own_settings(name: str, policy: str) -> None
     assert {each.name: each.value for each in topic.configs}["cleanup.policy"] == policy
 
 
-def test_the_options_of_the_offsets_topic_count() -> None:
-    """
-    The operator decides how much of a broker the offsets take.
-    """
+def test_offsets_topic_options_apply() -> None:
     config = BrokerConfig(offsets_topic_num_partitions=3, offsets_topic_segment_bytes=1 << 20)
     topic = default_topic("__consumer_offsets", config)
     assert topic.num_partitions == 3

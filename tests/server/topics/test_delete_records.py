@@ -38,10 +38,7 @@ async def told_by(node: ClusterNode, request: Any, version: int = 2) -> Any:
 
 @pytest.mark.scenario(55)
 @pytest.mark.parametrize("version", range(3))
-async def test_records_are_deleted(version: int) -> None:
-    """
-    What is below the offset cannot be read any more; what is not can.
-    """
+async def test_deleted_records_are_no_longer_readable(version: int) -> None:
     node = await started()
     await with_records(node, "t", 12)
 
@@ -55,7 +52,7 @@ async def test_records_are_deleted(version: int) -> None:
 
 
 @pytest.mark.scenario(55)
-async def test_the_new_start_outlives_a_restart() -> None:
+async def test_new_log_start_offset_survives_a_restart() -> None:
     """
     Once it is in the checkpoint; before that a crash brings the records back, as in Kafka.
     """
@@ -90,7 +87,9 @@ async def test_the_new_start_outlives_a_restart() -> None:
         (2**63 - 1, (-1, E.OFFSET_OUT_OF_RANGE)),
     ],
 )
-async def test_offsets(offset: int, expected: tuple[int, int]) -> None:
+async def test_delete_records_accepts_offsets_up_to_the_end_or_minus_1(
+    offset: int, expected: tuple[int, int]
+) -> None:
     """
     Of a log of offsets 3 to 11: -1 is its end, and a start that lies behind it stays.
     """
@@ -111,7 +110,7 @@ async def test_offsets(offset: int, expected: tuple[int, int]) -> None:
         ("", (1, E.NONE)),
     ],
 )
-async def test_a_log_that_is_only_compacted_is_left_alone(
+async def test_delete_records_is_refused_for_compacted_topics(
     policy: str, expected: tuple[int, int]
 ) -> None:
     node = await started()
@@ -122,10 +121,7 @@ async def test_a_log_that_is_only_compacted_is_left_alone(
     assert {("t", 0): expected} == await told_by(node, trim("t", (0, 1)))
 
 
-async def test_a_log_that_cannot_be_served() -> None:
-    """
-    The answer has the error of the partition.
-    """
+async def test_delete_records_reports_the_error_of_an_offline_partition() -> None:
     node = await started()
     await with_records(node, "t", 9)
     node.partitions.expect("t", 0).close(KafkaStorageError("the disk is gone"))

@@ -111,7 +111,7 @@ async def elect(node: ClusterNode, kind: int, name: str = "t") -> int:
 # Moves
 
 
-async def test_a_replica_on_a_broker_that_is_gone_is_taken_away_at_once() -> None:
+async def test_replica_on_a_removed_broker_is_removed_at_once() -> None:
     """
     In a new epoch, which the log knows of, and in which the partition goes on.
     """
@@ -131,7 +131,7 @@ async def test_a_replica_on_a_broker_that_is_gone_is_taken_away_at_once() -> Non
     assert [] == await under_way(node)
 
 
-async def test_a_move_to_a_broker_that_is_gone_waits_until_it_is_cancelled() -> None:
+async def test_move_to_an_absent_broker_waits_until_it_is_cancelled() -> None:
     node = await survivor(NODE_ID)
 
     assert (0, None) == await move(node, [GONE])
@@ -146,7 +146,7 @@ async def test_a_move_to_a_broker_that_is_gone_waits_until_it_is_cancelled() -> 
     assert ((NODE_ID,), NODE_ID) == (registration(node).replicas, registration(node).leader)
 
 
-async def test_a_move_survives_a_restart() -> None:
+async def test_pending_move_survives_a_restart() -> None:
     files = MemoryFiles()
     node = await survivor(NODE_ID, files=files)
     await move(node, [NODE_ID, GONE])
@@ -158,7 +158,7 @@ async def test_a_move_survives_a_restart() -> None:
     assert NODE_ID == registration(node).leader
 
 
-async def test_a_move_to_where_the_partition_is_changes_nothing() -> None:
+async def test_move_to_the_current_replicas_changes_nothing() -> None:
     node = await survivor(NODE_ID)
     end = node.log.end_offset
 
@@ -167,7 +167,7 @@ async def test_a_move_to_where_the_partition_is_changes_nothing() -> None:
     assert end == node.log.end_offset
 
 
-async def test_what_was_not_in_sync_before_is_not_gone_back_to() -> None:
+async def test_cancelling_a_move_requires_replicas_that_were_in_sync() -> None:
     """
     Unless the topic allows unclean elections: then this replica counts as in sync.
     """
@@ -195,14 +195,14 @@ async def test_what_was_not_in_sync_before_is_not_gone_back_to() -> None:
 # Elections
 
 
-async def test_a_preferred_leader_that_is_gone_is_not_elected() -> None:
+async def test_absent_preferred_leader_is_not_elected() -> None:
     node = await survivor(GONE, NODE_ID)
 
     assert E.PREFERRED_LEADER_NOT_AVAILABLE == await elect(node, PREFERRED)
     assert NODE_ID == registration(node).leader
 
 
-async def test_an_unclean_election_makes_a_partition_available() -> None:
+async def test_unclean_election_makes_a_partition_available() -> None:
     """
     It has no leader until then, whose records would be the right ones, but is gone.
     """
@@ -220,7 +220,7 @@ async def test_an_unclean_election_makes_a_partition_available() -> None:
     assert node.log_manager.get_log(TopicPartition("t", 0)) is not None
 
 
-async def test_of_all_partitions_only_those_are_told_of_that_needed_an_election() -> None:
+async def test_election_of_all_partitions_reports_only_changed_ones() -> None:
     node = await leaderless(MemoryFiles())
     await node.create("u")
 
@@ -232,7 +232,7 @@ async def test_of_all_partitions_only_those_are_told_of_that_needed_an_election(
     }
 
 
-async def test_coordinators_hear_of_partitions_that_are_led_again() -> None:
+async def test_coordinators_are_told_of_reelected_partitions() -> None:
     files = MemoryFiles()
     node = await leaderless(files, "__consumer_offsets")
     heard: list[tuple[str, int]] = []

@@ -64,10 +64,7 @@ def plan(*topics: CreatableTopic, **facts: object) -> CreationPlan:
     return finished(made)
 
 
-def test_the_records_of_a_topic() -> None:
-    """
-    The topic comes first, then its configs, then its partitions, as Kafka writes them.
-    """
+def test_topic_creation_writes_topic_configs_and_partitions_in_order() -> None:
     made = plan(creatable("t", 2, 1, configs={"retention.ms": "5", "cleanup.policy": "compact"}))
 
     assert made.errors == {}
@@ -111,19 +108,13 @@ def test_min_insync_replicas_clears_the_eligible_leaders() -> None:
     assert records.ClearElrRecord(topic_name="t") == made.records[2][0]
 
 
-def test_defaults_stand_in_for_minus_one() -> None:
-    """
-    -1 asks for what the broker is configured to.
-    """
+def test_minus_1_uses_the_broker_defaults() -> None:
     made = plan(creatable("t", -1, -1))
 
     assert (2, 1) == (made.created["t"].num_partitions, made.created["t"].replication_factor)
 
 
-def test_replicas_of_unequal_number() -> None:
-    """
-    All partitions of a topic have as many replicas as the first.
-    """
+def test_partitions_must_have_equal_numbers_of_replicas() -> None:
     made = plan(creatable("t", -1, -1, [(0, [2, 1]), (1, [1])]), brokers=2)
 
     assert str(made.errors["t"]) == (
@@ -132,7 +123,7 @@ def test_replicas_of_unequal_number() -> None:
     )
 
 
-def test_a_manual_assignment_says_who_leads() -> None:
+def test_first_replica_of_a_manual_assignment_leads() -> None:
     """
     The first replica of a partition leads it, and partitions are written in their order.
     """
@@ -146,10 +137,7 @@ def test_a_manual_assignment_says_who_leads() -> None:
     ]
 
 
-def test_one_bad_topic_does_not_spoil_the_others() -> None:
-    """
-    Each topic of a request succeeds or fails by itself.
-    """
+def test_invalid_topic_does_not_affect_the_others() -> None:
     made = plan(creatable("good"), creatable("b@d"), creatable("too", 0))
 
     assert ["good"] == list(made.created)
@@ -158,7 +146,7 @@ def test_one_bad_topic_does_not_spoil_the_others() -> None:
 
 
 @pytest.mark.parametrize(("factor", "clamped"), [(3, 1), (1, 1), (-1, 1)])
-def test_the_replication_factor_can_be_clamped(factor: int, clamped: int) -> None:
+def test_replication_factor_can_be_clamped(factor: int, clamped: int) -> None:
     """
     With the option, a factor made for a larger cluster works on one node.
     """
@@ -171,7 +159,7 @@ def test_the_replication_factor_can_be_clamped(factor: int, clamped: int) -> Non
     assert clamped == made.created["t"].replication_factor
 
 
-def test_a_fenced_broker_gets_no_topics() -> None:
+def test_topics_cannot_be_created_while_the_broker_is_fenced() -> None:
     """
     Before the broker is ready, and while it stops, nothing can be created.
     """
@@ -197,7 +185,9 @@ def test_a_fenced_broker_gets_no_topics() -> None:
         ([creatable("a", 10_000)], "Unable to perform excessively large batch operation."),
     ],
 )
-def test_requests_that_are_too_large(topics: list[CreatableTopic], message: str) -> None:
+def test_creation_request_that_is_too_large_is_refused(
+    topics: list[CreatableTopic], message: str
+) -> None:
     """
     Kafka's limits are on the partitions and on the records of a request.
     """

@@ -41,10 +41,7 @@ def directories(files: MemoryFiles, log_dir: Path = DATA) -> list[str]:
 NEVER = 10**9
 
 
-async def test_a_created_topic_can_be_used() -> None:
-    """
-    It is found by name and by id, its logs are there, and its partitions take records.
-    """
+async def test_created_topic_is_usable() -> None:
     files = MemoryFiles()
     node = await started(files)
 
@@ -63,7 +60,7 @@ async def test_a_created_topic_can_be_used() -> None:
     assert b"0\n1\n0 0\n" == files.read_bytes(DATA / "t-1" / "leader-epoch-checkpoint")
 
 
-async def test_very_many_partitions_have_their_epochs_written_later(
+async def test_leader_epochs_of_very_many_partitions_are_written_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
@@ -97,7 +94,7 @@ async def test_very_many_partitions_have_their_epochs_written_later(
     assert [b"0\n1\n2 0\n", b"0\n2\n0 0\n2 1\n", b"0\n1\n2 0\n"] == epochs()
 
 
-async def test_a_deleted_topic_is_gone() -> None:
+async def test_deleted_topic_is_gone() -> None:
     """
     Its partitions serve no more, its directories are marked, its configs are forgotten.
     """
@@ -117,10 +114,7 @@ async def test_a_deleted_topic_is_gone() -> None:
     assert {} == node.configs.of("t")
 
 
-async def test_a_topic_made_again_is_another_one() -> None:
-    """
-    It has another id, and its records begin at 0.
-    """
+async def test_recreated_topic_has_another_id_and_begins_at_0() -> None:
     node = await started()
     await node.create("t")
     first = node.topics.get("t")
@@ -141,10 +135,7 @@ async def test_a_topic_made_again_is_another_one() -> None:
     assert 0 == again.append(batch("y")).first_offset
 
 
-async def test_unknown_ids_are_not_deleted() -> None:
-    """
-    Each id succeeds or fails by itself.
-    """
+async def test_unknown_topic_ids_are_not_deleted() -> None:
     node = await started()
     await node.create("a")
     topic = node.topics.get("a")
@@ -157,10 +148,7 @@ async def test_unknown_ids_are_not_deleted() -> None:
     assert "a" not in node.topics
 
 
-async def test_validating_changes_nothing() -> None:
-    """
-    The plan says what would be, with an id that belongs to nothing.
-    """
+async def test_validate_only_changes_nothing() -> None:
     node = await started()
     end = node.log.end_offset
 
@@ -173,7 +161,7 @@ async def test_validating_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-async def test_a_restart_finds_everything(clean: bool) -> None:
+async def test_topics_survive_a_restart(clean: bool) -> None:
     """
     Topics, ids, configs and records are as before, the leader epoch is two higher.
     """
@@ -203,7 +191,7 @@ async def test_a_restart_finds_everything(clean: bool) -> None:
     assert [] == again.report.strays
 
 
-async def test_the_clean_shutdown_file_has_the_broker_epoch() -> None:
+async def test_clean_shutdown_file_has_the_broker_epoch() -> None:
     """
     It is the offset of the registration in the metadata log, and other at each start.
     """
@@ -220,11 +208,7 @@ async def test_the_clean_shutdown_file_has_the_broker_epoch() -> None:
     assert epochs[0] < epochs[1]
 
 
-async def test_listeners_hear_of_topics_in_order() -> None:
-    """
-    Of a new one when it can be used, of the end of one when it no longer can; what they wait for
-    is waited for, and one that fails does not keep the others from hearing.
-    """
+async def test_listeners_are_told_of_topics_in_order() -> None:
     node = await started()
     heard: list[str] = []
 
@@ -250,10 +234,7 @@ async def test_listeners_hear_of_topics_in_order() -> None:
     assert ["created t", "deleted t"] == heard
 
 
-async def test_many_at_once() -> None:
-    """
-    Requests that come together do not see each other's halves.
-    """
+async def test_concurrent_requests_see_no_partial_changes() -> None:
     node = await started()
 
     plans = await asyncio.gather(*[node.topics.create([creatable("t")]) for _ in range(5)])
@@ -262,7 +243,7 @@ async def test_many_at_once() -> None:
     assert 4 == sum(plan.errors.keys() == {"t"} for plan in plans)
 
 
-async def test_a_cancelled_request_is_finished() -> None:
+async def test_cancelled_creation_is_completed() -> None:
     """
     A client that goes away in the middle leaves a whole topic behind.
     """
@@ -280,10 +261,7 @@ async def test_a_cancelled_request_is_finished() -> None:
     assert node.partitions.get("t", 0) is not None
 
 
-async def test_topics_that_a_client_only_asks_for() -> None:
-    """
-    They have the broker's defaults; names that are not legal are passed over.
-    """
+async def test_requested_topics_are_created_with_broker_defaults() -> None:
     node = await started(num_partitions="3")
 
     await node.topics.create_missing(["t", "b@d", "t2"])
@@ -292,10 +270,7 @@ async def test_topics_that_a_client_only_asks_for() -> None:
     assert {"t": 3, "t2": 3} == {topic.name: len(topic.partitions) for topic in node.topics}
 
 
-async def test_internal_topics_have_their_own_settings() -> None:
-    """
-    Those of the coordinator options, whoever asks for them.
-    """
+async def test_internal_topics_are_created_with_coordinator_options() -> None:
     node = await started(offsets_topic_num_partitions="5")
 
     await node.topics.create_missing(["__consumer_offsets", "__transaction_state"])
@@ -315,10 +290,9 @@ async def test_internal_topics_have_their_own_settings() -> None:
     assert "uncompressed" == node.configs.of("__transaction_state")["compression.type"]
 
 
-async def test_a_topic_that_cannot_be_created_on_the_way(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    Why is in the log; who asked hears that it does not exist.
-    """
+async def test_failed_automatic_creation_is_logged_and_reported_as_unknown(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     node = await started(default_replication_factor="3")
 
     await node.topics.create_missing(["t"])
@@ -327,7 +301,7 @@ async def test_a_topic_that_cannot_be_created_on_the_way(caplog: pytest.LogCaptu
     assert "The target replication factor of 3 cannot be reached" in caplog.text
 
 
-async def test_a_log_that_cannot_be_opened_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
+async def test_log_that_cannot_be_opened_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
     """
     The topic exists, as in Kafka; the partition does not, until a restart can open it.
     """
@@ -341,7 +315,7 @@ async def test_a_log_that_cannot_be_opened_is_not_served(caplog: pytest.LogCaptu
     assert "The log of t-0 cannot be opened" in caplog.text
 
 
-async def test_strays_are_put_aside() -> None:
+async def test_strays_are_renamed_at_the_start() -> None:
     """
     Directories of topics that are gone, or of no topic, are renamed at the start.
     """
@@ -361,7 +335,7 @@ async def test_strays_are_put_aside() -> None:
 A, B = Path("/a"), Path("/b")
 
 
-async def test_several_directories_share_the_partitions() -> None:
+async def test_partitions_are_distributed_over_directories() -> None:
     """
     The metadata knows which directory has which, also after a restart.
     """
@@ -381,7 +355,7 @@ async def test_several_directories_share_the_partitions() -> None:
         node = await started(files, clock, log_dirs=(A, B))
 
 
-async def test_new_partitions_go_to_the_directories_in_their_order() -> None:
+async def test_new_partitions_go_to_directories_in_order() -> None:
     """
     Also if there are more of them than threads that make logs.
     """
@@ -394,7 +368,7 @@ async def test_new_partitions_go_to_the_directories_in_their_order() -> None:
     assert {f"t-{index}" for index in range(1, 24, 2)} == set(directories(files, B))
 
 
-async def test_a_directory_that_is_missing_is_not_made_up_for() -> None:
+async def test_partitions_of_a_missing_directory_are_not_led() -> None:
     """
     Its partitions are not led rather than begun anew: their records are on the disk that is away.
     """
@@ -417,10 +391,7 @@ async def test_a_directory_that_is_missing_is_not_made_up_for() -> None:
     assert [] == directories(files, B)
 
 
-async def test_requests_that_are_too_large() -> None:
-    """
-    As many topics as Kafka's controller takes in one batch.
-    """
+async def test_deletion_request_that_is_too_large_is_refused() -> None:
     node = await started()
 
     with pytest.raises(PolicyViolation):
@@ -429,10 +400,7 @@ async def test_requests_that_are_too_large() -> None:
 
 
 @pytest.mark.parametrize("change", ["create", "delete"])
-async def test_a_crash_leaves_all_of_a_change_or_nothing(change: str) -> None:
-    """
-    A topic exists with all of its partitions, or not at all, and what is answered stays.
-    """
+async def test_crash_leaves_all_of_a_topic_change_or_nothing(change: str) -> None:
     files = CrashableFiles()
     node = await started(files)
     if change == "delete":
@@ -461,7 +429,7 @@ async def test_a_crash_leaves_all_of_a_change_or_nothing(change: str) -> None:
     assert len(images) > 5
 
 
-async def test_a_topic_without_descriptors_for_its_logs_is_refused() -> None:
+async def test_topic_without_descriptors_for_its_logs_is_refused() -> None:
     """
     It may be created later, and nothing is offline.
     """
@@ -480,10 +448,7 @@ async def test_a_topic_without_descriptors_for_its_logs_is_refused() -> None:
     assert node.partitions.expect("t", 0).error is None
 
 
-async def test_an_error_of_the_disk_while_creating() -> None:
-    """
-    Whatever operation fails, the broker does not take a topic for created that is not durable.
-    """
+async def test_disk_error_during_creation_leaves_no_undurable_topic() -> None:
     step = 0
     while True:
         files = FailingFiles()

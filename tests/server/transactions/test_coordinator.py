@@ -66,13 +66,13 @@ def transaction(state: TransactionState, **changes: object) -> Transaction:
 
 
 @pytest.mark.parametrize("state", S)
-def test_what_is_written_is_read_back(state: TransactionState) -> None:
+def test_transaction_record_survives_a_round_trip(state: TransactionState) -> None:
     kept = transaction(state, previous_producer_id=3999, next_producer_id=4001, client_version=2)
 
     assert kept == decode_value(encode_value(kept, 1))
 
 
-def test_an_empty_one_has_no_partitions_and_a_complete_one_an_empty_list() -> None:
+def test_empty_transaction_has_null_partitions_and_a_complete_one_an_empty_list() -> None:
     def partitions(state: TransactionState) -> object:
         value = encode_value(transaction(state), 1)
         return decode(TransactionLogValue, 1, value[2:]).transaction_partitions
@@ -81,7 +81,7 @@ def test_an_empty_one_has_no_partitions_and_a_complete_one_an_empty_list() -> No
     assert [] == partitions(S.COMPLETE_COMMIT)
 
 
-def test_an_unknown_status_is_an_error() -> None:
+def test_unknown_transaction_status_is_an_error() -> None:
     value = decode(TransactionLogValue, 1, encode_value(transaction(S.EMPTY), 1)[2:])
 
     with pytest.raises(ValueError, match="17"):
@@ -89,7 +89,7 @@ def test_an_unknown_status_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(S, S)))
-def test_only_the_states_of_the_table_follow_each_other(
+def test_transaction_states_follow_the_transition_table(
     before: TransactionState, after: TransactionState
 ) -> None:
     if before in PREVIOUS[after]:
@@ -102,7 +102,7 @@ def test_only_the_states_of_the_table_follow_each_other(
 # InitProducerId
 
 
-def test_a_new_id_begins_at_epoch_0() -> None:
+def test_new_transactional_id_begins_at_epoch_0() -> None:
     new = new_transaction(77, 60_000, NOW)
 
     made = initialize(new, timeout_ms=60_000, expected=None, new_producer_id=None, now_ms=NOW)
@@ -116,7 +116,7 @@ def test_a_new_id_begins_at_epoch_0() -> None:
 
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
-def test_a_producer_fences_the_one_before(state: TransactionState) -> None:
+def test_new_producer_fences_its_predecessor(state: TransactionState) -> None:
     current = transaction(state, client_version=2)
 
     check(current, None)
@@ -132,12 +132,14 @@ def test_a_producer_fences_the_one_before(state: TransactionState) -> None:
 
 
 @pytest.mark.parametrize("state", [S.PREPARE_COMMIT, S.PREPARE_ABORT])
-def test_a_producer_waits_for_the_end_of_the_transaction_before(state: TransactionState) -> None:
+def test_new_producer_waits_for_the_end_of_the_previous_transaction(
+    state: TransactionState,
+) -> None:
     with pytest.raises(ConcurrentTransactions):
         check(transaction(state), None)
 
 
-def test_who_goes_on_after_an_error_is_given_the_next_epoch_and_may_ask_twice() -> None:
+def test_recovering_producer_gets_the_next_epoch_and_may_retry() -> None:
     first = initialize(
         transaction(S.EMPTY), timeout_ms=1, expected=ME, new_producer_id=None, now_ms=NOW
     )
@@ -148,7 +150,7 @@ def test_who_goes_on_after_an_error_is_given_the_next_epoch_and_may_ask_twice() 
 
 
 @pytest.mark.parametrize("epoch", [3, 4, 6])
-def test_who_was_not_the_last_one_cannot_go_on(epoch: int) -> None:
+def test_fenced_producer_cannot_recover(epoch: int) -> None:
     with pytest.raises(ProducerFenced):
         initialize(
             transaction(S.EMPTY, last_producer_epoch=2),
@@ -168,7 +170,7 @@ def test_who_was_not_the_last_one_cannot_go_on(epoch: int) -> None:
         (Producer(3998, MAX_EPOCH - 1), False),
     ],
 )
-def test_another_producer_id_is_known_only_if_its_epochs_were_used_up(
+def test_other_producer_id_is_accepted_only_after_epoch_exhaustion(
     expected: Producer, known: bool
 ) -> None:
     current = transaction(S.EMPTY, previous_producer_id=3999)
@@ -179,7 +181,7 @@ def test_another_producer_id_is_known_only_if_its_epochs_were_used_up(
             check(current, expected)
 
 
-def test_a_producer_id_without_epochs_left_is_given_up() -> None:
+def test_producer_id_without_epochs_left_is_replaced() -> None:
     current = transaction(S.COMPLETE_COMMIT, producer_epoch=MAX_EPOCH - 1)
     me = Producer(4000, MAX_EPOCH - 1)
 
@@ -196,7 +198,7 @@ def test_a_producer_id_without_epochs_left_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
-def test_the_first_partitions_begin_a_transaction(state: TransactionState) -> None:
+def test_first_partitions_begin_a_transaction(state: TransactionState) -> None:
     made = add_partitions(transaction(state), ME, {A, B}, client_version=2, now_ms=NOW)
 
     assert S.ONGOING is made.state
@@ -204,7 +206,7 @@ def test_the_first_partitions_begin_a_transaction(state: TransactionState) -> No
     assert (NOW, NOW, 2) == (made.start_ms, made.updated_ms, made.client_version)
 
 
-def test_further_partitions_come_to_the_transaction_that_is_ongoing() -> None:
+def test_further_partitions_join_the_ongoing_transaction() -> None:
     current = transaction(S.ONGOING)
 
     made = add_partitions(current, ME, {B}, client_version=0, now_ms=NOW)
@@ -225,7 +227,7 @@ def test_further_partitions_come_to_the_transaction_that_is_ongoing() -> None:
         (S.PREPARE_ABORT, Producer(4000, 4), ProducerFenced),
     ],
 )
-def test_partitions_are_refused(
+def test_partitions_are_refused_in_unsuitable_states(
     state: TransactionState, producer: Producer, error: type[KafkaError]
 ) -> None:
     with pytest.raises(error):
@@ -234,7 +236,7 @@ def test_partitions_are_refused(
         verify_partitions(transaction(state), producer, {A})
 
 
-def test_partitions_that_are_not_in_the_transaction_are_told() -> None:
+def test_partitions_outside_the_transaction_are_reported() -> None:
     found = verify_partitions(transaction(S.ONGOING), ME, {A, B})
 
     assert {A: ErrorCode.NONE, B: ErrorCode.TRANSACTION_ABORTABLE} == found
@@ -262,7 +264,7 @@ REPEATED = "repeated"
         (S.COMPLETE_ABORT, False, REPEATED),
     ],
 )
-def test_an_end_in_the_first_protocol(
+def test_transaction_version_1_ends_without_an_epoch_bump(
     state: TransactionState, commit: bool, outcome: object
 ) -> None:
     current = transaction(state)
@@ -287,7 +289,7 @@ def test_an_end_in_the_first_protocol(
     ],
 )
 @pytest.mark.parametrize("state", [S.EMPTY, S.ONGOING, S.PREPARE_ABORT, S.COMPLETE_COMMIT])
-def test_somebody_else_cannot_end_it(
+def test_other_producer_cannot_end_the_transaction(
     state: TransactionState, producer: Producer, error: type[KafkaError]
 ) -> None:
     with pytest.raises(error):
@@ -317,7 +319,7 @@ RAISED = "raised"
     ],
 )
 @pytest.mark.parametrize("is_again", [False, True])
-def test_an_end_in_the_second_protocol(
+def test_transaction_version_2_ends_with_an_epoch_bump(
     state: TransactionState, commit: bool, now: object, again: object, is_again: bool
 ) -> None:
     current = transaction(state)
@@ -341,7 +343,7 @@ def test_an_end_in_the_second_protocol(
         assert (NOW - 10 if state is S.ONGOING else NOW) == made.start_ms
 
 
-def test_the_last_epoch_leads_to_another_producer_id() -> None:
+def test_last_epoch_leads_to_another_producer_id() -> None:
     current = transaction(S.ONGOING, producer_epoch=MAX_EPOCH - 1)
     me = Producer(4000, MAX_EPOCH - 1)
 
@@ -370,7 +372,7 @@ def test_the_last_epoch_leads_to_another_producer_id() -> None:
 # Timeouts, and producers that fence others
 
 
-def test_a_fence_raises_the_epoch_in_the_first_protocol() -> None:
+def test_fencing_raises_the_epoch_in_transaction_version_1() -> None:
     made = fence(transaction(S.ONGOING), server_version=0, new_producer_id=None, now_ms=NOW)
 
     assert (S.PREPARE_ABORT, 6, NO_PRODUCER_EPOCH, 0) == (
@@ -381,14 +383,14 @@ def test_a_fence_raises_the_epoch_in_the_first_protocol() -> None:
     )
 
 
-def test_a_fence_raises_the_epoch_once_in_the_second_protocol() -> None:
+def test_fencing_raises_the_epoch_once_in_transaction_version_2() -> None:
     made = fence(transaction(S.ONGOING), server_version=2, new_producer_id=None, now_ms=NOW)
 
     assert (S.PREPARE_ABORT, 6, 5) == (made.state, made.producer_epoch, made.last_producer_epoch)
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_no_epoch_is_beyond_the_last_one(version: int) -> None:
+def test_epoch_never_exceeds_the_maximum(version: int) -> None:
     current = transaction(S.ONGOING, producer_epoch=MAX_EPOCH)
 
     made = fence(current, server_version=version, new_producer_id=9, now_ms=NOW)
@@ -400,7 +402,7 @@ def test_no_epoch_is_beyond_the_last_one(version: int) -> None:
     ("before", "after"),
     [(S.PREPARE_COMMIT, S.COMPLETE_COMMIT), (S.PREPARE_ABORT, S.COMPLETE_ABORT)],
 )
-def test_a_completed_one_has_no_partitions(
+def test_completed_transaction_has_no_partitions(
     before: TransactionState, after: TransactionState
 ) -> None:
     made = complete(transaction(before, client_version=2), NOW)

@@ -37,13 +37,13 @@ def subject(request: pytest.FixtureRequest, all_crash_points: bool) -> Transacti
     return SUBJECTS[request.param]
 
 
-async def test_a_crash_at_any_step_leaves_all_of_a_transaction_or_nothing(
+async def test_crash_at_any_operation_leaves_all_of_a_transaction_or_nothing(
     subject: Transactions, all_crash_points: bool
 ) -> None:
     await crash_at_every_point(subject, all_crash_points)
 
 
-async def test_a_second_crash_while_a_transaction_is_completed_changes_nothing(
+async def test_second_crash_while_a_transaction_is_completed_loses_nothing(
     subject: Transactions, all_crash_points: bool
 ) -> None:
     await crash_again_in_recovery(subject, all_crash_points)

@@ -66,11 +66,11 @@ class Ids:
         return [*self.state.transactions]
 
 
-def test_the_limit_is_that_of_the_page() -> None:
+def test_transactional_id_limit_matches_the_documentation() -> None:
     assert stated("transactional-ids") == BrokerConfig().barnabas_max_coordinator_bytes
 
 
-def test_ids_for_which_there_is_no_room_are_refused() -> None:
+def test_transactional_ids_beyond_the_memory_budget_are_refused() -> None:
     """
     Known ids begin and end transactions; partitions need room of their own.
     """
@@ -90,7 +90,7 @@ def test_ids_for_which_there_is_no_room_are_refused() -> None:
     ids.write("id1", of(S.EMPTY))
 
 
-def test_nothing_is_held_for_ids_that_are_gone() -> None:
+def test_memory_of_expired_transactional_ids_is_released() -> None:
     ids = Ids(20_000)
     for transactional_id in ids.fill():
         ids.write(transactional_id, None)
@@ -99,10 +99,7 @@ def test_nothing_is_held_for_ids_that_are_gone() -> None:
 
 
 @pytest.mark.parametrize("partitions", [0, 1, 10, 100])
-def test_what_counts_is_what_is_taken(partitions: int) -> None:
-    """
-    Within a fifth of it.
-    """
+def test_counted_memory_is_within_a_fifth_of_the_actual(partitions: int) -> None:
     ids = Ids(2**30)
     value = encode_value(of(S.ONGOING, partitions), 1)
     keys = [encode_key(f"application-{number:08d}") for number in range(500)]
@@ -119,7 +116,7 @@ def test_what_counts_is_what_is_taken(partitions: int) -> None:
     assert taken * 0.8 < ids.memory.used_bytes < taken * 1.2, taken / len(keys)
 
 
-async def test_producers_are_told_to_try_later() -> None:
+async def test_producers_beyond_the_memory_budget_are_told_to_retry() -> None:
     """
     Those with new ids; the id that is there gets its next producer.
     """

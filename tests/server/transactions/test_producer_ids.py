@@ -12,10 +12,7 @@ from barnabas.testing.disks.failing import FailingFiles
 from tests.support.cluster_node import started
 
 
-async def test_ids_begin_at_zero_and_count_up() -> None:
-    """
-    As those of Apache Kafka, with a record of the next block in the metadata log.
-    """
+async def test_producer_ids_begin_at_zero_and_count_up() -> None:
     node = await started()
 
     ids = [await node.producer_ids.generate_producer_id() for _ in range(3)]
@@ -24,10 +21,7 @@ async def test_ids_begin_at_zero_and_count_up() -> None:
     assert 1000 == node.log.image.next_producer_id
 
 
-async def test_a_new_block_is_taken_when_one_is_used_up() -> None:
-    """
-    Without a gap, and with one record for a thousand ids.
-    """
+async def test_new_block_of_producer_ids_is_allocated_when_one_is_used_up() -> None:
     node = await started()
 
     ids = [await node.producer_ids.generate_producer_id() for _ in range(2001)]
@@ -36,10 +30,7 @@ async def test_a_new_block_is_taken_when_one_is_used_up() -> None:
     assert 3000 == node.log.image.next_producer_id
 
 
-async def test_ids_are_unique_among_all_who_ask_at_once() -> None:
-    """
-    Also when more of them wait for a block than it has ids.
-    """
+async def test_producer_ids_are_unique_among_concurrent_requests() -> None:
     node = await started()
 
     ids = await asyncio.gather(*[node.producer_ids.generate_producer_id() for _ in range(2500)])
@@ -49,10 +40,7 @@ async def test_ids_are_unique_among_all_who_ask_at_once() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-async def test_ids_never_repeat_after_a_restart(clean: bool) -> None:
-    """
-    The rest of a block is given up, whether the broker stopped or was killed.
-    """
+async def test_producer_ids_never_repeat_after_a_restart(clean: bool) -> None:
     files = CrashableFiles()
     node = await started(files)
     before = await node.producer_ids.generate_producer_id()
@@ -66,7 +54,7 @@ async def test_ids_never_repeat_after_a_restart(clean: bool) -> None:
     assert (0, 1000) == (before, await again.producer_ids.generate_producer_id())
 
 
-async def test_no_id_comes_from_a_block_that_is_not_on_the_disk() -> None:
+async def test_no_producer_id_comes_from_an_unwritten_block() -> None:
     """
     After an error of the disk nobody gets an id that another start could give out again.
     """
@@ -79,7 +67,7 @@ async def test_no_id_comes_from_a_block_that_is_not_on_the_disk() -> None:
             await node.producer_ids.generate_producer_id()
 
 
-async def test_the_ids_can_run_out() -> None:
+async def test_producer_ids_can_be_exhausted() -> None:
     """
     There are 2**63 of them.
     """

@@ -90,7 +90,7 @@ async def second(broker: TestBroker) -> AsyncIterator[Client]:
 # What a producer does
 
 
-async def test_what_is_committed_is_read_and_what_is_aborted_is_not(client: Client) -> None:
+async def test_committed_records_are_read_and_aborted_ones_are_not(client: Client) -> None:
     assert ErrorCode.NONE is await client.init()
     for value, commit in (("a", True), ("b", False), ("c", True)):
         for partition in range(3):
@@ -104,9 +104,7 @@ async def test_what_is_committed_is_read_and_what_is_aborted_is_not(client: Clie
     assert "CompleteCommit" == await client.state()
 
 
-async def test_an_open_transaction_hides_what_comes_behind_it(
-    broker: TestBroker, client: Client
-) -> None:
+async def test_open_transaction_hides_later_records(broker: TestBroker, client: Client) -> None:
     await client.init()
     await client.produce("open")
     async with await broker.client() as other:
@@ -117,7 +115,7 @@ async def test_an_open_transaction_hides_what_comes_behind_it(
     assert (["open", "plain"], []) == await client.read()
 
 
-async def test_offsets_count_when_the_transaction_is_committed(client: Client) -> None:
+async def test_transactional_offsets_count_once_committed(client: Client) -> None:
     await client.init()
 
     assert ErrorCode.NONE is await client.commit_offset(17)
@@ -129,7 +127,7 @@ async def test_offsets_count_when_the_transaction_is_committed(client: Client) -
     assert (17, ErrorCode.NONE) == await client.committed_offset()
 
 
-async def test_the_second_protocol_gives_each_transaction_an_epoch(second: Client) -> None:
+async def test_transaction_version_2_gives_each_transaction_an_epoch(second: Client) -> None:
     await second.init()
     epochs = []
     for _ in range(3):
@@ -142,7 +140,7 @@ async def test_the_second_protocol_gives_each_transaction_an_epoch(second: Clien
     assert 4 == second.producer.producer_epoch
 
 
-async def test_an_end_may_be_asked_for_twice(client: Client) -> None:
+async def test_end_txn_may_be_repeated(client: Client) -> None:
     await client.init()
     before = client.producer
     await client.produce("x")
@@ -158,7 +156,7 @@ async def test_an_end_may_be_asked_for_twice(client: Client) -> None:
 # What is refused
 
 
-async def test_a_partition_that_was_not_added_takes_nothing(first: Client) -> None:
+async def test_partition_outside_the_transaction_refuses_the_batch(first: Client) -> None:
     await first.init()
     await first.add(1)
 
@@ -174,7 +172,7 @@ async def test_a_partition_that_was_not_added_takes_nothing(first: Client) -> No
         (11, ErrorCode.TRANSACTION_ABORTABLE),
     ],
 )
-async def test_old_producers_know_no_abortable_transactions(
+async def test_old_producers_get_no_transaction_abortable_error(
     first: Client, version: int, code: ErrorCode
 ) -> None:
     await first.init()
@@ -183,7 +181,7 @@ async def test_old_producers_know_no_abortable_transactions(
     assert code is await first.produce_only("x", 0, version=version)
 
 
-async def test_a_request_has_transactions_of_one_producer(first: Client) -> None:
+async def test_produce_request_has_transactions_of_one_producer(first: Client) -> None:
     await first.init()
     one, other = (
         batch("x", is_transactional=True, producer_id=n, producer_epoch=0, base_sequence=0)
@@ -198,7 +196,7 @@ async def test_a_request_has_transactions_of_one_producer(first: Client) -> None
     ]
 
 
-async def test_offsets_of_a_group_that_was_not_added_are_refused(first: Client) -> None:
+async def test_offsets_of_a_group_outside_the_transaction_are_refused(first: Client) -> None:
     await first.init()
     await first.add(0)
 
@@ -208,7 +206,7 @@ async def test_offsets_of_a_group_that_was_not_added_are_refused(first: Client) 
 @pytest.mark.parametrize(
     ("version", "fenced"), [(1, ErrorCode.INVALID_PRODUCER_EPOCH), (2, ErrorCode.PRODUCER_FENCED)]
 )
-async def test_old_clients_know_no_fenced_producers(
+async def test_old_clients_get_no_producer_fenced_error(
     first: Client, version: int, fenced: ErrorCode
 ) -> None:
     await first.init()
@@ -220,7 +218,7 @@ async def test_old_clients_know_no_fenced_producers(
     assert fenced is await first.end(commit=True, version=version)
 
 
-async def test_a_producer_that_was_not_the_last_cannot_go_on(first: Client) -> None:
+async def test_fenced_producer_cannot_continue(first: Client) -> None:
     await first.init()
     old = first.producer
     await first.init()
@@ -234,7 +232,7 @@ async def test_a_producer_that_was_not_the_last_cannot_go_on(first: Client) -> N
 # Fencing, time, and restarts
 
 
-async def test_a_new_producer_ends_what_the_one_before_has_begun(
+async def test_new_producer_aborts_the_transaction_of_its_predecessor(
     broker: TestBroker, client: Client
 ) -> None:
     await client.init()
@@ -253,9 +251,7 @@ async def test_a_new_producer_ends_what_the_one_before_has_begun(
     assert ["kept"] == (await client.read())[0]
 
 
-async def test_a_transaction_that_takes_too_long_is_aborted(
-    broker: TestBroker, client: Client
-) -> None:
+async def test_transaction_is_aborted_after_its_timeout(broker: TestBroker, client: Client) -> None:
     await client.init(timeout_ms=30_000)
     await client.produce("lost")
 
@@ -268,7 +264,7 @@ async def test_a_transaction_that_takes_too_long_is_aborted(
     assert ErrorCode.INVALID_PRODUCER_EPOCH is await client.produce_only("late")
 
 
-async def test_an_id_that_nobody_uses_is_forgotten() -> None:
+async def test_unused_transactional_id_expires() -> None:
     world = World()
     soon = {
         "transactional_id_expiration_ms": "60000",
@@ -288,7 +284,7 @@ async def test_an_id_that_nobody_uses_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("protocol", [FIRST, SECOND])
-async def test_an_open_transaction_goes_on_after_a_restart(protocol: int) -> None:
+async def test_open_transaction_continues_after_a_restart(protocol: int) -> None:
     world = World()
     async with world.running() as broker, await broker.client() as wire:
         await prepare(broker, 3)
@@ -313,7 +309,7 @@ async def until_loaded(client: Client) -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("protocol", [FIRST, SECOND])
-async def test_what_is_decided_is_completed_after_a_restart(
+async def test_decided_transaction_is_completed_after_a_restart(
     protocol: int, commit: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -348,7 +344,7 @@ async def test_what_is_decided_is_completed_after_a_restart(
         assert (5 if commit else -1, ErrorCode.NONE) == await client.committed_offset()
 
 
-async def test_a_marker_that_could_not_be_written_is_written_later(
+async def test_failed_marker_is_written_later(
     broker: TestBroker, second: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await second.init()
@@ -368,7 +364,7 @@ async def test_a_marker_that_could_not_be_written_is_written_later(
     assert ["x"] == (await second.read())[0]
 
 
-async def test_a_deleted_topic_does_not_keep_a_transaction_from_ending(
+async def test_deleted_topic_does_not_prevent_a_transaction_from_ending(
     broker: TestBroker, second: Client
 ) -> None:
     await second.init()
@@ -397,7 +393,7 @@ async def test_a_deleted_topic_does_not_keep_a_transaction_from_ending(
         ({"transactional_id_pattern": ""}, True),
     ],
 )
-async def test_listed_is_what_passes_the_filters(
+async def test_transactions_are_listed_by_filters(
     broker: TestBroker, second: Client, options: dict[str, Any], is_listed: bool
 ) -> None:
     await second.init()
@@ -411,7 +407,7 @@ async def test_listed_is_what_passes_the_filters(
     assert unknown == answer.unknown_state_filters
 
 
-async def test_an_administrator_can_abort_what_hangs(first: Client) -> None:
+async def test_administrator_can_abort_a_hanging_transaction(first: Client) -> None:
     await first.init()
     await first.produce("x")
     abort = marker(first.producer, {TOPIC: [0, 9]}, commit=False)
@@ -423,10 +419,7 @@ async def test_an_administrator_can_abort_what_hangs(first: Client) -> None:
     assert ([], [first.producer.producer_id]) == await first.read()
 
 
-async def test_an_id_is_stuck_whose_coordinator_is_fenced(first: Client) -> None:
-    """
-    By an administrator who claims to be a later coordinator.
-    """
+async def test_transactional_id_is_stuck_when_its_coordinator_is_fenced(first: Client) -> None:
     await first.init()
     await first.produce("x")
     abort = marker(first.producer, {TOPIC: [0]}, commit=False, coordinator_epoch=7)
@@ -438,7 +431,7 @@ async def test_an_id_is_stuck_whose_coordinator_is_fenced(first: Client) -> None
     assert ErrorCode.CONCURRENT_TRANSACTIONS is await first.init()
 
 
-async def test_brokers_add_and_verify_many_transactions_at_once(second: Client) -> None:
+async def test_brokers_add_and_verify_partitions_in_batches(second: Client) -> None:
     await second.init()
     mine = [(ID, second.producer)]
 
@@ -452,7 +445,7 @@ async def test_brokers_add_and_verify_many_transactions_at_once(second: Client) 
     assert [0, 0, ErrorCode.TRANSACTION_ABORTABLE] == codes
 
 
-async def test_what_a_broker_says_last_of_an_id_is_done_and_answered_like_the_first(
+async def test_last_entry_of_a_broker_for_a_transactional_id_counts(
     second: Client,
 ) -> None:
     nobody = (ID, (12345, 0))

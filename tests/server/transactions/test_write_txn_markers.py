@@ -60,11 +60,11 @@ async def test_markers_of_one_producer_are_answered_as_one(wire: WireClient) -> 
     )
 
 
-async def test_a_marker_for_no_partition_is_not_answered(wire: WireClient) -> None:
+async def test_marker_without_partitions_is_not_answered(wire: WireClient) -> None:
     assert [] == (await wire.ask(markers_request(marker(7)), 1)).markers
 
 
-async def test_a_marker_of_nobody_fails_where_it_would_be_written(wire: WireClient) -> None:
+async def test_invalid_marker_fails_when_it_would_be_written(wire: WireClient) -> None:
     assert [(NOBODY, "x", 0, UNKNOWN), (NOBODY, "x", 1, UNKNOWN)] == (
         await answered(wire, marker(NOBODY, 0, 1, topic="x"))
     )

@@ -50,10 +50,9 @@ def names(directory: Path) -> set[str]:
     return {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
 
 
-def test_a_backup_is_a_whole_directory(data: Path, tmp_path: Path, clock: ManualClock) -> None:
-    """
-    Without what belongs to a process, and without logs that are being deleted.
-    """
+def test_backup_copies_the_whole_log_directory_except_process_files_and_deleted_logs(
+    data: Path, tmp_path: Path, clock: ManualClock
+) -> None:
     for name in (".lock", "t-1/x.tmp", "recovery-point-offset-checkpoint.tmp"):
         (data / name).touch()
     log_directory(data / "t-3.0123456789abcdef0123456789abcdef-delete")
@@ -72,7 +71,7 @@ def test_a_backup_is_a_whole_directory(data: Path, tmp_path: Path, clock: Manual
     assert "t-1 10" == log_file(backup.path / "data" / "t-1", 10).read_text()
 
 
-def test_of_a_directory_that_is_served_there_is_no_mark_of_a_clean_stop(
+def test_backup_of_a_running_broker_has_no_clean_shutdown_file(
     data: Path, tmp_path: Path, clock: ManualClock
 ) -> None:
     (data / ".kafka_cleanshutdown").touch()
@@ -86,7 +85,7 @@ def test_of_a_directory_that_is_served_there_is_no_mark_of_a_clean_stop(
     assert ".kafka_cleanshutdown" not in names(backup.path / "data")
 
 
-def test_log_directories_of_the_same_name_are_told_apart(
+def test_backup_gives_log_directories_of_the_same_name_distinct_names(
     tmp_path: Path, clock: ManualClock
 ) -> None:
     directories = [log_directory(tmp_path / disk / "kafka", f"{disk}-0") for disk in "ab"]
@@ -97,12 +96,9 @@ def test_log_directories_of_the_same_name_are_told_apart(
     assert (backup.path / "kafka-2" / "b-0").is_dir()
 
 
-def test_offsets_and_transactions_are_looked_at_first_and_metadata_last(
+def test_backup_reads_offsets_and_transaction_logs_first_and_the_metadata_log_last(
     tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    In all directories together.
-    """
     first = log_directory(tmp_path / "1", "__cluster_metadata-0", "a-0")
     second = log_directory(tmp_path / "2", "z-0", "__transaction_state-3", "__consumer_offsets-0")
     seen: list[str] = []
@@ -119,12 +115,9 @@ def test_offsets_and_transactions_are_looked_at_first_and_metadata_last(
     assert [0, 0, 1, 1, 2] == [order(name.rpartition("-")[0]) for name in seen[2:]]
 
 
-def test_a_second_backup_shares_what_has_not_changed(
+def test_second_backup_hard_links_unchanged_files_also_after_the_first_is_removed(
     data: Path, tmp_path: Path, clock: ManualClock
 ) -> None:
-    """
-    Also with an older one that is left, once the first one is removed.
-    """
     target = tmp_path / "to"
     first = back_up([data], target, clock)
     second = back_up([data], target, clock)
@@ -138,7 +131,7 @@ def test_a_second_backup_shares_what_has_not_changed(
     assert second.copied.linked_bytes == len("t-0 0t-1 0")
 
 
-def test_a_backup_that_fails_leaves_nothing(
+def test_failed_backup_leaves_no_files(
     data: Path, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "to"
@@ -153,7 +146,7 @@ def test_a_backup_that_fails_leaves_nothing(
     assert set() == {*target.iterdir()}
 
 
-def test_what_an_earlier_one_has_left_is_removed(
+def test_leftovers_of_an_interrupted_backup_are_removed(
     data: Path, tmp_path: Path, clock: ManualClock
 ) -> None:
     left = tmp_path / "to" / PARTIAL / "data"
@@ -165,7 +158,7 @@ def test_what_an_earlier_one_has_left_is_removed(
     assert "file" not in names(backup.path / "data")
 
 
-def test_a_broker_that_starts_meanwhile_spoils_the_backup(
+def test_backup_fails_if_the_broker_is_started_meanwhile(
     data: Path, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers: Iterator[bool] = iter([False, True])
@@ -175,7 +168,7 @@ def test_a_broker_that_starts_meanwhile_spoils_the_backup(
         back_up([data], tmp_path / "to", clock)
 
 
-def test_one_backup_at_a_time(data: Path, tmp_path: Path, clock: ManualClock) -> None:
+def test_only_one_backup_runs_at_a_time(data: Path, tmp_path: Path, clock: ManualClock) -> None:
     (tmp_path / "to").mkdir()
     lock = DiskLock.acquire(tmp_path / "to" / ".lock")
     assert lock is not None
@@ -186,7 +179,7 @@ def test_one_backup_at_a_time(data: Path, tmp_path: Path, clock: ManualClock) ->
         lock.release()
 
 
-def test_the_command_keeps_as_many_as_wanted(
+def test_backup_command_keeps_the_configured_number_of_backups(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = str(tmp_path / "to")
@@ -210,7 +203,7 @@ def test_the_command_keeps_as_many_as_wanted(
         (["{tmp}/data", "--to", "{tmp}/file"], "File exists"),
     ],
 )
-def test_a_backup_that_cannot_be_made_is_one_line(
+def test_backup_command_reports_a_failure_in_one_line(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], error: str
 ) -> None:
     (tmp_path / "file").touch()
@@ -224,7 +217,9 @@ def test_a_backup_that_cannot_be_made_is_one_line(
 @pytest.mark.parametrize(
     "arguments", [["s3://bucket/data", "--to", "to"], ["data", "--to", "s3://b"]]
 )
-def test_a_url_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_backup_target_url_is_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(["backup", *arguments])
 

@@ -99,7 +99,7 @@ def during(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], objec
     return register
 
 
-def test_everything_is_copied_but_the_indexes_that_are_written_to(log: LogFiles) -> None:
+def test_log_copy_leaves_out_the_indexes_of_the_active_segment(log: LogFiles) -> None:
     (log.source / "leader-epoch-checkpoint.tmp").touch()
     (log.source / f"{0:020}.log.deleted").touch()
 
@@ -117,13 +117,13 @@ def test_everything_is_copied_but_the_indexes_that_are_written_to(log: LogFiles)
     assert "records 20" == log.texts[f"{20:020}.log"]
 
 
-def test_of_a_stopped_broker_all_indexes_are_copied(log: LogFiles) -> None:
+def test_log_copy_of_a_stopped_broker_includes_all_indexes(log: LogFiles) -> None:
     log.copy(is_served=False)
 
     assert "entries 20" == log.texts[f"{20:020}.index"]
 
 
-def test_what_has_not_changed_since_the_last_backup_is_the_same_file(log: LogFiles) -> None:
+def test_unchanged_segment_is_hard_linked_to_the_last_backup(log: LogFiles) -> None:
     log.copy()
     log.target.rename(log.previous)
     log_file(log.source, 20).write_text("records 20, and more")
@@ -138,7 +138,7 @@ def test_what_has_not_changed_since_the_last_backup_is_the_same_file(log: LogFil
     assert "records 20, and more" == log.texts[f"{20:020}.log"]
 
 
-def test_records_that_come_meanwhile_are_left_out(
+def test_records_appended_during_the_copy_are_left_out(
     log: LogFiles, during: Callable[[str, Callable[[], object]], None]
 ) -> None:
     def append() -> None:
@@ -155,11 +155,12 @@ def test_records_that_come_meanwhile_are_left_out(
 
 
 @pytest.mark.parametrize("at", [0, 10, 20])
-def test_a_log_that_is_compacted_meanwhile_is_copied_again(
+def test_log_compacted_during_the_copy_is_copied_again(
     log: LogFiles, during: Callable[[str, Callable[[], object]], None], at: int
 ) -> None:
     """
-    As a whole, and up to the same end: the records of the second segment are in the first one.
+    The copy starts over up to the same end offset, because compaction may move the records of the
+    second segment into the first.
     """
 
     def compact() -> None:
@@ -178,7 +179,7 @@ def test_a_log_that_is_compacted_meanwhile_is_copied_again(
     assert ["records 0 and 10", "records 20"] == texts
 
 
-def test_a_swap_is_waited_for(log: LogFiles) -> None:
+def test_log_copy_waits_until_a_swap_file_is_renamed(log: LogFiles) -> None:
     swap = log.source / f"{0:020}.log.swap"
     swap.write_text("compacted")
 
@@ -188,7 +189,7 @@ def test_a_swap_is_waited_for(log: LogFiles) -> None:
 
 
 @pytest.mark.parametrize("at", [0, 10, 20])
-def test_segments_that_retention_deletes_may_be_in_the_copy_or_not(
+def test_segments_deleted_by_retention_during_the_copy_may_be_in_it_or_not(
     log: LogFiles, during: Callable[[str, Callable[[], object]], None], at: int
 ) -> None:
     def delete() -> None:
@@ -203,7 +204,7 @@ def test_segments_that_retention_deletes_may_be_in_the_copy_or_not(
     assert texts[-2:] == ["records 10", "records 20"]
 
 
-def test_snapshots_of_producers_may_be_deleted_meanwhile(
+def test_producer_snapshots_may_be_deleted_during_the_copy(
     log: LogFiles, during: Callable[[str, Callable[[], object]], None]
 ) -> None:
     snapshot = log.source / f"{20:020}.snapshot"
@@ -214,11 +215,11 @@ def test_snapshots_of_producers_may_be_deleted_meanwhile(
     assert snapshot.name not in log.texts
 
 
-def test_a_snapshot_of_the_metadata_that_is_deleted_meanwhile_is_copied_again(
+def test_metadata_snapshot_deleted_during_the_copy_restarts_it(
     log: LogFiles, during: Callable[[str, Callable[[], object]], None]
 ) -> None:
     """
-    The records behind it may be gone too.
+    The records that the snapshot replaced may be deleted too.
     """
     old, new = (log.source / f"{offset:020}-1.checkpoint" for offset in (0, 10))
     old.touch()
@@ -238,7 +239,7 @@ def test_a_snapshot_of_the_metadata_that_is_deleted_meanwhile_is_copied_again(
     assert f"{0:020}.log" not in log.texts
 
 
-def test_a_log_that_is_deleted_meanwhile_is_left_out(
+def test_log_deleted_during_the_copy_is_left_out(
     log: LogFiles, during: Callable[[str, Callable[[], object]], None]
 ) -> None:
     during(f"{10:020}.log", lambda: log.source.rename(log.source.with_name("gone")))
@@ -247,7 +248,7 @@ def test_a_log_that_is_deleted_meanwhile_is_left_out(
     assert not log.target.exists()
 
 
-def test_a_log_that_never_keeps_still_fails(log: LogFiles) -> None:
+def test_copy_of_a_log_that_keeps_changing_fails_after_50_attempts(log: LogFiles) -> None:
     (log.source / f"{0:020}.log.swap").touch()
 
     with pytest.raises(BackupFailed, match="has changed 50 times"):

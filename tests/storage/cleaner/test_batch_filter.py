@@ -100,7 +100,7 @@ def only(data: bytes) -> RecordBatch:
 
 
 @pytest.mark.scenario(73)
-def test_a_tombstone_that_stays_gets_a_horizon() -> None:
+def test_retained_tombstone_gets_a_delete_horizon() -> None:
     expected = (
         "000000000000000a 00000048 00000003 02 e2278cf7 0040 00000002 0000018bd50d4aa0"
         "0000018bcfe56802 0000000000000fa0 0000 00000000 00000002"
@@ -114,7 +114,7 @@ def test_a_tombstone_that_stays_gets_a_horizon() -> None:
 
 
 @pytest.mark.scenario(73)
-def test_at_its_horizon_a_tombstone_goes_and_not_before() -> None:
+def test_tombstone_is_removed_at_its_delete_horizon_and_not_before() -> None:
     marked = Filter({b"a": 50}).run(three_records())
 
     before = Filter(now_ms=HORIZON_MS - 1)
@@ -127,7 +127,7 @@ def test_at_its_horizon_a_tombstone_goes_and_not_before() -> None:
 
 
 @pytest.mark.scenario(74)
-def test_of_the_last_batch_of_a_producer_the_header_stays() -> None:
+def test_header_of_the_last_batch_of_a_producer_is_retained() -> None:
     expected = (
         "000000000000000a 00000031 00000003 02 e04cb751 0000 00000002 ffffffffffffffff"
         "0000018bcfe56802 0000000000000fa0 0000 00000000 00000000"
@@ -143,7 +143,7 @@ def test_of_the_last_batch_of_a_producer_the_header_stays() -> None:
     assert b"" == Filter(all_gone).run(three_records())
 
 
-def test_a_header_that_stays_has_no_codec_and_no_horizon() -> None:
+def test_retained_empty_batch_has_neither_codec_nor_delete_horizon() -> None:
     test = Filter({b"a": 50, b"b": 50, b"c": 50})
     test.filter.last_records = {4000: LastRecord(12, 0)}
     options = {"log_append_time": FIRST + 9, "is_transactional": True, "delete_horizon_ms": 7}
@@ -156,7 +156,7 @@ def test_a_header_that_stays_has_no_codec_and_no_horizon() -> None:
     assert (12, 2) == (header.last_offset, header.last_sequence)
 
 
-def test_the_last_batch_of_a_cleaning_leaves_its_header() -> None:
+def test_last_batch_of_a_cleaning_retains_its_header() -> None:
     keys = {b"a": 50, b"b": 50, b"c": 50}
     without_producer = three_records(producer_id=-1, producer_epoch=-1, base_sequence=-1)
 
@@ -164,9 +164,9 @@ def test_the_last_batch_of_a_cleaning_leaves_its_header() -> None:
     assert b"" == Filter(keys, end_offset=14).run(without_producer)
 
 
-def test_what_stays_whole_is_copied_and_neighbours_together() -> None:
+def test_fully_retained_batches_are_copied_in_contiguous_pieces() -> None:
     """
-    Also if the checksum is wrong: that is not looked at.
+    The checksum is not verified.
     """
     broken = three_records(base_offset=20)
     del broken[-8:]
@@ -189,10 +189,7 @@ def test_what_stays_whole_is_copied_and_neighbours_together() -> None:
         test.run(broken)
 
 
-def test_pieces_come_in_the_order_of_the_log() -> None:
-    """
-    Whatever comes before, between and behind what is copied.
-    """
+def test_cleaned_batches_keep_the_order_of_the_log() -> None:
     batch = {
         "whole": build_batch([SimpleRecord(FIRST, b"x", b"1")]),
         "part": build_batch([SimpleRecord(FIRST, b"a", b"1"), SimpleRecord(FIRST, b"x", b"2")]),
@@ -208,7 +205,7 @@ def test_pieces_come_in_the_order_of_the_log() -> None:
     )
 
 
-def test_a_batch_of_which_records_go_keeps_its_place_and_its_producer() -> None:
+def test_batch_that_loses_records_keeps_its_offsets_base_timestamp_and_producer_fields() -> None:
     source = read_batch(memoryview(three_records(is_transactional=True)))
     cleaned = only(Filter({b"b": 50, b"c": 50}).run(source.data))
 
@@ -219,9 +216,9 @@ def test_a_batch_of_which_records_go_keeps_its_place_and_its_producer() -> None:
     assert FIRST == cleaned.max_timestamp
 
 
-def test_how_far_offsets_go_is_reported_by_records_or_by_batches_that_stay() -> None:
+def test_largest_retained_offset_is_that_of_a_record_or_of_a_whole_batch() -> None:
     """
-    As in Kafka, which asks by it whether a segment can hold them.
+    As in Kafka, which uses this offset to decide whether a segment can hold the result.
     """
     whole, part = Filter(), Filter({b"c": 50})
     whole.run(build_batch([SimpleRecord(FIRST, b"a", b"1")] * 3, base_offset=10))
@@ -230,7 +227,7 @@ def test_how_far_offsets_go_is_reported_by_records_or_by_batches_that_stay() -> 
     assert (12, 11) == (whole.largest_offset, part.largest_offset)
 
 
-def test_the_first_record_that_stays_gives_the_base_timestamp() -> None:
+def test_first_retained_record_sets_the_base_timestamp() -> None:
     cleaned = only(Filter({b"a": 50, b"b": 50}).run(three_records()))
 
     assert (FIRST + 2, FIRST + 2) == (cleaned.base_timestamp, cleaned.max_timestamp)
@@ -238,7 +235,7 @@ def test_the_first_record_that_stays_gives_the_base_timestamp() -> None:
     assert [12] == [record.offset for record in cleaned.records()]
 
 
-def test_the_time_of_an_append_stays() -> None:
+def test_log_append_time_survives_cleaning() -> None:
     cleaned = only(Filter({b"a": 50}).run(three_records(log_append_time=FIRST + 500)))
 
     assert (HORIZON_MS, FIRST + 500) == (cleaned.base_timestamp, cleaned.max_timestamp)
@@ -246,7 +243,7 @@ def test_the_time_of_an_append_stays() -> None:
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
-def test_a_compressed_batch_stays_compressed(codec: CompressionType) -> None:
+def test_compressed_batch_stays_compressed_after_cleaning(codec: CompressionType) -> None:
     source = three_records(compression=codec)
     cleaned = only(Filter({b"a": 50}).run(source))
 
@@ -254,13 +251,13 @@ def test_a_compressed_batch_stays_compressed(codec: CompressionType) -> None:
     assert [11, 12] == [record.offset for record in cleaned.records()]
 
 
-def test_a_compressed_batch_that_stays_whole_is_not_compressed_again() -> None:
+def test_fully_retained_compressed_batch_is_not_compressed_again() -> None:
     source = build_batch([SimpleRecord(FIRST, b"a", bytes(999))], compression=CompressionType.GZIP)
 
     assert source == Filter().run(source)
 
 
-def test_a_retention_for_ever_is_no_horizon() -> None:
+def test_infinite_delete_retention_sets_no_delete_horizon() -> None:
     """
     Kafka's sum overflows. The batch is rewritten in each cleaning, with the same bytes.
     """
@@ -270,7 +267,7 @@ def test_a_retention_for_ever_is_no_horizon() -> None:
     assert FIRST == cleaned.base_timestamp
 
 
-def test_a_negative_horizon_of_a_producer_does_not_survive() -> None:
+def test_negative_delete_horizon_from_a_producer_is_removed() -> None:
     source = three_records(delete_horizon_ms=-5)
 
     cleaned = only(Filter({b"a": 50}, now_ms=-6).run(source))
@@ -279,7 +276,7 @@ def test_a_negative_horizon_of_a_producer_does_not_survive() -> None:
     assert FIRST + 1 == cleaned.base_timestamp
 
 
-def test_what_kafka_would_write_in_another_way_is_written_so() -> None:
+def test_cleaning_rewrites_records_in_kafkas_encoding() -> None:
     header = Header("\N{REPLACEMENT CHARACTER}", b"")
     records = [SimpleRecord(FIRST, b"a", b"1"), SimpleRecord(FIRST, b"b", b"2", (header,))]
     source = build_batch(records)
@@ -292,7 +289,7 @@ def test_what_kafka_would_write_in_another_way_is_written_so() -> None:
     assert b"\xff\xff\xff" not in bytes(cleaned.payload)
 
 
-def test_records_without_a_key_go_and_are_counted() -> None:
+def test_records_without_a_key_are_removed_and_counted() -> None:
     source = build_batch([SimpleRecord(FIRST, None, b"1"), SimpleRecord(FIRST, b"b", b"2")])
     test = Filter()
 
@@ -314,7 +311,7 @@ def marker(kind: ControlRecordType, base_offset: int, **options: Any) -> bytearr
 
 
 @pytest.mark.scenario(78)
-def test_data_of_an_aborted_transaction_goes_and_its_marker_follows() -> None:
+def test_aborted_data_is_removed_before_its_marker() -> None:
     data = three_records(is_transactional=True)
     abort = marker(ControlRecordType.ABORT, 13)
     aborted = AbortedTxn(4000, 10, 13, 14)
@@ -330,9 +327,9 @@ def test_data_of_an_aborted_transaction_goes_and_its_marker_follows() -> None:
     assert b"" == Filter(now_ms=HORIZON_MS).run(marked.data)
 
 
-def test_the_last_marker_of_a_producer_leaves_its_header() -> None:
+def test_last_marker_of_a_producer_retains_its_header() -> None:
     """
-    When no data of it is left, the marker has its last epoch.
+    Once the producer's data is gone, only the marker holds its last epoch.
     """
     marked = marker(ControlRecordType.COMMIT, 13, delete_horizon_ms=NOW_MS)
     test = Filter({b"a": 50, b"b": 50, b"c": 50})
@@ -347,7 +344,7 @@ def test_the_last_marker_of_a_producer_leaves_its_header() -> None:
     assert b"" == test.run(header.data)
 
 
-def test_a_commit_goes_only_after_its_data() -> None:
+def test_commit_marker_is_removed_only_after_its_data() -> None:
     data = three_records(is_transactional=True)
     commit = marker(ControlRecordType.COMMIT, 13)
     test = Filter()
@@ -356,7 +353,7 @@ def test_a_commit_goes_only_after_its_data() -> None:
     assert 81 == len(test.run(commit))
 
 
-def test_other_control_records_stay() -> None:
+def test_control_records_other_than_markers_are_retained() -> None:
     source = EndTransactionMarker(ControlRecordType.LEADER_CHANGE, 0).batch(FIRST, producer_id=1)
 
     assert source == Filter().run(source)
@@ -400,7 +397,7 @@ THREE = [*PAIR, SimpleRecord(FIRST, b"a", b"3")]
         ),
     ],
 )
-def test_a_batch_that_makes_no_sense_stays_only_as_it_is(
+def test_malformed_batch_is_only_ever_copied_unchanged(
     source: bytearray, error: type[Exception], sentence: str
 ) -> None:
     assert source == Filter().run(source)
@@ -408,7 +405,7 @@ def test_a_batch_that_makes_no_sense_stays_only_as_it_is(
         Filter({b"a": 900}).run(source)
 
 
-def test_large_batches_are_looked_at_with_pauses() -> None:
+def test_filter_of_a_large_batch_yields_to_other_threads() -> None:
     records = [SimpleRecord(FIRST, b"%d" % at, b"v") for at in range(3 * RECORDS_PER_STEP)]
     records.append(SimpleRecord(FIRST + 1, b"gone", b"v"))
     test = Filter({b"gone": 5000})

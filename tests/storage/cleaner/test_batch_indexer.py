@@ -54,7 +54,7 @@ def batch_of(*keys: bytes, base_offset: int = 0, **options: Unpack[BatchOptions]
 
 
 @pytest.mark.parametrize("codec", CompressionType)
-def test_keys_are_taken_in_whatever_the_codec(codec: CompressionType) -> None:
+def test_indexer_reads_keys_of_batches_in_every_codec(codec: CompressionType) -> None:
     test = Indexer()
     first = batch_of(b"a", b"b", compression=codec)
     second = batch_of(b"b", base_offset=2, compression=codec)
@@ -68,7 +68,7 @@ def test_keys_are_taken_in_whatever_the_codec(codec: CompressionType) -> None:
     )
 
 
-def test_batches_below_the_start_are_read_but_do_not_count() -> None:
+def test_batches_below_the_start_offset_are_read_but_not_indexed() -> None:
     test = Indexer(start_offset=3)
 
     test.take_in(batch_of(b"a", b"b"))
@@ -79,7 +79,7 @@ def test_batches_below_the_start_are_read_but_do_not_count() -> None:
     assert (NOT_FOUND, 3) == (test.offset_map.get(b"a"), test.offset_map.get(b"b"))
 
 
-def test_aborted_data_and_markers_are_counted_but_have_no_keys() -> None:
+def test_aborted_data_and_markers_are_counted_but_add_no_keys() -> None:
     test = Indexer()
     test.transactions.add_aborted_transactions([AbortedTxn(7, 0, 2, 3)])
     data = batch_of(b"a", b"b", producer_id=7, is_transactional=True)
@@ -96,7 +96,7 @@ def test_aborted_data_and_markers_are_counted_but_have_no_keys() -> None:
     )
 
 
-def test_a_batch_for_which_there_is_no_room_ends_it() -> None:
+def test_indexing_ends_at_a_batch_that_does_not_fit_into_the_map() -> None:
     test = Indexer(most_keys=2)
 
     assert [True, False] == test.take_in(batch_of(b"a"), batch_of(b"b", b"c", base_offset=1))
@@ -105,7 +105,7 @@ def test_a_batch_for_which_there_is_no_room_ends_it() -> None:
     assert 2 == test.stats.map_messages_read
 
 
-def test_large_batches_are_taken_in_with_pauses() -> None:
+def test_indexing_a_large_batch_yields_to_other_threads() -> None:
     test = Indexer()
 
     test.take_in(batch_of(*(b"%d" % at for at in range(2 * RECORDS_PER_STEP + 1))))

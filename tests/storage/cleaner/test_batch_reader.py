@@ -51,36 +51,36 @@ def read(
     return found, throttled
 
 
-def test_a_read_gives_the_batches_that_are_whole() -> None:
+def test_read_returns_only_whole_batches() -> None:
     assert ([[0, 1], [2, 3], [4]], [400, 400, 150]) == read(records_of(*[150] * 5))
 
 
-def test_it_begins_where_it_is_reported() -> None:
+def test_read_begins_at_the_given_position() -> None:
     assert ([[2, 3], [4]], [400, 150]) == read(records_of(*[150] * 5), position=300)
 
 
-def test_nothing_is_read_of_an_empty_segment() -> None:
+def test_read_of_an_empty_segment_returns_nothing() -> None:
     assert ([], []) == read(records_of())
 
 
-def test_for_a_larger_batch_the_buffer_doubles() -> None:
+def test_buffer_doubles_for_a_larger_batch() -> None:
     records = records_of(150, 500, 150, 150, 150, 150, 150)
 
     assert ([[0], [1, 2, 3], [4, 5, 6]], [400, 400, 800, 450]) == read(records)
 
 
-def test_it_doubles_up_to_the_largest_batch_that_the_topic_takes() -> None:
+def test_buffer_doubles_up_to_max_message_bytes() -> None:
     records = records_of(900, *[150] * 4)
 
     assert ([[0], [1, 2, 3, 4]], [400, 1000, 600]) == read(records)
     assert ([[0, 1, 2, 3, 4]], [400, 1500]) == read(records, max_buffer_bytes=1600)
 
 
-def test_for_a_batch_that_is_larger_still_it_is_as_large_as_that() -> None:
+def test_buffer_grows_to_the_size_of_a_batch_beyond_max_message_bytes() -> None:
     assert ([[0], [1]], [400, 1200, 150]) == read(records_of(1200, 150))
 
 
-def test_the_next_segment_begins_with_a_small_buffer() -> None:
+def test_buffer_is_small_again_for_the_next_segment() -> None:
     throttled: list[int] = []
     reader = BatchReader(400, 400, throttled.append)
     records = records_of(900, 150)
@@ -91,7 +91,7 @@ def test_the_next_segment_begins_with_a_small_buffer() -> None:
     assert [400, 1000, 150] * 2 == throttled
 
 
-def test_half_a_batch_at_the_end_is_an_error() -> None:
+def test_incomplete_batch_at_the_end_of_a_segment_is_an_error() -> None:
     records = records_of(150, 150, behind=bytes(padded_batch(2))[:100])
 
     with pytest.raises(CorruptRecord, match="batch size 150 > 100 bytes left") as error:
@@ -100,7 +100,7 @@ def test_half_a_batch_at_the_end_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("left", [1, 11, 16])
-def test_so_little_that_it_has_no_size_is_an_error(left: int) -> None:
+def test_end_of_a_segment_too_short_for_a_size_field_is_an_error(left: int) -> None:
     records = records_of(150, behind=bytes(padded_batch(1))[:left])
 
     with pytest.raises(CorruptRecord, match="Could not determine next batch size"):
@@ -110,7 +110,7 @@ def test_so_little_that_it_has_no_size_is_an_error(left: int) -> None:
 @pytest.mark.parametrize(
     ("at", "value"), [(8, b"\xff\xff\xff\xff"), (8, b"\0\0\0\x0d"), (16, b"\x03"), (16, b"\xff")]
 )
-def test_what_is_no_batch_is_an_error(at: int, value: bytes) -> None:
+def test_malformed_batch_header_is_an_error(at: int, value: bytes) -> None:
     batch = bytearray(padded_batch(1))
     batch[at : at + len(value)] = value
 
@@ -119,9 +119,9 @@ def test_what_is_no_batch_is_an_error(at: int, value: bytes) -> None:
 
 
 @pytest.mark.parametrize("left", [0, 10, 300, 400, 450, 899, 900, 1000])
-def test_a_file_that_has_become_shorter_is_an_error(left: int) -> None:
+def test_segment_file_shortened_after_opening_is_an_error(left: int) -> None:
     """
-    Its batches were there when the segment was opened, so that the reader expects them.
+    The reader expects all batches that the segment had when it was opened.
     """
     records = records_of(900, 600)
     records._open.get().truncate(left)

@@ -70,7 +70,7 @@ THREE = (Piece(0), Piece(10), Piece(20))
         (101, 5, 5, DirtyOrigin.BEYOND_LOG_END, True),
     ],
 )
-def test_where_the_dirty_part_begins(
+def test_first_dirty_offset_comes_from_the_checkpoint_within_the_bounds_of_the_log(
     checkpoint: int | None, start: int, offset: int, origin: DirtyOrigin, must_be_noted: bool
 ) -> None:
     first = plan(THREE, checkpoint=checkpoint, start=start).first_dirty
@@ -87,7 +87,7 @@ def test_the_active_segment_is_never_cleaned() -> None:
     assert (0, 200, 1.0) == (found.clean_bytes, found.cleanable_bytes, found.ratio)
 
 
-def test_a_log_of_one_segment_has_nothing_to_clean() -> None:
+def test_log_of_one_segment_has_nothing_to_clean() -> None:
     found = plan(THREE[:1])
 
     assert (CleaningVerdict.NOTHING_TO_CLEAN, 0, 0.0) == (
@@ -100,7 +100,7 @@ def test_a_log_of_one_segment_has_nothing_to_clean() -> None:
 @pytest.mark.parametrize(
     ("stable", "end"), [(10, 10), (15, 10), (19, 10), (9, 0), (0, 0), (20, 20)]
 )
-def test_what_is_undecided_protects_its_whole_segment(stable: int, end: int) -> None:
+def test_segment_that_holds_the_last_stable_offset_is_not_cleanable(stable: int, end: int) -> None:
     found = plan(THREE, stable=stable)
 
     assert end == found.uncleanable_offset
@@ -110,7 +110,7 @@ def test_what_is_undecided_protects_its_whole_segment(stable: int, end: int) -> 
 
 
 @pytest.mark.scenario(76)
-def test_what_is_younger_than_the_lag_stays_with_all_that_follows() -> None:
+def test_segment_younger_than_min_compaction_lag_protects_all_later_segments() -> None:
     segments = (
         Piece(0, latest=NOW - 60_000),
         Piece(10, latest=NOW - 30_000),
@@ -129,19 +129,19 @@ def test_what_is_younger_than_the_lag_stays_with_all_that_follows() -> None:
 
 
 @pytest.mark.parametrize(("age", "end"), [(60_000, 20), (59_999, 10), (-5, 10)])
-def test_records_are_left_alone_while_they_are_younger_than_the_lag(age: int, end: int) -> None:
+def test_record_younger_than_min_compaction_lag_is_not_cleanable(age: int, end: int) -> None:
     segments = (Piece(0, latest=0), Piece(10, latest=NOW - age), Piece(20))
 
     assert end == plan(segments, min_compaction_lag_ms=60_000).uncleanable_offset
 
 
-def test_without_a_lag_the_age_is_nothing_to_go_by() -> None:
+def test_age_of_records_does_not_matter_without_min_compaction_lag() -> None:
     segments = (Piece(0, latest=NOW + 1000), Piece(10))
 
     assert 10 == plan(segments, min_compaction_lag_ms=0).uncleanable_offset
 
 
-def test_the_lag_is_not_asked_of_what_is_clean() -> None:
+def test_min_compaction_lag_is_not_checked_for_clean_segments() -> None:
     segments = (Piece(0, latest=NOW), Piece(10, latest=0), Piece(20))
 
     found = plan(segments, checkpoint=10, min_compaction_lag_ms=60_000)
@@ -150,20 +150,20 @@ def test_the_lag_is_not_asked_of_what_is_clean() -> None:
     assert (100, 100, 0.5) == (found.clean_bytes, found.cleanable_bytes, found.ratio)
 
 
-def test_a_segment_in_which_the_dirty_part_begins_counts_on_both_sides() -> None:
+def test_segment_that_holds_the_first_dirty_offset_counts_as_clean_and_dirty() -> None:
     found = plan(THREE, checkpoint=15)
 
     assert (200, 100) == (found.clean_bytes, found.cleanable_bytes)
     assert [THREE[1]] == list(found.cleanable_segments)
 
 
-def test_what_is_clean_already_bounds_the_rest_from_below() -> None:
+def test_uncleanable_offset_is_never_below_the_first_dirty_offset() -> None:
     found = plan(THREE, checkpoint=15, stable=5)
 
     assert (5, 10, 0) == (found.bound.offset, found.uncleanable_offset, found.cleanable_bytes)
 
 
-def test_nothing_is_cleanable_beyond_the_active_segment() -> None:
+def test_cleanable_range_ends_at_the_active_segment() -> None:
     found = plan(THREE, checkpoint=25)
 
     assert (20, 0) == (found.uncleanable_offset, found.cleanable_bytes)
@@ -171,7 +171,7 @@ def test_nothing_is_cleanable_beyond_the_active_segment() -> None:
 
 
 @pytest.mark.scenario(75)
-def test_a_ratio_that_is_just_met_is_not_enough() -> None:
+def test_log_at_exactly_min_cleanable_dirty_ratio_is_not_cleaned() -> None:
     half = plan(THREE, checkpoint=10, min_cleanable_dirty_ratio=0.5)
     more = plan((Piece(0), Piece(10, 101), Piece(20)), checkpoint=10, min_cleanable_dirty_ratio=0.5)
 
@@ -181,7 +181,7 @@ def test_a_ratio_that_is_just_met_is_not_enough() -> None:
     assert more.verdict.is_due
 
 
-def test_a_ratio_of_0_is_exceeded_by_any_byte_but_by_none() -> None:
+def test_min_cleanable_dirty_ratio_of_0_is_exceeded_by_any_dirty_byte() -> None:
     any_byte = plan((Piece(0), Piece(10, 1), Piece(11)), checkpoint=10, min_cleanable_dirty_ratio=0)
     none = plan((Piece(0), Piece(10)), checkpoint=10, min_cleanable_dirty_ratio=0)
 
@@ -198,7 +198,7 @@ def test_a_ratio_of_0_is_exceeded_by_any_byte_but_by_none() -> None:
         (0, 0, CleaningVerdict.CLEAN_ENOUGH),
     ],
 )
-def test_a_record_that_has_waited_for_too_long_makes_a_log_due(
+def test_record_older_than_max_compaction_lag_makes_the_log_due(
     first: int, delay: int, verdict: CleaningVerdict
 ) -> None:
     segments = (Piece(0, 1000, first=1), Piece(10, first=first), Piece(20, first=1))
@@ -208,7 +208,7 @@ def test_a_record_that_has_waited_for_too_long_makes_a_log_due(
     assert (delay, verdict) == (found.delay.delay_ms, found.verdict)
 
 
-def test_the_earliest_dirty_record_counts() -> None:
+def test_max_compaction_lag_counts_from_the_earliest_dirty_record() -> None:
     segments = (Piece(0, first=NOW - 3000), Piece(10, first=NOW - 4000), Piece(20, first=1))
 
     delay = plan(segments, max_compaction_lag_ms=1000).delay
@@ -216,7 +216,7 @@ def test_the_earliest_dirty_record_counts() -> None:
     assert (NOW - 4000, 3000) == (delay.earliest_timestamp, delay.delay_ms)
 
 
-def test_nothing_is_required_of_what_cannot_be_cleaned() -> None:
+def test_max_compaction_lag_does_not_apply_without_cleanable_segments() -> None:
     segments = (Piece(0, first=1), Piece(10))
 
     found = plan(segments, stable=5, max_compaction_lag_ms=1000)
@@ -225,7 +225,7 @@ def test_nothing_is_required_of_what_cannot_be_cleaned() -> None:
     assert CleaningVerdict.NOTHING_TO_CLEAN is found.verdict
 
 
-def test_without_an_end_of_the_lag_no_segment_is_asked_for_its_time() -> None:
+def test_first_timestamps_are_not_read_without_max_compaction_lag() -> None:
     class Unread(Piece):
         def first_batch_timestamp(self) -> int:
             raise AssertionError("read")

@@ -62,7 +62,7 @@ def index() -> TransactionIndex:
     return TransactionIndex(files, Path("/data"), "0.txnindex", 0, exists=False)
 
 
-def test_data_of_an_aborted_transaction_is_reported_from_all_other(
+def test_only_transactional_data_of_an_aborted_producer_is_reported_as_aborted(
     transactions: CleanedTransactionMetadata,
 ) -> None:
     assert not transactions.on_batch_read(data(8))
@@ -71,14 +71,14 @@ def test_data_of_an_aborted_transaction_is_reported_from_all_other(
     assert transactions.on_batch_read(data(13))
 
 
-def test_a_transaction_begins_with_the_batch_that_holds_its_first_offset(
+def test_aborted_transaction_begins_with_the_batch_that_holds_its_first_offset(
     transactions: CleanedTransactionMetadata,
 ) -> None:
     assert not transactions.on_batch_read(data(9))
     assert transactions.on_batch_read(data(10))
 
 
-def test_a_marker_stays_with_its_entry_while_data_was_met(
+def test_abort_marker_and_its_index_entry_are_kept_while_its_data_was_seen(
     transactions: CleanedTransactionMetadata, index: TransactionIndex
 ) -> None:
     transactions.cleaned_index = index
@@ -91,7 +91,7 @@ def test_a_marker_stays_with_its_entry_while_data_was_met(
     assert not transactions.on_batch_read(data(25))
 
 
-def test_a_marker_without_data_is_superfluous_and_so_is_its_entry(
+def test_abort_marker_without_data_is_superfluous_with_its_index_entry(
     transactions: CleanedTransactionMetadata, index: TransactionIndex
 ) -> None:
     transactions.cleaned_index = index
@@ -102,14 +102,14 @@ def test_a_marker_without_data_is_superfluous_and_so_is_its_entry(
     assert index.is_empty
 
 
-def test_an_abort_that_no_index_knows_is_superfluous() -> None:
+def test_abort_marker_without_an_index_entry_is_superfluous() -> None:
     transactions = CleanedTransactionMetadata()
     transactions.on_batch_read(data(10))
 
     assert SUPERFLUOUS == transactions.on_control_batch_read(abort(20))
 
 
-def test_a_commit_stays_while_data_was_met() -> None:
+def test_commit_marker_is_kept_while_its_data_was_seen() -> None:
     transactions = CleanedTransactionMetadata()
     transactions.on_batch_read(data(10))
 
@@ -118,13 +118,13 @@ def test_a_commit_stays_while_data_was_met() -> None:
     assert SUPERFLUOUS == transactions.on_control_batch_read(commit(13))
 
 
-def test_a_marker_that_only_has_its_header_left_is_superfluous() -> None:
+def test_empty_control_batch_is_superfluous() -> None:
     empty = read_batch(memoryview(build_batch([], is_control=True, producer_id=1)))
 
     assert SUPERFLUOUS == CleanedTransactionMetadata().on_control_batch_read(empty)
 
 
-def test_other_control_records_stay() -> None:
+def test_control_records_other_than_markers_are_kept() -> None:
     leader_change = marker(5, ControlRecordType.LEADER_CHANGE)
     unknown = read_batch(memoryview(control_batch(77, b"", 0)))
 
@@ -132,14 +132,14 @@ def test_other_control_records_stay() -> None:
     assert KEPT == CleanedTransactionMetadata().on_control_batch_read(unknown)
 
 
-def test_a_control_batch_without_a_type_is_an_error() -> None:
+def test_control_batch_without_a_control_record_type_is_an_error() -> None:
     strange = build_batch([SimpleRecord(0, b"k", b"v")], is_control=True)
 
     with pytest.raises(InvalidRecord):
         CleanedTransactionMetadata().on_control_batch_read(read_batch(memoryview(strange)))
 
 
-def test_a_transaction_over_two_segments_is_added_twice(
+def test_transaction_that_spans_two_segments_may_be_added_twice(
     transactions: CleanedTransactionMetadata,
 ) -> None:
     transactions.on_batch_read(data(10))
@@ -150,7 +150,7 @@ def test_a_transaction_over_two_segments_is_added_twice(
     assert not transactions.on_batch_read(data(25))
 
 
-def test_transactions_begin_in_the_order_of_their_first_offsets() -> None:
+def test_aborted_transactions_begin_in_order_of_their_first_offsets() -> None:
     transactions = CleanedTransactionMetadata()
     later = AbortedTxn(1, 30, 40, 41)
     transactions.add_aborted_transactions([later, ABORTED])

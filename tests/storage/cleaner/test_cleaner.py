@@ -80,7 +80,7 @@ def unfinished(home: LogHome) -> list[str]:
 # What is left.
 
 
-def test_every_segment_is_cleaned_and_the_end_of_the_log_stays() -> None:
+def test_cleaning_covers_every_segment_and_keeps_the_log_end_offset() -> None:
     home, log = four_segments()
 
     end, stats = clean(log, home.clock)
@@ -92,7 +92,7 @@ def test_every_segment_is_cleaned_and_the_end_of_the_log_stays() -> None:
     assert [] == unfinished(home)
 
 
-def test_small_segments_become_one_and_the_snapshots_of_the_others_go() -> None:
+def test_small_segments_are_merged_and_the_other_producer_snapshots_deleted() -> None:
     home, log = four_segments()
     clean(log, home.clock)
     # What is empty is merged the next time.
@@ -111,7 +111,7 @@ def test_small_segments_become_one_and_the_snapshots_of_the_others_go() -> None:
     assert not [name for name in home.names() if name.endswith(".deleted")]
 
 
-def test_a_segment_of_which_nothing_stays_is_empty() -> None:
+def test_segment_without_retained_records_becomes_empty() -> None:
     home, log = four_segments()
 
     clean(log, home.clock)
@@ -122,7 +122,7 @@ def test_a_segment_of_which_nothing_stays_is_empty() -> None:
         assert b"" == home.file(0, suffix)
 
 
-def test_the_time_of_the_last_old_segment_stays() -> None:
+def test_cleaned_segment_has_the_modification_time_of_its_last_source() -> None:
     """
     Retention uses it where records have no timestamps.
     """
@@ -144,7 +144,7 @@ def test_the_time_of_the_last_old_segment_stays() -> None:
     assert 3000 == log.segments.values()[0].last_modified() - FIRST_TIMESTAMP
 
 
-def test_what_is_above_the_uncleanable_offset_supersedes_nothing() -> None:
+def test_records_above_the_uncleanable_offset_supersede_nothing() -> None:
     home, log = four_segments()
 
     end, _ = clean(log, home.clock, uncleanable_offset=6)
@@ -153,7 +153,7 @@ def test_what_is_above_the_uncleanable_offset_supersedes_nothing() -> None:
     assert [3, 4, 5, *range(6, 18)] == offsets(log)
 
 
-def test_keys_of_the_clean_part_are_not_looked_at() -> None:
+def test_keys_of_the_clean_part_are_not_indexed() -> None:
     home, log = four_segments()
 
     end, stats = clean(log, home.clock, first_dirty_offset=12)
@@ -162,9 +162,9 @@ def test_keys_of_the_clean_part_are_not_looked_at() -> None:
     assert [15, 16, 17] == offsets(log)
 
 
-def test_a_full_map_ends_the_cleaning_at_the_last_key_that_it_took() -> None:
+def test_full_offset_map_ends_the_cleaning_at_its_last_key() -> None:
     """
-    Which may be in the middle of a batch; the next cleaning begins there.
+    That may be in the middle of a batch; the next cleaning begins there.
     """
     home = LogHome(cleanup_policy=("compact",))
     log = home.open()
@@ -184,7 +184,7 @@ def test_a_full_map_ends_the_cleaning_at_the_last_key_that_it_took() -> None:
     assert [(4, [1, 2, 3, 4, 5]), (6, [2, 3, 4, 5])] == rounds
 
 
-def test_offsets_that_no_batch_has_any_more_are_clean_too() -> None:
+def test_offsets_without_any_batch_count_as_cleaned() -> None:
     home, log = four_segments()
     clean(log, home.clock)
     assert 0 == log.segments.values()[0].size
@@ -194,9 +194,9 @@ def test_offsets_that_no_batch_has_any_more_are_clean_too() -> None:
     assert (6, 0) == (end, stats.map_messages_read)
 
 
-def test_the_last_batch_of_a_cleaning_leaves_its_header_and_so_the_last_offset() -> None:
+def test_last_batch_of_a_cleaning_retains_its_header_and_so_its_last_offset() -> None:
     """
-    It may be the first one that a restart looks at.
+    A restart may begin with this batch.
     """
     home = LogHome(cleanup_policy=("compact",))
     log = home.open()
@@ -214,7 +214,7 @@ def test_the_last_batch_of_a_cleaning_leaves_its_header_and_so_the_last_offset()
     assert end == home.open().log_end_offset
 
 
-def test_a_reader_who_has_found_its_bytes_reads_on() -> None:
+def test_read_that_began_before_a_cleaning_still_finds_its_bytes() -> None:
     home, log = four_segments()
     found = log.read(0, 1_000_000, FetchIsolation.LOG_END, True).records
     assert found is not None
@@ -225,7 +225,7 @@ def test_a_reader_who_has_found_its_bytes_reads_on() -> None:
     assert before == found.read()
 
 
-def test_aborted_data_supersedes_nothing() -> None:
+def test_aborted_records_supersede_nothing() -> None:
     home = LogHome(cleanup_policy=("compact",))
     log = home.open()
     put(log, (b"a", b"1"))
@@ -244,7 +244,7 @@ def test_aborted_data_supersedes_nothing() -> None:
 # Its messages and metrics.
 
 
-def test_throttle_is_reported_of_all_that_is_read_and_written() -> None:
+def test_throttler_counts_all_bytes_read_and_written() -> None:
     home, log = four_segments()
     size = log.size
     throttled: list[int] = []
@@ -257,9 +257,9 @@ def test_throttle_is_reported_of_all_that_is_read_and_written() -> None:
 
 
 @pytest.mark.parametrize("records", [1, 90])
-def test_others_get_their_turn_between_batches(records: int) -> None:
+def test_cleaning_yields_to_other_threads_between_batches(records: int) -> None:
     """
-    After as much work as a thousand records are.
+    After as much work as a thousand records cause.
     """
     home = LogHome(cleanup_policy=("compact",))
     log = home.open()
@@ -275,7 +275,7 @@ def test_others_get_their_turn_between_batches(records: int) -> None:
     assert 2 * (200 // batches_per_pause + 1) == len(pauses)
 
 
-def test_one_line_says_what_was_done(caplog: pytest.LogCaptureFixture) -> None:
+def test_cleaning_logs_a_summary_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     home, log = four_segments()
 
     with caplog.at_level(logging.INFO, "barnabas.storage.cleaner.cleaner"):
@@ -285,7 +285,7 @@ def test_one_line_says_what_was_done(caplog: pytest.LogCaptureFixture) -> None:
     assert line.startswith("t-0: cleaned up to offset 18 in 0.0 s: read 1.4 KiB of dirty batches")
 
 
-def test_a_map_that_cannot_hold_a_key_is_refused() -> None:
+def test_offset_map_too_small_for_a_key_is_refused() -> None:
     with pytest.raises(ValueError, match="too small to fit in even a single message"):
         new_cleaner(StillClock(), slots=1)
     new_cleaner(StillClock(), slots=2)
@@ -295,9 +295,9 @@ def test_a_map_that_cannot_hold_a_key_is_refused() -> None:
 
 
 @pytest.mark.parametrize("questions", range(12))
-def test_an_aborted_cleaning_leaves_whole_segments(questions: int) -> None:
+def test_aborted_cleaning_leaves_whole_segments(questions: int) -> None:
     """
-    Those that were ready are cleaned, the others as before. Nothing unfinished is left.
+    Finished segments are cleaned, the others unchanged. No unfinished file is left.
     """
     home, log = four_segments()
     cleaner = new_cleaner(home.clock, check_done=AbortAfter(questions))
@@ -314,7 +314,7 @@ def test_an_aborted_cleaning_leaves_whole_segments(questions: int) -> None:
     assert [15, 16, 17] == offsets(log)
 
 
-def test_batches_that_are_none_stop_a_cleaning_and_nothing_changes() -> None:
+def test_malformed_batch_stops_the_cleaning_and_leaves_the_log_unchanged() -> None:
     home, log = four_segments()
     before = bytes(home.file(6, ".log"))
     home.file(6, ".log")[16] = 9
@@ -327,7 +327,7 @@ def test_batches_that_are_none_stop_a_cleaning_and_nothing_changes() -> None:
     assert [*range(18)] == offsets(log)
 
 
-def test_a_batch_that_turns_bad_in_the_second_pass_leaves_nothing_unfinished() -> None:
+def test_batch_that_turns_bad_in_the_second_pass_leaves_no_unfinished_files() -> None:
     home, log = four_segments()
 
     with pytest.raises(CorruptMessage):
@@ -352,7 +352,7 @@ class Spoil:
             self.home.file(6, ".log")[16] = 9
 
 
-def test_a_segment_with_offsets_too_far_apart_is_split_first() -> None:
+def test_segment_with_offsets_too_far_apart_is_split_first() -> None:
     home = LogHome(cleanup_policy=("compact",))
     log = home.open()
     put(log, (b"a", b"1"))
@@ -375,7 +375,7 @@ def test_a_segment_with_offsets_too_far_apart_is_split_first() -> None:
 # When the disk fails.
 
 
-def test_a_disk_that_does_not_read_dirty_batches_concerns_the_log_alone() -> None:
+def test_read_error_in_dirty_batches_fails_only_that_log() -> None:
     files = FailingFiles()
     home, log = four_segments(files)
     files.fail(only=frozenset({"read"}), errno=errno.EIO)
@@ -390,7 +390,7 @@ def test_a_disk_that_does_not_read_dirty_batches_concerns_the_log_alone() -> Non
 
 @pytest.mark.parametrize("action", ["write", "sync", "rename"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-def test_a_disk_that_fails_later_is_an_error_of_the_disk(action: str, number: int) -> None:
+def test_disk_error_while_cleaning_is_a_storage_error(action: str, number: int) -> None:
     files = FailingFiles()
     home, log = four_segments(files)
     files.fail(only=frozenset({action}), errno=number)
@@ -410,11 +410,11 @@ def test_a_disk_that_fails_later_is_an_error_of_the_disk(action: str, number: in
 
 @settings(max_examples=50)
 @given(data=st.data(), step=st.integers(0, STEPS))
-def test_whatever_survives_a_crash_has_the_last_record_of_each_key(
+def test_last_record_of_each_key_survives_a_crash_during_cleaning(
     data: st.DataObject, step: int
 ) -> None:
     """
-    Whole segments are as they were or as they became; and the log can be cleaned again.
+    Each segment is as it was before or after the cleaning, and the log can be cleaned again.
     """
     files = CrashableFiles()
     home, log = four_segments(files)
@@ -437,7 +437,7 @@ def test_whatever_survives_a_crash_has_the_last_record_of_each_key(
     assert [15, 16, 17] == offsets(log)
 
 
-def test_a_cleaning_takes_so_many_steps() -> None:
+def test_cleaning_takes_a_fixed_number_of_disk_operations() -> None:
     files = CrashableFiles()
     home, log = four_segments(files)
     log.flush(force_flush_active_segment=True)
@@ -473,7 +473,7 @@ def committed(log: Log) -> dict[bytes, bytes | None]:
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32))
-def test_a_consumer_ends_up_with_the_same(seed: int) -> None:
+def test_consumer_sees_the_same_final_state_after_cleaning(seed: int) -> None:
     clock = StillClock(FIRST_TIMESTAMP + 1_000_000)
     random_log = RandomLog(seed, DIRECTORY, MemoryFiles(clock.now_ms), clock)
     random_log.configs["segment.index.bytes"] = "10000"
@@ -493,9 +493,9 @@ def test_a_consumer_ends_up_with_the_same(seed: int) -> None:
     assert log.size <= size + 3 * len(after)
 
 
-def test_cleaning_again_changes_nothing() -> None:
+def test_cleaning_again_is_idempotent() -> None:
     """
-    Once tombstones and markers have their horizons, and before these.
+    Once tombstones and markers have their delete horizons, and until these are reached.
     """
     clock = StillClock(FIRST_TIMESTAMP + 1_000_000)
     files = MemoryFiles(clock.now_ms)

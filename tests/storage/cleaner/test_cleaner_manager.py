@@ -26,7 +26,7 @@ from tests.support.log_manager import T0, T1, TOPIC_ID, load, open_manager
 OTHER = Path("/other")
 
 
-def test_a_log_is_taken_and_let_go_with_the_offset_it_is_clean_up_to() -> None:
+def test_grabbed_log_is_released_with_its_new_first_dirty_offset() -> None:
     world = CleanerWorld()
     log = world.log(T0, 13)
 
@@ -43,14 +43,14 @@ def test_a_log_is_taken_and_let_go_with_the_offset_it_is_clean_up_to() -> None:
     assert CleaningVerdict.NOTHING_TO_CLEAN is world.manager.plan(log).verdict
 
 
-def test_the_checkpoint_is_there_from_the_start_and_empty() -> None:
+def test_cleaner_checkpoint_is_created_empty_at_the_start() -> None:
     world = CleanerWorld(DATA, OTHER)
 
     assert b"" == world.files.read_bytes(CHECKPOINT)
     assert b"" == world.files.read_bytes(OTHER / CLEANER_CHECKPOINT)
 
 
-def test_after_a_restart_cleaning_goes_on_where_it_had_ended() -> None:
+def test_cleaning_resumes_at_the_checkpoint_after_a_restart() -> None:
     world = CleanerWorld()
     log = world.log(T0, 13)
     world.grab()
@@ -61,7 +61,7 @@ def test_after_a_restart_cleaning_goes_on_where_it_had_ended() -> None:
     assert 12 == world.manager.plan(world.found(T0)).first_dirty.offset
 
 
-def test_only_logs_that_are_compacted_are_taken() -> None:
+def test_only_compacted_logs_are_grabbed() -> None:
     world = CleanerWorld()
     world.log(T0, 13, config("delete"))
 
@@ -69,7 +69,7 @@ def test_only_logs_that_are_compacted_are_taken() -> None:
     assert {} == world.manager.grab_deletable_logs()
 
 
-def test_the_dirtiest_log_is_taken_first() -> None:
+def test_dirtiest_log_is_grabbed_first() -> None:
     world = CleanerWorld()
     half, whole = world.log(T0, 13), world.log(T1, 13)
     world.manager.update_checkpoints(DATA, put=(T0, 6))
@@ -86,7 +86,7 @@ def test_the_dirtiest_log_is_taken_first() -> None:
     assert (1.0, 0.5) == (first.cleanable_ratio, second.cleanable_ratio)
 
 
-def test_a_log_that_has_waited_for_too_long_is_taken_however_clean_it_is() -> None:
+def test_log_beyond_max_compaction_lag_is_grabbed_however_clean() -> None:
     world = CleanerWorld()
     log = world.log(T0, 19, config("compact", max_compaction_lag_ms=60_000))
     world.manager.update_checkpoints(DATA, put=(T0, 12))
@@ -105,7 +105,7 @@ def test_a_log_that_has_waited_for_too_long_is_taken_however_clean_it_is() -> No
     )
 
 
-def test_a_noted_offset_below_the_start_of_the_log_is_noted_again(
+def test_cleaner_checkpoint_below_the_log_start_offset_is_reset(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = CleanerWorld()
@@ -121,7 +121,7 @@ def test_a_noted_offset_below_the_start_of_the_log_is_noted_again(
     assert "the cleaner begins again" not in caplog.text
 
 
-def test_a_start_that_moved_without_a_policy_to_delete_is_worth_a_word(
+def test_log_start_offset_beyond_the_checkpoint_without_delete_policy_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = CleanerWorld()
@@ -135,7 +135,7 @@ def test_a_start_that_moved_without_a_policy_to_delete_is_worth_a_word(
     assert "t-0: the cleaner begins again at the log start offset 8" in caplog.text
 
 
-def test_a_noted_offset_beyond_the_end_of_the_log_is_noted_again(
+def test_cleaner_checkpoint_beyond_the_log_end_offset_is_reset(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = CleanerWorld()
@@ -150,9 +150,9 @@ def test_a_noted_offset_beyond_the_end_of_the_log_is_noted_again(
     assert "t-0: the cleaner begins again at the log start offset 0" in caplog.text
 
 
-def test_of_what_was_aborted_only_the_beginning_is_noted() -> None:
+def test_aborted_cleaning_writes_only_its_start_to_the_checkpoint() -> None:
     """
-    So that a crash finds a log with gaps among those that the cleaner has been at.
+    After a crash, gaps are expected in a log that the checkpoint names.
     """
     world = CleanerWorld()
     log = world.log(T0, 13)
@@ -165,7 +165,7 @@ def test_of_what_was_aborted_only_the_beginning_is_noted() -> None:
     assert "0\n1\nt 0 0\n" == world.checkpoint()
 
 
-def test_a_paused_log_is_not_taken() -> None:
+def test_paused_log_is_not_grabbed() -> None:
     world = CleanerWorld()
     world.log(T0, 13)
 
@@ -175,7 +175,7 @@ def test_a_paused_log_is_not_taken() -> None:
     assert world.grab() is not None
 
 
-def test_all_compacted_logs_that_are_free_are_looked_at_for_retention() -> None:
+def test_retention_looks_at_all_free_compacted_logs() -> None:
     world = CleanerWorld()
     both, only = world.log(T0, 1, config("compact", "delete")), world.log(T1, 1)
     world.log(TopicPartition("d", 0), 1, config("delete"))
@@ -189,7 +189,7 @@ def test_all_compacted_logs_that_are_free_are_looked_at_for_retention() -> None:
     assert world.manager.states.get(T0) is None
 
 
-def test_a_log_without_records_is_passed_over_unless_a_checkpoint_names_it() -> None:
+def test_empty_log_is_skipped_unless_the_checkpoint_names_it() -> None:
     world = CleanerWorld()
     empty = [world.log(partition, 0) for partition in (T0, T1)]
     world.manager.update_checkpoints(DATA, put=(T1, 5))
@@ -199,7 +199,7 @@ def test_a_log_without_records_is_passed_over_unless_a_checkpoint_names_it() -> 
     assert {T1: empty[1]} == logs
 
 
-def test_logs_without_compaction_are_kept_from_the_cleaner_while_retention_is_applied() -> None:
+def test_logs_without_compaction_are_paused_while_retention_runs() -> None:
     world = CleanerWorld()
     log = world.log(T0, 13, config("delete"))
     world.log(T1, 13)
@@ -215,7 +215,7 @@ def test_logs_without_compaction_are_kept_from_the_cleaner_while_retention_is_ap
     assert world.grab() is not None
 
 
-def test_a_log_in_the_hands_of_the_cleaner_is_left_to_it() -> None:
+def test_retention_skips_a_log_that_is_being_cleaned() -> None:
     world = CleanerWorld()
     log = world.log(T0, 13)
     world.grab()
@@ -226,7 +226,7 @@ def test_a_log_in_the_hands_of_the_cleaner_is_left_to_it() -> None:
     assert Working.IN_PROGRESS is world.manager.states.get(T0)
 
 
-def test_a_log_that_cannot_be_cleaned_is_left_alone_until_it_is_deleted() -> None:
+def test_uncleanable_log_is_skipped_until_it_is_deleted() -> None:
     world = CleanerWorld()
     log = world.log(T0, 13)
 
@@ -244,7 +244,7 @@ def test_a_log_that_cannot_be_cleaned_is_left_alone_until_it_is_deleted() -> Non
     assert set() == world.manager.uncleanable_partitions(DATA)
 
 
-def test_an_uncleanable_log_that_cannot_be_read_counts_for_nothing(
+def test_uncleanable_log_that_cannot_be_read_adds_no_bytes_to_the_metrics(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = CleanerWorld()
@@ -262,7 +262,7 @@ def test_an_uncleanable_log_that_cannot_be_read_counts_for_nothing(
     assert 1800 == world.manager.uncleanable_bytes(DATA)
 
 
-def test_a_restart_gives_an_uncleanable_log_another_chance() -> None:
+def test_restart_clears_the_uncleanable_mark() -> None:
     world = CleanerWorld()
     world.manager.mark_uncleanable(world.log(T0, 13))
 
@@ -271,7 +271,7 @@ def test_a_restart_gives_an_uncleanable_log_another_chance() -> None:
     assert world.grab() is not None
 
 
-def test_a_log_that_cannot_be_looked_at_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_log_that_cannot_be_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     world = CleanerWorld()
     log = world.log(T0, 13)
 
@@ -286,7 +286,7 @@ def test_a_log_that_cannot_be_looked_at_is_named(monkeypatch: pytest.MonkeyPatch
     assert world.manager.states.get(T0) is None
 
 
-def test_a_deleted_log_leaves_the_checkpoint() -> None:
+def test_deleted_log_is_removed_from_the_checkpoint() -> None:
     world = CleanerWorld()
     for partition in (T0, T1):
         log = world.log(partition, 13)
@@ -299,7 +299,7 @@ def test_a_deleted_log_leaves_the_checkpoint() -> None:
     assert "0\n1\nt 1 12\n" == world.checkpoint()
 
 
-def test_the_policy_may_change_away_and_leaves_the_checkpoint_until_it_is_written() -> None:
+def test_log_that_is_no_longer_compacted_leaves_the_checkpoint_at_the_next_write() -> None:
     world = CleanerWorld()
     world.log(T0, 13)
     world.manager.update_checkpoints(DATA, put=(T0, 12))
@@ -309,7 +309,7 @@ def test_the_policy_may_change_away_and_leaves_the_checkpoint_until_it_is_writte
     assert "0\n1\nt 0 12\n" == world.checkpoint()
 
 
-def test_in_a_failed_directory_nothing_is_taken_and_nothing_noted() -> None:
+def test_failed_directory_is_neither_cleaned_nor_checkpointed() -> None:
     world = CleanerWorld(DATA, OTHER)
     logs = [world.log(partition, 13) for partition in (T0, T1)]
     (lost,) = (log for log in logs if log.parent_dir == DATA)
@@ -329,7 +329,7 @@ def test_in_a_failed_directory_nothing_is_taken_and_nothing_noted() -> None:
     assert [1, 0] == noted
 
 
-def test_a_checkpoint_that_cannot_be_read_takes_its_directory_offline() -> None:
+def test_unreadable_cleaner_checkpoint_takes_its_directory_offline() -> None:
     files = MemoryFiles()
     for path in (DATA, OTHER):
         files.make_directory(path)
@@ -340,7 +340,7 @@ def test_a_checkpoint_that_cannot_be_read_takes_its_directory_offline() -> None:
     assert [OTHER] == list(world.logs.directories.live)
 
 
-def test_a_checkpoint_that_cannot_be_written_takes_its_directory_offline() -> None:
+def test_unwritable_cleaner_checkpoint_takes_its_directory_offline() -> None:
     files = FailingFiles()
     world = CleanerWorld(files=files)
     log = world.log(T0, 13)
@@ -365,7 +365,7 @@ def test_the_ratio_of_the_dirtiest_log_is_known(clean: TopicPartition) -> None:
     assert 1.0 == world.manager.dirtiest_ratio
 
 
-def test_the_time_since_the_last_look_is_known() -> None:
+def test_time_since_the_last_run_is_reported() -> None:
     world = CleanerWorld()
     world.grab()
 
@@ -374,7 +374,7 @@ def test_the_time_since_the_last_look_is_known() -> None:
     assert 1500 == world.manager.ms_since_last_run
 
 
-def test_without_the_cleaner_there_is_no_checkpoint(caplog: pytest.LogCaptureFixture) -> None:
+def test_disabled_cleaner_writes_no_checkpoint(caplog: pytest.LogCaptureFixture) -> None:
     files = MemoryFiles()
     with caplog.at_level(logging.WARNING):
         manager = load(open_manager(files, cleaner=CleanerSettings(enabled=False)))

@@ -27,7 +27,7 @@ def finished(**counters: float) -> CleanerStats:
     return stats
 
 
-def test_all_of_it_is_in_one_line() -> None:
+def test_cleaning_summary_is_one_line() -> None:
     stats = finished(
         map_bytes_read=100 * MIB,
         map_messages_read=1_000_000,
@@ -45,7 +45,7 @@ def test_all_of_it_is_in_one_line() -> None:
     ) == str(stats)
 
 
-def test_records_without_a_key_are_worth_a_word() -> None:
+def test_records_without_a_key_are_warned_about() -> None:
     assert str(finished(invalid_messages_read=1234)).endswith("; 1,234 records had no key")
 
 
@@ -53,11 +53,11 @@ def test_records_without_a_key_are_worth_a_word() -> None:
     ("size", "expected"),
     [(0, "0 B"), (1023, "1,023 B"), (1536, "1.5 KiB"), (MIB, "1.0 MiB"), (3000 * MIB, "2.9 GiB")],
 )
-def test_sizes_have_a_unit_that_suits_them(size: int, expected: str) -> None:
+def test_summary_prints_sizes_in_a_suitable_unit(size: int, expected: str) -> None:
     assert f"to {expected} with" in str(finished(bytes_written=size))
 
 
-def test_a_clock_that_stands_still_gives_no_rate() -> None:
+def test_summary_has_no_rate_if_no_time_has_passed() -> None:
     stats = CleanerStats(StillClock())
     stats.bytes_read = 5
     stats.index_done()
@@ -67,7 +67,7 @@ def test_a_clock_that_stands_still_gives_no_rate() -> None:
     assert (0.0, 0.0, 1.0) == (stats.elapsed_secs, stats.elapsed_index_secs, stats.size_reduction)
 
 
-def test_the_passes_are_timed() -> None:
+def test_summary_times_both_passes() -> None:
     stats = finished()
 
     assert (6.0, 2.0) == (stats.elapsed_secs, stats.elapsed_index_secs)

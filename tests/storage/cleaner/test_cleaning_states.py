@@ -40,7 +40,7 @@ class Aborting:
         assert self.begun.wait(10)
 
 
-def test_a_log_is_free_before_and_after_it_is_worked_on() -> None:
+def test_log_is_free_before_and_after_cleaning() -> None:
     states = CleaningStates()
 
     assert states.get(P) is None
@@ -51,7 +51,7 @@ def test_a_log_is_free_before_and_after_it_is_worked_on() -> None:
     assert states.get(P) is None
 
 
-def test_a_log_is_worked_on_once_at_a_time() -> None:
+def test_log_is_cleaned_by_one_thread_at_a_time() -> None:
     states = CleaningStates()
     states.begin(P)
 
@@ -59,7 +59,7 @@ def test_a_log_is_worked_on_once_at_a_time() -> None:
         states.begin(P)
 
 
-def test_a_free_log_is_paused_at_once() -> None:
+def test_free_log_is_paused_at_once() -> None:
     states = CleaningStates()
 
     states.abort_and_pause(P)
@@ -80,7 +80,7 @@ def test_pauses_nest() -> None:
     assert [Paused(1), Paused(2), Paused(3), Paused(2), Paused(1), None] == seen
 
 
-def test_who_wants_a_log_waits_until_the_cleaner_lets_go_of_it() -> None:
+def test_pause_waits_until_the_cleaner_releases_the_log() -> None:
     aborting = Aborting()
 
     assert Working.ABORTED is aborting.states.get(P)
@@ -95,7 +95,7 @@ def test_who_wants_a_log_waits_until_the_cleaner_lets_go_of_it() -> None:
     assert aborting.states.get(P) is None
 
 
-def test_two_may_wait_for_the_same_log() -> None:
+def test_two_threads_may_wait_to_pause_the_same_log() -> None:
     aborting = Aborting()
     second = started(lambda: aborting.states.abort_and_pause(P))
 
@@ -106,7 +106,7 @@ def test_two_may_wait_for_the_same_log() -> None:
     assert Paused(2) == aborting.states.get(P)
 
 
-def test_only_free_logs_are_paused_without_waiting() -> None:
+def test_pause_without_waiting_takes_free_logs_only() -> None:
     states = CleaningStates()
     states.begin(P)
 
@@ -116,7 +116,7 @@ def test_only_free_logs_are_paused_without_waiting() -> None:
 
 
 @pytest.mark.parametrize("prepare", [lambda states: None, lambda states: states.begin(P)])
-def test_only_what_is_paused_can_be_resumed(prepare: Callable[[CleaningStates], None]) -> None:
+def test_only_a_paused_log_can_be_resumed(prepare: Callable[[CleaningStates], None]) -> None:
     states = CleaningStates()
     prepare(states)
 
@@ -125,7 +125,7 @@ def test_only_what_is_paused_can_be_resumed(prepare: Callable[[CleaningStates], 
 
 
 @pytest.mark.parametrize("prepare", [lambda states: None, lambda states: states.abort_and_pause(P)])
-def test_only_what_was_begun_can_end(prepare: Callable[[CleaningStates], None]) -> None:
+def test_only_a_cleaning_in_progress_can_end(prepare: Callable[[CleaningStates], None]) -> None:
     states = CleaningStates()
     prepare(states)
 

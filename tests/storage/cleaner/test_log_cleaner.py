@@ -69,7 +69,7 @@ def open_transaction(log: Log) -> None:
 
 
 @pytest.mark.scenario(72)
-def test_of_each_key_only_the_last_record_below_the_active_segment_stays() -> None:
+def test_only_the_last_record_of_each_key_below_the_active_segment_stays() -> None:
     world = CleanerWorld()
     log = world.log(T0)
     put(log, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"))
@@ -87,7 +87,7 @@ def test_of_each_key_only_the_last_record_below_the_active_segment_stays() -> No
 
 
 @pytest.mark.scenario(75)
-def test_a_log_that_is_half_dirty_is_not_cleaned() -> None:
+def test_log_at_a_dirty_ratio_of_one_half_is_not_cleaned() -> None:
     world = CleanerWorld()
     log = world.log(T0, 13)
     assert world.cleaner.round()
@@ -103,7 +103,7 @@ def test_a_log_that_is_half_dirty_is_not_cleaned() -> None:
 
 
 @pytest.mark.scenario(76)
-def test_what_is_younger_than_the_lag_is_left_alone_with_all_that_follows() -> None:
+def test_segments_younger_than_min_compaction_lag_and_all_later_ones_are_not_cleaned() -> None:
     world = CleanerWorld(log_config=config("compact", min_compaction_lag_ms=60_000))
     log = world.log(T0)
     add(log, *[b"k"] * 6)
@@ -122,7 +122,7 @@ def test_what_is_younger_than_the_lag_is_left_alone_with_all_that_follows() -> N
 
 
 @pytest.mark.scenario(77)
-def test_nothing_is_cleaned_from_the_segment_on_in_which_an_open_transaction_began() -> None:
+def test_segments_from_the_start_of_an_open_transaction_on_are_not_cleaned() -> None:
     world = CleanerWorld()
     log = world.log(T0)
     add(log, *[b"k"] * 8)
@@ -140,7 +140,7 @@ def test_nothing_is_cleaned_from_the_segment_on_in_which_an_open_transaction_beg
     assert [8, 14, *range(15, 22)] == offsets(log)
 
 
-def test_retention_of_a_log_that_is_also_compacted_is_left_to_the_cleaner() -> None:
+def test_cleaner_applies_retention_to_logs_with_compact_and_delete() -> None:
     world = CleanerWorld(log_config=config("compact", "delete", retention_ms=60_000))
     log = world.log(T0, 13)
     world.cleaner.round()
@@ -153,7 +153,7 @@ def test_retention_of_a_log_that_is_also_compacted_is_left_to_the_cleaner() -> N
     assert world.manager.states.get(T0) is None
 
 
-def test_retention_of_other_logs_is_not_the_cleaners() -> None:
+def test_cleaner_does_not_apply_retention_to_logs_without_compaction() -> None:
     world = CleanerWorld(log_config=config("delete", retention_ms=60_000))
     log = world.log(T0, 13)
     world.still_clock.advance(60_001)
@@ -165,7 +165,7 @@ def test_retention_of_other_logs_is_not_the_cleaners() -> None:
     assert world.manager.states.get(T0) is None
 
 
-def test_records_that_were_deleted_by_request_go_without_a_policy_to_delete() -> None:
+def test_deleted_records_of_a_compacted_log_are_removed_without_delete_policy() -> None:
     world = CleanerWorld(log_config=config("compact", "delete"))
     log = world.log(T0, 13)
     log.delete_records(7)
@@ -176,7 +176,7 @@ def test_records_that_were_deleted_by_request_go_without_a_policy_to_delete() ->
     assert 6 == log.first_segment_base_offset
 
 
-def test_records_can_be_deleted_between_two_rounds() -> None:
+def test_delete_records_between_two_rounds_is_handled() -> None:
     world = CleanerWorld(log_config=config("compact", "delete"))
     log = world.log(T0, 13)
     world.cleaner.round()
@@ -195,7 +195,7 @@ def test_records_can_be_deleted_between_two_rounds() -> None:
 
 
 @pytest.mark.parametrize("action", ["create", "write", "sync", "rename"])
-def test_a_disk_that_cannot_be_written_takes_its_directory_offline(action: str) -> None:
+def test_disk_write_error_takes_its_directory_offline(action: str) -> None:
     files = FailingFiles()
     world = CleanerWorld(DATA, OTHER, files=files)
     log = of_one_key(world)
@@ -212,7 +212,7 @@ def test_a_disk_that_cannot_be_written_takes_its_directory_offline(action: str) 
     assert [11, 12] == offsets(other)
 
 
-def test_a_log_that_is_damaged_is_left_alone_and_others_are_cleaned(
+def test_damaged_log_is_skipped_and_the_others_are_cleaned(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = CleanerWorld()
@@ -237,10 +237,7 @@ def test_a_log_that_is_damaged_is_left_alone_and_others_are_cleaned(
     assert not world.cleaner.round()
 
 
-def test_a_log_whose_file_has_become_shorter_is_left_alone_and_others_are_cleaned() -> None:
-    """
-    Kafka's cleaner compares the next batch with the size that the file really has.
-    """
+def test_log_whose_file_was_shortened_is_skipped_and_the_others_are_cleaned() -> None:
     world = CleanerWorld()
     log, other = of_one_key(world), of_one_key(world, T1)
     world.files.nodes[log_file(log.dir, 0)].cut(200)
@@ -267,11 +264,11 @@ def left_alone(world: CleanerWorld, log: Log) -> None:
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
-def test_a_bomb_makes_only_its_log_uncleanable(
+def test_decompression_bomb_makes_only_its_log_uncleanable(
     codec: CompressionType, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    Or a stream that breaks off, for the codecs that cannot become so large.
+    For codecs that cannot expand that far, a truncated stream.
     """
     world = CleanerWorld()
     log = world.log(T0)
@@ -290,7 +287,7 @@ def test_a_bomb_makes_only_its_log_uncleanable(
     assert said in {"CorruptCompressedData", "CorruptRecord", "DecompressedTooLarge"}
 
 
-def test_a_batch_without_memory_makes_only_its_log_uncleanable(
+def test_batch_that_exhausts_memory_makes_only_its_log_uncleanable(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = CleanerWorld()
@@ -308,7 +305,7 @@ def test_a_batch_without_memory_makes_only_its_log_uncleanable(
     assert "t-0, which is left alone from now on: Cleaning has failed: MemoryError()" in caplog.text
 
 
-def test_a_log_that_is_deleted_is_not_counted_as_uncleanable_any_more() -> None:
+def test_deleted_log_no_longer_counts_as_uncleanable() -> None:
     world = CleanerWorld()
     world.manager.mark_uncleanable(world.log(T0, 1))
     world.logs.delete_logs([T0])
@@ -318,7 +315,7 @@ def test_a_log_that_is_deleted_is_not_counted_as_uncleanable_any_more() -> None:
     assert set() == world.manager.uncleanable_partitions(DATA)
 
 
-def test_a_failure_of_retention_leaves_all_logs_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_retention_releases_all_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     world = CleanerWorld()
     world.log(T0, 1)
     world.log(T1, 1)
@@ -333,7 +330,7 @@ def test_a_failure_of_retention_leaves_all_logs_free(monkeypatch: pytest.MonkeyP
     assert (None, None) == (world.manager.states.get(T0), world.manager.states.get(T1))
 
 
-def test_a_disk_that_fails_under_retention_makes_nothing_uncleanable(
+def test_disk_error_during_retention_makes_no_log_uncleanable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = CleanerWorld()
@@ -348,7 +345,7 @@ def test_a_disk_that_fails_under_retention_makes_nothing_uncleanable(
     assert set() == world.manager.uncleanable_partitions(DATA)
 
 
-def test_memory_for_keys_is_kept_only_while_there_is_something_to_clean() -> None:
+def test_offset_map_memory_is_held_only_while_there_is_work() -> None:
     world = CleanerWorld()
     log = of_one_key(world)
 
@@ -362,7 +359,7 @@ def test_memory_for_keys_is_kept_only_while_there_is_something_to_clean() -> Non
     assert world.cleaner.round()
 
 
-def test_other_threads_wait_less_for_their_turn_while_a_log_is_cleaned(
+def test_switch_interval_is_shorter_while_a_log_is_cleaned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = CleanerWorld()
@@ -383,7 +380,7 @@ def test_other_threads_wait_less_for_their_turn_while_a_log_is_cleaned(
     assert usual == after
 
 
-def test_what_was_done_can_be_asked_for() -> None:
+def test_cleaner_statistics_are_available() -> None:
     world = CleanerWorld()
     log = of_one_key(world)
 
@@ -444,7 +441,7 @@ def slow() -> Iterator[Running]:
     world.cleaner.stop(10)
 
 
-def test_a_dirty_log_is_cleaned_when_the_thread_has_rested(running: Running) -> None:
+def test_dirty_log_is_cleaned_after_the_backoff(running: Running) -> None:
     running.start()
     running.moving_clock.advance(0.0)
     log = of_one_key(running)
@@ -455,7 +452,7 @@ def test_a_dirty_log_is_cleaned_when_the_thread_has_rested(running: Running) -> 
     assert [11, 12] == offsets(log)
 
 
-def test_all_logs_that_are_due_are_cleaned_without_a_rest(running: Running) -> None:
+def test_all_due_logs_are_cleaned_without_backoff_between_them(running: Running) -> None:
     logs = [of_one_key(running, partition) for partition in (T0, T1)]
     running.start()
 
@@ -464,7 +461,7 @@ def test_all_logs_that_are_due_are_cleaned_without_a_rest(running: Running) -> N
     assert [[11, 12]] * 2 == [offsets(log) for log in logs]
 
 
-def test_the_throttle_makes_it_slow_and_not_different(slow: Running) -> None:
+def test_throttled_cleaning_is_slower_with_the_same_result(slow: Running) -> None:
     log = slow.start_in_the_middle()
 
     slow.moving_clock.advance(600.0)
@@ -484,7 +481,7 @@ def test_the_excess_over_the_largest_lag_is_known_while_a_log_is_cleaned(slow: R
     assert 0.5 == slow.cleaner.max_compaction_delay_seconds
 
 
-def test_a_log_in_the_hands_of_the_cleaner_can_be_deleted(slow: Running) -> None:
+def test_log_can_be_deleted_while_it_is_cleaned(slow: Running) -> None:
     slow.start_in_the_middle()
 
     slow.logs.delete_logs([T0])
@@ -494,7 +491,7 @@ def test_a_log_in_the_hands_of_the_cleaner_can_be_deleted(slow: Running) -> None
     assert slow.manager.states.get(T0) is None
 
 
-def test_the_throttle_continues_after_an_aborted_cleaning(slow: Running) -> None:
+def test_throttle_continues_after_an_aborted_cleaning(slow: Running) -> None:
     slow.start_in_the_middle()
     slow.logs.delete_logs([T0])
 
@@ -505,7 +502,7 @@ def test_the_throttle_continues_after_an_aborted_cleaning(slow: Running) -> None
     assert 13 == len(pairs(log))
 
 
-def test_a_log_in_the_hands_of_the_cleaner_can_be_taken_from_it_by_its_policy(
+def test_policy_change_aborts_the_cleaning_of_a_log(
     slow: Running,
 ) -> None:
     log = slow.start_in_the_middle()
@@ -518,7 +515,7 @@ def test_a_log_in_the_hands_of_the_cleaner_can_be_taken_from_it_by_its_policy(
     assert "0\n1\nt 0 0\n" == slow.checkpoint()
 
 
-def test_the_thread_can_be_stopped_in_the_middle_of_a_log(slow: Running) -> None:
+def test_cleaner_thread_can_be_stopped_in_the_middle_of_a_log(slow: Running) -> None:
     log = slow.start_in_the_middle()
     (thread,) = slow.cleaner.threads
 
@@ -532,7 +529,7 @@ def test_the_thread_can_be_stopped_in_the_middle_of_a_log(slow: Running) -> None
     assert not slow.logs.failures.any_offline
 
 
-def test_a_stop_of_all_logs_ends_the_cleaner_first(slow: Running) -> None:
+def test_shutdown_of_the_log_manager_stops_the_cleaner_first(slow: Running) -> None:
     slow.start_in_the_middle()
     (thread,) = slow.cleaner.threads
 
@@ -544,7 +541,7 @@ def test_a_stop_of_all_logs_ends_the_cleaner_first(slow: Running) -> None:
     assert [11, 12] == offsets(again.found(T0))
 
 
-def test_a_thread_that_dies_is_noticed_and_comes_back_with_the_next_settings(
+def test_dead_cleaner_thread_is_detected_and_restarted_by_the_next_reconfiguration(
     running: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
@@ -567,7 +564,7 @@ def test_a_thread_that_dies_is_noticed_and_comes_back_with_the_next_settings(
     assert [11, 12] == offsets(log)
 
 
-def test_another_rate_is_gone_by_at_once(slow: Running) -> None:
+def test_changed_throttle_rate_applies_at_once(slow: Running) -> None:
     log = slow.start_in_the_middle()
 
     slow.cleaner.reconfigure(replace(slow.cleaner.settings, max_io_bytes_per_second=1e9))
@@ -577,7 +574,7 @@ def test_another_rate_is_gone_by_at_once(slow: Running) -> None:
     assert [11, 12] == offsets(log)
 
 
-def test_what_has_stopped_does_not_start_again(running: Running) -> None:
+def test_stopped_cleaner_does_not_start_again(running: Running) -> None:
     running.start()
     running.cleaner.stop(10)
 
@@ -587,7 +584,7 @@ def test_what_has_stopped_does_not_start_again(running: Running) -> None:
     assert () == running.cleaner.threads
 
 
-def test_settings_may_be_any_before_the_threads_start() -> None:
+def test_any_settings_are_accepted_before_the_threads_start() -> None:
     world = CleanerWorld()
 
     world.cleaner.reconfigure(replace(SETTINGS, threads=7))
@@ -597,7 +594,7 @@ def test_settings_may_be_any_before_the_threads_start() -> None:
         world.cleaner.reconfigure(replace(SETTINGS, load_factor=0))
 
 
-def test_without_a_thread_nothing_is_cleaned(caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_cleaned_without_a_cleaner_thread(caplog: pytest.LogCaptureFixture) -> None:
     world = CleanerWorld(settings=replace(SETTINGS, threads=0))
 
     world.cleaner.start()
@@ -615,13 +612,13 @@ def test_without_a_thread_nothing_is_cleaned(caplog: pytest.LogCaptureFixture) -
 # What it may take of the machine.
 
 
-def test_memory_is_shared_among_the_threads() -> None:
+def test_dedupe_buffer_is_shared_among_the_threads() -> None:
     settings = CleanerSettings(threads=4)
 
     assert (32 * 1024 * 1024, 64 * 1024) == (settings.map_bytes, settings.read_buffer_bytes)
 
 
-def test_a_map_has_2_gib_at_the_most() -> None:
+def test_offset_map_is_at_most_2_gib() -> None:
     assert 2**31 - 1 == CleanerSettings(dedupe_buffer_bytes=2**40).map_bytes
 
 
@@ -634,7 +631,7 @@ def test_a_map_has_2_gib_at_the_most() -> None:
         CleanerSettings(load_factor=0),
     ],
 )
-def test_settings_without_room_for_a_key_are_refused(settings: CleanerSettings) -> None:
+def test_dedupe_buffer_without_room_for_a_key_is_refused(settings: CleanerSettings) -> None:
     with pytest.raises(ValueError, match="offset map is too small"):
         CleanerWorld(settings=settings)
 
@@ -647,7 +644,9 @@ def test_settings_without_room_for_a_key_are_refused(settings: CleanerSettings) 
         (4, 9, "more than double the current value 4"),
     ],
 )
-def test_the_number_of_threads_changes_in_steps(before: int, after: int, sentence: str) -> None:
+def test_thread_count_changes_at_most_by_a_factor_of_two(
+    before: int, after: int, sentence: str
+) -> None:
     settings = CleanerSettings(threads=before)
 
     with pytest.raises(ValueError, match=sentence):

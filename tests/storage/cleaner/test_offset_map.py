@@ -37,7 +37,7 @@ def new(slots: int) -> OffsetMap:
 
 
 @given(KEYS)
-def test_what_was_put_last_is_found(keys: list[bytes]) -> None:
+def test_map_returns_the_offset_put_last_for_a_key(keys: list[bytes]) -> None:
     table = new(50)
     expected: dict[bytes, int] = {}
 
@@ -51,9 +51,9 @@ def test_what_was_put_last_is_found(keys: list[bytes]) -> None:
     assert len(keys) - 1 == table.latest_offset
 
 
-def test_nearly_full_it_still_has_all_keys(module: ModuleType) -> None:
+def test_nearly_full_map_still_finds_all_keys(module: ModuleType) -> None:
     """
-    One then looks further than in steps of the hash.
+    Probing then continues beyond the steps of the hash.
     """
     slots = 1009
     table = module.OffsetMap(slots * BYTES_PER_ENTRY)
@@ -67,9 +67,9 @@ def test_nearly_full_it_still_has_all_keys(module: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2])
-def test_both_hashes_tell_keys_apart(length: int) -> None:
+def test_map_distinguishes_keys_by_both_hashes(length: int) -> None:
     """
-    The first one is that of the key, of one byte here, and the second that of two bytes.
+    The first hash is one byte of the key here, the second two bytes.
     """
 
     def weak(data: bytes) -> int:
@@ -85,7 +85,7 @@ def test_both_hashes_tell_keys_apart(length: int) -> None:
     assert [1, 2, NOT_FOUND] == [table.get(key) for key in (b"a", b"b", b"c")]
 
 
-def test_compiled_it_has_the_same_places() -> None:
+def test_compiled_map_uses_the_same_slots() -> None:
     module = compiled("barnabas.storage.cleaner.offset_map")
     table = module.OffsetMap(101 * BYTES_PER_ENTRY)
     reference = plain("barnabas.storage.cleaner.offset_map").OffsetMap(101 * BYTES_PER_ENTRY)
@@ -97,7 +97,7 @@ def test_compiled_it_has_the_same_places() -> None:
     assert memory_of(reference) == memory_of(table)
 
 
-def test_a_full_map_takes_no_more_and_still_finds() -> None:
+def test_full_map_refuses_new_keys_and_still_finds_the_others() -> None:
     table = new(3)
     for key in (b"a", b"b", b"c"):
         table.put(key, 7)
@@ -110,12 +110,12 @@ def test_a_full_map_takes_no_more_and_still_finds() -> None:
     assert NOT_FOUND == table.get(b"d")
 
 
-def test_without_room_for_a_key_there_is_no_map() -> None:
+def test_map_without_room_for_a_key_is_refused() -> None:
     with pytest.raises(ValueError, match="23 bytes has no room"):
         OffsetMap(BYTES_PER_ENTRY - 1)
 
 
-def test_cleared_it_is_as_new() -> None:
+def test_cleared_map_is_empty() -> None:
     table = new(10)
     table.put(b"a", 5)
     table.update_latest_offset(9)
@@ -127,7 +127,7 @@ def test_cleared_it_is_as_new() -> None:
     assert bytes(240) == memory_of(table)
 
 
-def test_the_latest_offset_may_be_that_of_a_record_without_key() -> None:
+def test_latest_offset_may_be_that_of_a_record_without_key() -> None:
     table = new(10)
     table.put(b"a", 5)
 
@@ -138,9 +138,11 @@ def test_the_latest_offset_may_be_that_of_a_record_without_key() -> None:
 
 
 @given(PUTS)
-def test_what_is_superseded_has_a_later_offset(puts: list[tuple[bytes, int]]) -> None:
+def test_superseded_record_always_has_a_later_offset_of_its_key(
+    puts: list[tuple[bytes, int]],
+) -> None:
     """
-    Also in a damaged log, whose offsets go back or come twice.
+    Also in a damaged log whose offsets fall or repeat.
     """
     table = new(50)
     for key, offset in puts:
@@ -149,7 +151,7 @@ def test_what_is_superseded_has_a_later_offset(puts: list[tuple[bytes, int]]) ->
     assert all(offset < table.get(key) for key, offset in puts if table.is_superseded(offset))
 
 
-def test_in_a_sound_log_all_that_is_superseded_is_known(module: ModuleType) -> None:
+def test_all_superseded_records_of_a_sound_log_are_known(module: ModuleType) -> None:
     table = module.OffsetMap(50 * BYTES_PER_ENTRY)
     keys = [b"a", b"b", b"a", b"c", b"a", b"b"]
 
@@ -161,9 +163,9 @@ def test_in_a_sound_log_all_that_is_superseded_is_known(module: ModuleType) -> N
     assert [] == [offset for offset in range(200) if table.is_superseded(offset)]
 
 
-def test_far_behind_the_first_offset_nothing_is_known_to_be_superseded() -> None:
+def test_offset_set_knows_no_superseded_records_far_behind_the_first_offset() -> None:
     """
-    A lookup decides there: the set takes an eighth of the map's memory, and no more.
+    A lookup in the map decides there: the set takes at most an eighth of the map's memory.
     """
     table = new(10)
 
@@ -173,7 +175,7 @@ def test_far_behind_the_first_offset_nothing_is_known_to_be_superseded() -> None
     assert [1000, 1001] == [offset for offset in range(3000) if table.is_superseded(offset)]
 
 
-def test_cleared_it_knows_of_no_offset() -> None:
+def test_cleared_map_knows_no_superseded_offset() -> None:
     table = new(10)
     for offset in (5, 6, 7):
         table.put(b"a", offset)

@@ -18,7 +18,9 @@ OFFSETS = st.lists(st.integers(0, 60))
 
 
 @given(OFFSETS, st.integers(0, 20), st.integers(1, 30))
-def test_it_has_what_was_added_of_its_range(offsets: list[int], first: int, count: int) -> None:
+def test_offset_set_contains_what_was_added_within_its_range(
+    offsets: list[int], first: int, count: int
+) -> None:
     some = OffsetSet(first, count)
 
     for offset in offsets:
@@ -29,7 +31,7 @@ def test_it_has_what_was_added_of_its_range(offsets: list[int], first: int, coun
 
 
 @pytest.mark.parametrize("module", [offset_set, plain("barnabas.storage.cleaner.offset_set")])
-def test_offsets_may_be_as_large_as_can_be(module: ModuleType) -> None:
+def test_offset_set_takes_offsets_up_to_the_maximum(module: ModuleType) -> None:
     largest = 2**63 - 1
     some = module.OffsetSet(largest - 9, 100)
 

@@ -56,7 +56,7 @@ def filter_of(records: list[Record], module: ModuleType = record_filter, **optio
 
 
 @given(RECORDS, st.integers(0, 20), STEPS)
-def test_an_indexer_puts_keys_from_an_offset_on(
+def test_indexer_puts_keys_from_the_given_offset_on(
     records: list[Record], start_offset: int, step: int
 ) -> None:
     offset_map = OffsetMap(100 * BYTES_PER_ENTRY)
@@ -84,9 +84,9 @@ def test_an_indexer_puts_keys_from_an_offset_on(
     assert (len(records), False) == (indexer.messages_read, indexer.is_full)
 
 
-def test_an_indexer_stops_at_the_first_key_for_which_there_is_no_room() -> None:
+def test_indexer_stops_at_the_first_key_that_does_not_fit() -> None:
     """
-    As in Kafka also if the map has that key, as that is not looked up any more.
+    As in Kafka, even if the map has that key already: it is not looked up any more.
     """
     records = [Record(at, 0, key, b"v") for at, key in enumerate((b"a", b"b", None, b"a", b"c"))]
     payload = payload_of(records)
@@ -109,7 +109,7 @@ def test_an_indexer_stops_at_the_first_key_for_which_there_is_no_room() -> None:
 
 
 @given(RECORDS, OFFSETS, st.integers(-1, 20), st.booleans(), STEPS)
-def test_a_record_stays_if_no_later_one_of_its_key_is_known(
+def test_record_is_retained_if_no_later_record_of_its_key_is_known(
     records: list[Record],
     offsets: dict[bytes, int],
     latest_offset: int,
@@ -148,7 +148,7 @@ def test_a_record_stays_if_no_later_one_of_its_key_is_known(
 
 
 @pytest.mark.parametrize(("which", "kept"), [(ALL, 3), (NONE, 0)])
-def test_all_records_stay_or_none_and_nobody_asks_for_keys(which: int, kept: int) -> None:
+def test_filter_may_retain_all_or_no_records_without_looking_at_keys(which: int, kept: int) -> None:
     records = [Record(0, 0, None, b"v"), Record(1, 0, b"a", None), Record(2, 0, b"b", b"v")]
     offset_map = OffsetMap(100 * BYTES_PER_ENTRY)
     offset_map.update_latest_offset(50)
@@ -159,14 +159,14 @@ def test_all_records_stay_or_none_and_nobody_asks_for_keys(which: int, kept: int
     assert (which == ALL) == found.has_tombstones
 
 
-def test_offsets_that_do_not_grow_are_noticed() -> None:
+def test_offsets_that_do_not_increase_are_detected() -> None:
     assert not run(filter_of([Record(1, 0, b"a", b""), Record(1, 0, b"b", b"")])).in_order
     assert not run(filter_of([Record(1, 0, b"a", b""), Record(0, 0, b"b", b"")])).in_order
     assert run(filter_of([Record(1, 0, b"a", b""), Record(7, 0, b"b", b"")])).in_order
 
 
 @given(RECORDS, st.integers(-(2**40), 2**40), STEPS)
-def test_timestamps_stay_when_their_base_moves(
+def test_timestamps_stay_when_the_base_timestamp_moves(
     records: list[Record], base_timestamp: int, step: int
 ) -> None:
     shift = TimestampShift(payload_of(records, 10), len(records), 10 - base_timestamp, False)
@@ -177,7 +177,7 @@ def test_timestamps_stay_when_their_base_moves(
 
 
 @given(RECORDS, st.integers(-(2**62), 2**62))
-def test_all_records_get_one_timestamp(records: list[Record], delta: int) -> None:
+def test_filter_may_give_all_records_one_timestamp(records: list[Record], delta: int) -> None:
     shift = TimestampShift(payload_of(records), len(records), delta, True)
 
     run(shift)
@@ -187,7 +187,7 @@ def test_all_records_get_one_timestamp(records: list[Record], delta: int) -> Non
 
 
 @pytest.mark.parametrize("how", ["plain", "compiled"])
-def test_plain_and_compiled_keep_the_same(how: str) -> None:
+def test_plain_and_compiled_filter_retain_the_same_records(how: str) -> None:
     names = [
         "barnabas.protocol.records.walk",
         "barnabas.storage.cleaner.offset_map",
@@ -207,7 +207,7 @@ def test_plain_and_compiled_keep_the_same(how: str) -> None:
     assert payload_of(records[-7:], 300) == shift.records()
 
 
-def test_a_step_looks_at_so_many_records_and_no_more() -> None:
+def test_filter_step_looks_at_a_limited_number_of_records() -> None:
     found = filter_of([Record(at, 0, b"k", b"v") for at in range(5)])
 
     assert [False, False, True] == [found.step(2) for _ in range(3)]

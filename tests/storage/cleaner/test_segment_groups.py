@@ -51,7 +51,7 @@ def groups(
     return [[segment.base_offset for segment in group] for group in found]
 
 
-def test_without_segments_there_are_no_groups() -> None:
+def test_no_segments_make_no_groups() -> None:
     assert [] == groups([])
 
 
@@ -64,9 +64,9 @@ def test_without_segments_there_are_no_groups() -> None:
         (1, [[0], [3], [5], [6]]),
     ],
 )
-def test_batches_of_a_group_fit_into_a_segment(max_size: int, expected: list[list[int]]) -> None:
+def test_batches_of_a_group_fit_into_one_segment(max_size: int, expected: list[list[int]]) -> None:
     """
-    A segment that is too large already is a group of its own.
+    A segment that is already too large forms a group of its own.
     """
     assert expected == groups(segments(_0=3, _3=2, _5=1, _6=1), max_size=max_size)
 
@@ -75,11 +75,12 @@ def test_batches_of_a_group_fit_into_a_segment(max_size: int, expected: list[lis
     ("max_index_size", "expected"),
     [(84, [[0, 4, 8]]), (83, [[0, 4], [8]]), (35, [[0], [4], [8]])],
 )
-def test_entries_of_a_group_fit_into_an_index(
+def test_index_entries_of_a_group_fit_into_one_index(
     max_index_size: int, expected: list[list[int]]
 ) -> None:
     """
-    The time index, whose entries are larger, decides: four in the first, with the final one.
+    The time index decides, as its entries are larger: four entries in the first group, including
+    the final one.
     """
     made = segments(_0=4, _4=4, _8=1)
     assert [24, 24, 0] == [segment.offset_index.size_in_bytes for segment in made]
@@ -88,20 +89,20 @@ def test_entries_of_a_group_fit_into_an_index(
     assert expected == groups(made, max_index_size=max_index_size)
 
 
-def test_offsets_of_a_group_fit_into_an_index() -> None:
+def test_offsets_of_a_group_fit_into_one_index() -> None:
     made = segments(_0=1, _1=1)
 
     assert [[0, 1]] == groups(made, uncleanable_offset=INT_MAX + 1)
     assert [[0], [1]] == groups(made, uncleanable_offset=INT_MAX + 2)
 
 
-def test_the_next_segment_tells_where_offsets_end() -> None:
+def test_last_offset_of_a_segment_is_known_from_the_next_segment() -> None:
     made = segments(**{"_0": 1, "_1": 1, f"_{INT_MAX + 2}": 1})
 
     assert [[0], [1], [INT_MAX + 2]] == groups(made, uncleanable_offset=2 * INT_MAX)
 
 
-def test_an_empty_segment_has_no_offsets_and_fits_everywhere() -> None:
+def test_empty_segment_has_no_offsets_and_fits_into_any_group() -> None:
     made = segments(**{"_0": 1, "_1": 0, f"_{INT_MAX + 5}": 1})
 
     assert [[0, 1], [INT_MAX + 5]] == groups(made, uncleanable_offset=2 * INT_MAX)

@@ -31,7 +31,7 @@ class RestingClock(StillClock):
 EVENT = threading.Event()
 
 
-def test_what_is_slow_enough_never_rests() -> None:
+def test_throttler_does_not_sleep_below_its_rate() -> None:
     clock = RestingClock()
     throttler = Throttler(1000, clock)
 
@@ -42,7 +42,7 @@ def test_what_is_slow_enough_never_rests() -> None:
     assert [] == clock.rests
 
 
-def test_what_is_too_fast_rests_until_it_is_not() -> None:
+def test_throttler_sleeps_until_the_rate_is_met() -> None:
     clock = RestingClock()
     throttler = Throttler(1000, clock)
 
@@ -54,7 +54,7 @@ def test_what_is_too_fast_rests_until_it_is_not() -> None:
     assert [pytest.approx(1.6)] == clock.rests
 
 
-def test_over_time_the_rate_holds_but_for_what_is_done_between_two_looks() -> None:
+def test_throttler_holds_the_rate_apart_from_work_between_two_checks() -> None:
     clock = RestingClock()
     throttler = Throttler(10_000, clock)
 
@@ -66,7 +66,7 @@ def test_over_time_the_rate_holds_but_for_what_is_done_between_two_looks() -> No
     assert 0 <= ahead <= 512 * 301
 
 
-def test_while_one_thread_rests_the_others_do_as_well() -> None:
+def test_throttler_sleep_blocks_all_threads() -> None:
     clock = StillClock()
     throttler = Throttler(1000, clock)
     clock.advance(500)
@@ -76,7 +76,7 @@ def test_while_one_thread_rests_the_others_do_as_well() -> None:
     assert 1.0 == pytest.approx(throttler._note(100))
 
 
-def test_a_rate_of_0_stops_all_work_until_the_event_is_set() -> None:
+def test_throttle_rate_of_0_blocks_until_the_event_is_set() -> None:
     clock = RestingClock()
     clock.rests = []
     throttler = Throttler(0, clock)
@@ -89,7 +89,7 @@ def test_a_rate_of_0_stops_all_work_until_the_event_is_set() -> None:
     assert [float("inf")] == clock.rests
 
 
-def test_a_negative_rate_is_no_limit() -> None:
+def test_negative_throttle_rate_is_unlimited() -> None:
     clock = RestingClock()
     throttler = Throttler(-1, clock)
 

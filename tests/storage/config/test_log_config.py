@@ -72,13 +72,13 @@ TABLE = [
 ]
 
 
-def test_the_options_are_those_of_kafka() -> None:
+def test_topic_options_are_those_of_kafka() -> None:
     kafkas = {name for name in LogConfig.options() if not name.startswith("barnabas.")}
     assert [row[0] for row in TABLE] == sorted(kafkas)
 
 
 @pytest.mark.parametrize(("name", "kind", "default", "synonyms"), TABLE)
-def test_an_option_has_the_type_default_and_synonyms_of_kafkas(
+def test_topic_option_has_kafkas_type_default_and_synonyms(
     name: str, kind: str, default: str | None, synonyms: str
 ) -> None:
     option = LogConfig.options()[name]
@@ -89,9 +89,9 @@ def test_an_option_has_the_type_default_and_synonyms_of_kafkas(
     assert option.doc.endswith(".")
 
 
-def test_the_option_for_tests_and_our_own_are_internal() -> None:
+def test_internal_options_are_hidden_from_clients() -> None:
     """
-    Clients see those of Kafka only.
+    The option for tests and our own options are internal.
     """
     internal = [name for name, option in LogConfig.options().items() if option.internal]
 
@@ -136,7 +136,7 @@ def test_the_option_for_tests_and_our_own_are_internal() -> None:
         ("internal.segment.bytes", "many"),
     ],
 )
-def test_what_kafka_refuses_is_refused(name: str, text: str) -> None:
+def test_topic_option_value_that_kafka_refuses_is_refused(name: str, text: str) -> None:
     with pytest.raises(InvalidValue, match=name):
         LogConfig.parse({name: text})
 
@@ -159,7 +159,7 @@ def test_what_kafka_refuses_is_refused(name: str, text: str) -> None:
         ("leader.replication.throttled.replicas", ""),
     ],
 )
-def test_what_kafka_takes_is_taken(name: str, text: str) -> None:
+def test_topic_option_value_that_kafka_accepts_is_accepted(name: str, text: str) -> None:
     LogConfig.parse({name: text})
 
 
@@ -167,17 +167,17 @@ def test_what_kafka_takes_is_taken(name: str, text: str) -> None:
     "name",
     ["message.downconversion.enable", "message.format.version", "message.timestamp.difference.max"],
 )
-def test_unknown_names_are_refused(name: str) -> None:
+def test_unknown_topic_option_is_refused(name: str) -> None:
     with pytest.raises(UnknownOption, match=f"Unknown topic config name: {name}"):
         LogConfig.parse({name: "1"})
 
 
-def test_compaction_lags_must_not_contradict_each_other() -> None:
+def test_min_compaction_lag_must_not_exceed_max_compaction_lag() -> None:
     with pytest.raises(ConfigError, match=r"min\.compaction\.lag\.ms \(2\) > max.* \(1\)"):
         LogConfig.parse({"min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"})
 
 
-def test_the_lags_are_compared_also_when_only_one_is_overridden() -> None:
+def test_compaction_lags_are_compared_also_when_only_one_is_overridden() -> None:
     config = LogConfig(max_compaction_lag_ms=5)
 
     with pytest.raises(ConfigError, match="conflict topic config setting"):
@@ -189,7 +189,7 @@ def test_tiered_storage_is_refused() -> None:
         LogConfig.parse({"remote.storage.enable": "true"})
 
 
-def test_policies_may_be_combined() -> None:
+def test_cleanup_policies_may_be_combined() -> None:
     both = LogConfig.parse({"cleanup.policy": "compact,delete"})
     neither = LogConfig.parse({"cleanup.policy": ""})
 
@@ -197,28 +197,28 @@ def test_policies_may_be_combined() -> None:
     assert (False, False) == (neither.compact, neither.delete)
 
 
-def test_the_internal_segment_size_has_precedence() -> None:
+def test_internal_segment_bytes_has_precedence() -> None:
     assert 1024**3 == LogConfig().segment_size
     assert 1000 == LogConfig(internal_segment_bytes=1000).segment_size
     assert 0 == LogConfig(internal_segment_bytes=1000).init_file_size
     assert 1000 == LogConfig(internal_segment_bytes=1000, preallocate=True).init_file_size
 
 
-def test_a_compacted_log_rolls_early_enough_for_the_compaction_lag() -> None:
+def test_compacted_log_rolls_within_max_compaction_lag() -> None:
     config = LogConfig(max_compaction_lag_ms=100, segment_ms=200)
 
     assert 200 == config.max_segment_ms
     assert 100 == config.replaced(cleanup_policy=("compact",)).max_segment_ms
 
 
-def test_the_jitter_is_below_its_limit_and_that_of_the_segment() -> None:
+def test_roll_jitter_is_below_its_limit_and_segment_ms() -> None:
     wide = LogConfig(segment_jitter_ms=1000, segment_ms=10)
 
     assert 0 == LogConfig().random_segment_jitter()
     assert set(range(10)) == {wide.random_segment_jitter() for _ in range(1000)}
 
 
-def test_timestamp_types_are_those_of_batches() -> None:
+def test_message_timestamp_type_maps_to_the_batch_timestamp_type() -> None:
     assert TimestampType.CREATE_TIME is LogConfig().timestamp_type
     config = LogConfig(message_timestamp_type="LogAppendTime")
     assert TimestampType.LOG_APPEND_TIME is config.timestamp_type
@@ -235,7 +235,7 @@ def test_timestamp_types_are_those_of_batches() -> None:
         ("zstd", CompressionType.ZSTD, 7),
     ],
 )
-def test_a_compression_type_is_a_codec_at_its_level(
+def test_compression_type_maps_to_a_codec_and_its_level(
     name: str, codec: CompressionType | None, level: int | None
 ) -> None:
     config = LogConfig(
@@ -249,11 +249,11 @@ def test_a_compression_type_is_a_codec_at_its_level(
     assert level == config.compression_level(codec or CompressionType.ZSTD)
 
 
-def test_gzips_default_level_is_its_librarys() -> None:
+def test_default_gzip_level_is_that_of_zlib() -> None:
     assert None is LogConfig(compression_type="gzip").compression_level(CompressionType.GZIP)
 
 
-def test_a_list_of_replicas_is_refused_in_the_words_of_kafka() -> None:
+def test_list_of_throttled_replicas_is_refused_with_kafkas_message() -> None:
     name = "leader.replication.throttled.replicas"
     with pytest.raises(InvalidValue) as caught:
         LogConfig.parse({name: "0:1,x"})

@@ -40,40 +40,40 @@ class Sample(Basics):
     cleanup_policy: Names = option(("delete",), "What.", one_of=("compact", "delete"))
 
 
-def test_a_table_has_the_names_of_kafka_in_the_order_of_declaration() -> None:
+def test_option_table_has_kafkas_names_in_order_of_declaration() -> None:
     names = ["segment.bytes", "level", "retention.ms", "factor", "ratio", "cleanup.policy"]
 
     assert names == list(Sample.options())
 
 
-def test_values_are_read_by_type_and_the_rest_is_by_default() -> None:
+def test_values_are_parsed_by_type_and_missing_ones_get_the_default() -> None:
     sample = Sample.parse({"segment.bytes": " 14 ", "cleanup.policy": "compact, delete"})
 
     assert Sample(segment_bytes=14, cleanup_policy=("compact", "delete")) == sample
 
 
-def test_an_empty_list_is_a_value() -> None:
+def test_empty_list_is_a_valid_value() -> None:
     assert () == Sample.parse({"cleanup.policy": ""}).cleanup_policy
 
 
-def test_what_a_list_names_twice_counts_once() -> None:
+def test_duplicate_list_items_count_once() -> None:
     assert ("delete", "compact") == Sample.parse(
         {"cleanup.policy": "delete, compact, delete"}
     ).cleanup_policy
 
 
-def test_an_empty_item_of_a_list_is_refused() -> None:
+def test_empty_list_item_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^Configuration 'cleanup.policy' values must not be"):
         Sample.parse({"cleanup.policy": "delete,,compact"})
 
 
-def test_overriding_keeps_what_is_not_named() -> None:
+def test_override_keeps_the_other_options() -> None:
     sample = Sample.parse({"ratio": "0.25"})
 
     assert Sample(ratio=0.25, retention_ms=5) == sample.overridden({"retention.ms": "5"})
 
 
-def test_a_single_value_outside_the_range_may_be_fine() -> None:
+def test_single_allowed_value_outside_the_range_is_accepted() -> None:
     assert -1 == Sample.parse({"level": "-1"}).level
 
 
@@ -92,7 +92,7 @@ def test_a_single_value_outside_the_range_may_be_fine() -> None:
         ("cleanup.policy", "shred", "String must be one of: compact, delete"),
     ],
 )
-def test_a_bad_value_is_refused_with_its_option_and_the_range(
+def test_invalid_value_is_refused_with_its_option_and_the_valid_range(
     name: str, text: str, reason: str
 ) -> None:
     with pytest.raises(InvalidValue) as caught:
@@ -102,17 +102,17 @@ def test_a_bad_value_is_refused_with_its_option_and_the_range(
     assert f"for configuration {name}" in str(caught.value)
 
 
-def test_no_value_is_refused_where_one_is_needed() -> None:
+def test_missing_value_is_refused_for_a_required_option() -> None:
     with pytest.raises(InvalidValue, match="a value is required"):
         Sample.parse({"segment.bytes": None})
 
 
-def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
+def test_unknown_option_is_refused_with_a_suggestion() -> None:
     with pytest.raises(UnknownOption, match=r"segment\.byte; did you mean segment\.bytes\?"):
         Sample.parse({"segment.byte": "1"})
 
 
-def test_a_name_like_no_other_is_refused_without_a_guess() -> None:
+def test_option_unlike_any_other_is_refused_without_a_suggestion() -> None:
     with pytest.raises(ConfigError, match=r"^Unknown option xyzzy$"):
         Sample.parse({"xyzzy": "1"})
 
@@ -126,11 +126,11 @@ def test_a_name_like_no_other_is_refused_without_a_guess() -> None:
         (1, "1.0"),
     ],
 )
-def test_doubles_are_printed_as_java_prints_them(value: float, text: str) -> None:
+def test_doubles_are_printed_as_in_java(value: float, text: str) -> None:
     assert text == java_double(value)
 
 
-def test_values_are_printed_as_they_are_read() -> None:
+def test_printed_values_can_be_parsed_again() -> None:
     options = Sample.options()
 
     assert "compact,delete" == options["cleanup.policy"].format(("compact", "delete"))

@@ -35,23 +35,23 @@ EACH = pytest.mark.parametrize(
 
 
 @EACH
-async def test_a_crash_at_any_instant_takes_nothing_that_was_promised(
+async def test_crash_at_any_operation_loses_nothing_that_was_flushed(
     workload: Workload, all_crash_points: bool
 ) -> None:
     await crash_at_every_point(Logs(workload), all_crash_points)
 
 
 @EACH
-async def test_a_second_crash_during_recovery_takes_nothing_either(
+async def test_second_crash_during_recovery_loses_nothing_that_was_flushed(
     workload: Workload, all_crash_points: bool
 ) -> None:
     await crash_again_in_recovery(Logs(workload), all_crash_points)
 
 
 @pytest.mark.parametrize("workload", [w for w in WORKLOADS if w is not crashes])
-def test_without_a_crash_all_is_there(workload: Workload) -> None:
+def test_everything_is_there_without_a_crash(workload: Workload) -> None:
     """
-    The ledgers themselves tell the truth.
+    Checks the ledgers of the test itself.
     """
     world = World(MemoryFiles())
     workload(world)
@@ -67,7 +67,7 @@ def test_without_a_crash_all_is_there(workload: Workload) -> None:
 
 
 @pytest.mark.parametrize("workload", [transactions, compaction])
-async def test_the_points_of_a_workload_are_always_the_same(workload: Workload) -> None:
+async def test_crash_points_of_a_workload_are_deterministic(workload: Workload) -> None:
     first, second = [await Logs(workload).points((NONE, any_part(1))) for _ in range(2)]
 
     assert [point.place for point in first] == [point.place for point in second]

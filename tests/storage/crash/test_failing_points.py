@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.usefixtures("silent_logs"), pytest.mark.prove]
 
 
 @LIVES
-def test_a_disk_that_fails_at_any_change_takes_nothing_that_was_acknowledged(
+def test_disk_error_at_any_write_loses_nothing_acknowledged(
     workload: Workload, all_crash_points: bool
 ) -> None:
     changes = {name: n for name, n in operations_of(workload).items() if name not in READING}
@@ -39,7 +39,7 @@ def test_a_disk_that_fails_at_any_change_takes_nothing_that_was_acknowledged(
 
 
 @LIVES
-def test_a_disk_that_fails_at_any_read_takes_nothing_that_was_acknowledged(
+def test_disk_error_at_any_read_loses_nothing_acknowledged(
     workload: Workload, all_crash_points: bool
 ) -> None:
     reads = {name: n for name, n in operations_of(workload).items() if name in READS}

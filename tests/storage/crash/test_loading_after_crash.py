@@ -27,10 +27,10 @@ def two_segments() -> tuple[LogHome, Log]:
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_an_index_that_was_not_cut_when_its_segment_was_closed_is_rebuilt(suffix: str) -> None:
+def test_index_not_trimmed_when_its_segment_was_closed_is_rebuilt(suffix: str) -> None:
     """
-    The batches were flushed and so is the recovery point behind them; the zeros at the end of an
-    index would say that all is as old as time.
+    The batches were flushed, and the recovery point lies behind them. The zeros at the end of the
+    index would be read as entries of time 0.
     """
     home, log = two_segments()
     log.close()
@@ -47,10 +47,7 @@ def test_an_index_that_was_not_cut_when_its_segment_was_closed_is_rebuilt(suffix
     assert [0, 1, 2, 3, 4, 5] == offsets(home.open())
 
 
-def test_a_segment_that_was_closed_and_flushed_later_on_is_not_looked_at_again() -> None:
-    """
-    Looking at all of a log at each start would take hours.
-    """
+def test_closed_segment_that_was_flushed_later_is_not_recovered_again() -> None:
     home, log = two_segments()
     log.close()
     home.recovery_point = SECOND + 1
@@ -61,10 +58,9 @@ def test_a_segment_that_was_closed_and_flushed_later_on_is_not_looked_at_again()
     assert 1 == log.recovery_report.recovered_segments
 
 
-def test_a_log_that_is_going_to_be_deleted_loads_whatever_is_in_it() -> None:
+def test_log_marked_for_deletion_loads_despite_missing_and_damaged_files() -> None:
     """
-    A segment without its index and what was known of producers where it begins; and a torn one
-    before it, which would have to be read to find that out.
+    One segment lacks its index and its producer snapshot, and the segment before it is torn.
     """
     home, log = two_segments()
     log.roll()
@@ -83,10 +79,10 @@ def test_a_log_that_is_going_to_be_deleted_loads_whatever_is_in_it() -> None:
 
 
 @pytest.mark.parametrize("was_clean", [False, True])
-def test_a_log_that_is_going_to_be_deleted_is_not_recovered(was_clean: bool) -> None:
+def test_log_marked_for_deletion_is_not_recovered(was_clean: bool) -> None:
     """
-    Its last batch is torn, and nothing is known to be on the disk. All of that stays as it is: the
-    log has no records any more, and its end is 0 (Kafka's LogLoader).
+    Its last batch is torn and nothing was flushed. Everything stays as it is: the log has no
+    records any more, and its end offset is 0, as in Kafka's LogLoader.
     """
     home, log = two_segments()
     log.close()

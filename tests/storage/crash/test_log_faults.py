@@ -24,7 +24,7 @@ WRITING = frozenset({"write", "truncate"})
 
 
 @pytest.mark.parametrize("written", [0, 1, 60, 100])
-def test_a_failed_append_leaves_nothing_behind(written: int) -> None:
+def test_failed_append_leaves_nothing_behind(written: int) -> None:
     files = FailingFiles()
     home = LogHome(files=files)
     log = home.open()
@@ -49,7 +49,7 @@ def test_a_failed_append_leaves_nothing_behind(written: int) -> None:
             use()
 
 
-def test_an_append_that_cannot_be_cut_back_either_is_found_by_recovery() -> None:
+def test_failed_append_that_cannot_be_truncated_is_found_by_recovery() -> None:
     files = FailingFiles()
     home = LogHome(files=files)
     log = home.open()
@@ -66,7 +66,7 @@ def test_an_append_that_cannot_be_cut_back_either_is_found_by_recovery() -> None
     assert 1 == log.log_end_offset
 
 
-def test_an_index_that_cannot_be_written_takes_its_batch_along() -> None:
+def test_append_whose_index_entry_cannot_be_written_is_undone() -> None:
     files = FailingFiles()
     home = LogHome(files=files, index_interval_bytes=0)
     log = home.open()
@@ -80,7 +80,7 @@ def test_an_index_that_cannot_be_written_takes_its_batch_along() -> None:
     assert size == len(home.file(0, ".log")) == log.size
 
 
-def test_a_failed_flush_moves_no_recovery_point() -> None:
+def test_failed_flush_does_not_move_the_recovery_point() -> None:
     files = FailingFiles()
     home = LogHome(files=files)
     log = home.open()
@@ -93,7 +93,7 @@ def test_a_failed_flush_moves_no_recovery_point() -> None:
     assert 0 == log.recovery_point
 
 
-def test_a_read_that_fails_takes_the_directory_offline() -> None:
+def test_failed_read_takes_the_directory_offline() -> None:
     files = FailingFiles()
     home = LogHome(files=files)
     log = home.open()
@@ -107,7 +107,7 @@ def test_a_read_that_fails_takes_the_directory_offline() -> None:
     assert home.failures.has_offline_log_dir(Path("/data"))
 
 
-def test_a_closed_log_refuses_and_blames_no_disk() -> None:
+def test_closed_log_refuses_requests_without_a_disk_failure() -> None:
     home = LogHome()
     log = home.open()
     produce(log, b"a")
@@ -124,7 +124,7 @@ def test_a_closed_log_refuses_and_blames_no_disk() -> None:
     assert not home.failures.has_offline_log_dir(Path("/data"))
 
 
-def test_the_snapshot_of_a_roll_survives_a_crash_once_there_was_time() -> None:
+def test_producer_snapshot_of_a_roll_survives_a_crash_once_it_was_flushed() -> None:
     files = CrashableFiles()
     home = LogHome(files=files)
     log = home.open()
@@ -138,9 +138,9 @@ def test_the_snapshot_of_a_roll_survives_a_crash_once_there_was_time() -> None:
 
 
 @pytest.mark.parametrize("keep", [0, 1])
-def test_an_aborted_transaction_that_was_flushed_is_known_after_a_crash(keep: int) -> None:
+def test_flushed_aborted_transaction_survives_a_crash(keep: int) -> None:
     """
-    The file of a transaction index is made later than its segment, but before the next one.
+    The transaction index file is created after its segment, but before the next one.
     """
     files = CrashableFiles()
     home = LogHome(files=files)
@@ -164,11 +164,9 @@ def test_an_aborted_transaction_that_was_flushed_is_known_after_a_crash(keep: in
     assert (1, 1, 2) == (txn.producer_id, txn.first_offset, txn.last_offset)
 
 
-def test_a_flush_that_was_asked_for_before_a_truncation_moves_no_recovery_point_above_the_end() -> (
-    None
-):
+def test_flush_scheduled_before_a_truncation_keeps_the_recovery_point_within_the_log() -> None:
     """
-    The flush that a roll has planned comes after the log was truncated to below that segment.
+    The roll schedules the flush, which runs after the log was truncated below that segment.
     """
     home = LogHome()
     log = home.open()
@@ -182,7 +180,7 @@ def test_a_flush_that_was_asked_for_before_a_truncation_moves_no_recovery_point_
     assert 1 == log.recovery_point == log.log_end_offset
 
 
-def test_a_truncation_during_a_flush_keeps_the_recovery_point_below_what_comes_next() -> None:
+def test_truncation_during_a_flush_keeps_the_recovery_point_below_later_appends() -> None:
     class TruncatingFiles(MemoryFiles):
         log: Log | None = None
 
@@ -233,10 +231,10 @@ class LockedSyncs(MemoryFiles):
         thread.join()
 
 
-def test_only_the_first_append_of_an_epoch_waits_for_the_disk() -> None:
+def test_only_the_first_append_of_a_leader_epoch_syncs() -> None:
     """
-    Nothing else is synced while the lock is held that appends take. As in Kafka, the file of leader
-    epochs lacks none that has a record; it is written a second after the epoch began, or now.
+    No other sync happens under the append lock. As in Kafka, the leader epoch file has every epoch
+    that has a record; it is written one second after the epoch began, or with its first record.
     """
     files = LockedSyncs()
     log = LogHome(files=files, segment_bytes=300, file_delete_delay_ms=0).open()

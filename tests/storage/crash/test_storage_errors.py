@@ -16,10 +16,7 @@ from barnabas.storage.errors import (
 )
 
 
-def test_errors_that_clients_see_have_kafkas_codes() -> None:
-    """
-    And are caught by who knows the protocol only.
-    """
+def test_client_visible_storage_errors_have_kafkas_codes() -> None:
     path = Path("/data/t-0/0.log")
 
     assert ErrorCode.CORRUPT_MESSAGE == CorruptRecord("", path=path, position=0).code
@@ -28,9 +25,9 @@ def test_errors_that_clients_see_have_kafkas_codes() -> None:
     assert isinstance(CorruptCheckpoint("", path=path), KafkaStorageError)
 
 
-def test_a_locked_directory_is_named_in_kafkas_words() -> None:
+def test_locked_directory_error_has_kafkas_wording() -> None:
     """
-    They are what people search for.
+    Users search for this message.
     """
     error = LogDirectoryLocked(Path("/data"))
 

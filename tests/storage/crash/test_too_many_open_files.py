@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.usefixtures("silent_logs"), pytest.mark.prove]
 @pytest.mark.parametrize(
     "number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM], ids=["process", "system", "maps"]
 )
-def test_an_opening_that_finds_no_descriptor_is_no_failure_of_the_disk(
+def test_open_without_a_free_file_descriptor_is_not_a_disk_failure(
     workload: Workload, number: int, all_crash_points: bool
 ) -> None:
     done = operations_of(workload, OpenFiles(MOST_NEEDED))

@@ -30,9 +30,9 @@ def with_a_file_at(path: Path) -> MemoryFiles:
     return files
 
 
-def test_a_directory_that_cannot_be_used_is_offline_from_the_start() -> None:
+def test_unusable_log_directory_is_offline_from_the_start() -> None:
     """
-    That is no news: no log of it was ever found.
+    It is not reported as a failure, as none of its logs was ever loaded.
     """
     found = directories(with_a_file_at(B), A, B, C)
 
@@ -41,12 +41,12 @@ def test_a_directory_that_cannot_be_used_is_offline_from_the_start() -> None:
     assert [] == found.failures.take_news()
 
 
-def test_without_any_there_is_nothing() -> None:
+def test_error_names_all_log_directories_if_none_can_be_used() -> None:
     with pytest.raises(KafkaStorageError, match="None of the log directories can be used: /a"):
         directories(with_a_file_at(A), A)
 
 
-def test_a_directory_that_is_taken_offline_stays_so() -> None:
+def test_directory_taken_offline_stays_offline() -> None:
     found = directories(MemoryFiles(), A, B)
 
     taken = found.take_offline(A)
@@ -60,9 +60,10 @@ def test_a_directory_that_is_taken_offline_stays_so() -> None:
     assert [B] == found.next_log_dirs({})
 
 
-def test_no_log_is_made_where_the_disk_has_just_failed() -> None:
+def test_new_log_is_not_created_in_a_directory_that_has_just_failed() -> None:
     """
-    Also before the log manager handles the report; if all have failed, the error names one.
+    This applies even before the log manager handles the report. If all directories have failed, the
+    error names one.
     """
     found = directories(MemoryFiles(), A, B)
     assert [A, B] == found.next_log_dirs({})
@@ -75,7 +76,7 @@ def test_no_log_is_made_where_the_disk_has_just_failed() -> None:
 
 
 @pytest.mark.parametrize(("epochs", "expected"), [((7, 7), 7), ((7, 8), None), ((7, None), None)])
-def test_a_clean_stop_is_one_of_all_directories(
+def test_clean_shutdown_epoch_requires_the_file_in_every_directory(
     epochs: tuple[int | None, ...], expected: int | None
 ) -> None:
     files = MemoryFiles()

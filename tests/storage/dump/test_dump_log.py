@@ -42,9 +42,9 @@ CONTENTS = [" key: k1 payload: v1", " payload: v2", " key: k3"]
 
 
 @pytest.mark.scenario(79)
-def test_a_log_is_printed_to_the_character(tmp_path: Path) -> None:
+def test_dump_prints_batches_records_and_contents_exactly_as_kafkas_tool(tmp_path: Path) -> None:
     """
-    Batches, then records, then what is in them; and offsets that do not follow each other.
+    Includes offsets with gaps.
     """
     name = "00000000000000000100.log"
 
@@ -60,9 +60,9 @@ def test_a_log_is_printed_to_the_character(tmp_path: Path) -> None:
     assert 0 == shallow.status == deep.status == printed.status
 
 
-def test_metadata_of_records_can_be_left_out(tmp_path: Path) -> None:
+def test_record_metadata_can_be_skipped(tmp_path: Path) -> None:
     """
-    A record of which nothing is left is an empty line, as is a control record.
+    A record without anything left to print is an empty line, as is a control record.
     """
     data = build_batch(
         [SimpleRecord(5, b"", b"v"), SimpleRecord(5, None, None), SimpleRecord(5, b"k", None)]
@@ -74,9 +74,9 @@ def test_metadata_of_records_can_be_left_out(tmp_path: Path) -> None:
     assert [""] == dumped.lines[5:]
 
 
-def test_what_a_batch_can_be(tmp_path: Path) -> None:
+def test_dump_prints_producer_sequence_codec_and_delete_horizon_of_a_batch(tmp_path: Path) -> None:
     """
-    Transactional, of a producer whose sequence wraps around, compressed, with a delete horizon.
+    The batch is transactional and compressed, and its sequence wraps around.
     """
     data = build_batch(
         [SimpleRecord(5, b"k", b"v"), SimpleRecord(7, b"k", b"v")],
@@ -98,9 +98,9 @@ def test_what_a_batch_can_be(tmp_path: Path) -> None:
     assert [" CreateTime: 5 ", " CreateTime: 7 "] == [line[11:26] for line in records]
 
 
-def test_text_that_is_none(tmp_path: Path) -> None:
+def test_invalid_utf_8_is_printed_as_replacement_characters(tmp_path: Path) -> None:
     """
-    Bytes that are no UTF-8 become U+FFFD, as many of them as with Java.
+    As many U+FFFD characters as Java prints.
     """
     headers = (Header("\ufffd,", None), Header("", b"x"))
     record = SimpleRecord(0, b"\xff\xc3", b"a\xed\xa0\x80b\xf0\x9f\x98", headers)
@@ -110,9 +110,9 @@ def test_text_that_is_none(tmp_path: Path) -> None:
     assert line.endswith("headerKeys: [\ufffd,,] key: \ufffd\ufffd payload: a\ufffdb\ufffd")
 
 
-def test_messages_of_the_old_versions(tmp_path: Path) -> None:
+def test_messages_of_versions_0_and_1_are_printed(tmp_path: Path) -> None:
     """
-    Single ones, and those in compressed ones, whose offsets count from the wrapper in version 1.
+    Single messages and those in compressed wrappers, whose inner offsets are relative in version 1.
     """
     inner = [Legacy(0, b"a", b"1", 5), Legacy(1, None, b"2", 6)]
     data = (
@@ -149,11 +149,12 @@ def test_messages_of_the_old_versions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "codec", [CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4]
 )
-def test_a_wrapper_of_version_0_has_absolute_offsets_inside(
+def test_wrapper_of_version_0_has_absolute_inner_offsets(
     codec: CompressionType, tmp_path: Path
 ) -> None:
     """
-    And its LZ4 frames have checksums that nobody may look at.
+    The header checksum of its LZ4 frame is wrong, as old clients wrote it, and must not be
+    verified.
     """
     data = legacy_wrapper(0, codec, [Legacy(40, b"a", b"1"), Legacy(41, None, b"2")])
 
@@ -165,9 +166,9 @@ def test_a_wrapper_of_version_0_has_absolute_offsets_inside(
 
 
 @pytest.mark.scenario(80)
-def test_snapshots_and_transaction_indexes(tmp_path: Path) -> None:
+def test_producer_snapshots_and_transaction_indexes_are_printed(tmp_path: Path) -> None:
     """
-    A producer of which no batch is known has no fields of one.
+    A producer without batches has no batch fields.
     """
     snapshot = tmp_path / "00000000000000000042.snapshot"
     snapshot.write_bytes(
@@ -197,10 +198,7 @@ def test_snapshots_and_transaction_indexes(tmp_path: Path) -> None:
 
 
 @pytest.mark.scenario(30)
-def test_an_index_of_which_bytes_are_no_entry(tmp_path: Path) -> None:
-    """
-    The check of a broker's start finds them; nothing cuts them off.
-    """
+def test_index_of_odd_length_fails_the_sanity_check_and_is_not_truncated(tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(GOLDEN_BATCH)
     index = tmp_path / "00000000000000000000.index"
     index.write_bytes(bytes(19))
@@ -215,9 +213,9 @@ def test_an_index_of_which_bytes_are_no_entry(tmp_path: Path) -> None:
     assert bytes(19) == index.read_bytes()
 
 
-def test_a_log_that_is_open_is_dumped_and_left_alone(tmp_path: Path) -> None:
+def test_dump_of_an_open_log_changes_no_file(tmp_path: Path) -> None:
     """
-    Indexes of an active segment are as large as they can become, and stay so.
+    Indexes of the active segment keep their preallocated length.
     """
     directory = tmp_path / "t-0"
     directory.mkdir()

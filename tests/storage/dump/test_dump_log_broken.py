@@ -52,9 +52,9 @@ def patched(data: bytes, position: int, new: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("kept", [1, 17, 60, 68])
-def test_a_torn_batch_is_bytes_at_the_end(kept: int, tmp_path: Path) -> None:
+def test_torn_batch_is_reported_as_trailing_bytes(kept: int, tmp_path: Path) -> None:
     """
-    However much of it there is, unless it is asked for part of the file only.
+    For a torn batch of any length, unless only a part of the file is asked for.
     """
     data = batch(b"x") + batch(b"y", base_offset=1)[:kept]
 
@@ -66,17 +66,14 @@ def test_a_torn_batch_is_bytes_at_the_end(kept: int, tmp_path: Path) -> None:
     assert [dumped.lines[0]] == limited.lines
 
 
-def test_a_wrong_checksum_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_wrong_checksum_is_reported_and_the_rest_is_printed(tmp_path: Path) -> None:
     dumped = dump_log(tmp_path, patched(batch(b"x"), 17, b"\0\0\0\0"), "--print-data-log")
 
     assert dumped.lines[0].endswith("crc: 0 isvalid: false")
     assert dumped.lines[1].endswith("payload: x")
 
 
-def test_zeros_are_no_batch(tmp_path: Path) -> None:
-    """
-    What lies before them is shown.
-    """
+def test_zeros_are_reported_as_an_invalid_batch_after_the_valid_ones(tmp_path: Path) -> None:
     dumped = dump_log(tmp_path, batch(b"x") + bytes(100))
 
     assert (1, 1) == (dumped.status, len(dumped.lines))
@@ -86,16 +83,16 @@ def test_zeros_are_no_batch(tmp_path: Path) -> None:
     ) == dumped.err
 
 
-def test_what_is_too_short_for_a_batch_is_not_looked_at(tmp_path: Path) -> None:
+def test_trailing_17_bytes_are_ignored(tmp_path: Path) -> None:
     """
-    Seventeen bytes are the start of a header, but Kafka wants one more.
+    They are the start of a header, but Kafka requires one byte more.
     """
     dumped = dump_log(tmp_path, bytes(17))
 
     assert (0, [f"Found 17 invalid bytes at the end of {LOG}"]) == (dumped.status, dumped.lines)
 
 
-def test_an_unknown_codec_ends_within_a_line(tmp_path: Path) -> None:
+def test_unknown_codec_is_reported_within_its_line(tmp_path: Path) -> None:
     """
     Kafka's tool prints the line in two parts.
     """
@@ -133,7 +130,7 @@ def test_an_unknown_codec_ends_within_a_line(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_records_that_are_none(payload: bytes, reason: str, tmp_path: Path) -> None:
+def test_malformed_records_are_reported(payload: bytes, reason: str, tmp_path: Path) -> None:
     dumped = dump_log(tmp_path, batch_of(payload), "--deep-iteration")
 
     assert (1, 1) == (dumped.status, len(dumped.lines))
@@ -141,9 +138,11 @@ def test_records_that_are_none(payload: bytes, reason: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
-def test_a_bomb_is_a_stream_that_fails(codec: CompressionType, tmp_path: Path) -> None:
+def test_decompression_bomb_is_reported_as_a_decompression_error(
+    codec: CompressionType, tmp_path: Path
+) -> None:
     """
-    Its batch is shown, and what is before it; it does not take more memory than a batch may.
+    The batch and everything before it is printed; memory stays within the limit of a batch.
     """
     data = batch(b"x") + bomb(codec, base_offset=1)
 
@@ -156,9 +155,9 @@ def test_a_bomb_is_a_stream_that_fails(codec: CompressionType, tmp_path: Path) -
     assert f"{KAFKA}Failed to decompress record stream\n" == dumped.err
 
 
-def test_records_before_a_broken_one_are_shown_unless_compressed(tmp_path: Path) -> None:
+def test_records_before_a_malformed_one_are_printed_unless_compressed(tmp_path: Path) -> None:
     """
-    Kafka decompresses all of a batch before it shows the first record.
+    Kafka decompresses all of a batch before it prints the first record.
     """
     good = bytes(encode_records([Record(0, 1, None, b"good")], 0, 1))
 
@@ -196,7 +195,9 @@ def test_records_before_a_broken_one_are_shown_unless_compressed(tmp_path: Path)
         (4, b"no zstd", "Failed to decompress record stream"),
     ],
 )
-def test_streams_that_are_none(codec: int, payload: bytes, reason: str, tmp_path: Path) -> None:
+def test_malformed_compressed_data_is_reported(
+    codec: int, payload: bytes, reason: str, tmp_path: Path
+) -> None:
     data = patched(batch_of(payload), 22, bytes([codec]))
 
     dumped = dump_log(tmp_path, data, "--deep-iteration")
@@ -236,7 +237,7 @@ def test_streams_that_are_none(codec: int, payload: bytes, reason: str, tmp_path
     ],
     ids=["magic", "no value", "offset", "zstd", "size"],
 )
-def test_messages_of_the_old_versions_that_are_none(
+def test_malformed_messages_of_old_versions_are_reported(
     data: bytes, shown: list[str], reason: str, tmp_path: Path
 ) -> None:
     dumped = dump_log(tmp_path, data, "--print-data-log")
@@ -258,12 +259,9 @@ def test_messages_of_the_old_versions_that_are_none(
          "was serialized as null"),
     ],
 )  # fmt: skip
-def test_control_records_that_are_none(
+def test_malformed_control_record_is_reported_after_its_metadata(
     key: bytes, value: bytes, reason: str, tmp_path: Path
 ) -> None:
-    """
-    The metadata of the record are shown before.
-    """
     data = build_batch([SimpleRecord(1, key, value)], is_control=True)
 
     dumped = dump_log(tmp_path, bytes(data), "--deep-iteration")
@@ -272,7 +270,7 @@ def test_control_records_that_are_none(
     assert f"{reason}\n" == dumped.err
 
 
-def test_a_control_record_of_a_later_version_is_named_by_its_number(tmp_path: Path) -> None:
+def test_control_record_of_an_unknown_type_is_printed_by_its_number(tmp_path: Path) -> None:
     record = SimpleRecord(1, b"\0\0\0\x63", b"")
 
     dumped = dump_log(tmp_path, bytes(build_batch([record], is_control=True)), "--deep-iteration")
@@ -310,10 +308,9 @@ def with_crc(body: bytes) -> bytes:
         ),
     ],
 )
-def test_snapshots_that_are_none(data: bytes, reason: str, tmp_path: Path) -> None:
-    """
-    That is said, and the next file is dumped.
-    """
+def test_malformed_producer_snapshot_is_reported_and_the_next_file_is_dumped(
+    data: bytes, reason: str, tmp_path: Path
+) -> None:
     path = tmp_path / "00000000000000000007.snapshot"
     path.write_bytes(data)
 
@@ -322,10 +319,7 @@ def test_snapshots_that_are_none(data: bytes, reason: str, tmp_path: Path) -> No
     assert (0, f"Dumping {path}\n", f"{reason}\n") == dumped
 
 
-def test_control_batches_of_raft(tmp_path: Path) -> None:
-    """
-    What they say is JSON.
-    """
+def test_raft_control_records_are_printed_as_json(tmp_path: Path) -> None:
     data = control_batch(ControlRecordType.SNAPSHOT_FOOTER, b"\0\0\0", 1)
 
     dumped = dump_log(tmp_path, bytes(data), "--deep-iteration")

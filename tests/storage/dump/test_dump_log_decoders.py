@@ -59,7 +59,7 @@ def framed(message: Message, version: int = 0) -> bytes:
 
 
 @pytest.mark.scenario(81)
-def test_a_committed_offset(tmp_path: Path) -> None:
+def test_offsets_decoder_prints_a_committed_offset(tmp_path: Path) -> None:
     key = bytes.fromhex("0001 00026731 000174 00000002")
     value = bytes.fromhex("0003 000000000000002a 00000005 00016d 0000018bcfe56800")
 
@@ -103,11 +103,11 @@ SUBSCRIPTION = b"\0\1" + encode(consumers.ConsumerProtocolSubscription(topics=["
     ],
     ids=["consumer", "another protocol", "broken", "a later version"],
 )
-def test_members_of_classic_groups(
+def test_offsets_decoder_prints_members_of_classic_groups(
     protocol_type: str, subscription: bytes, shown: str, tmp_path: Path
 ) -> None:
     """
-    What consumers say is decoded as well, if it can be.
+    Subscriptions and assignments of consumers are decoded where possible.
     """
     value = group(protocol_type, subscription)
 
@@ -159,15 +159,15 @@ def test_members_of_classic_groups(
         ),
     ],
 )
-def test_broken_records_of_coordinators(
+def test_malformed_coordinator_records_are_reported(
     key: bytes, value: bytes, text: str, tmp_path: Path
 ) -> None:
     assert f"key: {text}" == decoded(tmp_path, OFFSETS, key, value)
 
 
-def test_a_record_of_a_coordinator_needs_a_key(tmp_path: Path) -> None:
+def test_coordinator_record_without_a_key_is_reported(tmp_path: Path) -> None:
     """
-    Kafka's tool ends at one that has none.
+    Kafka's tool terminates there.
     """
     dumped = dump_log(tmp_path, build_batch([SimpleRecord(1, None, b"x")]), SHARE)
 
@@ -177,7 +177,7 @@ def test_a_record_of_a_coordinator_needs_a_key(tmp_path: Path) -> None:
     ) == dumped.err
 
 
-def test_the_state_of_a_share_group(tmp_path: Path) -> None:
+def test_share_group_state_decoder_prints_share_group_records(tmp_path: Path) -> None:
     key = ShareSnapshotKey(group_id="g", topic_id=TOPIC_ID, partition=3)
     batch = StateBatch(first_offset=1, last_offset=2, delivery_state=4, delivery_count=1)
     value = ShareSnapshotValue(
@@ -247,7 +247,9 @@ QUOTA = ClientQuotaRecord(
         ),
     ],
 )
-def test_records_of_the_metadata_log(value: bytes | None, text: str, tmp_path: Path) -> None:
+def test_cluster_metadata_decoder_prints_metadata_records(
+    value: bytes | None, text: str, tmp_path: Path
+) -> None:
     assert f"payload: {text}" == decoded(tmp_path, METADATA, None, value)
 
 
@@ -349,15 +351,14 @@ def segment(**changes: object) -> RemoteLogSegmentMetadataRecord:
         ),
     ],
 )
-def test_remote_log_metadata(message: Message, text: str, tmp_path: Path) -> None:
+def test_remote_log_metadata_decoder_prints_its_records(
+    message: Message, text: str, tmp_path: Path
+) -> None:
     assert type(message) in REMOTE_RECORDS.values()
     assert f"payload: {text}" == decoded(tmp_path, REMOTE, None, framed(message))
 
 
-def test_remote_log_metadata_without_a_value(tmp_path: Path) -> None:
-    """
-    What Java says of null.
-    """
+def test_remote_log_metadata_without_a_value_is_printed_as_javas_null_error(tmp_path: Path) -> None:
     assert (
         'payload: Error at offset 5, skipping. Cannot invoke "java.nio.ByteBuffer.remaining()" '
         'because the return value of "org.apache.kafka.common.record.internal.Record.value()" is '
@@ -365,9 +366,9 @@ def test_remote_log_metadata_without_a_value(tmp_path: Path) -> None:
     ) == decoded(tmp_path, REMOTE, None, None)
 
 
-def test_tagged_fields_are_shown_unless_they_have_their_default(tmp_path: Path) -> None:
+def test_tagged_fields_are_printed_unless_they_have_their_default(tmp_path: Path) -> None:
     """
-    Null is a value, where the default is an empty struct.
+    Null is a value where the default is an empty struct.
     """
     member = groups.consumer.ConsumerGroupMemberMetadataValue(
         instance_id=None,

@@ -32,7 +32,7 @@ def segment(directory: Path) -> Path:
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_an_index_that_fits_the_log(suffix: str, tmp_path: Path) -> None:
+def test_index_that_matches_its_log_has_no_findings(suffix: str, tmp_path: Path) -> None:
     path = segment(tmp_path).with_suffix(suffix)
 
     shown = dump("--files", path)
@@ -71,7 +71,7 @@ def test_an_index_that_fits_the_log(suffix: str, tmp_path: Path) -> None:
     ],
     ids=["offsets", "timestamps", "not found"],
 )
-def test_an_index_that_does_not_fit_the_log(
+def test_index_that_does_not_match_its_log_is_reported(
     suffix: str, data: bytes, err: str, tmp_path: Path
 ) -> None:
     path = segment(tmp_path).with_suffix(suffix)
@@ -92,9 +92,9 @@ def test_a_time_entry_has_the_largest_timestamp_of_its_batch(tmp_path: Path) -> 
     assert "" == dump("--files", path.with_suffix(".timeindex")).err
 
 
-def test_zeros_behind_the_entries_are_passed_over(tmp_path: Path) -> None:
+def test_zeros_behind_the_index_entries_are_ignored(tmp_path: Path) -> None:
     """
-    A broker that was killed has left them there.
+    A broker that was killed leaves them there.
     """
     path = segment(tmp_path)
     for suffix, line in (
@@ -130,7 +130,7 @@ def test_zeros_behind_the_entries_are_passed_over(tmp_path: Path) -> None:
          "4 which is less than the first timestamp 5"),
     ],
 )  # fmt: skip
-def test_an_index_that_cannot_be_dumped(
+def test_index_that_cannot_be_dumped_is_reported(
     suffix: str, data: bytes, options: tuple[str, ...], reason: str, tmp_path: Path
 ) -> None:
     path = segment(tmp_path)
@@ -153,11 +153,11 @@ def test_an_index_that_cannot_be_dumped(
         (".snapshot", ".snapshot", f"{KAFKAS}java.nio.file.NoSuchFileException: {{}}.snapshot"),
     ],
 )
-def test_a_missing_file_is_told_and_not_made(
+def test_missing_file_is_reported_and_not_created(
     missing: str, dumped: str, reason: str, tmp_path: Path
 ) -> None:
     """
-    Kafka's tool makes a missing index.
+    Kafka's tool creates a missing index.
     """
     path = segment(tmp_path)
     path.with_suffix(missing).unlink(missing_ok=True)
@@ -169,15 +169,15 @@ def test_a_missing_file_is_told_and_not_made(
     assert before == sorted(tmp_path.iterdir())
 
 
-def test_a_missing_transaction_index_is_an_empty_one(tmp_path: Path) -> None:
+def test_missing_transaction_index_is_printed_as_empty(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.txnindex"
 
     assert (0, f"Dumping {path}\n", "") == dump("--files", path)
 
 
-def test_an_index_leads_into_a_log_that_cannot_be_read_on(tmp_path: Path) -> None:
+def test_index_of_a_log_that_cannot_be_read_on_is_reported(tmp_path: Path) -> None:
     """
-    Kafka's tool reads all headers up to the end for each entry of a time index.
+    Kafka's tool reads all headers up to the end of the log for each entry of a time index.
     """
     path = segment(tmp_path)
     with path.with_suffix(".log").open("ab") as log:

@@ -24,9 +24,9 @@ def json_of(directory: Path, data: bytes | bytearray, *options: str) -> list[dic
     return dump_log(directory, bytes(data), "--format", "json", *options).objects
 
 
-def test_a_batch_and_its_records(tmp_path: Path) -> None:
+def test_json_of_a_batch_and_its_records_has_all_their_fields(tmp_path: Path) -> None:
     """
-    What is no UTF-8 is in base64; what there is not is null.
+    Invalid UTF-8 is written in base64, missing values as null.
     """
     record = SimpleRecord(5, b"\xff", b"v", (Header("h", None), Header("h", b"\xfe")))
     data = build_batch(
@@ -82,9 +82,9 @@ def test_a_batch_and_its_records(tmp_path: Path) -> None:
     assert (None, None, []) == (second["key"], second["payload"], second["headers"])
 
 
-def test_less_of_a_record(tmp_path: Path) -> None:
+def test_json_leaves_out_what_the_options_exclude(tmp_path: Path) -> None:
     """
-    As the options say: without contents, or without all but them.
+    Without contents, or with contents only.
     """
     data = build_batch([SimpleRecord(5, b"k", b"v")]) + EndTransactionMarker(
         ControlRecordType.COMMIT, 3
@@ -98,7 +98,7 @@ def test_less_of_a_record(tmp_path: Path) -> None:
     assert ["log", "batch", "record", "batch"] == [told["type"] for told in bare]
 
 
-def test_control_records(tmp_path: Path) -> None:
+def test_json_of_a_control_record_has_its_type_and_coordinator_epoch(tmp_path: Path) -> None:
     data = EndTransactionMarker(ControlRecordType.COMMIT, 3).batch(5, producer_id=4)
 
     told = json_of(tmp_path, data, "--deep-iteration")[-1]
@@ -108,7 +108,7 @@ def test_control_records(tmp_path: Path) -> None:
     )
 
 
-def test_messages_of_the_old_versions(tmp_path: Path) -> None:
+def test_json_of_old_message_versions(tmp_path: Path) -> None:
     data = legacy_wrapper(1, CompressionType.GZIP, [Legacy(0, b"k", b"v", 9)], timestamp=9)
 
     _, batch, record = json_of(tmp_path, data, "--print-data-log")
@@ -121,7 +121,7 @@ def test_messages_of_the_old_versions(tmp_path: Path) -> None:
     )
 
 
-def test_decoded_contents_are_objects(tmp_path: Path) -> None:
+def test_json_of_decoded_contents_is_an_object(tmp_path: Path) -> None:
     """
     A tombstone is null.
     """
@@ -134,10 +134,7 @@ def test_decoded_contents_are_objects(tmp_path: Path) -> None:
     assert "Unknown record type 99 at offset 1, skipping." == unknown["key"]
 
 
-def test_indexes_and_what_is_wrong_with_them(tmp_path: Path) -> None:
-    """
-    Findings are objects as well, behind those of all files.
-    """
+def test_json_findings_follow_the_objects_of_all_files(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000"
     path.with_suffix(".log").write_bytes(build_batch([SimpleRecord(5, None, b"x")]))
     path.with_suffix(".index").write_bytes(struct.pack(">ii", 3, 0))
@@ -157,7 +154,7 @@ def test_indexes_and_what_is_wrong_with_them(tmp_path: Path) -> None:
     ] == told
 
 
-def test_the_other_files(tmp_path: Path) -> None:
+def test_json_of_transaction_indexes_snapshots_and_malformed_files(tmp_path: Path) -> None:
     txns = tmp_path / "0.txnindex"
     txns.write_bytes(struct.pack(">hqqqq", 0, 4000, 12, 30, 31))
     snapshot = tmp_path / "1.snapshot"
@@ -198,10 +195,7 @@ def test_the_other_files(tmp_path: Path) -> None:
     ] == told
 
 
-def test_every_type_of_object_is_documented() -> None:
-    """
-    The page lists those that the source can write.
-    """
+def test_json_object_types_are_all_documented() -> None:
     source = Path(dump.__code__.co_filename).parents[2] / "storage/barnabas/storage/dump"
     told = re.compile(r'\btell\(\s*"(\w+)"')
     written = {kind for file in source.glob("*.py") for kind in told.findall(file.read_text())}

@@ -31,7 +31,7 @@ DATA = bytes(build_batch([SimpleRecord(1, b"\0\0\0\0\0\0\0\x07", b"\0\0\0\x05")]
         ["--deep-iteration=yes", "--files", "a"],
     ],
 )
-def test_an_option_and_its_argument(arguments: list[str]) -> None:
+def test_option_argument_is_parsed_in_every_notation(arguments: list[str]) -> None:
     assert ["a"] == parse(arguments).files
 
 
@@ -41,7 +41,7 @@ def test_an_option_and_its_argument(arguments: list[str]) -> None:
 )
 def test_files_are_separated_by_commas(text: str, names: list[str]) -> None:
     """
-    Blanks belong to the names, and empty names at the end are none.
+    Blanks belong to the names; empty names at the end are dropped.
     """
     assert names == parse(["--files", text]).files
 
@@ -69,15 +69,17 @@ def test_files_are_separated_by_commas(text: str, names: list[str]) -> None:
         ),
     ],
 )
-def test_mistakes(arguments: list[str], reason: str) -> None:
+def test_wrong_options_are_refused_with_the_message_of_joptsimple(
+    arguments: list[str], reason: str
+) -> None:
     dumped = dump(*arguments)
 
     assert (1, f"{KAFKAS}joptsimple.{reason}\n") == (dumped.status, dumped.err)
 
 
-def test_no_files() -> None:
+def test_missing_files_option_prints_the_help() -> None:
     """
-    The help follows, as it does without any argument, and where it is asked for.
+    So do a call without arguments and the help option.
     """
     nothing, lacking, asked = dump(), dump("--deep-iteration"), dump("--help")
 
@@ -88,9 +90,9 @@ def test_no_files() -> None:
     assert all(f"--{name}" in usage() for name in OPTIONS)
 
 
-def test_a_decoder_class_may_be_left_out() -> None:
+def test_decoder_option_without_a_class_uses_the_default_decoder() -> None:
     """
-    Its option alone means that contents are printed, with the default.
+    The option alone also enables the printing of contents.
     """
     options = parse(["--value-decoder-class", "--files", "a"])
 
@@ -101,7 +103,7 @@ def test_a_decoder_class_may_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("name", "shown"), [("Long", "7"), ("Integer", "0"), ("Default", "0000000000000007")]
 )
-def test_decoder_classes(name: str, shown: str, tmp_path: Path) -> None:
+def test_decoder_class_decodes_keys_and_values(name: str, shown: str, tmp_path: Path) -> None:
     dumped = dump_log(
         tmp_path,
         DATA,
@@ -112,9 +114,10 @@ def test_decoder_classes(name: str, shown: str, tmp_path: Path) -> None:
     assert dumped.lines[1].endswith(f" key: {shown} payload: 5")
 
 
-def test_decoder_classes_that_fail(tmp_path: Path) -> None:
+def test_decoder_errors_are_reported(tmp_path: Path) -> None:
     """
-    One that is not there is told before anything of the log, one that cannot decode where it is.
+    A class that does not exist is reported before the log is read, one that cannot decode at the
+    record.
     """
     unknown = dump_log(tmp_path, DATA, "--key-decoder-class", "com.example.Mine")
     longs = dump_log(
@@ -127,10 +130,12 @@ def test_decoder_classes_that_fail(tmp_path: Path) -> None:
     assert longs.out.endswith(" headerKeys: []")
 
 
-def test_names_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_names_decide_how_files_are_dumped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    A name without a known suffix is passed over, one without an offset is not; what is said of
-    files are absolute paths.
+    A name without a known suffix is skipped, one without an offset is not. Findings name absolute
+    paths.
     """
     monkeypatch.chdir(tmp_path)
     data = build_batch([SimpleRecord(1, None, b"x")], base_offset=7)
@@ -153,13 +158,13 @@ def test_names_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ("00000000000000000042-0000000007.checkpoint", "Snapshot end offset: 42, epoch: 7"),
     ],
 )
-def test_snapshots_of_the_metadata_log(name: str, line: str, tmp_path: Path) -> None:
+def test_snapshots_of_the_metadata_log_are_dumped(name: str, line: str, tmp_path: Path) -> None:
     dumped = dump_log(tmp_path, DATA, name=name)
 
     assert [f"Dumping {tmp_path / name}", line] == dumped.out.splitlines()[:2]
 
 
-def test_a_snapshot_without_numbers_in_its_name(tmp_path: Path) -> None:
+def test_metadata_snapshot_with_a_malformed_name_is_refused(tmp_path: Path) -> None:
     dumped = dump_log(tmp_path, DATA, name="7.checkpoint")
 
     assert (
@@ -167,17 +172,14 @@ def test_a_snapshot_without_numbers_in_its_name(tmp_path: Path) -> None:
     ) == dumped.err
 
 
-def test_an_unknown_format(tmp_path: Path) -> None:
+def test_unknown_format_is_refused(tmp_path: Path) -> None:
     dumped = dump_log(tmp_path, DATA, "--format", "xml")
 
     assert (1, "") == dumped[:2]
     assert dumped.err.endswith("xml is no format: there are text and json\n")
 
 
-def test_version() -> None:
-    """
-    That of the tool which this one is equal to.
-    """
+def test_version_option_prints_the_version_of_the_matching_kafka_tool() -> None:
     assert (0, "4.3.1\n", "") == dump("--version")
 
 
@@ -190,9 +192,9 @@ def test_version() -> None:
     ],
     ids=len,
 )
-def test_files_with_findings_are_in_the_order_of_a_hash_map(order: list[int]) -> None:
+def test_files_with_findings_are_in_the_order_of_javas_hash_map(order: list[int]) -> None:
     """
-    As Java 17 gives them; with the fourteenth its table grows.
+    As Java 17 orders them; the table grows with the fourteenth entry.
     """
     names = [f"/kafka/t-{number}/00000000000000000000.log" for number in range(len(order))]
 
@@ -204,9 +206,9 @@ def test_files_with_findings_are_in_the_order_of_a_hash_map(order: list[int]) ->
     assert hash_order(names) == [finding.path for finding in findings.all()]
 
 
-def test_a_finding_of_the_same_offset_replaces_the_one_before() -> None:
+def test_later_finding_replaces_one_of_the_same_offset() -> None:
     """
-    Where Kafka's tool has maps: for offsets, not for timestamps.
+    Where Kafka's tool uses maps keyed by offset, not for timestamps.
     """
     findings = Findings()
     for second in (1, 2):

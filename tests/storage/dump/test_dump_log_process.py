@@ -53,7 +53,7 @@ def heeded_interrupts() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_nobody_reads_on(large_log: Path) -> None:
+def test_closed_output_pipe_ends_the_dump_quietly(large_log: Path) -> None:
     """
     As with ``| head -1``.
     """
@@ -70,9 +70,9 @@ def test_nobody_reads_on(large_log: Path) -> None:
 
 
 @pytest.mark.usefixtures("heeded_interrupts")
-def test_somebody_interrupts(large_log: Path) -> None:
+def test_interrupt_ends_the_dump_quietly(large_log: Path) -> None:
     """
-    As with Ctrl-C, while the pipe is full.
+    Ctrl-C while the pipe is full.
     """
     with start(large_log) as process:
         assert process.stdout is not None
@@ -86,9 +86,9 @@ def test_somebody_interrupts(large_log: Path) -> None:
     assert (130, b"") == (status, remarks)
 
 
-def test_the_server_is_not_loaded(large_log: Path) -> None:
+def test_dump_command_does_not_import_the_server(large_log: Path) -> None:
     """
-    Nor is what only other commands and other files need.
+    Nor modules that only other commands or file types need.
     """
     code = (
         "import sys; from barnabas.server.cli import main; "
@@ -105,9 +105,9 @@ def test_the_server_is_not_loaded(large_log: Path) -> None:
     assert not any(".decoders." in name for name in loaded)
 
 
-def test_a_log_is_never_in_memory(large_log: Path) -> None:
+def test_dump_reads_a_log_in_windows(large_log: Path) -> None:
     """
-    Only a window of it is, and a batch that is larger than that.
+    Only one window is in memory, or a batch that is larger than it.
     """
     file = DiskFiles().open(large_log, read_only=True)
     reads: list[int] = []

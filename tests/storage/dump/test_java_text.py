@@ -27,14 +27,14 @@ from barnabas.storage.dump.java_text import double_text, utf8_text
         (float("-inf"), "-Infinity"),
     ],
 )
-def test_doubles_as_java_writes_them(value: float, text: str) -> None:
+def test_doubles_are_formatted_as_in_java(value: float, text: str) -> None:
     assert text == double_text(value)
 
 
 @given(st.text(), st.binary(max_size=4))
-def test_text_as_java_reads_it(text: str, junk: bytes) -> None:
+def test_text_is_decoded_as_in_java(text: str, junk: bytes) -> None:
     """
-    Good text is kept, and around what is bad as well.
+    Valid text is kept, also around invalid bytes.
     """
     assert text == utf8_text(text.encode())
     assert utf8_text(b"\xff" + text.encode() + b"|" + junk).startswith(f"\ufffd{text}|")
@@ -51,5 +51,7 @@ def test_text_as_java_reads_it(text: str, junk: bytes) -> None:
         (b"\xc0\xaf", 2),
     ],
 )
-def test_how_much_one_replacement_character_stands_for(data: bytes, count: int) -> None:
+def test_invalid_bytes_become_as_many_replacement_characters_as_in_java(
+    data: bytes, count: int
+) -> None:
     assert "\ufffd" * count == utf8_text(data)

@@ -45,14 +45,14 @@ def words(report: PartitionReport) -> str:
     return " ".join(cleaning_sentences(report))
 
 
-def test_a_log_that_is_not_compacted_has_no_plan() -> None:
+def test_log_without_compaction_has_no_cleaning_plan() -> None:
     home = LogHome()
     home.open()
 
     assert look_at(home).cleaning is None
 
 
-def test_what_was_never_cleaned_is_dirty() -> None:
+def test_log_that_was_never_cleaned_is_dirty() -> None:
     home = compacted()
     four_segments(home)
 
@@ -69,7 +69,7 @@ def test_what_was_never_cleaned_is_dirty() -> None:
     ) == words(report)
 
 
-def test_the_checkpoint_of_the_cleaner_counts() -> None:
+def test_cleaner_checkpoint_decides_which_segments_are_clean() -> None:
     home = compacted()
     four_segments(home)
     home.write_checkpoint("cleaner-offset-checkpoint", 2)
@@ -90,7 +90,7 @@ def test_the_checkpoint_of_the_cleaner_counts() -> None:
     ] == [part_sentence(part, report.cleaning) for part in report.cleaning.parts.values()]
 
 
-def test_a_lag_bounds_what_is_cleaned() -> None:
+def test_min_compaction_lag_bounds_the_cleanable_segments() -> None:
     home = compacted(min_compaction_lag_ms=5000)
     four_segments(home)
     home.clock.advance(5500)
@@ -104,9 +104,9 @@ def test_a_lag_bounds_what_is_cleaned() -> None:
     assert "up to offset 1: the latest record of segment 1 is 4 seconds 500 ms old" in words(report)
 
 
-def test_an_open_transaction_bounds_what_is_cleaned() -> None:
+def test_open_transaction_bounds_the_cleanable_segments() -> None:
     """
-    Also if no snapshot tells of it, as the broker is running.
+    Also if no producer snapshot records it, because the broker is running.
     """
     home = compacted()
     log = home.open()
@@ -118,10 +118,7 @@ def test_an_open_transaction_bounds_what_is_cleaned() -> None:
     assert "a transaction is open from offset 1 on" in words(look_at(home))
 
 
-def test_the_largest_lag_makes_it_due_at_a_time() -> None:
-    """
-    Not a millisecond earlier; the plan itself is asked.
-    """
+def test_max_compaction_lag_makes_the_log_due_at_an_exact_time() -> None:
     home = compacted(max_compaction_lag_ms=60_000, min_cleanable_dirty_ratio=1.0)
     four_segments(home)
     home.clock.advance(1000)
@@ -143,7 +140,7 @@ def test_the_largest_lag_makes_it_due_at_a_time() -> None:
     assert "is exceeded by 1 ms" in words(look_at(home, now_ms=due_ms))
 
 
-def test_a_cleaner_that_is_switched_off_is_told_of() -> None:
+def test_disabled_cleaner_is_reported() -> None:
     home = compacted()
     four_segments(home)
 
@@ -151,7 +148,7 @@ def test_a_cleaner_that_is_switched_off_is_told_of() -> None:
 
 
 @pytest.mark.parametrize(("now", "passed"), [(499, 0), (500, 1)])
-def test_horizons_are_told_of(now: int, passed: int) -> None:
+def test_delete_horizons_are_reported(now: int, passed: int) -> None:
     home = compacted()
     log = home.open()
     append_with_offsets(log, with_horizon(FIRST_TIMESTAMP + 500))
@@ -182,7 +179,7 @@ def with_horizon(horizon_ms: int) -> memoryview:
     return memoryview(build_batch(records, delete_horizon_ms=horizon_ms))
 
 
-def test_a_segment_without_horizons_says_nothing() -> None:
+def test_segment_without_delete_horizons_has_no_sentence_about_them() -> None:
     home = compacted()
     log = four_segments(home)
 

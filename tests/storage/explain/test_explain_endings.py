@@ -65,7 +65,7 @@ def sentence(home: LogHome, ending: Ending) -> str:
         ),
     ],
 )
-def test_the_rule_that_rolled_is_found_with_its_numbers(
+def test_rule_that_rolled_a_segment_is_found_with_its_figures(
     config: dict[str, Any], step_ms: int, reason: RollReason, words: str
 ) -> None:
     home = LogHome(**config)
@@ -80,9 +80,9 @@ def test_the_rule_that_rolled_is_found_with_its_numbers(
     assert words == sentence(home, first_ending(home))
 
 
-def test_a_restart_changes_nothing_about_that() -> None:
+def test_restart_does_not_change_the_reason_of_a_roll() -> None:
     """
-    It gives the time index an entry more, and trims both.
+    It adds an entry to the time index and trims both indexes.
     """
     home = LogHome(segment_index_bytes=60, index_interval_bytes=150)
     log = home.open()
@@ -99,7 +99,7 @@ def test_a_restart_changes_nothing_about_that() -> None:
     assert {RollReason.TIME_INDEX_FULL} == {ending.reason for ending in endings}
 
 
-def test_a_compacted_topic_rolls_by_its_lag() -> None:
+def test_roll_of_a_compacted_topic_is_explained_by_max_compaction_lag() -> None:
     home = LogHome(cleanup_policy=("compact",), max_compaction_lag_ms=50)
     log = home.open()
     produce(log, b"1")
@@ -111,7 +111,7 @@ def test_a_compacted_topic_rolls_by_its_lag() -> None:
     assert "more than max.compaction.lag.ms, 50 ms" in sentence(home, ending)
 
 
-def test_jitter_is_only_inferred() -> None:
+def test_roll_by_jitter_is_marked_as_inferred() -> None:
     home = LogHome(segment_ms=1000, segment_jitter_ms=900)
     log = home.open()
     for number in range(60):
@@ -126,7 +126,7 @@ def test_jitter_is_only_inferred() -> None:
             assert f"less a jitter of {least} ms or more" in sentence(home, ending)
 
 
-def test_the_clock_of_then_is_only_inferred() -> None:
+def test_roll_by_the_clock_is_marked_as_inferred() -> None:
     home = LogHome(segment_ms=1000)
     log = home.open()
     append(log, timestamp=-1)
@@ -139,9 +139,9 @@ def test_the_clock_of_then_is_only_inferred() -> None:
     assert "the first batch has no timestamp" in sentence(home, ending)
 
 
-def test_settings_that_have_changed_explain_nothing() -> None:
+def test_changed_settings_leave_a_roll_unexplained() -> None:
     """
-    Then it is said what would have been allowed.
+    The explanation then states what the current settings would have allowed.
     """
     home = LogHome(segment_bytes=1000)
     append(home.open(), 7)
@@ -154,7 +154,7 @@ def test_settings_that_have_changed_explain_nothing() -> None:
     assert "was reached, with 1,050 of 2,000 bytes, 6 ms of 7 days" in sentence(now, ending)
 
 
-def test_settings_that_are_supposed_may_explain_it() -> None:
+def test_assumed_settings_may_explain_a_roll() -> None:
     home = LogHome(segment_bytes=1000)
     append(home.open(), 7)
     now = LogHome(files=home.files, segment_bytes=2000)
@@ -165,7 +165,7 @@ def test_settings_that_are_supposed_may_explain_it() -> None:
     assert sentence(home, ending).endswith("The settings of --set were used.")
 
 
-def test_what_began_an_empty_segment_is_not_known() -> None:
+def test_reason_of_a_roll_before_an_empty_segment_is_unknown() -> None:
     home = LogHome()
     log = home.open()
     append(log, 3)
@@ -177,7 +177,7 @@ def test_what_began_an_empty_segment_is_not_known() -> None:
     assert "Unknown: the next segment has no records." in sentence(home, ending)
 
 
-def test_a_full_index_explains_an_empty_segment_too() -> None:
+def test_full_index_explains_a_roll_before_an_empty_segment() -> None:
     home = LogHome(segment_index_bytes=36, index_interval_bytes=0)
     log = home.open()
     append(log, 3)
@@ -188,9 +188,9 @@ def test_a_full_index_explains_an_empty_segment_too() -> None:
     assert (Cause.ROLLED, RollReason.TIME_INDEX_FULL) == (ending.cause, ending.reason)
 
 
-def test_the_entry_that_came_at_the_end_did_not_fill_the_index() -> None:
+def test_final_time_index_entry_does_not_count_as_a_full_index() -> None:
     """
-    Of five slots one was free when the next batch came, besides the one that is kept.
+    One of five slots was free when the next batch came, besides the reserved one.
     """
     home = LogHome(segment_index_bytes=60, index_interval_bytes=150)
     log = home.open()
@@ -204,7 +204,7 @@ def test_the_entry_that_came_at_the_end_did_not_fill_the_index() -> None:
     assert (Cause.UNEXPLAINED, 3, 4) == (ending.cause, ending.time_entries, ending.time_slots)
 
 
-def test_what_compaction_wrote_is_said_to_be_its() -> None:
+def test_segment_written_by_compaction_is_explained_as_compacted() -> None:
     home = LogHome(cleanup_policy=("compact",), segment_bytes=900)
     log = home.open()
     for _ in range(3):
@@ -217,9 +217,9 @@ def test_what_compaction_wrote_is_said_to_be_its() -> None:
     assert Cause.ROLLED is second.cause
 
 
-def test_an_active_segment_says_what_it_can_take() -> None:
+def test_active_segment_reports_its_remaining_room_exactly() -> None:
     """
-    One byte, or one millisecond, more begins the next.
+    One more byte or millisecond rolls the segment.
     """
     home = LogHome(segment_bytes=1000, segment_ms=100, index_interval_bytes=0)
     log = home.open()
@@ -240,7 +240,7 @@ def test_an_active_segment_says_what_it_can_take() -> None:
     assert 2 == log.segments.number_of_segments
 
 
-def test_an_active_segment_says_when_its_index_is_nearly_full() -> None:
+def test_active_segment_reports_a_nearly_full_index() -> None:
     home = LogHome(segment_index_bytes=60, index_interval_bytes=0)
     log = home.open()
     append(log, 3)

@@ -31,10 +31,7 @@ class VanishingFiles(MemoryFiles):
         return super().open(path, create=create, read_only=read_only)
 
 
-def test_what_has_changed_is_looked_at_again() -> None:
-    """
-    Not for ever.
-    """
+def test_explain_retries_a_log_that_changes_and_gives_up_after_some_attempts() -> None:
     home = LogHome(files=VanishingFiles())
     log = home.open()
     append(log, 3)
@@ -54,7 +51,7 @@ def test_what_has_changed_is_looked_at_again() -> None:
     assert 10_000 - 3 * ATTEMPTS == files.missing
 
 
-def test_a_log_that_a_crash_has_torn_is_shown_as_the_next_start_recovers_it() -> None:
+def test_torn_log_is_shown_as_the_next_start_recovers_it() -> None:
     home = LogHome()
     log = home.open()
     append(log, 3)
@@ -89,9 +86,9 @@ def test_a_corrupt_checkpoint_counts_as_none(name: str) -> None:
     assert 0 == looked_at.log.log_start_offset
 
 
-def test_a_log_that_nobody_can_read_is_said_to_be_one() -> None:
+def test_unreadable_log_is_reported() -> None:
     """
-    In the directory of a partition there is a directory in the place of a file.
+    A directory takes the place of a segment file.
     """
     home = LogHome()
     home.open()
@@ -102,9 +99,9 @@ def test_a_log_that_nobody_can_read_is_said_to_be_one() -> None:
         look_at(home)
 
 
-def test_few_files_are_open_at_a_time() -> None:
+def test_explain_keeps_few_files_open() -> None:
     """
-    Those that were read last.
+    Only those read last.
     """
     below = MemoryFiles()
     below.make_directory(Path("/data"))

@@ -51,7 +51,7 @@ def told(report: PartitionReport) -> str:
     return " ".join(record_words(report))
 
 
-def test_each_offset_is_found_where_a_fetch_begins() -> None:
+def test_offset_lookup_finds_where_a_fetch_begins() -> None:
     log = look_at(mixed()).opened.log
 
     for offset in range(40):
@@ -65,7 +65,7 @@ def test_each_offset_is_found_where_a_fetch_begins() -> None:
         assert path.position == path.index.position + 150 * (path.scanned_batches - 1)
 
 
-def test_each_time_is_found_where_list_offsets_finds_it() -> None:
+def test_time_lookup_agrees_with_list_offsets() -> None:
     log = look_at(mixed()).opened.log
 
     for milliseconds in range(-1, 430):
@@ -74,7 +74,7 @@ def test_each_time_is_found_where_list_offsets_finds_it() -> None:
         assert log.fetch_offset_by_timestamp(timestamp) == (None if path is None else path.found)
 
 
-def test_the_steps_to_an_offset_are_told() -> None:
+def test_steps_of_an_offset_lookup_are_reported() -> None:
     report = report_on_offset(look_at(mixed()), 17)
     assert report.offset_path is not None
     assert report.record is not None
@@ -91,7 +91,7 @@ def test_the_steps_to_an_offset_are_told() -> None:
     ) == told(report)
 
 
-def test_the_steps_to_a_time_are_told() -> None:
+def test_steps_of_a_time_lookup_are_reported() -> None:
     report = report_on_time(look_at(mixed()), FIRST_TIMESTAMP + 215)
     assert report.time_path is not None
 
@@ -119,12 +119,12 @@ def test_the_steps_to_a_time_are_told() -> None:
         (-1, "Offset -1 is out of range: t-0 has offsets 0 to 39"),
     ],
 )
-def test_an_offset_out_of_range_is_answered_with_the_range(offset: int, sentence: str) -> None:
+def test_offset_out_of_range_is_reported_with_the_range(offset: int, sentence: str) -> None:
     with pytest.raises(ExplainError, match=sentence):
         report_on_offset(look_at(mixed()), offset)
 
 
-def test_an_empty_log_has_no_offsets() -> None:
+def test_lookup_in_an_empty_log_reports_that_there_are_no_records() -> None:
     home = LogHome()
     home.open()
 
@@ -138,17 +138,17 @@ def test_an_empty_log_has_no_offsets() -> None:
     ("base", "sentence"),
     [(15, "that offset is in segment 10"), (99, "these do: 0, 10, 20, 30")],
 )
-def test_a_segment_that_is_not_there_is_answered_with_one_that_is(base: int, sentence: str) -> None:
+def test_lookup_of_a_missing_segment_names_an_existing_one(base: int, sentence: str) -> None:
     with pytest.raises(ExplainError, match=sentence):
         report_on_segment(look_at(mixed()), base)
 
 
-def test_a_time_after_the_last_record_is_answered_with_that() -> None:
+def test_time_after_the_last_record_is_reported_with_the_latest_timestamp() -> None:
     with pytest.raises(ExplainError, match=r"the latest is of 2023-11-14T22:13:20.420Z"):
         report_on_time(look_at(mixed()), FIRST_TIMESTAMP + 421)
 
 
-def test_below_the_log_start_nobody_reads() -> None:
+def test_offsets_below_the_log_start_offset_are_reported_as_unreadable() -> None:
     home = mixed()
     home.write_checkpoint("log-start-offset-checkpoint", 5)
 
@@ -158,9 +158,9 @@ def test_below_the_log_start_nobody_reads() -> None:
     assert "cannot be read" not in told(report_on_offset(look_at(home), 5))
 
 
-def test_what_compaction_took_out_leads_to_what_follows() -> None:
+def test_compacted_offset_leads_to_the_next_record() -> None:
     """
-    Within a batch, and to the next segment.
+    Within the batch, or in the next segment.
     """
     home = LogHome(cleanup_policy=("compact",), segment_bytes=500)
     log = home.open()
@@ -191,9 +191,9 @@ def keyed(home: LogHome) -> PartitionReport:
     return look_at(home)
 
 
-def test_a_later_value_of_the_key_is_told_where_a_cleaning_would_see_it() -> None:
+def test_later_record_of_the_key_is_reported_if_a_cleaning_would_see_it() -> None:
     """
-    Not before the active segment has ended.
+    Not before the active segment has rolled.
     """
     active = keyed(LogHome(cleanup_policy=("compact",)))
     ended = keyed(LogHome(cleanup_policy=("compact",), segment_bytes=100))
@@ -220,7 +220,7 @@ def test_a_marker_does_not_end_the_search_for_later_values_of_a_key() -> None:
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
-def test_what_cannot_be_decompressed_is_told_and_takes_little_memory(
+def test_undecompressable_batch_is_reported_within_bounded_memory(
     codec: CompressionType,
 ) -> None:
     home = LogHome(cleanup_policy=("compact",))
@@ -240,7 +240,7 @@ def test_what_cannot_be_decompressed_is_told_and_takes_little_memory(
     assert "Its batch cannot be read: " in inside
 
 
-def test_a_log_that_is_not_compacted_says_nothing_of_keys() -> None:
+def test_log_without_compaction_reports_nothing_about_keys() -> None:
     words = told(report_on_offset(keyed(LogHome()), 0))
 
     assert 'It has the key "k" and a value of 1 byte.' in words
@@ -248,9 +248,9 @@ def test_a_log_that_is_not_compacted_says_nothing_of_keys() -> None:
     assert "cleaning" not in words
 
 
-def test_transactions_are_told_of() -> None:
+def test_transactions_of_records_are_reported() -> None:
     """
-    Aborted, committed, and not decided yet.
+    Aborted, committed and open ones.
     """
     home = LogHome()
     log = home.open()
@@ -274,9 +274,9 @@ def test_transactions_are_told_of() -> None:
     assert "It is not below the last stable offset" in undecided
 
 
-def test_a_transaction_is_told_of_though_no_snapshot_has_it() -> None:
+def test_open_transaction_is_reported_without_a_producer_snapshot() -> None:
     """
-    The broker is running, and has not rolled yet.
+    The broker is running and has not rolled yet.
     """
     home = LogHome()
     log = home.open()
@@ -304,10 +304,7 @@ def begin_transaction(log: Log, producer_id: int) -> None:
     )
 
 
-def test_a_record_may_be_older_than_it_should_become() -> None:
-    """
-    As long as its segment has a later one.
-    """
+def test_record_older_than_retention_stays_while_its_segment_has_a_later_one() -> None:
     home = LogHome(retention_ms=1000)
     log = home.open()
     for milliseconds in (0, 900):

@@ -44,9 +44,11 @@ def filled(home: LogHome, *timestamps: int) -> Log:
     [(0, 1, 2), (5, 1, 2), (0, 9, 3), (2, 2, 2)],
     ids=["in order", "the oldest is late", "one is late", "all alike"],
 )
-def test_a_segment_goes_at_the_first_check_from_its_time_on(minutes: tuple[int, ...]) -> None:
+def test_segment_is_deleted_at_the_first_retention_check_after_its_due_time(
+    minutes: tuple[int, ...],
+) -> None:
     """
-    And at none before; the real log is asked to.
+    Not by an earlier check; verified against the real log.
     """
     home = LogHome(segment_bytes=900, retention_ms=10 * MINUTE, segment_ms=10**12)
     log = filled(home, *minutes)
@@ -68,7 +70,7 @@ def test_a_segment_goes_at_the_first_check_from_its_time_on(minutes: tuple[int, 
         assert each.segment.base_offset not in bases(log)
 
 
-def test_its_files_are_removed_a_delay_after_the_check() -> None:
+def test_files_of_a_segment_are_removed_file_delete_delay_after_the_check() -> None:
     home = LogHome(segment_bytes=900, retention_ms=10 * MINUTE, file_delete_delay_ms=7_000)
     log = filled(home, 0, 1)
     lifetime = look_at(home).segments[0].lifetime
@@ -88,10 +90,7 @@ def test_its_files_are_removed_a_delay_after_the_check() -> None:
     assert lifetime.removed.latest_ms == lifetime.removed.earliest_ms + 300_000
 
 
-def test_an_active_segment_takes_records_until_a_time_and_goes_that_much_later() -> None:
-    """
-    The latest moment is reached if records keep coming as long as they may.
-    """
+def test_active_segment_is_deleted_retention_ms_after_its_last_possible_record() -> None:
     home = LogHome(segment_bytes=10_000, retention_ms=10 * MINUTE, segment_ms=5 * MINUTE)
     log = filled(home, 0)
     before = look_at(home).segments[0].lifetime
@@ -108,7 +107,7 @@ def test_an_active_segment_takes_records_until_a_time_and_goes_that_much_later()
     assert before.unreadable == (before.due_ms, before.latest_due_ms + 300_000)
 
 
-def test_without_timestamps_the_file_counts_and_nothing_says_until_when() -> None:
+def test_modification_time_decides_retention_without_timestamps() -> None:
     home = LogHome(retention_ms=10 * MINUTE)
     log = home.open()
     append(log, 1, timestamp=-1)
@@ -124,7 +123,7 @@ def test_without_timestamps_the_file_counts_and_nothing_says_until_when() -> Non
     assert "Its last time is unknown" in goes
 
 
-def test_a_log_that_lacks_bytes_goes_when_they_have_come() -> None:
+def test_segment_is_deleted_once_the_missing_bytes_were_appended() -> None:
     home = LogHome(segment_bytes=900, retention_bytes=2000, retention_ms=-1)
     log = filled(home, 0, 0, 0)
     first, second, active = look_at(home).segments
@@ -153,10 +152,7 @@ def test_a_log_that_lacks_bytes_goes_when_they_have_come() -> None:
     assert 0 not in bases(log)
 
 
-def test_a_segment_waits_for_an_older_one() -> None:
-    """
-    Whose records are of the future.
-    """
+def test_segment_waits_for_an_older_one_with_future_timestamps() -> None:
     home = LogHome(segment_bytes=900, retention_ms=MINUTE, message_timestamp_after_max_ms=2**62)
     filled(home, 600, 0, 0)
     home.clock.advance(5 * MINUTE)
@@ -178,7 +174,9 @@ def test_a_segment_waits_for_an_older_one() -> None:
         ({"cleanup_policy": ("compact",)}, "Never as a whole"),
     ],
 )
-def test_nothing_removes_what_no_setting_limits(config: dict[str, Any], expected: str) -> None:
+def test_segment_without_retention_limits_is_never_deleted(
+    config: dict[str, Any], expected: str
+) -> None:
     home = LogHome(segment_bytes=900, **config)
     log = home.open()
     produce(log, *[bytes(80)] * 6)
@@ -190,7 +188,7 @@ def test_nothing_removes_what_no_setting_limits(config: dict[str, Any], expected
         assert each.lifetime.unreadable == (None, None)
 
 
-def test_what_is_below_the_log_start_goes_with_its_segment() -> None:
+def test_segment_below_the_log_start_offset_is_deleted() -> None:
     home = LogHome(segment_bytes=900, retention_ms=-1)
     log = filled(home, 0, 0)
     log.delete_records(4)
@@ -209,9 +207,9 @@ def test_what_is_below_the_log_start_goes_with_its_segment() -> None:
     assert [6] == bases(log)
 
 
-def test_what_is_beyond_the_high_watermark_stays() -> None:
+def test_segment_above_the_high_watermark_is_kept() -> None:
     """
-    With several replicas only the checkpoint says how far that is.
+    With several replicas only the checkpoint tells the high watermark.
     """
     home = LogHome(segment_bytes=900, retention_ms=MINUTE)
     filled(home, 0, 0)
@@ -230,7 +228,7 @@ def test_what_is_beyond_the_high_watermark_stays() -> None:
 @pytest.mark.parametrize(
     ("cleaner_enabled", "interval", "expected"), [(True, 15_000, "the cleaner"), (False, None, "")]
 )
-def test_the_cleaner_checks_what_is_compacted(
+def test_retention_of_compacted_logs_is_checked_by_the_cleaner(
     cleaner_enabled: bool, interval: int | None, expected: str
 ) -> None:
     home = LogHome(cleanup_policy=("compact", "delete"), retention_ms=MINUTE)
@@ -243,7 +241,7 @@ def test_the_cleaner_checks_what_is_compacted(
     assert cleaner_enabled or words(home, each)[1].startswith("Never: ")
 
 
-def test_another_moment_and_other_settings_may_be_supposed() -> None:
+def test_explanation_accepts_an_assumed_time_and_assumed_settings() -> None:
     home = LogHome(segment_bytes=900, retention_ms=-1)
     filled(home, 0, 1)
     supposed = LogConfig(internal_segment_bytes=900, retention_ms=MINUTE)
@@ -256,7 +254,7 @@ def test_another_moment_and_other_settings_may_be_supposed() -> None:
     assert later.segments[1].lifetime.goes_by is None
 
 
-def test_an_empty_active_segment_stays() -> None:
+def test_empty_active_segment_is_kept() -> None:
     home = LogHome(retention_ms=MINUTE)
     home.open()
 

@@ -31,7 +31,7 @@ from barnabas.storage.explain.units import (
         (2**63 - 1, "forever"),
     ],
 )
-def test_a_duration_has_its_two_largest_units(ms: int, expected: str) -> None:
+def test_duration_is_printed_in_its_two_largest_units(ms: int, expected: str) -> None:
     assert expected == duration(ms)
 
 
@@ -45,7 +45,7 @@ def test_a_duration_has_its_two_largest_units(ms: int, expected: str) -> None:
         (7, "day", "7 days"),
     ],
 )
-def test_things_are_counted(number: int, noun: str, expected: str) -> None:
+def test_counted_nouns_have_their_plural(number: int, noun: str, expected: str) -> None:
     assert expected == counted(number, noun)
 
 
@@ -58,7 +58,7 @@ def test_things_are_counted(number: int, noun: str, expected: str) -> None:
         (2**30, "1 GiB", "1 GiB (1,073,741,824 bytes)"),
     ],
 )
-def test_sizes_are_rounded_and_exact(number: int, rounded: str, exact: str) -> None:
+def test_sizes_are_printed_rounded_and_exact(number: int, rounded: str, exact: str) -> None:
     assert (rounded, exact) == (rounded_size(number), size(number))
 
 
@@ -71,14 +71,14 @@ def test_sizes_are_rounded_and_exact(number: int, rounded: str, exact: str) -> N
         (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
     ],
 )
-def test_a_moment_is_written_and_read_in_utc(ms: int, text: str) -> None:
+def test_time_is_printed_and_parsed_in_utc(ms: int, text: str) -> None:
     assert text == moment(ms)
     assert ms == parse_moment(text)
     assert ms == parse_moment(str(ms))
 
 
 @pytest.mark.parametrize("ms", [-1, 253_402_300_800_000, 2**63 - 1])
-def test_a_moment_beyond_all_years_is_a_number(ms: int) -> None:
+def test_time_beyond_the_range_of_datetime_is_printed_as_a_number(ms: int) -> None:
     assert f"{ms} ms" == moment(ms)
 
 
@@ -90,11 +90,11 @@ def test_a_moment_beyond_all_years_is_a_number(ms: int) -> None:
         ("2023-11-14 22:13:20", 1_700_000_000_000),
     ],
 )
-def test_a_moment_may_be_written_in_other_ways(text: str, ms: int) -> None:
+def test_time_is_parsed_in_several_notations(text: str, ms: int) -> None:
     assert ms == parse_moment(text)
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "12:00", "2023-13-01", "1.5"])
-def test_what_is_no_moment_is_refused(text: str) -> None:
+def test_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time: write 2026-01-31T12:00:00Z"):
         parse_moment(text)

@@ -35,7 +35,7 @@ def per_minute(commits: CommitHistory, minute: float) -> float:
     return commits.pace(round(minute * MINUTE)).records_per_ms * MINUTE
 
 
-def test_a_group_goes_on_at_its_pace_since_its_last_commit() -> None:
+def test_group_moves_at_its_pace_since_its_last_commit() -> None:
     pace = history((100, 0), (160, 2), (220, 4)).pace(5 * MINUTE)
 
     assert (Movement.MOVES, 220, 4 * MINUTE) == (pace.movement, pace.offset, pace.committed_ms)
@@ -43,9 +43,9 @@ def test_a_group_goes_on_at_its_pace_since_its_last_commit() -> None:
     assert pytest.approx(30) == pace.records_per_ms * MINUTE
 
 
-def test_a_commit_of_the_same_offset_says_that_it_has_not_moved() -> None:
+def test_commit_of_the_same_offset_confirms_that_the_group_stands_still() -> None:
     """
-    Consumers that wait for a record commit again and again.
+    Consumers that wait for records commit the same offset periodically.
     """
     pace = history((0, 0), (60, 2), (60, 3)).pace(3 * MINUTE)
 
@@ -53,7 +53,7 @@ def test_a_commit_of_the_same_offset_says_that_it_has_not_moved() -> None:
     assert pytest.approx(20) == pace.records_per_ms * MINUTE
 
 
-def test_a_group_that_has_not_moved_for_long_stands_still_since_its_last_move() -> None:
+def test_group_that_has_not_moved_for_long_stands_still_since_its_last_move() -> None:
     commits = history((0, 0), (60, 1), (60, 2))
     moves = commits.pace(MINUTE + PATIENCE_MS)
     stands = commits.pace(MINUTE + PATIENCE_MS + 1)
@@ -67,27 +67,27 @@ def test_a_group_that_has_not_moved_for_long_stands_still_since_its_last_move() 
     assert 60 == stands.position
 
 
-def test_a_group_that_commits_seldom_may_take_twice_as_long() -> None:
+def test_group_counts_as_moving_for_twice_its_commit_interval() -> None:
     commits = history((0, 0), (60, 30), (120, 60))
 
     assert Movement.MOVES is commits.pace(120 * MINUTE).movement
     assert Movement.STANDS is commits.pace(120 * MINUTE + 1).movement
 
 
-def test_one_commit_has_no_pace_until_it_is_old() -> None:
+def test_single_commit_has_no_pace_until_it_is_old() -> None:
     commits = history((5, 0))
 
     assert Movement.UNKNOWN is commits.pace(ALONE_MS).movement
     assert Movement.STANDS is commits.pace(ALONE_MS + 1).movement
 
 
-def test_one_commit_that_is_confirmed_stands_still_earlier() -> None:
+def test_confirmed_single_commit_counts_as_standing_still_earlier() -> None:
     commits = history((5, 0), (5, 4), (5, 6))
 
     assert Movement.STANDS is commits.pace(6 * MINUTE).movement
 
 
-def test_a_group_that_was_moved_back_has_no_pace_until_it_moves() -> None:
+def test_group_reset_to_an_earlier_offset_has_no_pace_until_it_moves() -> None:
     commits = history((0, 0), (600, 1), (100, 2))
 
     assert Movement.UNKNOWN is commits.pace(2 * MINUTE).movement
@@ -96,18 +96,18 @@ def test_a_group_that_was_moved_back_has_no_pace_until_it_moves() -> None:
     assert pytest.approx(10) == per_minute(commits, 3)
 
 
-def test_a_rest_is_no_part_of_the_pace_after_it() -> None:
+def test_pace_after_a_pause_excludes_the_pause() -> None:
     """
-    A group that was down for hours catches up at the pace that it has now.
+    A group that was down for hours catches up at its current pace.
     """
     commits = history((0, 0), (10, 1), (5000, 300), (6000, 301))
 
     assert pytest.approx(1000) == per_minute(commits, 301)
 
 
-def test_a_group_that_commits_every_two_hours_has_a_pace() -> None:
+def test_group_that_commits_every_two_hours_has_a_pace() -> None:
     """
-    It seems to rest at first.
+    It appears to stand still at first.
     """
     commits = history((0, 0), (120, 120), (240, 240), (360, 360))
 
@@ -115,9 +115,9 @@ def test_a_group_that_commits_every_two_hours_has_a_pace() -> None:
     assert pytest.approx(1) == per_minute(commits, 400)
 
 
-def test_a_group_that_reads_a_record_in_a_while_has_a_pace() -> None:
+def test_group_that_rarely_reads_a_record_has_a_pace() -> None:
     """
-    Though it commits each minute, and seems to stand still at first.
+    It commits every minute and appears to stand still at first.
     """
     commits = history(*((minute // 15, minute) for minute in range(100)))
 
@@ -125,9 +125,9 @@ def test_a_group_that_reads_a_record_in_a_while_has_a_pace() -> None:
     assert pytest.approx(1 / 15, rel=0.15) == per_minute(commits, 99)
 
 
-def test_a_jump_over_deleted_records_is_no_reading() -> None:
+def test_jump_over_deleted_records_does_not_count_as_reading() -> None:
     """
-    The start of the log has overtaken the group, which reads on from there.
+    The log start offset has overtaken the group, which continues from there.
     """
     commits = history((0, 0), (10, 1))
     commits.add(1010, 2 * MINUTE, log_start_offset=1000)
@@ -136,7 +136,7 @@ def test_a_jump_over_deleted_records_is_no_reading() -> None:
     assert 1010 == commits.offset
 
 
-def test_the_pace_is_that_of_the_last_hour_or_so_in_few_commits() -> None:
+def test_pace_covers_about_the_last_hour_in_few_commits() -> None:
     commits = history(*((minute, minute) for minute in range(100)))
     for minute in range(100, 300):
         commits.add(100 + (minute - 100) * 7, minute * MINUTE)
@@ -147,7 +147,7 @@ def test_the_pace_is_that_of_the_last_hour_or_so_in_few_commits() -> None:
     assert pytest.approx(7) == per_minute(commits, 299)
 
 
-def test_two_commits_of_one_millisecond_are_one() -> None:
+def test_two_commits_in_the_same_millisecond_count_as_one() -> None:
     commits = history((0, 0), (5, 0))
     assert Movement.UNKNOWN is commits.pace(0).movement
     assert 5 == commits.offset
@@ -156,7 +156,7 @@ def test_two_commits_of_one_millisecond_are_one() -> None:
     assert pytest.approx(10) == per_minute(commits, 1)
 
 
-def test_a_copy_is_its_own() -> None:
+def test_copy_of_commits_is_independent() -> None:
     commits = history((0, 0), (10, 1))
     copied = commits.copied()
     copied.add(20, 2 * MINUTE)

@@ -62,36 +62,36 @@ def hours(
     return [round((each.time_ms - NOW) / HOUR, 2) for each in found]
 
 
-def test_the_age_of_the_latest_record_decides() -> None:
+def test_latest_record_of_a_segment_decides_its_deletion_by_age() -> None:
     assert [1, 2] == hours(log(3, 2, 1), retention_ms=4 * HOUR)[:2]
 
 
-def test_a_late_record_keeps_the_segments_behind_it() -> None:
+def test_late_timestamp_keeps_the_later_segments() -> None:
     assert [3, 3] == hours(log(1, 2, 0), retention_ms=4 * HOUR)[:2]
 
 
-def test_the_active_segment_ends_when_it_is_full_and_takes_records_until_then() -> None:
+def test_active_segment_takes_records_until_it_is_full() -> None:
     """
-    It has 500 of 1,000 bytes, and 1,500 come in an hour.
+    It has 500 of 1,000 bytes, and 1,500 bytes an hour arrive.
     """
     segments = [*log(3, 2, 1, 0.5), Segment(400, 500, NOW - HOUR // 2, NOW)]
 
     assert [1, 2, 3, 3.5, 4.33] == hours(segments, retention_ms=4 * HOUR)
 
 
-def test_the_active_segment_ends_when_it_is_old() -> None:
+def test_active_segment_rolls_when_it_is_older_than_segment_ms() -> None:
     segments = [*log(3, 2, 1, 0.5), Segment(400, 500, NOW - HOUR // 2, NOW)]
 
     assert 4.1 == hours(segments, retention_ms=4 * HOUR, segment_ms=round(0.6 * HOUR))[-1]
 
 
-def test_the_active_segment_of_idle_producers_takes_no_more() -> None:
+def test_active_segment_of_idle_producers_takes_no_more_records() -> None:
     assert [1, 2] == hours(log(3, 2), retention_ms=4 * HOUR)
 
 
-def test_an_active_segment_that_is_too_old_already_takes_no_more() -> None:
+def test_expired_active_segment_takes_no_more_records() -> None:
     """
-    Producers go on, but the next check comes first: the broker was down, say.
+    Producers continue, but the next retention check comes first, for example after a downtime.
     """
     segments = log(8, 7, 6)
 
@@ -99,20 +99,20 @@ def test_an_active_segment_that_is_too_old_already_takes_no_more() -> None:
     assert [0, 0, 7] == hours(segments, retention_ms=7 * HOUR, seen_ms=NOW - 6 * HOUR)
 
 
-def test_bytes_are_missing_until_producers_have_written_them() -> None:
+def test_size_based_deletion_waits_until_producers_have_written_the_missing_bytes() -> None:
     """
-    1,000 bytes an hour: a segment is deleted once 3,000 bytes are behind it.
+    1,000 bytes an hour: a segment is deleted once 3,000 bytes follow it.
     """
     segments = [*log(3, 2, 1, 0), Segment(400, 0, LONG_MAX, NOW)]
 
     assert [0, 1, 2, 3, 4] == hours(segments, retention_ms=-1, retention_bytes=3000)
 
 
-def test_no_byte_is_written_by_idle_producers() -> None:
+def test_idle_producers_write_no_bytes() -> None:
     assert [0, inf] == hours(log(9, 5, size=4000), retention_ms=-1, retention_bytes=4000)
 
 
-def test_the_first_of_two_rules_decides() -> None:
+def test_earlier_of_time_and_size_retention_decides() -> None:
     segments = log(3, 2, 1, 0)
     both: dict[str, Any] = {"retention_ms": 6 * HOUR, "retention_bytes": 3000}
     config = LogConfig(internal_segment_bytes=1000, **both)
@@ -122,9 +122,9 @@ def test_the_first_of_two_rules_decides() -> None:
     assert {RetentionRule.RETENTION_BYTES} == {each.rule for each in found.deletions}
 
 
-def test_size_deletes_a_segment_that_a_timestamp_in_the_future_keeps() -> None:
+def test_size_retention_deletes_a_segment_that_a_future_timestamp_keeps() -> None:
     """
-    The next segments are then free to go by their age.
+    The next segments are then free to expire by age.
     """
     segments = [Segment(0, 1000, NOW, NOW + 90 * HOUR), *log(3, 2, 1, 0)[1:]]
 
@@ -140,11 +140,11 @@ def test_size_deletes_a_segment_that_a_timestamp_in_the_future_keeps() -> None:
         {"cleanup_policy": (), "retention_bytes": 1},
     ],
 )
-def test_nothing_is_deleted_without_a_rule(options: dict[str, Any]) -> None:
+def test_nothing_is_deleted_without_retention_limits(options: dict[str, Any]) -> None:
     assert [inf, inf] == hours(log(3, 0), **options)
 
 
-def test_a_check_deletes_and_no_time_between() -> None:
+def test_segments_are_deleted_at_retention_checks_only() -> None:
     segments = log(3, 2, 1, 0)
     known = Checks(HOUR, NOW + HOUR // 2)
 
@@ -153,7 +153,7 @@ def test_a_check_deletes_and_no_time_between() -> None:
     assert [inf] == hours(segments, Checks(None), retention_ms=HOUR)[:1]
 
 
-def test_the_cleaner_checks_compacted_logs() -> None:
+def test_cleaner_interval_applies_to_compacted_logs() -> None:
     both, every = LogConfig(cleanup_policy=("compact", "delete")), Checks(300_000, 5)
 
     assert every == checks_of(LogConfig(), every, cleaner_backoff_ms=None)
@@ -161,14 +161,14 @@ def test_the_cleaner_checks_compacted_logs() -> None:
     assert Checks(None) == checks_of(both, every, cleaner_backoff_ms=None)
 
 
-def test_the_rate_is_that_of_the_newest_segments_that_took_an_hour() -> None:
+def test_rate_comes_from_the_newest_segments_that_cover_an_hour() -> None:
     """
-    Those before them were written at another one.
+    Earlier segments were written at another rate.
     """
     slowly, quickly = log(90, 60, 30, 1), log(1, 0.5, 0.25, 0, size=4000)[1:]
 
     assert pytest.approx(12_000 / HOUR) == bytes_per_ms([*slowly, *quickly], NOW)
 
 
-def test_there_is_no_rate_without_timestamps() -> None:
+def test_rate_is_unknown_without_timestamps() -> None:
     assert 0.0 == bytes_per_ms([Segment(0, 1000, LONG_MAX, NOW)], NOW)

@@ -49,9 +49,9 @@ def foreseen(commits: CommitHistory, seen: LogOutlook) -> Forecast:
     return forecast(commits, seen, now_ms=NOW, seen_ms=NOW)
 
 
-def test_what_is_not_read_of_a_segment_is_lost_with_it() -> None:
+def test_unread_records_of_a_deleted_segment_are_lost() -> None:
     """
-    150 records in three hours, of which the first half of each segment is read in time.
+    150 records in three hours; the first half of each segment is read in time.
     """
     found = foreseen(group(0, 50), log(1, 3, inf))
 
@@ -71,7 +71,7 @@ def test_losses_of_several_segments_add_up() -> None:
     assert NOW + 3 * HOUR == found.loss.ends_ms
 
 
-def test_a_group_that_stands_still_loses_all_that_is_deleted() -> None:
+def test_group_that_stands_still_loses_everything_that_is_deleted() -> None:
     found = foreseen(group(130), log(1, 2, 3, inf))
 
     assert found.loss is not None
@@ -81,16 +81,16 @@ def test_a_group_that_stands_still_loses_all_that_is_deleted() -> None:
     assert 100 == found.next_deletion.base_offset
 
 
-def test_a_group_that_is_quick_enough_loses_nothing() -> None:
+def test_group_that_is_fast_enough_loses_nothing() -> None:
     found = foreseen(group(0, 100), log(1, 2, 3))
 
     assert (ForecastVerdict.IN_TIME, None) == (found.verdict, found.loss)
     assert NOW + 3 * HOUR == found.reaches_end_ms
 
 
-def test_nothing_is_unread_at_the_end_and_above_it() -> None:
+def test_group_at_or_above_the_log_end_offset_has_no_unread_records() -> None:
     """
-    A group is above the end of a log, for example of a topic that was created again.
+    A group is above the end of a log after its topic was created again, for example.
     """
     for offset in (200, 500):
         found = foreseen(group(offset), log(0, 0))
@@ -102,11 +102,11 @@ def test_nothing_is_unread_at_the_end_and_above_it() -> None:
         assert offset == found.position
 
 
-def test_unread_records_that_stay_are_not_lost() -> None:
+def test_unread_records_that_are_retained_are_not_lost() -> None:
     assert ForecastVerdict.NEVER_DELETED is foreseen(group(150), log(1, inf)).verdict
 
 
-def test_one_commit_says_when_its_segment_is_deleted_and_no_more() -> None:
+def test_single_commit_forecasts_only_when_its_segment_is_deleted() -> None:
     found = foreseen(CommitHistory(150, NOW), log(1, 2, 3))
 
     assert (ForecastVerdict.UNKNOWN, None, None) == (
@@ -118,7 +118,7 @@ def test_one_commit_says_when_its_segment_is_deleted_and_no_more() -> None:
     assert NOW + 2 * HOUR == found.next_deletion.time_ms
 
 
-def test_a_group_below_the_start_of_the_log_reads_on_from_there() -> None:
+def test_group_below_the_log_start_offset_continues_from_there() -> None:
     found = foreseen(group(20), log(1, 2, start=150))
 
     assert (150, 130, 50) == (found.position, found.already_deleted, found.unread)
@@ -133,7 +133,7 @@ def test_records_above_the_high_watermark_do_not_count() -> None:
     assert (130, 20, 130) == (found.unread, *found.loss[:2])
 
 
-def test_a_group_does_not_go_beyond_the_end_at_its_pace() -> None:
+def test_group_does_not_move_beyond_the_log_end_offset() -> None:
     commits = group(150, 100)
     found = forecast(commits, log(1, 2), now_ms=NOW + HOUR, seen_ms=NOW + HOUR)
 

@@ -198,10 +198,10 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 
 @pytest.mark.parametrize("world", SEEDS, indirect=True)
-def test_what_is_foreseen_to_be_lost_is_lost_within_a_segment(world: World) -> None:
+def test_forecast_losses_occur_to_within_a_segment(world: World) -> None:
     """
-    Its records and its bytes, for groups of all kinds. Of a group that stands still the loss begins
-    when that was foreseen.
+    Checks records and bytes for groups of all kinds. For a group that stands still, the loss begins
+    at the forecast time.
     """
     log = world.log
     for _ in world.run(world.random.randint(3, 6) * HOUR):
@@ -234,9 +234,9 @@ def test_what_is_foreseen_to_be_lost_is_lost_within_a_segment(world: World) -> N
             assert abs(foreseen.loss.begins_ms - first_ms) <= took_ms + world.check_ms
 
 
-def test_the_worlds_have_losses_and_none_of_all_kinds() -> None:
+def test_simulated_logs_include_groups_with_and_without_losses() -> None:
     """
-    A simulation in which nothing happens proves nothing.
+    Guards against a simulation in which nothing happens.
     """
     found = Counter[tuple[str, ForecastVerdict]]()
     for seed in range(0, len(SEEDS), 5):

@@ -28,9 +28,9 @@ from tests.support.descriptors import open_descriptors
 FILES = DiskFiles()
 
 
-def test_an_error_of_permission_names_the_user() -> None:
+def test_permission_error_names_the_user() -> None:
     """
-    The owner of a directory that a container was given is nobody's idea of the user in it.
+    In a container, the owner of the directory and the user often differ.
     """
     denied = PermissionError(errno.EACCES, "Permission denied")
 
@@ -40,9 +40,9 @@ def test_an_error_of_permission_names_the_user() -> None:
     assert expected == str(error)
 
 
-def test_appends_go_to_the_end_and_writes_where_they_should(tmp_path: Path) -> None:
+def test_appends_go_to_the_end_of_the_file_and_writes_to_their_position(tmp_path: Path) -> None:
     """
-    A file that is opened again is appended to at its end.
+    A reopened file is appended to at its end.
     """
     file = FILES.open(tmp_path / "a")
     file.append(b"ab")
@@ -60,12 +60,9 @@ def test_appends_go_to_the_end_and_writes_where_they_should(tmp_path: Path) -> N
     assert b"" == again.read(6, 1)
 
 
-def test_a_write_that_the_system_cuts_short_goes_on(
+def test_short_write_is_continued_until_all_bytes_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    However little the system takes at once, all of it is written.
-    """
     real = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, bytes(data)[:2], at))
 
@@ -74,12 +71,9 @@ def test_a_write_that_the_system_cuts_short_goes_on(
     assert b"abcdefg" == (tmp_path / "a").read_bytes()
 
 
-def test_a_read_that_the_system_cuts_short_goes_on(
+def test_short_read_is_continued_until_all_bytes_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    However little the system gives at once, all of it is read.
-    """
     (tmp_path / "a").write_bytes(b"abcdefg")
     real = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, size, at: real(fd, min(size, 2), at))
@@ -87,10 +81,9 @@ def test_a_read_that_the_system_cuts_short_goes_on(
     assert b"bcdef" == FILES.open(tmp_path / "a").read(1, 5)
 
 
-def test_a_read_may_refuse_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Where the page cache lacks something, a read without waiting says so instead of waiting.
-    """
+def test_nonblocking_read_of_cold_pages_reports_that_it_would_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").write_bytes(b"abcdef")
     file = FILES.open(tmp_path / "a")
 
@@ -107,11 +100,11 @@ def test_a_read_may_refuse_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             file.read(0, 6, nowait=True)
 
 
-def test_a_read_into_a_buffer_takes_what_there_is(
+def test_nonblocking_read_into_a_buffer_returns_the_cached_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Without waiting, it is as much as the page cache has; none is different from the end.
+    No cached bytes are distinguished from the end of the file.
     """
     (tmp_path / "a").write_bytes(b"abcdef")
     file = FILES.open(tmp_path / "a")
@@ -137,20 +130,17 @@ def test_a_read_into_a_buffer_takes_what_there_is(
         file.read_into(0, room, nowait=True)
 
 
-def test_a_read_that_refuses_to_wait_may_be_short_at_the_end(tmp_path: Path) -> None:
-    """
-    The end of the file is no reason to wait.
-    """
+def test_nonblocking_read_at_the_end_of_the_file_may_be_short(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abcdef")
 
     assert b"ef" == FILES.open(tmp_path / "a").read(4, 100, nowait=True)
 
 
-def test_a_file_system_that_cannot_refuse_to_wait_is_asked_once(
+def test_file_system_without_nonblocking_reads_is_probed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Memory file systems do not know the flag. They are read as if waiting were allowed.
+    tmpfs does not support the flag; reads fall back to blocking ones.
     """
     (tmp_path / "a").write_bytes(b"abcdef")
     asked: list[int] = []
@@ -182,11 +172,11 @@ def known(answer: bool) -> Callable[[int, int, int], bool]:
     return lambda fd, position, size: answer
 
 
-def test_what_is_in_memory_goes_into_a_pipe(
+def test_cached_bytes_are_spliced_into_a_pipe(
     tmp_path: Path, pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    As far as there is room, and up to the end of the file.
+    As much as the pipe has room for, up to the end of the file.
     """
     monkeypatch.setattr(page_cache, "holds", known(True))
     content = bytes(range(256)) * 1024
@@ -205,11 +195,11 @@ def test_what_is_in_memory_goes_into_a_pipe(
     assert 0 == none
 
 
-def test_what_may_not_be_in_memory_does_not_go_into_a_pipe(
+def test_bytes_that_may_not_be_cached_are_not_spliced(
     tmp_path: Path, pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Neither what the page cache lacks, nor what is being read into it, nor what is not there.
+    Cold pages, pages under readahead, and bytes beyond the end of the file.
     """
 
     def on_its_way(*_: object) -> int:
@@ -233,10 +223,7 @@ def test_what_may_not_be_in_memory_does_not_go_into_a_pipe(
     assert [0, 0, 0, 0] == found
 
 
-def test_a_failing_disk_is_reported_with_the_file_and_the_cause(tmp_path: Path) -> None:
-    """
-    An error names the file; the number of the system's error is kept.
-    """
+def test_disk_error_names_the_file_and_keeps_the_errno(tmp_path: Path) -> None:
     file = FILES.open(tmp_path / "a")
     file.close()
 
@@ -271,9 +258,9 @@ def test_an_error_that_is_not_of_the_disk_stays_as_it_is(
     file.close()
 
 
-def test_closing_waits_for_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_waits_for_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A descriptor is not closed under a reader, who would read whatever file gets its number.
+    Otherwise a reader would read whichever file gets the descriptor's number next.
     """
     (tmp_path / "a").write_bytes(b"mine")
     (tmp_path / "b").write_bytes(b"other")
@@ -290,10 +277,7 @@ def test_closing_waits_for_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert b"mine" == file.read(0, 4)
 
 
-def test_descriptors_are_given_back(tmp_path: Path) -> None:
-    """
-    Nothing stays open that was closed or is not referred to.
-    """
+def test_descriptors_of_closed_and_unreferenced_files_are_released(tmp_path: Path) -> None:
     file = FILES.open(tmp_path / "a")
     FILES.open(tmp_path / "b").append(b"x")
     mapped = FILES.map(tmp_path / "c", 100)
@@ -307,10 +291,9 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
     assert 0 == open_descriptors(tmp_path)
 
 
-def test_missing_files_are_no_failures(tmp_path: Path) -> None:
-    """
-    Questions about a missing file are answered by ``FileNotFoundError``, orders fail.
-    """
+def test_missing_file_raises_file_not_found_for_queries_and_storage_errors_for_writes(
+    tmp_path: Path,
+) -> None:
     missing = tmp_path / "missing"
 
     for question in (
@@ -340,10 +323,7 @@ def test_missing_files_are_no_failures(tmp_path: Path) -> None:
     assert not FILES.is_directory(missing / "a")
 
 
-def test_a_path_through_a_file_is_a_failure_of_the_disk(tmp_path: Path) -> None:
-    """
-    Errors other than "there is none" are not taken for an answer.
-    """
+def test_path_through_a_file_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
 
     for question in (
@@ -355,10 +335,7 @@ def test_a_path_through_a_file_is_a_failure_of_the_disk(tmp_path: Path) -> None:
             question()
 
 
-def test_directories_are_made_listed_renamed_and_removed(tmp_path: Path) -> None:
-    """
-    What partitions need of directories.
-    """
+def test_directories_are_created_listed_renamed_and_removed(tmp_path: Path) -> None:
     FILES.make_directory(tmp_path / "x" / "t-0")
     FILES.make_directory(tmp_path / "x" / "t-0")
     FILES.write_atomically(tmp_path / "x" / "t-0" / "b", b"1")
@@ -373,9 +350,9 @@ def test_directories_are_made_listed_renamed_and_removed(tmp_path: Path) -> None
     assert [] == FILES.names(tmp_path / "x")
 
 
-def test_directories_are_no_files(tmp_path: Path) -> None:
+def test_is_directory_distinguishes_directories_from_files(tmp_path: Path) -> None:
     """
-    Also behind a link, and as any file system would tell them.
+    Also behind a symbolic link, and on every file system.
     """
     (tmp_path / "b").mkdir()
     (tmp_path / "a").mkdir()
@@ -397,9 +374,9 @@ def test_a_file_of_any_size_is_read_whole(tmp_path: Path, size: int) -> None:
     assert data == FILES.read_bytes(tmp_path / "a")
 
 
-def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+def test_file_is_replaced_atomically(tmp_path: Path) -> None:
     """
-    Nothing is left of the temporary file, nor of one that a crash has left.
+    No temporary file is left, not even one from a crash.
     """
     path = tmp_path / "checkpoint"
     path.write_bytes(b"something long that was there")
@@ -411,10 +388,7 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     assert ["checkpoint"] == FILES.names(tmp_path)
 
 
-def test_times_are_in_milliseconds(tmp_path: Path) -> None:
-    """
-    The time of a file can be set and read back.
-    """
+def test_modification_times_are_in_milliseconds(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
 
     FILES.set_modified_ms(tmp_path / "a", 1_700_000_000_123)
@@ -422,16 +396,13 @@ def test_times_are_in_milliseconds(tmp_path: Path) -> None:
     assert 1_700_000_000_123 == FILES.modified_ms(tmp_path / "a")
 
 
-def test_space_is_known(tmp_path: Path) -> None:
-    """
-    A file system has at least as much space as is free.
-    """
+def test_disk_space_is_reported(tmp_path: Path) -> None:
     assert 0 < FILES.usable_bytes(tmp_path) <= FILES.total_bytes(tmp_path)
 
 
-def test_a_new_map_is_sparse(tmp_path: Path) -> None:
+def test_new_memory_map_is_sparse(tmp_path: Path) -> None:
     """
-    An index that is preallocated to 10 MiB takes no space.
+    An index preallocated to 10 MiB takes no space.
     """
     mapped = FILES.map(tmp_path / "index", 10 * 1024 * 1024)
 
@@ -441,9 +412,9 @@ def test_a_new_map_is_sparse(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not say it")
-def test_a_map_holds_only_what_was_looked_at(tmp_path: Path) -> None:
+def test_memory_map_keeps_only_touched_pages_resident(tmp_path: Path) -> None:
     """
-    Thousands of indexes are mapped, of which a search looks at a page or two.
+    Thousands of indexes are mapped; a search touches one or two pages.
     """
     path = tmp_path / "a"
     file = FILES.map(path, 2**20)
@@ -455,10 +426,7 @@ def test_a_map_holds_only_what_was_looked_at(tmp_path: Path) -> None:
     assert 0 < int(held[1]) < 64
 
 
-def test_what_is_put_into_a_map_is_seen_at_once(tmp_path: Path) -> None:
-    """
-    In the view, in an older view, and in the file.
-    """
+def test_write_to_a_memory_map_is_visible_in_all_views_and_the_file(tmp_path: Path) -> None:
     mapped = FILES.map(tmp_path / "index", 8192)
     before = mapped.view
 
@@ -471,9 +439,9 @@ def test_what_is_put_into_a_map_is_seen_at_once(tmp_path: Path) -> None:
     assert 4096 == FILES.size(tmp_path / "index")
 
 
-def test_an_existing_file_is_mapped_as_it_is(tmp_path: Path) -> None:
+def test_existing_file_is_mapped_unchanged(tmp_path: Path) -> None:
     """
-    Neither its length nor its bytes change; an empty file is no problem.
+    Neither its length nor its bytes change; an empty file is accepted.
     """
     (tmp_path / "index").write_bytes(b"abc")
     (tmp_path / "empty").write_bytes(b"")
@@ -486,12 +454,9 @@ def test_an_existing_file_is_mapped_as_it_is(tmp_path: Path) -> None:
     assert b"abc" == bytes(FILES.map(tmp_path / "index", None, read_only=True).view)
 
 
-def test_a_map_is_flushed_when_there_is_something_to_flush(
+def test_memory_map_is_flushed_only_if_it_has_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Not twice for the same bytes.
-    """
     flushed: list[int] = []
 
     class Memory(mmap.mmap):
@@ -516,10 +481,7 @@ def test_a_map_is_flushed_when_there_is_something_to_flush(
     assert [16, 16, 8] == flushed
 
 
-def test_a_map_is_flushed_wherever_the_file_is(tmp_path: Path) -> None:
-    """
-    A thread that flushes does not know that another one is renaming the directory.
-    """
+def test_memory_map_is_flushed_while_its_directory_is_renamed(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
     mapped = FILES.map(tmp_path / "t-0" / "index", 16)
     FILES.rename(tmp_path / "t-0", tmp_path / "t-0.abc-delete")
@@ -527,9 +489,11 @@ def test_a_map_is_flushed_wherever_the_file_is(tmp_path: Path) -> None:
     mapped.flush()
 
 
-def test_a_full_disk_is_an_error_for_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_an_error_when_a_memory_map_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    Writing into the hole of a preallocated index must not end the process.
+    Writing into the hole of a preallocated index must not end the process with SIGBUS.
     """
     mapped = FILES.map(tmp_path / "index", 16)
 
@@ -542,9 +506,9 @@ def test_a_full_disk_is_an_error_for_a_map(tmp_path: Path, monkeypatch: pytest.M
         mapped.put(0, b"x")
 
 
-def test_a_closed_map_is_empty(tmp_path: Path) -> None:
+def test_closed_memory_map_is_empty(tmp_path: Path) -> None:
     """
-    A late reader finds no bytes, and does not fail.
+    A late reader finds no bytes instead of failing.
     """
     mapped = FILES.map(tmp_path / "index", 16)
     view = mapped.view
@@ -580,10 +544,7 @@ def answer_of(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.scenario(70)
-def test_a_second_process_is_refused(tmp_path: Path) -> None:
-    """
-    A lock binds all processes, until it is released or its process dies.
-    """
+def test_file_lock_excludes_other_processes_until_release_or_death(tmp_path: Path) -> None:
     path = tmp_path / ".lock"
     with another_process(path) as first:
         assert "locked" == answer_of(first)
@@ -603,9 +564,9 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
     assert ("refused", "locked") == (refused, locked)
 
 
-def test_a_second_opener_in_this_process_is_refused_and_does_no_harm(tmp_path: Path) -> None:
+def test_second_lock_in_the_same_process_is_refused_and_keeps_the_first(tmp_path: Path) -> None:
     """
-    The system would give this process the lock twice, and drop it when the second is closed.
+    The system would grant the lock twice and drop it when the second descriptor is closed.
     """
     path = tmp_path / ".lock"
     lock = FILES.lock(path)
@@ -619,9 +580,9 @@ def test_a_second_opener_in_this_process_is_refused_and_does_no_harm(tmp_path: P
     lock.release()
 
 
-def test_a_released_lock_is_gone(tmp_path: Path) -> None:
+def test_released_lock_removes_its_file(tmp_path: Path) -> None:
     """
-    Its file too; releasing twice is harmless, and does not release that of another owner.
+    A second release does nothing, also if another owner has the lock meanwhile.
     """
     path = tmp_path / ".lock"
     lock = FILES.lock(path)
@@ -637,11 +598,11 @@ def test_a_released_lock_is_gone(tmp_path: Path) -> None:
     second.release()
 
 
-def test_a_lock_on_a_file_that_was_removed_meanwhile_is_no_lock(
+def test_lock_on_a_file_removed_meanwhile_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    The one before removes the file when it stops, maybe between our opening and our locking.
+    The previous owner removes the file when it stops, possibly between our open and our lock.
     """
     path = tmp_path / ".lock"
     real = fcntl.lockf
@@ -663,7 +624,7 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_no_lock(
 
 
 @pytest.mark.parametrize("make", [DiskFiles, MemoryFiles])
-def test_the_disk_of_the_tests_behaves_as_the_real_one(
+def test_memory_files_behave_like_the_real_disk(
     make: type[DiskFiles | MemoryFiles], tmp_path: Path
 ) -> None:
     """
@@ -703,9 +664,9 @@ def test_the_disk_of_the_tests_behaves_as_the_real_one(
     ] == seen
 
 
-def test_asking_for_a_lock_takes_nothing_away(tmp_path: Path) -> None:
+def test_query_of_a_lock_neither_creates_nor_releases_it(tmp_path: Path) -> None:
     """
-    Whether it is this process or another that has it; the file is not made.
+    Whether this process or another one holds it.
     """
     path = tmp_path / ".lock"
     assert not FILES.is_locked(path)
@@ -728,11 +689,11 @@ def test_asking_for_a_lock_takes_nothing_away(tmp_path: Path) -> None:
     assert not FILES.is_locked(path)
 
 
-def test_a_lock_is_let_go_though_its_file_cannot_be_removed(
+def test_lock_is_released_even_if_its_file_cannot_be_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    As on a disk that has failed, whose failure the other threads still have to notice.
+    As on a failed disk, whose failure the other threads have yet to notice.
     """
     lock = FILES.lock(tmp_path / ".lock")
     assert lock is not None
@@ -750,7 +711,7 @@ def _fail(path: Path, missing_ok: bool = False) -> None:
     raise OSError(errno.EIO, "Input/output error", str(path))
 
 
-def test_an_error_of_the_disk_is_the_cause_of_the_exception_for_it(tmp_path: Path) -> None:
+def test_storage_error_has_the_os_error_as_its_cause(tmp_path: Path) -> None:
     """
     Also where compiled code raises the exception, which loses the ``from``.
     """

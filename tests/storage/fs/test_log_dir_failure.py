@@ -15,10 +15,7 @@ from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 A, B = Path("/a"), Path("/b")
 
 
-def test_a_failure_is_news_once(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    However many logs of the directory meet it, it is taken and logged once.
-    """
+def test_failure_of_a_directory_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     channel = LogDirFailureChannel()
 
     with caplog.at_level(logging.ERROR):
@@ -44,16 +41,13 @@ def test_a_failure_is_news_once(caplog: pytest.LogCaptureFixture) -> None:
         (logging.INFO, ValueError("unforeseen"), None, True),
     ],
 )
-def test_an_error_of_the_disk_is_reported_in_a_sentence(
+def test_disk_error_is_logged_in_one_sentence_without_a_traceback(
     caplog: pytest.LogCaptureFixture,
     level: int,
     error: Exception,
     cause: Exception | None,
     with_trace: bool,
 ) -> None:
-    """
-    It is no fault of ours; what else fails may be one.
-    """
     error.__cause__ = cause
 
     with caplog.at_level(level, logger="barnabas.storage.fs.log_dir_failure"):
@@ -64,9 +58,9 @@ def test_an_error_of_the_disk_is_reported_in_a_sentence(
     assert with_trace is bool(record.exc_info)
 
 
-def test_news_that_was_taken_keeps_nothing_alive() -> None:
+def test_handled_failure_releases_the_frames_of_its_exceptions() -> None:
     """
-    The frames in which an error and its causes were raised have files open.
+    The frames hold open files.
     """
     channel = LogDirFailureChannel()
     try:
@@ -84,10 +78,7 @@ def test_news_that_was_taken_keeps_nothing_alive() -> None:
     assert (None, None) == (failure.__traceback__, failure.__cause__.__traceback__)
 
 
-def test_a_failed_directory_stays_offline() -> None:
-    """
-    Also after the news was taken. The first error is the cause of all that follow.
-    """
+def test_failed_directory_stays_offline_with_its_first_error_as_the_cause() -> None:
     channel = LogDirFailureChannel()
     error = OSError("broken")
     channel.check_online(A)

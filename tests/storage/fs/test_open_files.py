@@ -49,7 +49,7 @@ def content(file: FileRecords) -> bytes:
     return bytes(file.slice(0, file.size).read())
 
 
-def test_files_that_were_not_used_are_given_back_first() -> None:
+def test_least_recently_used_files_are_closed_first() -> None:
     open_files = OpenFiles(3)
     holders = [Holder(open_files) for _ in range(3)]
     holders[0].was_used = True
@@ -60,7 +60,7 @@ def test_files_that_were_not_used_are_given_back_first() -> None:
     assert 3 == len(open_files)
 
 
-def test_a_file_that_is_used_once_is_not_kept_for_ever() -> None:
+def test_file_used_only_once_is_closed_eventually() -> None:
     open_files = OpenFiles(2)
     used = Holder(open_files)
     used.was_used = True
@@ -72,9 +72,9 @@ def test_a_file_that_is_used_once_is_not_kept_for_ever() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 7, 40])
-def test_logs_have_only_so_many_descriptors(tmp_path: Path, limit: int) -> None:
+def test_number_of_open_segment_files_is_bounded(tmp_path: Path, limit: int) -> None:
     """
-    All are written to and read from in turn, and nothing is lost.
+    All logs are written to and read from in turn, and nothing is lost.
     """
     files = DiskFiles(OpenFiles(limit))
     logs = [records(files, tmp_path / f"{n}.log", b"first %d" % n) for n in range(40)]
@@ -90,7 +90,7 @@ def test_logs_have_only_so_many_descriptors(tmp_path: Path, limit: int) -> None:
     assert 0 == open_descriptors(tmp_path)
 
 
-def test_no_file_is_given_back_without_a_limit(tmp_path: Path) -> None:
+def test_no_file_is_closed_without_a_limit(tmp_path: Path) -> None:
     files = DiskFiles()
 
     logs = [records(files, tmp_path / f"{n}.log", b"x") for n in range(40)]
@@ -103,7 +103,7 @@ def test_no_file_is_given_back_without_a_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_a_slice_stays_readable_when_its_file_is_given_back(tmp_path: Path, removed: bool) -> None:
+def test_slice_stays_readable_after_its_file_was_closed(tmp_path: Path, removed: bool) -> None:
     files = DiskFiles(OpenFiles(1))
     log = records(files, tmp_path / "0.log", b"records")
     held: FileSlice = log.slice(2, 3)
@@ -114,9 +114,9 @@ def test_a_slice_stays_readable_when_its_file_is_given_back(tmp_path: Path, remo
     assert b"cor" == held.read()
 
 
-def test_a_late_reader_finds_a_file_that_was_removed(tmp_path: Path) -> None:
+def test_late_reader_can_still_read_a_removed_file(tmp_path: Path) -> None:
     """
-    Also if it had been given back; who keeps the removed file is not given back again.
+    Also if its descriptor had been released; a reader's removed file stays open.
     """
     files = DiskFiles(OpenFiles(1))
     log = records(files, tmp_path / "0.log", b"records")
@@ -132,7 +132,7 @@ def test_a_late_reader_finds_a_file_that_was_removed(tmp_path: Path) -> None:
     assert 1 == open_descriptors(tmp_path)
 
 
-def test_a_file_that_is_renamed_is_opened_by_its_new_name() -> None:
+def test_renamed_file_is_reopened_by_its_new_name() -> None:
     files = few(1)
     log = records(files, DATA / "0.log", b"records")
     records(files, DATA / "1.log", b"")
@@ -146,9 +146,9 @@ def test_a_file_that_is_renamed_is_opened_by_its_new_name() -> None:
     assert b"records" == content(log)
 
 
-def test_a_reader_waits_while_the_directory_of_its_log_is_renamed() -> None:
+def test_reader_waits_while_the_directory_of_its_log_is_renamed() -> None:
     """
-    It is past the rename on the disk, and the log has not heard of it.
+    The rename has happened on disk, but the log does not know it yet.
     """
     found: list[bytes] = []
 
@@ -184,7 +184,7 @@ def test_a_reader_waits_while_the_directory_of_its_log_is_renamed() -> None:
     assert b"value" in found[0]
 
 
-def test_what_was_closed_is_not_opened_again() -> None:
+def test_closed_file_is_not_reopened() -> None:
     files = few(1)
     log = records(files, DATA / "0.log", b"records")
     records(files, DATA / "1.log", b"")
@@ -195,7 +195,7 @@ def test_what_was_closed_is_not_opened_again() -> None:
         content(log)
 
 
-def test_a_file_that_another_program_has_removed_is_an_error_of_the_disk() -> None:
+def test_file_removed_by_another_program_is_a_storage_error() -> None:
     files = few(1)
     log = records(files, DATA / "0.log", b"records")
     records(files, DATA / "1.log", b"")
@@ -205,7 +205,7 @@ def test_a_file_that_another_program_has_removed_is_an_error_of_the_disk() -> No
         content(log)
 
 
-def test_files_are_given_back_when_no_descriptor_is_left(
+def test_idle_files_are_closed_when_descriptors_run_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = DiskFiles(OpenFiles(10))
@@ -238,7 +238,7 @@ def crowd(files: DiskFiles, directory: Path) -> None:
         records(files, directory / f"crowd-{n}.log", b"")
 
 
-def test_an_index_is_opened_again(tmp_path: Path) -> None:
+def test_closed_index_is_reopened_on_use(tmp_path: Path) -> None:
     files = DiskFiles(OpenFiles(4))
     index = OffsetIndex.open(files, tmp_path / "0.index", 0, 800)
     for offset in range(1, 24):
@@ -258,7 +258,7 @@ def test_an_index_is_opened_again(tmp_path: Path) -> None:
     assert (7, 70) == index.lookup(7)
 
 
-def test_a_reader_of_an_index_keeps_what_is_given_back(tmp_path: Path) -> None:
+def test_reader_of_an_index_keeps_its_map_after_the_index_was_closed(tmp_path: Path) -> None:
     files = DiskFiles(OpenFiles(1))
     mapped = files.map(tmp_path / "0.index", 8)
     mapped.put(0, b"an entry")
@@ -269,7 +269,7 @@ def test_a_reader_of_an_index_keeps_what_is_given_back(tmp_path: Path) -> None:
     assert b"an entry" == bytes(view) == bytes(mapped.view)
 
 
-def test_an_index_that_was_given_back_is_written_to_the_disk(
+def test_index_closed_to_save_descriptors_is_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

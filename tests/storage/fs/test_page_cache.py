@@ -33,7 +33,7 @@ def counting(pages: int, *, result: int = 0) -> Callable[..., int]:
     ("position", "size", "pages"),
     [(0, 1, 1), (0, PAGE, 1), (0, PAGE + 1, 2), (PAGE - 1, 2, 2), (5 * PAGE, 3 * PAGE, 3)],
 )
-def test_bytes_are_there_if_all_of_their_pages_are(
+def test_range_is_cached_if_all_of_its_pages_are(
     position: int, size: int, pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for cached in (pages - 1, pages):
@@ -43,7 +43,7 @@ def test_bytes_are_there_if_all_of_their_pages_are(
 
 
 @pytest.mark.parametrize("cachestat", [None, counting(9, result=-1)], ids=["no", "refusing"])
-def test_nothing_is_known_where_the_kernel_does_not_tell(
+def test_page_cache_state_is_unknown_if_the_kernel_does_not_report_it(
     cachestat: Callable[..., int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_cache, "_cachestat", cachestat)
@@ -51,10 +51,7 @@ def test_nothing_is_known_where_the_kernel_does_not_tell(
     assert not page_cache.holds(3, 0, 1)
 
 
-def test_the_kernel_tells_of_a_file(tmp_path: Path) -> None:
-    """
-    What was just written is there, and what lies behind the end is not.
-    """
+def test_kernel_reports_which_pages_of_a_file_are_cached(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"x" * 3 * PAGE)
     with path.open("rb") as file:

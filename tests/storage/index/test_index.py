@@ -47,21 +47,20 @@ KEYS = st.builds(
 
 
 @given(KEYS, st.integers(-60, 400_000))
-def test_a_search_finds_the_last_entry_that_is_not_greater(keys: list[int], target: int) -> None:
-    """
-    As looking at all of them would.
-    """
+def test_search_finds_the_last_entry_not_greater_than_the_target(
+    keys: list[int], target: int
+) -> None:
     expected = max((at for at, key in enumerate(keys) if key <= target), default=-1)
 
     assert expected == slot_of(keys, target, SearchResult.LARGEST_LOWER_BOUND)
 
 
 @given(KEYS, st.integers(-60, 400_000))
-def test_a_search_finds_the_first_entry_that_is_greater_or_one_that_is_equal(
+def test_upper_bound_search_finds_the_first_greater_or_an_equal_entry(
     keys: list[int], target: int
 ) -> None:
     """
-    For a bound from above, an entry that equals the target may do or be passed over, as in Kafka.
+    As in Kafka, an entry equal to the target may be returned or skipped.
     """
     slot = slot_of(keys, target, SearchResult.SMALLEST_UPPER_BOUND)
 
@@ -85,16 +84,18 @@ def test_a_search_finds_the_first_entry_that_is_greater_or_one_that_is_equal(
         ([10, 20, 30], 31, -1),
     ],
 )
-def test_upper_bounds_are_kafkas(keys: list[int], target: int, expected: int) -> None:
+def test_upper_bound_search_returns_the_same_entry_as_kafka(
+    keys: list[int], target: int, expected: int
+) -> None:
     """
-    The exact match is found only if the search happens to look at it.
+    An exact match is found only if the search happens to probe it.
     """
     assert expected == slot_of(keys, target, SearchResult.SMALLEST_UPPER_BOUND)
 
 
-def test_the_warm_section_begins_behind_its_first_entry() -> None:
+def test_warm_section_begins_behind_its_first_entry() -> None:
     """
-    So that a bound which equals that entry is found by the search of the part before it.
+    So a target equal to that entry is found by the search of the cold section.
     """
     keys = list(range(0, 30_000, 10))
     first_warm = len(keys) - 1 - WARM_BYTES // 4
@@ -103,9 +104,9 @@ def test_the_warm_section_begins_behind_its_first_entry() -> None:
     assert first_warm + 1 == slot_of(keys, keys[first_warm] + 1, SearchResult.SMALLEST_UPPER_BOUND)
 
 
-def test_the_end_is_searched_without_looking_at_the_beginning() -> None:
+def test_search_near_the_end_does_not_touch_the_beginning() -> None:
     """
-    Lookups near the end of a large index touch the pages of its end only.
+    Only the last pages of a large index are read.
     """
     keys = list(range(0, 100_000, 10))
     view = memoryview(b"".join(map(INT.pack, keys)))
@@ -159,11 +160,11 @@ def open_index(request: pytest.FixtureRequest) -> OpenIndex:
     [(10_485_760, 10_485_760, 10_485_756), (300, 296, 300), (1000, 1000, 996), (12, 8, 12)],
 )
 @pytest.mark.scenario(15)
-def test_new_files_have_their_greatest_length_at_once(
+def test_new_index_file_is_preallocated_to_segment_index_bytes(
     size: int, offset_length: int, time_length: int
 ) -> None:
     """
-    ``segment.index.bytes`` less what is no whole entry.
+    Rounded down to whole entries.
     """
     offsets, times = open_offset_index(disk(), size), open_time_index(disk(), size)
 
@@ -175,9 +176,9 @@ def test_new_files_have_their_greatest_length_at_once(
     assert (time_length, time_length // 12, 0) == (times.length, times.max_entries, times.entries)
 
 
-def test_an_index_that_cannot_hold_an_entry_is_refused(open_index: OpenIndex) -> None:
+def test_index_too_small_for_an_entry_is_refused_and_not_created(open_index: OpenIndex) -> None:
     """
-    And its file is not made. A file that is there is opened whatever the limit.
+    An existing file is opened whatever the limit.
     """
     files = disk()
 
@@ -189,9 +190,9 @@ def test_an_index_that_cannot_hold_an_entry_is_refused(open_index: OpenIndex) ->
     assert 0 == open_index(files, 7).entries
 
 
-def test_an_existing_file_is_taken_to_be_full(open_index: OpenIndex) -> None:
+def test_existing_index_file_counts_as_full(open_index: OpenIndex) -> None:
     """
-    Also by zeros that no process has trimmed.
+    Including zeros that were never trimmed.
     """
     files = disk()
     open_index(files, 48)
@@ -202,9 +203,9 @@ def test_an_existing_file_is_taken_to_be_full(open_index: OpenIndex) -> None:
     assert index.is_full
 
 
-def test_closing_cuts_off_the_hole(open_index: OpenIndex) -> None:
+def test_close_trims_the_index_to_its_entries(open_index: OpenIndex) -> None:
     """
-    And a closed index finds nothing, instead of failing.
+    A closed index finds nothing instead of failing.
     """
     files = disk()
     index = open_index(files, 480)
@@ -221,10 +222,7 @@ def test_closing_cuts_off_the_hole(open_index: OpenIndex) -> None:
     assert 3 == again.entries
 
 
-def test_a_disk_that_failed_is_not_touched_again(open_index: OpenIndex) -> None:
-    """
-    The file stays as long as it was.
-    """
+def test_index_on_a_failed_disk_is_closed_without_a_write(open_index: OpenIndex) -> None:
     files = FailingFiles()
     files.make_directory(D)
     index = open_index(files, 480)
@@ -235,9 +233,9 @@ def test_a_disk_that_failed_is_not_touched_again(open_index: OpenIndex) -> None:
     assert 480 == len(files.nodes[PATH].data)
 
 
-def test_resizing_keeps_the_entries(open_index: OpenIndex) -> None:
+def test_resize_keeps_the_entries(open_index: OpenIndex) -> None:
     """
-    To what is asked for, rounded down; never so that an entry is lost.
+    The size is rounded down, but never below the entries.
     """
     index = open_index(disk(), 480)
     fill(index, 3)
@@ -252,9 +250,11 @@ def test_resizing_keeps_the_entries(open_index: OpenIndex) -> None:
 
 
 @pytest.mark.parametrize("kind", [OffsetIndex, TimeIndex])
-def test_an_index_may_be_filled_before_it_has_a_file(kind: type[OffsetIndex | TimeIndex]) -> None:
+def test_index_may_be_filled_in_memory_before_it_has_a_file(
+    kind: type[OffsetIndex | TimeIndex],
+) -> None:
     """
-    As in a recovery. What the file is going to hold are its entries.
+    As in a recovery; the file later contains exactly these entries.
     """
     files = disk()
     index, other = kind.unwritten(PATH, 100, 480), kind.open(files, PATH, 100, 480)
@@ -269,10 +269,7 @@ def test_an_index_may_be_filled_before_it_has_a_file(kind: type[OffsetIndex | Ti
 
 
 @given(st.integers(0, 40), st.integers(90, 150))
-def test_truncating_keeps_what_lies_below(count: int, offset: int) -> None:
-    """
-    All entries of smaller offsets, none of others, for any number of entries.
-    """
+def test_truncation_keeps_exactly_the_entries_below_the_offset(count: int, offset: int) -> None:
     for opener in (open_offset_index, open_time_index):
         index = opener(disk(), 480)
         fill(index, count)
@@ -285,7 +282,7 @@ def test_truncating_keeps_what_lies_below(count: int, offset: int) -> None:
         assert 140 == index.entry(39).offset
 
 
-def test_entries_that_are_not_there_cannot_be_asked_for(open_index: OpenIndex) -> None:
+def test_entries_beyond_the_count_cannot_be_read(open_index: OpenIndex) -> None:
     """
     The file may have bytes there.
     """
@@ -296,10 +293,7 @@ def test_entries_that_are_not_there_cannot_be_asked_for(open_index: OpenIndex) -
         index.entry(2)
 
 
-def test_relative_offsets_have_to_fit_an_int32(open_index: OpenIndex) -> None:
-    """
-    The base is 100.
-    """
+def test_relative_offsets_must_fit_an_int32(open_index: OpenIndex) -> None:
     index = open_index(disk(), 480)
 
     assert [0, 2**31 - 1] == [index.relative_offset(offset) for offset in (100, 99 + 2**31)]
@@ -308,9 +302,9 @@ def test_relative_offsets_have_to_fit_an_int32(open_index: OpenIndex) -> None:
             index.relative_offset(offset)
 
 
-def test_an_odd_length_is_corrupt(open_index: OpenIndex) -> None:
+def test_odd_index_length_is_reported_as_corrupt_by_tools(open_index: OpenIndex) -> None:
     """
-    A start does not check that, but tools do.
+    A broker start does not check it.
     """
     files = disk()
     files.write_atomically(PATH, bytes(19))
@@ -323,10 +317,7 @@ def test_an_odd_length_is_corrupt(open_index: OpenIndex) -> None:
     assert PATH == found.value.path
 
 
-def test_reading_tools_make_no_files() -> None:
-    """
-    Nor do they change any.
-    """
+def test_read_only_index_neither_creates_nor_changes_files() -> None:
     files = disk()
 
     with pytest.raises(FileNotFoundError):
@@ -336,10 +327,7 @@ def test_reading_tools_make_no_files() -> None:
     assert 60 == OffsetIndex.open(files, PATH, 100, writable=False).entries
 
 
-def test_a_full_disk_leaves_the_index_as_it_was() -> None:
-    """
-    What could not be written is not counted.
-    """
+def test_full_disk_leaves_the_index_unchanged() -> None:
     files = FailingFiles()
     files.make_directory(D)
     index = open_offset_index(files, 480)
@@ -354,9 +342,9 @@ def test_a_full_disk_leaves_the_index_as_it_was() -> None:
     assert (200, 300) == index.lookup(500)
 
 
-def test_a_reader_survives_whatever_happens_to_the_file(tmp_path: Path) -> None:
+def test_reader_survives_trim_close_and_removal_of_the_index(tmp_path: Path) -> None:
     """
-    It has looked at how many entries there are, and then the index is trimmed, closed, removed.
+    It has read the entry count before.
     """
     files = DiskFiles()
     index = OffsetIndex.open(files, tmp_path / "i", 100, 10_000)

@@ -25,9 +25,9 @@ def lazy(files: MemoryFiles, size: int = 80) -> LazyIndex[OffsetIndex]:
     return LazyIndex(OffsetIndex, files, D, PATH.name, 100, max_size=size)
 
 
-def test_the_file_is_made_when_it_is_first_needed() -> None:
+def test_lazy_index_creates_its_file_on_first_use() -> None:
     """
-    And opened once. Renaming and closing are no such needs.
+    It is opened once. Renaming and closing do not open it.
     """
     files = MemoryFiles()
     index = lazy(files)
@@ -42,9 +42,9 @@ def test_the_file_is_made_when_it_is_first_needed() -> None:
     assert 80 == files.size(PATH)
 
 
-def test_an_index_that_cannot_be_made_can_be_tried_again() -> None:
+def test_failed_creation_of_an_index_is_retried() -> None:
     """
-    The next one that needs it has the same error, or none.
+    The next use has the same error or succeeds.
     """
     files = FailingFiles()
     index = lazy(files)
@@ -58,10 +58,7 @@ def test_an_index_that_cannot_be_made_can_be_tried_again() -> None:
 
 
 @pytest.mark.parametrize("opened", [False, True])
-def test_renames_are_followed(opened: bool) -> None:
-    """
-    Whether it was open before or not.
-    """
+def test_lazy_index_follows_renames(opened: bool) -> None:
     files = MemoryFiles()
     lazy(files).get().append(105, 50)
     index = lazy(files)
@@ -78,9 +75,9 @@ def test_renames_are_followed(opened: bool) -> None:
     assert [DELETED.name] == files.names(moved)
 
 
-def test_a_removed_index_that_nobody_had_needed_is_not_made_again() -> None:
+def test_removed_index_that_was_never_used_is_not_created() -> None:
     """
-    A reader that is still at its segment finds no entries, and scans instead.
+    A reader still at its segment finds no entries and scans instead.
     """
     files = MemoryFiles()
     lazy(files).get().append(105, 50)
@@ -97,9 +94,9 @@ def test_a_removed_index_that_nobody_had_needed_is_not_made_again() -> None:
     assert not index.delete_if_exists()
 
 
-def test_a_reader_does_without_an_index_while_the_directory_is_being_renamed() -> None:
+def test_reader_does_without_an_index_while_its_directory_is_renamed() -> None:
     """
-    That is no failure of the disk. Once the rename is known, the index is there.
+    This is no disk failure; the index is available once the rename is known.
     """
     files = MemoryFiles()
     lazy(files).get().append(105, 50)
@@ -113,10 +110,7 @@ def test_a_reader_does_without_an_index_while_the_directory_is_being_renamed() -
     assert 105 == index.get().entry(0).offset
 
 
-def test_a_reader_of_a_removed_index_goes_on_reading() -> None:
-    """
-    The memory map outlives the file.
-    """
+def test_reader_of_a_removed_index_continues_on_its_memory_map() -> None:
     files = MemoryFiles()
     index = lazy(files)
     index.get().append(105, 50)
@@ -126,10 +120,7 @@ def test_a_reader_of_a_removed_index_goes_on_reading() -> None:
     assert (105, 50) == index.get().lookup(110)
 
 
-def test_a_disk_that_failed_is_not_touched_again() -> None:
-    """
-    Closing the handler leaves the file as long as it is.
-    """
+def test_lazy_index_on_a_failed_disk_is_closed_without_a_write() -> None:
     files = FailingFiles()
     index = lazy(files)
     index.get().append(105, 50)
@@ -140,10 +131,7 @@ def test_a_disk_that_failed_is_not_touched_again() -> None:
         index.close()
 
 
-def test_room_is_made_when_the_index_is_asked_for() -> None:
-    """
-    Entries stay where they were.
-    """
+def test_index_is_resized_when_it_is_next_used() -> None:
     files = MemoryFiles()
     first = lazy(files)
     first.get().append(105, 50)
@@ -157,7 +145,7 @@ def test_room_is_made_when_the_index_is_asked_for() -> None:
     assert 80 == files.size(PATH)
 
 
-def test_an_index_for_which_there_was_no_room_gets_it_with_the_next_attempt() -> None:
+def test_failed_resize_of_an_index_is_retried_on_the_next_use() -> None:
     files = FailingFiles()
     first = lazy(files)
     first.get().append(105, 50)
@@ -174,7 +162,7 @@ def test_an_index_for_which_there_was_no_room_gets_it_with_the_next_attempt() ->
 
 
 @pytest.mark.parametrize("end", ["trim", "close"])
-def test_the_file_of_a_removed_index_is_not_made_again(end: str) -> None:
+def test_file_of_a_removed_index_is_not_created_again(end: str) -> None:
     files = MemoryFiles()
     index = lazy(files)
     index.make_file()
@@ -186,7 +174,7 @@ def test_the_file_of_a_removed_index_is_not_made_again(end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["trim", "close"])
-def test_a_file_that_was_made_for_nothing_is_emptied(end: str) -> None:
+def test_index_file_created_in_vain_is_truncated(end: str) -> None:
     files = MemoryFiles()
     index = lazy(files)
 
@@ -199,7 +187,7 @@ def test_a_file_that_was_made_for_nothing_is_emptied(end: str) -> None:
     assert 0 == files.size(PATH)
 
 
-def test_what_was_made_has_no_entries_yet() -> None:
+def test_newly_created_index_has_no_entries() -> None:
     files = MemoryFiles()
     index = lazy(files)
     index.make_file()
@@ -209,7 +197,7 @@ def test_what_was_made_has_no_entries_yet() -> None:
     assert (1, 80) == (index.get().entries, files.size(PATH))
 
 
-def test_trimming_makes_a_file_that_is_missing() -> None:
+def test_trim_creates_a_missing_index_file() -> None:
     files = MemoryFiles()
     index = lazy(files)
 
@@ -219,7 +207,7 @@ def test_trimming_makes_a_file_that_is_missing() -> None:
     assert 0 == files.size(PATH)
 
 
-def test_who_peeks_leaves_the_index_closed() -> None:
+def test_peek_does_not_open_the_index() -> None:
     files = MemoryFiles()
     first = lazy(files)
     first.get().append(105, 50)
@@ -233,10 +221,7 @@ def test_who_peeks_leaves_the_index_closed() -> None:
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_what_was_unsynced_when_it_was_given_back_is_synced_by_the_next_flush(asked: bool) -> None:
-    """
-    Whether or not the index was opened since.
-    """
+def test_unsynced_index_closed_to_save_descriptors_is_synced_by_the_next_flush(asked: bool) -> None:
     files = RecordingFiles()
     index = lazy(files)
     index.get().append(105, 50)
@@ -251,7 +236,7 @@ def test_what_was_unsynced_when_it_was_given_back_is_synced_by_the_next_flush(as
     assert f"sync {PATH.name}" in files.operations
 
 
-def test_a_flush_does_not_mind_that_the_directory_was_renamed() -> None:
+def test_flush_tolerates_a_renamed_directory() -> None:
     files = MemoryFiles()
     index = lazy(files)
     index.get().append(105, 50)
@@ -263,9 +248,9 @@ def test_a_flush_does_not_mind_that_the_directory_was_renamed() -> None:
     assert ["gone"] == files.names(Path("/"))
 
 
-def test_an_index_in_memory_is_written_when_it_is_stored() -> None:
+def test_index_filled_in_memory_replaces_the_file_when_stored() -> None:
     """
-    The entries that the file had before are gone; without entries, an empty file is left alone.
+    Without entries, an empty file is left alone.
     """
     files = RecordingFiles()
     index = lazy(files)
@@ -284,7 +269,7 @@ def test_an_index_in_memory_is_written_when_it_is_stored() -> None:
     assert 2 == files.operations.count(f"truncate {PATH.name}")
 
 
-def test_a_removed_index_is_not_stored() -> None:
+def test_removed_index_is_not_stored() -> None:
     files = MemoryFiles()
     index = lazy(files)
     index.reset()
@@ -308,9 +293,9 @@ def test_a_removed_index_is_not_stored() -> None:
         ("delete_if_exists", "REMOVED REMOVED REMOVED REMOVED - REMOVED REMOVED REMOVED"),
     ],
 )
-def test_states_follow_each_other(before: str, after: str) -> None:
+def test_lazy_index_methods_work_in_every_state(before: str, after: str) -> None:
     """
-    Each method may be called in each state, but a removed index cannot be recovered.
+    Except that a removed index cannot be recovered.
     """
     methods = ["release", "grow", "make_file", "get", "reset", "trim", "store", "delete_if_exists"]
     for method, expected in zip(methods, after.split(), strict=True):

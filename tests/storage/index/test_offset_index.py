@@ -27,7 +27,7 @@ def index_with(*entries: tuple[int, int], size: int = 4096) -> OffsetIndex:
     return index
 
 
-def test_an_entry_is_eight_bytes() -> None:
+def test_offset_index_entry_is_eight_bytes() -> None:
     """
     Relative offset and position.
     """
@@ -41,9 +41,9 @@ def test_an_entry_is_eight_bytes() -> None:
     assert bytes.fromhex("00000004 00000057") == files.read_bytes(PATH)
 
 
-def test_a_lookup_finds_where_to_begin() -> None:
+def test_offset_lookup_finds_the_last_entry_not_above_the_offset() -> None:
     """
-    With the last entry that is not above the offset, else at the beginning of the segment.
+    Without one, the beginning of the segment.
     """
     index = index_with((104, 300), (108, 600), (110, 900))
 
@@ -52,10 +52,7 @@ def test_a_lookup_finds_where_to_begin() -> None:
     ]
 
 
-def test_the_end_of_a_read_is_bounded_by_an_entry() -> None:
-    """
-    The first entry at or behind the last byte; none if the index ends before.
-    """
+def test_end_of_a_read_is_bounded_by_the_first_entry_at_or_behind_its_last_byte() -> None:
     index = index_with((104, 300), (108, 600), (110, 900), (112, 1200))
 
     assert [(104, 300), (108, 600), (112, 1200), None] == [
@@ -64,9 +61,9 @@ def test_the_end_of_a_read_is_bounded_by_an_entry() -> None:
     ]
 
 
-def test_offsets_have_to_grow() -> None:
+def test_offsets_must_increase() -> None:
     """
-    The first may be the base offset.
+    The first may equal the base offset.
     """
     index = index_with((100, 5))
 
@@ -77,9 +74,9 @@ def test_offsets_have_to_grow() -> None:
     assert 1 == index.entries
 
 
-def test_a_full_index_takes_nothing() -> None:
+def test_append_to_a_full_index_is_an_error() -> None:
     """
-    It is asked before whether it is full, so this is a mistake of the caller.
+    The caller must check for a full index before.
     """
     index = index_with((101, 1), (102, 2), size=20)
 
@@ -88,9 +85,9 @@ def test_a_full_index_takes_nothing() -> None:
         index.append(103, 3)
 
 
-def test_an_offset_too_far_from_the_base_is_a_mistake() -> None:
+def test_offset_too_far_from_the_base_offset_is_an_error() -> None:
     """
-    Segments are asked first, and rolled.
+    The segment must be rolled before.
     """
     index = index_with()
     index.append(100 + 2**31 - 1, 1)
@@ -99,9 +96,9 @@ def test_an_offset_too_far_from_the_base_is_a_mistake() -> None:
         index.append(100 + 2**31, 2)
 
 
-def test_the_last_offset_is_that_of_the_last_entry() -> None:
+def test_last_offset_is_that_of_the_last_entry() -> None:
     """
-    Also after opening and truncating; the base offset if there is none.
+    Also after opening and truncating; the base offset if there is no entry.
     """
     index = index_with((104, 300), (108, 600))
 
@@ -112,10 +109,7 @@ def test_the_last_offset_is_that_of_the_last_entry() -> None:
     assert 100 == index.last_offset
 
 
-def test_an_index_whose_last_offset_is_below_the_base_is_corrupt() -> None:
-    """
-    As of a file of zeros with a first bit set.
-    """
+def test_index_whose_last_offset_is_below_the_base_is_corrupt() -> None:
     files = MemoryFiles()
     files.make_directory(D)
     files.write_atomically(PATH, bytes.fromhex("ffffffff 00000000"))
@@ -128,9 +122,9 @@ def test_an_index_whose_last_offset_is_below_the_base_is_corrupt() -> None:
 
 
 @given(st.sets(st.integers(100, 5000)).map(sorted), st.integers(0, 6000))
-def test_lookups_are_those_of_a_plain_list(offsets: list[int], target: int) -> None:
+def test_lookups_agree_with_a_plain_list(offsets: list[int], target: int) -> None:
     """
-    For any entries and any offset, also in an index that was closed and opened.
+    For any entries and any offset, also in a reopened index.
     """
     files = MemoryFiles()
     files.make_directory(D)

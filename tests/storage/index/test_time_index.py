@@ -27,7 +27,7 @@ def index_with(*entries: tuple[int, int], size: int = 4096) -> TimeIndex:
     return index
 
 
-def test_an_entry_is_twelve_bytes() -> None:
+def test_time_index_entry_is_twelve_bytes() -> None:
     """
     Timestamp and relative offset.
     """
@@ -41,9 +41,9 @@ def test_an_entry_is_twelve_bytes() -> None:
     assert bytes.fromhex("000000000000012c 00000002") == files.read_bytes(PATH)
 
 
-def test_a_lookup_finds_the_last_entry_that_is_not_later() -> None:
+def test_time_lookup_finds_the_last_entry_that_is_not_later() -> None:
     """
-    Else no timestamp, and the base offset.
+    Without one, no timestamp and the base offset.
     """
     index = index_with((100, 101), (200, 103), (300, 105))
 
@@ -53,9 +53,9 @@ def test_a_lookup_finds_the_last_entry_that_is_not_later() -> None:
 
 
 @pytest.mark.scenario(27)
-def test_only_a_later_timestamp_makes_an_entry() -> None:
+def test_only_a_later_timestamp_adds_an_entry() -> None:
     """
-    Equal ones are passed over, and so is no timestamp at all.
+    Equal timestamps and missing ones are skipped.
     """
     index = index_with((-1, 100), (100, 100), (100, 101), (200, 102), (200, 103))
 
@@ -63,9 +63,9 @@ def test_only_a_later_timestamp_makes_an_entry() -> None:
     assert TimestampOffset(200, 102) == index.last_entry
 
 
-def test_neither_timestamps_nor_offsets_may_go_back() -> None:
+def test_neither_timestamps_nor_offsets_may_decrease() -> None:
     """
-    An equal offset may come with a later timestamp.
+    An equal offset with a later timestamp is accepted.
     """
     index = index_with((100, 105))
 
@@ -78,9 +78,9 @@ def test_neither_timestamps_nor_offsets_may_go_back() -> None:
     assert 2 == index.entries
 
 
-def test_the_last_slot_is_kept_for_the_last_entry() -> None:
+def test_last_slot_is_reserved_for_the_final_entry() -> None:
     """
-    The one that is written when the segment is rolled or closed.
+    It is written when the segment is rolled or closed.
     """
     index = index_with((100, 101), (200, 102), size=36)
 
@@ -92,7 +92,7 @@ def test_the_last_slot_is_kept_for_the_last_entry() -> None:
     assert TimestampOffset(300, 103) == index.last_entry
 
 
-def test_an_index_of_one_slot_is_always_full() -> None:
+def test_time_index_of_one_slot_is_always_full() -> None:
     """
     Each batch then gets a segment of its own.
     """
@@ -101,10 +101,7 @@ def test_an_index_of_one_slot_is_always_full() -> None:
     assert not index_with(size=24).is_full
 
 
-def test_the_last_entry_finds_a_place_in_a_file_that_was_made_shorter() -> None:
-    """
-    After ``segment.index.bytes`` was lowered there may be no slot left at all.
-    """
+def test_final_entry_fits_after_segment_index_bytes_was_lowered() -> None:
     index = index_with((100, 101), (200, 102), (300, 103))
     index.resize(0)
 
@@ -114,10 +111,7 @@ def test_the_last_entry_finds_a_place_in_a_file_that_was_made_shorter() -> None:
     assert 48 == index.length
 
 
-def test_truncating_goes_by_offset() -> None:
-    """
-    Entries of the offset and above it go, and the last entry is the one before.
-    """
+def test_truncation_removes_entries_at_and_above_the_offset() -> None:
     index = index_with((100, 101), (200, 103), (300, 105))
 
     index.truncate_to(104)
@@ -135,9 +129,9 @@ def test_truncating_goes_by_offset() -> None:
         ("00000000000000c8 ffffffff", "last offset is 99 which is less than the first offset 100"),
     ],
 )
-def test_an_index_that_contradicts_itself_is_corrupt(content: str, sentence: str) -> None:
+def test_time_index_that_contradicts_itself_is_corrupt(content: str, sentence: str) -> None:
     """
-    A last timestamp before the first, a last offset below the base.
+    The last timestamp is before the first, or the last offset below the base.
     """
     files = MemoryFiles()
     files.make_directory(D)
@@ -150,9 +144,9 @@ def test_an_index_that_contradicts_itself_is_corrupt(content: str, sentence: str
 
 
 @given(st.sets(st.integers(0, 5000)).map(sorted), st.integers(-1, 6000))
-def test_lookups_are_those_of_a_plain_list(timestamps: list[int], target: int) -> None:
+def test_lookups_agree_with_a_plain_list(timestamps: list[int], target: int) -> None:
     """
-    For any entries and any time, also in an index that was closed and opened.
+    For any entries and any time, also in a reopened index.
     """
     files = MemoryFiles()
     files.make_directory(D)

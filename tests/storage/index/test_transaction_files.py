@@ -205,10 +205,9 @@ def world_of(*parts: Sequence[tuple[Any, ...]]) -> World:
 
 
 @given(steps)
-def test_while_it_runs(some: Sequence[tuple[Any, ...]]) -> None:
-    """
-    After each step, not only in the end.
-    """
+def test_transaction_files_are_correct_after_every_operation(
+    some: Sequence[tuple[Any, ...]],
+) -> None:
     world = World()
     for step in some:
         world.do(step)
@@ -216,9 +215,11 @@ def test_while_it_runs(some: Sequence[tuple[Any, ...]]) -> None:
 
 
 @given(steps, steps)
-def test_after_a_clean_stop(before: Sequence[tuple[Any, ...]], after: Any) -> None:
+def test_transaction_files_survive_a_clean_restart(
+    before: Sequence[tuple[Any, ...]], after: Any
+) -> None:
     """
-    From the snapshots; and transactions that were open go on.
+    The state comes from the snapshots, and open transactions continue.
     """
     world = world_of(before)
     world.home.stop(world.log)
@@ -232,9 +233,9 @@ def test_after_a_clean_stop(before: Sequence[tuple[Any, ...]], after: Any) -> No
 
 
 @given(steps, steps, st.booleans())
-def test_after_a_kill(before: Any, after: Any, flushed: bool) -> None:
+def test_transaction_files_survive_a_kill(before: Any, after: Any, flushed: bool) -> None:
     """
-    From the batches behind the recovery point, and the snapshots before it.
+    The state comes from the snapshots and the batches behind the recovery point.
     """
     world = world_of(before)
     if flushed:
@@ -251,9 +252,11 @@ def test_after_a_kill(before: Any, after: Any, flushed: bool) -> None:
 
 @settings(max_examples=150)
 @given(steps, steps, st.randoms(use_true_random=False))
-def test_after_a_crash_of_the_machine(before: Any, behind: Any, random: Any) -> None:
+def test_transaction_files_match_the_log_after_a_machine_crash(
+    before: Any, behind: Any, random: Any
+) -> None:
     """
-    What was synced is there, and of the rest any part: what is known fits what is left.
+    Synced data is there, and any part of the rest.
     """
     world = world_of(before)
     world.log.flush(force_flush_active_segment=True)
@@ -271,9 +274,11 @@ def test_after_a_crash_of_the_machine(before: Any, behind: Any, random: Any) -> 
 
 
 @given(steps, st.data())
-def test_after_truncation(before: Any, data: st.DataObject) -> None:
+def test_truncation_reopens_transactions_whose_markers_are_removed(
+    before: Any, data: st.DataObject
+) -> None:
     """
-    Transactions whose markers are gone are open again; those that had not begun are unknown.
+    Transactions that began behind the truncation point are forgotten.
     """
     world = world_of(before)
     ends = [0, *[one.end for one in world.sent]]
@@ -290,10 +295,9 @@ def test_after_truncation(before: Any, data: st.DataObject) -> None:
 
 
 @given(steps, st.data())
-def test_after_records_were_deleted(before: Any, data: st.DataObject) -> None:
-    """
-    An open transaction that began before the new start counts from there on.
-    """
+def test_open_transaction_below_the_new_log_start_counts_from_there(
+    before: Any, data: st.DataObject
+) -> None:
     world = world_of(before)
     start = data.draw(st.integers(0, world.log.log_end_offset))
 
@@ -303,9 +307,9 @@ def test_after_records_were_deleted(before: Any, data: st.DataObject) -> None:
 
 
 @pytest.mark.scenario(45)
-def test_which_aborted_transactions_a_fetch_returns() -> None:
+def test_fetch_returns_aborted_transactions_that_overlap_its_range() -> None:
     """
-    Those of which it can see something, or that could be: from their first offset to their marker.
+    A transaction overlaps from its first offset to its marker.
     """
     world = world_of(
         [("plain", 4), ("records", 11, 1), ("abort", 11), ("records", 12, 1), ("commit", 12)]

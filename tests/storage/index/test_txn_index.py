@@ -30,9 +30,9 @@ def index_with(*entries: AbortedTxn, files: MemoryFiles | None = None) -> Transa
     return index
 
 
-def test_an_entry_is_34_bytes() -> None:
+def test_transaction_index_entry_is_34_bytes() -> None:
     """
-    Version, producer, first, last and last stable offset.
+    Version, producer id, first offset, last offset and last stable offset.
     """
     files = MemoryFiles()
     index_with(FIRST, files=files)
@@ -42,9 +42,9 @@ def test_an_entry_is_34_bytes() -> None:
     ) == files.read_bytes(PATH)
 
 
-def test_there_is_no_file_before_the_first_entry() -> None:
+def test_transaction_index_file_is_created_with_its_first_entry() -> None:
     """
-    Nothing that is done to an index without entries makes one.
+    No other operation on an index without entries creates it.
     """
     files = MemoryFiles()
     index = index_with(files=files)
@@ -62,9 +62,9 @@ def test_there_is_no_file_before_the_first_entry() -> None:
     assert [] == files.names(D)
 
 
-def test_a_file_goes_on_where_it_ends() -> None:
+def test_reopened_transaction_index_continues_after_its_last_whole_entry() -> None:
     """
-    An entry of which a crash has left half is passed over, and so is what follows it, as in Kafka.
+    A torn entry and everything behind it is ignored, as in Kafka.
     """
     files = MemoryFiles()
     index_with(FIRST, files=files).close()
@@ -89,20 +89,20 @@ def test_a_file_goes_on_where_it_ends() -> None:
         (51, 60, [], False),
     ],
 )
-def test_a_read_is_reported_the_transactions_that_concern_it(
+def test_collection_returns_the_aborted_transactions_that_overlap_a_read(
     start: int, end: int, found: list[AbortedTxn], complete: bool
 ) -> None:
     """
-    Those that overlap it. The search ends with the first that says that no later one does.
+    The search ends with the first entry which shows that no later one overlaps.
     """
     index = index_with(FIRST, SECOND, THIRD)
 
     assert (found, complete) == index.collect_aborted_txns(start, end)
 
 
-def test_markers_have_to_be_in_order() -> None:
+def test_markers_must_be_appended_in_order() -> None:
     """
-    Of one process, that is: what was there before is not looked at.
+    Within one process; entries from before it are not checked.
     """
     files = MemoryFiles()
     index = index_with(SECOND, files=files)
@@ -113,9 +113,9 @@ def test_markers_have_to_be_in_order() -> None:
 
 
 @pytest.mark.parametrize(("offset", "left"), [(30, 0), (31, 1), (40, 1), (41, 2), (50, 2), (51, 3)])
-def test_truncating_goes_by_the_last_offset(offset: int, left: int) -> None:
+def test_truncation_removes_entries_whose_marker_is_truncated(offset: int, left: int) -> None:
     """
-    From the first entry on whose marker is cut off; after that the next may come.
+    Then the next entry may be appended.
     """
     entries = [FIRST, SECOND, THIRD]
     index = index_with(*entries)
@@ -128,9 +128,9 @@ def test_truncating_goes_by_the_last_offset(offset: int, left: int) -> None:
     assert entries == aborted_txns(index)
 
 
-def test_resetting_empties_the_file() -> None:
+def test_reset_empties_the_transaction_index() -> None:
     """
-    Recovery writes it again from the batches.
+    Recovery rebuilds it from the batches.
     """
     files = MemoryFiles()
     index = index_with(SECOND, files=files)
@@ -142,9 +142,9 @@ def test_resetting_empties_the_file() -> None:
     assert [FIRST] == aborted_txns(index)
 
 
-def test_a_transaction_that_ends_before_its_segment_is_corrupt() -> None:
+def test_transaction_that_ends_before_its_segment_is_corrupt() -> None:
     """
-    The segment begins with offset 10.
+    The segment begins at offset 10.
     """
     index_with(AbortedTxn(1, 0, 10, 11)).sanity_check()
 
@@ -153,7 +153,7 @@ def test_a_transaction_that_ends_before_its_segment_is_corrupt() -> None:
     assert PATH == found.value.path
 
 
-def test_a_later_version_is_not_guessed_at() -> None:
+def test_unknown_entry_version_is_refused() -> None:
     """
     A newer broker has written it.
     """
@@ -167,9 +167,9 @@ def test_a_later_version_is_not_guessed_at() -> None:
     assert ([FIRST], True) == index.collect_aborted_txns(0, 31)
 
 
-def test_the_file_is_renamed_and_moved_along_with_its_segment() -> None:
+def test_transaction_index_is_renamed_and_moved_with_its_segment() -> None:
     """
-    And is written to under its new name.
+    Later entries are written under the new name.
     """
     files = MemoryFiles()
     index = index_with(FIRST, files=files)
@@ -186,10 +186,7 @@ def test_the_file_is_renamed_and_moved_along_with_its_segment() -> None:
     assert 3 * 34 == files.size(index.path)
 
 
-def test_a_reader_of_a_removed_index_goes_on_reading() -> None:
-    """
-    Until the index is closed.
-    """
+def test_reader_of_a_removed_transaction_index_continues_until_it_is_closed() -> None:
     index = index_with(FIRST)
 
     assert index.delete_if_exists()
@@ -199,10 +196,7 @@ def test_a_reader_of_a_removed_index_goes_on_reading() -> None:
     assert [] == aborted_txns(index)
 
 
-def test_an_entry_that_was_half_written_is_written_again() -> None:
-    """
-    In the same place, so that no half of one is left in between.
-    """
+def test_torn_entry_is_overwritten_by_the_retry() -> None:
     files = FailingFiles()
     index = index_with(FIRST, files=files)
     files.fail(only=frozenset({"write"}), written=20)

@@ -40,18 +40,18 @@ def check(
     )
 
 
-def test_nothing_is_no_batch() -> None:
+def test_empty_append_has_no_batch() -> None:
     assert [] == check(b"")
 
 
-def test_an_append_begins_as_nothing() -> None:
+def test_new_append_info_has_no_offsets() -> None:
     info = LogAppendInfo()
 
     assert (-1, -1, 0) == (info.first_offset, info.last_offset, info.valid_bytes)
     assert info != LogAppendInfo()
 
 
-def test_a_batch_has_a_largest_size() -> None:
+def test_batch_larger_than_max_message_bytes_is_refused() -> None:
     data = batch()
 
     assert 1 == len(check(data, max_batch_size=len(data)))
@@ -60,7 +60,7 @@ def test_a_batch_has_a_largest_size() -> None:
 
 
 @pytest.mark.parametrize("length", [*range(14, 49), 13, 0, -1, -(2**31)])
-def test_a_batch_that_is_smaller_than_its_header_is_corrupt(length: int) -> None:
+def test_batch_smaller_than_its_header_is_corrupt(length: int) -> None:
     data = batch()
     data[8:12] = length.to_bytes(4, signed=True)
 
@@ -70,7 +70,7 @@ def test_a_batch_that_is_smaller_than_its_header_is_corrupt(length: int) -> None
 
 
 @pytest.mark.parametrize("magic", [3, 127, 255])
-def test_formats_that_do_not_exist_are_corrupt(magic: int) -> None:
+def test_unknown_magic_byte_is_corrupt(magic: int) -> None:
     data = batch()
     data[16] = magic
 
@@ -79,7 +79,7 @@ def test_formats_that_do_not_exist_are_corrupt(magic: int) -> None:
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
-def test_codecs_that_do_not_exist_have_no_good_answer(codec: int) -> None:
+def test_unknown_codec_is_an_unknown_server_error(codec: int) -> None:
     data = batch()
     data[22] |= codec
     data[17:21] = read_batch(memoryview(data)).computed_crc().to_bytes(4)
@@ -88,19 +88,19 @@ def test_codecs_that_do_not_exist_have_no_good_answer(codec: int) -> None:
         check(data)
 
 
-def test_a_client_numbers_nothing() -> None:
+def test_client_batch_must_have_base_offset_0() -> None:
     with pytest.raises(InvalidRecord):
         check(batch(1))
     assert [1] == [found.base_offset for found in check(batch(1), AppendOrigin.COORDINATOR)]
 
 
-def test_the_metadata_log_is_written_in_its_epoch() -> None:
+def test_metadata_log_batch_must_have_the_current_leader_epoch() -> None:
     assert 1 == len(check(batch(3, epoch=5), AppendOrigin.RAFT_LEADER, leader_epoch=5))
     with pytest.raises(InvalidRecord, match="expected 5 but the batch has 4"):
         check(batch(3, epoch=4), AppendOrigin.RAFT_LEADER, leader_epoch=5)
 
 
-def test_offsets_that_are_brought_must_grow() -> None:
+def test_replicated_offsets_must_increase() -> None:
     check_order(check(batch(1) + batch(3) + batch(4), AppendOrigin.COORDINATOR), "t-0")
     with pytest.raises(OffsetsOutOfOrder, match=r"\[1, 1\]"):
         check_order(check(batch(1) + batch(1), AppendOrigin.COORDINATOR), "t-0")

@@ -20,9 +20,9 @@ NOW = 1_700_000_000_000
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
-def test_a_batch_is_compressed_again_in_bounded_memory(codec: CompressionType) -> None:
+def test_recompression_takes_bounded_memory(codec: CompressionType) -> None:
     """
-    One that becomes nearly as large as it may, for every codec of a topic.
+    For a batch that grows nearly to the maximum, with every codec of a topic.
     """
     records = [SimpleRecord(1, None, bytes(2**20))] * (int(stated("decompressed")) // 2**20 - 1)
     batch = read_batch(memoryview(build_batch(records, compression=codec)))
@@ -33,9 +33,9 @@ def test_a_batch_is_compressed_again_in_bounded_memory(codec: CompressionType) -
             rebuild_batch(batch, scan, codec=target, level=None)
 
 
-def test_records_that_are_renumbered_take_no_memory_one_by_one() -> None:
+def test_renumbering_records_takes_bounded_memory() -> None:
     """
-    Their deltas are wrong, so that each has to be read and written again.
+    Their offset deltas are wrong, so each record has to be read and written again.
     """
     records = [SimpleRecord(1, None, b"x")] * COUNT
     data = bytearray(build_batch(records, compression=CompressionType.ZSTD))
@@ -83,11 +83,10 @@ def rebuilt_payload(payload: bytes | bytearray, count: int) -> bytes:
 
 @pytest.mark.parametrize("how", [0, 1, 2])
 @pytest.mark.parametrize("before", [0, 1, 9, 30])
-def test_records_are_written_as_kafka_writes_them(how: int, before: int) -> None:
+def test_rebuilt_records_have_kafkas_encoding(how: int, before: int) -> None:
     """
-    Attributes mean nothing and become 0, numbers become as short as can be.
-
-    The record with them is also behind one that is larger than what is looked at together.
+    Record attributes become 0 and varints the shortest possible; also for a record behind one
+    larger than the window.
     """
     records = [Record(at, NOW, b"key", b"v" * (at % 20)) for at in range(before + 2)]
     if before:
@@ -100,14 +99,14 @@ def test_records_are_written_as_kafka_writes_them(how: int, before: int) -> None
     assert regular == rebuilt_payload(strange, len(records))
 
 
-def test_a_length_below_minus_one_becomes_minus_one() -> None:
+def test_length_below_minus_one_becomes_minus_one() -> None:
     payload = bytearray(encode_records([Record(0, NOW, None, None)], 0, NOW))
     payload[4:6] = b"\x05\x0b"
 
     assert bytes.fromhex("0c 00 00 00 01 01 00") == rebuilt_payload(payload, 1)
 
 
-def test_bytes_in_the_name_of_a_header_that_are_no_text_are_replaced() -> None:
+def test_invalid_utf_8_in_a_header_key_is_replaced() -> None:
     record = Record(0, NOW, b"k", b"v", (Header("??", b"x"),))
     payload = bytearray(encode_records([record], 0, NOW)).replace(b"??", b"\xff?")
 
@@ -116,7 +115,7 @@ def test_bytes_in_the_name_of_a_header_that_are_no_text_are_replaced() -> None:
 
 
 @pytest.mark.parametrize("size", [WINDOW_BYTES - 30, WINDOW_BYTES, 3 * WINDOW_BYTES + 1])
-def test_records_of_any_size_are_kept_as_they_are(size: int) -> None:
+def test_records_of_any_size_survive_a_rebuild(size: int) -> None:
     records = [Record(at, NOW, b"key", b"v" * (size if at == 2 else 9)) for at in range(5)]
     payload = bytes(encode_records(records, 0, NOW))
 

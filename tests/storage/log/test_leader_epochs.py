@@ -36,10 +36,7 @@ def cache_of(
     return LeaderEpochFileCache("t-0", checkpoint, checkpoint.read(), schedule)
 
 
-def test_a_new_log_has_no_epoch() -> None:
-    """
-    And an empty file.
-    """
+def test_new_log_has_no_leader_epoch_and_an_empty_file() -> None:
     files = MemoryFiles()
     cache = cache_of(files=files)
 
@@ -49,9 +46,9 @@ def test_a_new_log_has_no_epoch() -> None:
 
 
 @pytest.mark.scenario(15)
-def test_the_first_epoch_makes_eight_bytes() -> None:
+def test_first_leader_epoch_is_written_before_assign_returns() -> None:
     """
-    The file is written before ``assign`` returns.
+    The file has eight bytes.
     """
     files = MemoryFiles()
     cache = cache_of(files=files)
@@ -66,9 +63,9 @@ def test_the_first_epoch_makes_eight_bytes() -> None:
 Work = list[Callable[[], None]]
 
 
-def test_an_epoch_that_has_begun_is_in_the_file_before_its_first_record() -> None:
+def test_started_leader_epoch_is_written_no_later_than_its_first_record() -> None:
     """
-    Or sooner, when there is time. It is known at once.
+    It is written earlier in the background, and known in memory at once.
     """
     files, soon = MemoryFiles(), Work()
     cache = cache_of((0, 0), files=files, schedule=soon.append)
@@ -86,7 +83,7 @@ def test_an_epoch_that_has_begun_is_in_the_file_before_its_first_record() -> Non
     assert b"0\n2\n0 0\n4 7\n" == files.read_bytes(FILE)
 
 
-def test_an_epoch_that_is_written_already_is_not_written_again() -> None:
+def test_leader_epoch_already_written_is_not_written_again() -> None:
     files, soon = MemoryFiles(), Work()
     cache = cache_of(files=files, schedule=soon.append)
     cache.begin(1, 0)
@@ -99,7 +96,7 @@ def test_an_epoch_that_is_written_already_is_not_written_again() -> None:
     assert not files.exists(FILE)
 
 
-def test_a_log_that_goes_has_no_epoch_to_write() -> None:
+def test_leader_epoch_of_a_log_being_deleted_is_not_written() -> None:
     files, soon = MemoryFiles(), Work()
     cache = cache_of(files=files, schedule=soon.append)
     cache.begin(1, 0)
@@ -110,11 +107,11 @@ def test_a_log_that_goes_has_no_epoch_to_write() -> None:
     assert b"" == files.read_bytes(FILE)
 
 
-def test_a_log_that_is_renamed_before_its_epoch_was_written_is_no_failure(
+def test_rename_before_a_leader_epoch_is_written_is_no_failure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """
-    A topic may be deleted as soon as it is there.
+    A topic may be deleted right after its creation.
     """
     files, soon = MemoryFiles(), Work()
     cache = cache_of(files=files, schedule=soon.append)
@@ -126,9 +123,9 @@ def test_a_log_that_is_renamed_before_its_epoch_was_written_is_no_failure(
     assert "its directory is gone" in caplog.text
 
 
-def test_the_file_is_read_at_the_start() -> None:
+def test_leader_epoch_file_is_read_at_the_start() -> None:
     """
-    By the rules of ``assign``: what contradicts them is not believed.
+    By the rules of ``assign``: entries that contradict later ones are dropped.
     """
     assert (EpochEntry(0, 0), EpochEntry(2, 7), EpochEntry(4, 14)) == cache_of(
         (0, 0), (2, 7), (4, 14)
@@ -136,7 +133,7 @@ def test_the_file_is_read_at_the_start() -> None:
     assert (EpochEntry(1, 5),) == cache_of((3, 9), (1, 5)).entries
 
 
-def test_a_file_that_makes_no_sense_is_refused() -> None:
+def test_malformed_leader_epoch_file_is_refused() -> None:
     """
     A log without its epochs would answer clients wrongly.
     """
@@ -148,10 +145,7 @@ def test_a_file_that_makes_no_sense_is_refused() -> None:
         cache_of(files=files)
 
 
-def test_a_batch_of_a_known_epoch_changes_nothing() -> None:
-    """
-    It is no reason to write a file.
-    """
+def test_assigning_a_known_leader_epoch_writes_nothing() -> None:
     files = MemoryFiles()
     cache = cache_of((0, 0), (2, 7), files=files)
     files.remove(FILE)
@@ -175,11 +169,11 @@ def test_a_batch_of_a_known_epoch_changes_nothing() -> None:
         ((0, 3), [(0, 3)]),
     ],
 )
-def test_a_new_entry_displaces_what_contradicts_it(
+def test_new_leader_epoch_replaces_contradicting_entries(
     new: tuple[int, int], expected: list[tuple[int, int]]
 ) -> None:
     """
-    Entries from the end that are not older, or do not begin earlier.
+    Entries at the end with an equal or later epoch or start offset.
     """
     cache = cache_of((0, 0), (2, 7))
 
@@ -188,9 +182,9 @@ def test_a_new_entry_displaces_what_contradicts_it(
     assert expected == [tuple(entry) for entry in cache.entries]
 
 
-def test_displacing_an_empty_epoch_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+def test_replacing_an_empty_leader_epoch_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """
-    So it is at each start; to displace one in which something was written is worth a warning.
+    This happens at every start; replacing an epoch with records logs a warning.
     """
     with caplog.at_level(logging.WARNING):
         cache = cache_of((0, 0), (2, 7))
@@ -202,10 +196,7 @@ def test_displacing_an_empty_epoch_is_no_news(caplog: pytest.LogCaptureFixture) 
 
 
 @pytest.mark.parametrize("entry", [(-1, 0), (0, -1)])
-def test_negative_epochs_and_offsets_are_mistakes(entry: tuple[int, int]) -> None:
-    """
-    A caller without an epoch does not assign one.
-    """
+def test_negative_leader_epoch_or_offset_is_an_error(entry: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="invalid partition leader epoch"):
         cache_of().assign(*entry)
 
@@ -223,19 +214,18 @@ def test_negative_epochs_and_offsets_are_mistakes(entry: tuple[int, int]) -> Non
         (7, None),
     ],
 )
-def test_where_an_epoch_ended(requested: int, expected: tuple[int, int] | None) -> None:
+def test_leader_epoch_ends_where_the_next_one_begins(
+    requested: int, expected: tuple[int, int] | None
+) -> None:
     """
-    Where the next one begins; the latest ends with the log, later ones are not known.
+    The latest ends at the log end; later ones are unknown.
     """
     cache = cache_of((2, 10), (5, 20), (6, 30))
 
     assert expected == cache.end_offset_for(requested, log_end_offset=99)
 
 
-def test_of_no_epochs_nothing_is_known() -> None:
-    """
-    Neither end nor epoch.
-    """
+def test_empty_epoch_cache_knows_neither_end_offset_nor_epoch() -> None:
     assert None is cache_of().end_offset_for(0, 10)
 
 
@@ -243,10 +233,9 @@ def test_of_no_epochs_nothing_is_known() -> None:
     ("end", "expected"),
     [(-1, 3), (5, 0), (10, 0), (11, 1), (20, 1), (30, 2), (31, 3)],
 )
-def test_truncating_the_end_forgets_epochs_that_begin_there(end: int, expected: int) -> None:
-    """
-    An epoch in which something is left stays.
-    """
+def test_truncation_from_the_end_removes_leader_epochs_without_records(
+    end: int, expected: int
+) -> None:
     entries = ((2, 10), (5, 20), (6, 30))
     cache = cache_of(*entries)
 
@@ -265,12 +254,9 @@ def test_truncating_the_end_forgets_epochs_that_begin_there(end: int, expected: 
         (99, [(5, 99)]),
     ],
 )
-def test_truncating_the_start_moves_the_first_epoch(
+def test_truncation_from_the_start_moves_the_first_leader_epoch(
     start: int, expected: list[tuple[int, int]]
 ) -> None:
-    """
-    The log still begins in some epoch.
-    """
     cache = cache_of((2, 10), (5, 20))
 
     cache.truncate_from_start_async_flush(start)
@@ -278,10 +264,7 @@ def test_truncating_the_start_moves_the_first_epoch(
     assert expected == [tuple(entry) for entry in cache.entries]
 
 
-def test_truncating_all_of_a_log_forgets_all_of_its_epochs() -> None:
-    """
-    Also that of the first record.
-    """
+def test_truncation_of_the_whole_log_removes_all_leader_epochs() -> None:
     cache = cache_of((0, 0), (2, 7))
 
     cache.truncate_from_end_async_flush(0)
@@ -289,9 +272,9 @@ def test_truncating_all_of_a_log_forgets_all_of_its_epochs() -> None:
     assert cache.is_empty
 
 
-def test_after_truncation_the_file_follows_when_there_is_time() -> None:
+def test_leader_epoch_file_is_written_in_the_background_after_a_truncation() -> None:
     """
-    In memory it is done at once. A directory that is gone by then is no error.
+    Memory is updated at once. A directory deleted meanwhile is no error.
     """
     files = MemoryFiles()
     later: list[Callable[[], None]] = []
@@ -310,9 +293,9 @@ def test_after_truncation_the_file_follows_when_there_is_time() -> None:
     assert not files.exists(FILE)
 
 
-def test_all_epochs_may_be_forgotten() -> None:
+def test_clearing_leader_epochs_may_leave_the_file_alone() -> None:
     """
-    With the file, or without it when the log is going to be deleted.
+    The file is not written if the log is going to be deleted.
     """
     files = MemoryFiles()
     cache = cache_of((0, 0), files=files)
@@ -324,10 +307,7 @@ def test_all_epochs_may_be_forgotten() -> None:
     assert b"0\n0\n" == files.read_bytes(FILE)
 
 
-def test_the_file_moves_with_the_log() -> None:
-    """
-    Epochs that are assigned after a rename are written to the new place.
-    """
+def test_leader_epoch_file_moves_with_the_log() -> None:
     files = MemoryFiles()
     cache = cache_of(files=files)
     moved = D.with_name("t-1")
@@ -340,9 +320,9 @@ def test_the_file_moves_with_the_log() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9))))
-def test_epochs_and_offsets_always_grow(entries: list[tuple[int, int]]) -> None:
+def test_leader_epochs_and_offsets_always_increase(entries: list[tuple[int, int]]) -> None:
     """
-    Whatever is assigned; and reading the file again changes nothing.
+    Whatever is assigned; reading the file again gives the same entries.
     """
     files = MemoryFiles()
     cache = cache_of(files=files)

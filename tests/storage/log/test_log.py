@@ -63,7 +63,7 @@ def leader_batch(offset: int, epoch: int = 0, count: int = 1) -> memoryview:
 # Whose it is.
 
 
-def test_the_topic_is_written_before_the_first_record() -> None:
+def test_topic_id_is_written_before_the_first_record() -> None:
     files = RecordingFiles()
     log = LogHome(files=files).open(topic_id=TOPIC_ID)
     assert METADATA not in files.nodes
@@ -76,7 +76,7 @@ def test_the_topic_is_written_before_the_first_record() -> None:
     assert "sync directory data" in files.operations
 
 
-def test_the_topic_is_written_soon_also_without_a_record() -> None:
+def test_topic_id_is_written_soon_without_a_record() -> None:
     home = LogHome()
     log = home.open(topic_id=TOPIC_ID)
 
@@ -87,7 +87,7 @@ def test_the_topic_is_written_soon_also_without_a_record() -> None:
     assert home.open().topic_id == TOPIC_ID
 
 
-def test_a_log_belongs_to_one_topic() -> None:
+def test_log_refuses_another_topic_id() -> None:
     home = LogHome()
     home.stop(home.open(topic_id=TOPIC_ID))
 
@@ -99,7 +99,7 @@ def test_a_log_belongs_to_one_topic() -> None:
         log.assign_topic_id(UUID(int=78))
 
 
-def test_a_directory_must_be_named_like_a_partition() -> None:
+def test_log_directory_must_have_the_name_of_a_partition() -> None:
     with pytest.raises(InvalidLogDirectory):
         new_log(Path("/data/nothing"))
 
@@ -107,7 +107,7 @@ def test_a_directory_must_be_named_like_a_partition() -> None:
 # Appends that bring their offsets.
 
 
-def test_batches_of_the_metadata_log_keep_their_offsets() -> None:
+def test_metadata_log_batches_keep_their_offsets() -> None:
     log = LogHome().open()
     append_with_offsets(log, leader_batch(3))
     data = memoryview(b"".join([leader_batch(4, 1, count=2), leader_batch(9, 1)]))
@@ -119,7 +119,7 @@ def test_batches_of_the_metadata_log_keep_their_offsets() -> None:
     assert [(0, 3), (1, 4)] == list(log.leader_epochs.entries)
 
 
-def test_offsets_that_are_brought_must_follow() -> None:
+def test_replicated_offsets_must_follow_the_log_end_offset() -> None:
     log = LogHome().open()
     append_with_offsets(log, leader_batch(5))
 
@@ -130,7 +130,7 @@ def test_offsets_that_are_brought_must_follow() -> None:
         append_with_offsets(log, memoryview(bytes(leader_batch(8)) + bytes(leader_batch(7))))
 
 
-def test_the_metadata_log_brings_offsets_and_epoch() -> None:
+def test_metadata_log_append_provides_offsets_and_leader_epoch() -> None:
     log = LogHome().open()
 
     log.append_as_leader(leader_batch(0, 4, count=3), 4, origin=AppendOrigin.RAFT_LEADER)
@@ -141,7 +141,7 @@ def test_the_metadata_log_brings_offsets_and_epoch() -> None:
     assert 4 == log.leader_epochs.latest_epoch
 
 
-def test_a_batch_larger_than_a_segment_is_refused() -> None:
+def test_batch_larger_than_segment_bytes_is_refused() -> None:
     log = LogHome(segment_bytes=200).open()
 
     append(log, size=200)
@@ -149,7 +149,7 @@ def test_a_batch_larger_than_a_segment_is_refused() -> None:
         append(log, size=201)
 
 
-def test_a_flush_is_due_after_so_many_records() -> None:
+def test_flush_is_due_after_flush_messages() -> None:
     log = LogHome(flush_messages=3).open()
 
     assert [False, False, True, True] == [append(log).flush_due for _ in range(4)]
@@ -158,7 +158,7 @@ def test_a_flush_is_due_after_so_many_records() -> None:
     assert not append(log).flush_due
 
 
-def test_an_answer_has_the_start_of_the_log() -> None:
+def test_append_result_has_the_log_start_offset() -> None:
     log = LogHome().open()
     append(log, 5)
     log.delete_records(3)
@@ -169,7 +169,7 @@ def test_an_answer_has_the_start_of_the_log() -> None:
 # High watermarks.
 
 
-def test_the_high_watermark_stays_within_the_log() -> None:
+def test_high_watermark_stays_within_the_log() -> None:
     log = LogHome().open()
     append(log, 5)
     log.delete_records(2)
@@ -179,7 +179,7 @@ def test_the_high_watermark_stays_within_the_log() -> None:
     assert 4 == log.update_high_watermark(4)
 
 
-def test_the_high_watermark_follows_a_roll() -> None:
+def test_high_watermark_follows_a_roll() -> None:
     log = LogHome().open()
     append(log, 3)
     log.roll()
@@ -194,7 +194,7 @@ def test_the_high_watermark_follows_a_roll() -> None:
 # Truncation.
 
 
-def test_truncation_takes_back_producers_and_transactions() -> None:
+def test_truncation_rolls_back_producer_state_and_transactions() -> None:
     log = LogHome(segment_bytes=1000).open()
     append(log, 4)
     produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0)
@@ -212,7 +212,7 @@ def test_truncation_takes_back_producers_and_transactions() -> None:
     assert produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0).is_duplicate
 
 
-def test_what_is_truncated_has_to_be_flushed_again() -> None:
+def test_truncated_offsets_must_be_flushed_again() -> None:
     log = LogHome().open()
     append(log, 5)
     log.flush()
@@ -222,7 +222,7 @@ def test_what_is_truncated_has_to_be_flushed_again() -> None:
     assert 3 == log.recovery_point
 
 
-def test_truncating_beyond_the_end_does_nothing_but_forget_empty_epochs() -> None:
+def test_truncation_beyond_the_end_only_removes_empty_leader_epochs() -> None:
     log = LogHome().open()
     append(log, 3)
     log.assign_epoch_start_offset(5, 3)
@@ -234,7 +234,7 @@ def test_truncating_beyond_the_end_does_nothing_but_forget_empty_epochs() -> Non
         log.truncate_to(-1)
 
 
-def test_truncating_below_the_first_segment_starts_over() -> None:
+def test_truncation_below_the_first_segment_restarts_the_log_there() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 20)
@@ -254,7 +254,7 @@ def test_truncating_below_the_first_segment_starts_over() -> None:
     assert [7] == offsets(log)
 
 
-def test_a_log_can_start_over_anywhere() -> None:
+def test_log_can_be_truncated_fully_and_started_at_any_offset() -> None:
     log = LogHome(segment_bytes=1000).open()
     append(log, 20)
 
@@ -279,7 +279,7 @@ class InterruptedFiles(MemoryFiles):
             meanwhile()
 
 
-def test_a_flush_that_began_before_a_truncation_promises_nothing() -> None:
+def test_flush_begun_before_a_truncation_does_not_advance_the_recovery_point() -> None:
     files = InterruptedFiles()
     log = LogHome(files=files).open()
     append(log, 5)
@@ -291,7 +291,7 @@ def test_a_flush_that_began_before_a_truncation_promises_nothing() -> None:
     assert 10 == log.recovery_point
 
 
-def test_appends_go_on_while_a_flush_waits_for_the_disk() -> None:
+def test_appends_continue_while_a_flush_waits_for_the_disk() -> None:
     files = InterruptedFiles()
     log = LogHome(files=files).open()
     append(log, 5)
@@ -310,7 +310,7 @@ def test_appends_go_on_while_a_flush_waits_for_the_disk() -> None:
 # Reading without waiting.
 
 
-def test_a_read_that_may_not_wait_says_so() -> None:
+def test_nonblocking_read_of_cold_pages_raises_would_block() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 10)
@@ -327,7 +327,7 @@ def test_a_read_that_may_not_wait_says_so() -> None:
 # Compaction's way in.
 
 
-def test_compacted_segments_take_the_place_of_others() -> None:
+def test_compacted_segments_replace_their_sources() -> None:
     home = LogHome(segment_bytes=1000, file_delete_delay_ms=0)
     log = home.open()
     append(log, 20)
@@ -356,7 +356,7 @@ def test_compacted_segments_take_the_place_of_others() -> None:
 # The end.
 
 
-def test_a_renamed_log_goes_on_under_its_new_name() -> None:
+def test_renamed_log_continues_under_its_new_name() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open(topic_id=TOPIC_ID)
     append(log, 10)
@@ -373,7 +373,7 @@ def test_a_renamed_log_goes_on_under_its_new_name() -> None:
     assert b"3 20" in home.files.read_bytes(DIRECTORY.with_name("u-0") / "leader-epoch-checkpoint")
 
 
-def test_a_log_that_is_going_to_be_deleted_writes_nothing_under_its_old_name() -> None:
+def test_log_being_deleted_writes_nothing_under_its_old_name() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 10)
@@ -396,7 +396,7 @@ def test_a_log_that_is_going_to_be_deleted_writes_nothing_under_its_old_name() -
         append(log)
 
 
-def test_closing_writes_what_the_next_start_wants() -> None:
+def test_close_writes_what_the_next_start_needs() -> None:
     home = LogHome(segment_bytes=1000, index_interval_bytes=0)
     log = home.open()
     append(log, 8)
@@ -408,14 +408,14 @@ def test_closing_writes_what_the_next_start_wants() -> None:
     assert 8 == home.recovery_point
 
 
-def test_the_epochs_of_a_client_are_answered() -> None:
+def test_end_offset_is_returned_for_a_leader_epoch() -> None:
     log = LogHome().open()
     assert None is log.end_offset_for_epoch(0)
     append(log, 3)
     assert OffsetAndEpoch(3, 0) == log.end_offset_for_epoch(0)
 
 
-def test_a_log_says_what_it_is() -> None:
+def test_log_repr_shows_its_directory_and_high_watermark() -> None:
     log = LogHome().open()
     append(log, 2)
 
@@ -448,10 +448,9 @@ def look_after(log: Log) -> None:
     log.remove_deleted_files()
 
 
-def test_readers_are_never_in_the_way_of_writers(tmp_path: Path) -> None:
+def test_readers_do_not_block_writers_and_see_whole_batches(tmp_path: Path) -> None:
     """
-    Readers, by offset and by time, always see whole batches in their order, while the log grows,
-    rolls, is flushed and loses segments.
+    Reads by offset and by time, while the log grows, rolls, is flushed and loses segments.
     """
     config = config_with(
         segment_bytes=2000,

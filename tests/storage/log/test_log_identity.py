@@ -48,9 +48,9 @@ def in_file(files: MemoryFiles) -> UUID:
     return read_partition_metadata(files, D).topic_id
 
 
-def test_the_id_is_written_once_and_not_at_once() -> None:
+def test_partition_metadata_is_written_once_and_in_the_background() -> None:
     """
-    The append path asks before every append.
+    The append path asks for it before every append.
     """
     files = FailingFiles()
     identity = LogIdentity(place(files), None)
@@ -67,10 +67,7 @@ def test_the_id_is_written_once_and_not_at_once() -> None:
     assert not identity.is_unwritten
 
 
-def test_a_log_does_not_change_its_topic() -> None:
-    """
-    The same id may be assigned again.
-    """
+def test_log_accepts_only_the_same_topic_id_again() -> None:
     identity = LogIdentity(place(MemoryFiles()), None)
     identity.assign(ID)
     identity.assign(ID)
@@ -79,7 +76,7 @@ def test_a_log_does_not_change_its_topic() -> None:
         identity.assign(OTHER)
 
 
-def test_a_write_that_failed_is_tried_again() -> None:
+def test_failed_write_of_partition_metadata_is_retried() -> None:
     files = FailingFiles()
     identity = LogIdentity(place(files), None)
     identity.assign(ID)
@@ -92,7 +89,7 @@ def test_a_write_that_failed_is_tried_again() -> None:
     assert ID == in_file(files)
 
 
-def test_the_file_is_written_into_the_renamed_directory() -> None:
+def test_partition_metadata_is_written_into_the_renamed_directory() -> None:
     files = MemoryFiles()
     directory = place(files)
     identity = LogIdentity(directory, None)
@@ -104,9 +101,9 @@ def test_the_file_is_written_into_the_renamed_directory() -> None:
     assert files.exists(D.with_name("t-0.abc-delete") / PARTITION_METADATA)
 
 
-def test_after_a_crash_the_file_is_whole_or_missing() -> None:
+def test_partition_metadata_is_whole_or_missing_after_a_crash() -> None:
     """
-    At every change at which the machine stops, whatever the disk has kept.
+    For a crash at every operation, whatever the disk has kept.
     """
     files = CrashableFiles()
     directory = place(files)

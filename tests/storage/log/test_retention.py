@@ -68,7 +68,7 @@ def bases(decision: Decision[Segment]) -> list[int]:
         ((), [RetentionRule.LOG_START_OFFSET]),
     ],
 )
-def test_the_rules_follow_from_the_policy(
+def test_cleanup_policy_determines_the_retention_rules(
     policy: tuple[str, ...], expected: list[RetentionRule]
 ) -> None:
     assert expected == list(rules_of(LogConfig(cleanup_policy=policy)))
@@ -78,7 +78,7 @@ def test_the_rules_follow_from_the_policy(
     ("start", "expected"),
     [(0, []), (9, []), (10, [0]), (11, [0]), (20, [0, 10]), (50, [0, 10, 20, 30])],
 )
-def test_what_is_below_the_start_may_go_but_never_the_last_segment(
+def test_segments_below_the_log_start_offset_are_deletable_except_the_last(
     start: int, expected: list[int]
 ) -> None:
     decision = decide(RetentionRule.LOG_START_OFFSET, five(start=start), LogConfig(), NOW)
@@ -104,7 +104,7 @@ def test_what_is_below_the_start_may_go_but_never_the_last_segment(
         (-9, []),
     ],
 )
-def test_segments_may_go_while_the_log_stays_as_large_as_the_limit(
+def test_segments_are_deletable_while_the_log_stays_at_retention_bytes(
     limit: int, expected: list[int]
 ) -> None:
     decision = decide(RetentionRule.RETENTION_BYTES, five(), LogConfig(retention_bytes=limit), NOW)
@@ -114,7 +114,7 @@ def test_segments_may_go_while_the_log_stays_as_large_as_the_limit(
     assert max(limit, UNLIMITED) == decision.limit
 
 
-def test_the_size_that_would_be_left_is_reported() -> None:
+def test_size_retention_reports_the_remaining_size() -> None:
     decision = decide(RetentionRule.RETENTION_BYTES, five(), LogConfig(retention_bytes=2500), NOW)
 
     assert [4000, 3000, 2000] == [verdict.value for verdict in decision.verdicts]
@@ -124,21 +124,21 @@ def test_the_size_that_would_be_left_is_reported() -> None:
 @pytest.mark.parametrize(
     ("limit", "expected"), [(50, []), (49, [0]), (30, [0, 10]), (0, [0, 10, 20, 30, 40]), (-1, [])]
 )
-def test_a_segment_may_go_when_it_is_older_than_the_limit(limit: int, expected: list[int]) -> None:
+def test_segment_older_than_retention_ms_is_deletable(limit: int, expected: list[int]) -> None:
     decision = decide(RetentionRule.RETENTION_MS, five(), LogConfig(retention_ms=limit), NOW)
 
     assert expected == bases(decision)
     assert NOW == decision.measure
 
 
-def test_the_age_is_reported() -> None:
+def test_time_retention_reports_the_age() -> None:
     decision = decide(RetentionRule.RETENTION_MS, five(), LogConfig(retention_ms=35), NOW)
 
     assert [50, 40, 30] == [verdict.value for verdict in decision.verdicts]
     assert [10, 20, 30] == [verdict.end_offset for verdict in decision.verdicts]
 
 
-def test_what_is_in_the_future_stays_and_all_behind_it() -> None:
+def test_future_timestamp_keeps_its_segment_and_all_later_ones() -> None:
     segments = Segment(0, timestamp=1), Segment(10, timestamp=NOW + 1), Segment(20, timestamp=1)
 
     decision = decide(RetentionRule.RETENTION_MS, state(*segments), LogConfig(retention_ms=5), NOW)
@@ -153,7 +153,7 @@ def test_what_is_in_the_future_stays_and_all_behind_it() -> None:
 @pytest.mark.parametrize(
     ("high_watermark", "expected"), [(9, []), (10, [0]), (49, [0, 10, 20, 30])]
 )
-def test_what_reaches_beyond_the_high_watermark_stays(
+def test_segment_that_reaches_beyond_the_high_watermark_is_kept(
     rule: RetentionRule, high_watermark: int, expected: list[int]
 ) -> None:
     config = LogConfig(retention_bytes=0, retention_ms=0)
@@ -167,7 +167,7 @@ def test_what_reaches_beyond_the_high_watermark_stays(
 
 
 @pytest.mark.parametrize("rule", [RetentionRule.RETENTION_BYTES, RetentionRule.RETENTION_MS])
-def test_an_empty_last_segment_stays(rule: RetentionRule) -> None:
+def test_empty_last_segment_is_kept(rule: RetentionRule) -> None:
     log = state(Segment(0), Segment(50, size=0))
 
     decision = decide(rule, log, LogConfig(retention_bytes=0, retention_ms=0), NOW)
@@ -179,19 +179,19 @@ def test_an_empty_last_segment_stays(rule: RetentionRule) -> None:
 
 
 @pytest.mark.parametrize("rule", list(RetentionRule))
-def test_a_log_of_one_empty_segment_stays(rule: RetentionRule) -> None:
+def test_log_of_one_empty_segment_is_kept(rule: RetentionRule) -> None:
     log = state(Segment(0, size=0), end=0)
 
     assert [] == bases(decide(rule, log, LogConfig(retention_bytes=0, retention_ms=0), NOW))
 
 
-def test_where_all_may_go_nothing_stops_the_walk() -> None:
+def test_nothing_stops_retention_if_every_segment_is_deletable() -> None:
     decision = decide(RetentionRule.RETENTION_MS, five(), LogConfig(retention_ms=0), NOW)
 
     assert None is decision.stopped_by
 
 
-def test_a_plan_lets_each_rule_see_what_the_ones_before_have_left() -> None:
+def test_later_retention_rule_sees_what_the_earlier_ones_left() -> None:
     config = LogConfig(retention_bytes=3000, retention_ms=25)
 
     start, size, age = plan(five(start=10), config, NOW)
@@ -201,7 +201,7 @@ def test_a_plan_lets_each_rule_see_what_the_ones_before_have_left() -> None:
     assert [20] == bases(age)
 
 
-def test_a_plan_may_leave_nothing() -> None:
+def test_retention_may_delete_every_segment() -> None:
     decisions = plan(five(), LogConfig(retention_bytes=0, retention_ms=0), NOW)
 
     assert [[], [0, 10, 20, 30, 40], []] == [bases(decision) for decision in decisions]
@@ -214,7 +214,7 @@ def test_a_plan_may_leave_nothing() -> None:
     st.integers(0, 90),
     st.integers(0, 90),
 )
-def test_what_goes_is_always_a_beginning_below_the_high_watermark(
+def test_retention_deletes_a_prefix_below_the_high_watermark(
     sizes: list[tuple[int, int]], size: int, age: int, start: int, high_watermark: int
 ) -> None:
     segments = [Segment(10 * at, *numbers) for at, numbers in enumerate(sizes)]
@@ -231,9 +231,11 @@ def test_what_goes_is_always_a_beginning_below_the_high_watermark(
     times=st.lists(st.integers(0, 2_000_000), min_size=1, max_size=5),
     retention_ms=st.integers(0, 1_000_000),
 )
-def test_what_expires_goes_from_that_moment_on(times: list[int], retention_ms: int) -> None:
+def test_segment_is_deletable_exactly_from_its_due_time(
+    times: list[int], retention_ms: int
+) -> None:
     """
-    A segment is deleted with the latest of itself and the older ones, not a millisecond earlier.
+    The due time is the latest of its own and those of older segments.
     """
     config = LogConfig(retention_ms=retention_ms)
     log = state(*[Segment(10 * at, timestamp=time) for at, time in enumerate(times)])
@@ -248,7 +250,7 @@ def test_what_expires_goes_from_that_moment_on(times: list[int], retention_ms: i
 @pytest.mark.parametrize(
     "config", [LogConfig(retention_ms=-1), LogConfig(cleanup_policy=("compact",))]
 )
-def test_what_never_expires_has_no_time(config: LogConfig) -> None:
+def test_segment_that_never_expires_has_no_due_time(config: LogConfig) -> None:
     assert expires_ms(config, NOW) is None
 
 
@@ -257,11 +259,11 @@ def test_what_never_expires_has_no_time(config: LogConfig) -> None:
     retention_bytes=st.integers(0, 600),
     data=st.data(),
 )
-def test_a_log_that_grew_by_the_missing_bytes_lets_go(
+def test_segment_is_deletable_once_the_log_grew_by_the_missing_bytes(
     sizes: list[int], retention_bytes: int, data: st.DataObject
 ) -> None:
     """
-    And one byte earlier it does not.
+    Not one byte earlier.
     """
     config = LogConfig(retention_bytes=retention_bytes)
     number = data.draw(st.integers(1, len(sizes) - 1))
@@ -281,5 +283,5 @@ def test_a_log_that_grew_by_the_missing_bytes_lets_go(
 @pytest.mark.parametrize(
     "config", [LogConfig(), LogConfig(retention_bytes=1, cleanup_policy=("compact",))]
 )
-def test_a_log_that_may_be_of_any_size_misses_nothing(config: LogConfig) -> None:
+def test_log_without_size_limit_has_no_missing_bytes(config: LogConfig) -> None:
     assert bytes_missing(config, 10) is None

@@ -70,7 +70,7 @@ def offsets_in(files: MemoryFiles) -> list[int]:
     return found
 
 
-def test_a_segment_that_goes_is_marked_and_removed_later() -> None:
+def test_deleted_segment_is_marked_at_once_and_removed_later() -> None:
     files, clock = MemoryFiles(), StillClock()
     place = directory(files, clock)
     first, second = filled(place, range(5), range(5, 9))
@@ -89,7 +89,7 @@ def test_a_segment_that_goes_is_marked_and_removed_later() -> None:
     assert files.exists(second.log.path)
 
 
-def test_a_segment_can_begin_in_the_place_of_an_empty_one() -> None:
+def test_new_segment_may_replace_an_empty_one() -> None:
     files = MemoryFiles()
     place = directory(files)
     empty = place.add_segment(3)
@@ -100,7 +100,7 @@ def test_a_segment_can_begin_in_the_place_of_an_empty_one() -> None:
     assert {f"{3:020d}.log", f"{3:020d}.log.deleted"} <= set(files.names(DIRECTORY))
 
 
-def test_a_replacement_forgets_what_an_earlier_one_has_left() -> None:
+def test_replacement_removes_leftovers_of_an_earlier_one() -> None:
     files = MemoryFiles()
     place = directory(files)
     filled(place, range(5))
@@ -128,7 +128,7 @@ def replacement(place: SegmentDirectory, old: list[LogSegment]) -> list[LogSegme
     return new
 
 
-def test_segments_are_replaced_in_one_step_for_readers() -> None:
+def test_segment_replacement_is_atomic_for_readers() -> None:
     files = MemoryFiles()
     place = directory(files)
     old = filled(place, range(4), range(4, 8), range(8, 12), range(12, 16))
@@ -140,7 +140,7 @@ def test_segments_are_replaced_in_one_step_for_readers() -> None:
     assert list(range(0, 16, 2)) == offsets_in(files)
 
 
-def test_a_segment_that_went_meanwhile_is_not_replaced_again() -> None:
+def test_segment_deleted_meanwhile_is_not_replaced() -> None:
     files = MemoryFiles()
     place = directory(files)
     old = filled(place, range(4), range(4, 8))
@@ -179,7 +179,7 @@ KEEPS = pytest.mark.parametrize("keep", [NONE, ALL, any_part(1)], ids=lambda kee
 
 
 @KEEPS
-def test_a_crash_while_segments_are_replaced_leaves_all_old_ones_or_all_new(keep: Keep) -> None:
+def test_crash_during_a_replacement_leaves_all_old_segments_or_all_new_ones(keep: Keep) -> None:
     outcomes = left_by_crashes(four, replace, keep)
 
     old, new = list(range(16)), list(range(0, 16, 2))
@@ -198,7 +198,7 @@ def overflowed(place: SegmentDirectory) -> LogSegment:
     return segment
 
 
-def test_a_segment_whose_offsets_do_not_fit_is_split() -> None:
+def test_segment_whose_offsets_do_not_fit_is_split() -> None:
     files = MemoryFiles()
     place = directory(files)
 
@@ -210,7 +210,7 @@ def test_a_segment_whose_offsets_do_not_fit_is_split() -> None:
     assert [0, FAR] == [segment.base_offset for segment in result.new_segments]
 
 
-def test_a_segment_whose_offsets_fit_is_not_split() -> None:
+def test_segment_whose_offsets_fit_is_not_split() -> None:
     place = directory(MemoryFiles())
     (segment,) = filled(place, range(4))
 
@@ -223,14 +223,14 @@ def split(place: SegmentDirectory, segments: list[LogSegment]) -> None:
 
 
 @KEEPS
-def test_a_crash_while_a_segment_is_split_loses_nothing(keep: Keep) -> None:
+def test_crash_during_a_split_loses_nothing(keep: Keep) -> None:
     outcomes = left_by_crashes(lambda place: [overflowed(place)], split, keep)
 
     assert outcomes
     assert all([0, 1, 2, 3, FAR, FAR + 1] == outcome for outcome in some(outcomes))
 
 
-def test_a_directory_can_be_renamed() -> None:
+def test_segment_directory_can_be_renamed() -> None:
     files = MemoryFiles()
     place = directory(files)
     filled(place, range(4))

@@ -78,7 +78,7 @@ def simple(batch: RecordBatch) -> list[SimpleRecord]:
 
 
 @pytest.mark.parametrize("codec", CompressionType)
-def test_a_batch_of_every_codec_is_taken_as_it_is(codec: CompressionType) -> None:
+def test_batch_of_any_codec_is_accepted_unchanged(codec: CompressionType) -> None:
     data = build_batch(RECORDS, compression=codec)
 
     batch, info = validate(data)
@@ -90,7 +90,7 @@ def test_a_batch_of_every_codec_is_taken_as_it_is(codec: CompressionType) -> Non
 
 @pytest.mark.parametrize("source", CompressionType)
 @pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
-def test_a_batch_is_stored_in_the_codec_of_the_topic(source: CompressionType, target: str) -> None:
+def test_batch_is_stored_in_the_codec_of_the_topic(source: CompressionType, target: str) -> None:
     data = build_batch(
         RECORDS, compression=source, producer_id=5, producer_epoch=2, base_sequence=9
     )
@@ -126,7 +126,7 @@ def with_deltas(deltas: list[int], codec: CompressionType = CompressionType.NONE
     )
 
 
-def test_uncompressed_records_keep_whatever_deltas_they_have() -> None:
+def test_uncompressed_batch_keeps_nonconsecutive_offset_deltas() -> None:
     data = with_deltas([0, 3, 1])
 
     batch, info = validate(data)
@@ -136,9 +136,11 @@ def test_uncompressed_records_keep_whatever_deltas_they_have() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_compressed_records_have_consecutive_deltas(codec: CompressionType) -> None:
+def test_compressed_batch_with_nonconsecutive_offset_deltas_is_refused(
+    codec: CompressionType,
+) -> None:
     """
-    Or the whole batch is refused, unless it is rebuilt in any case.
+    Unless the batch is rebuilt anyway.
     """
     data = with_deltas([0, 3, 1], codec)
 
@@ -149,14 +151,14 @@ def test_compressed_records_have_consecutive_deltas(codec: CompressionType) -> N
     assert [100, 101, 102] == [record.offset for record in batch.records()]
 
 
-def test_deltas_are_made_consecutive_when_a_batch_is_compressed() -> None:
+def test_recompression_makes_offset_deltas_consecutive() -> None:
     batch, _ = validate(with_deltas([0, 3, 1]), compression_type="lz4")
 
     assert [100, 101, 102] == [record.offset for record in batch.records()]
 
 
 @pytest.mark.parametrize("codec", CompressionType)
-def test_a_wrong_largest_timestamp_is_repaired(codec: CompressionType) -> None:
+def test_wrong_max_timestamp_is_corrected(codec: CompressionType) -> None:
     data = bytearray(
         seal_batch(
             encode_records([Record(0, NOW + 5, b"k", b"v")], 0, NOW),
@@ -188,13 +190,13 @@ def test_log_append_time_stamps_all_records(target: str) -> None:
     assert {NOW + 1000} == {record.timestamp for record in batch.records()}
 
 
-def test_log_append_time_takes_any_timestamp() -> None:
+def test_log_append_time_accepts_any_timestamp() -> None:
     validate(
         build_batch([SimpleRecord(NOW * 2, b"k", b"v")]), message_timestamp_type="LogAppendTime"
     )
 
 
-def test_attributes_without_a_meaning_stay_unless_the_header_is_rewritten() -> None:
+def test_unknown_attribute_bits_are_kept_unless_the_header_is_rewritten() -> None:
     data = build_batch(RECORDS)
     data[ATTRIBUTES_AT] = 0x7F
     data[17:21] = read_batch(memoryview(data)).computed_crc().to_bytes(4)
@@ -217,11 +219,11 @@ def test_attributes_without_a_meaning_stay_unless_the_header_is_rewritten() -> N
 @pytest.mark.parametrize(
     ("timestamp", "timestamp_type"), [(-1, "CreateTime"), (NOW, "LogAppendTime")]
 )
-def test_a_client_cannot_say_when_records_were_appended(
+def test_client_batch_with_log_append_time_is_refused(
     timestamp: int, timestamp_type: str, source: int, target: str, texts: tuple[str, str]
 ) -> None:
     """
-    The sentence is Kafka's: it prints the object that it has read, and a null value as that does.
+    With the message of Kafka, which prints a Java object and null.
     """
     kind, sizes = texts
     data = build_batch(
@@ -242,7 +244,7 @@ def test_a_client_cannot_say_when_records_were_appended(
 
 
 @pytest.mark.parametrize("codec", CompressionType)
-def test_what_is_too_old_or_too_new_is_reported_record_by_record(codec: CompressionType) -> None:
+def test_timestamps_out_of_bounds_are_reported_per_record(codec: CompressionType) -> None:
     times = [NOW, NOW - 1001, NOW + 2001, NOW - 1000, NOW + 2000, -1]
     data = build_batch([SimpleRecord(at, b"k", b"v") for at in times], compression=codec)
 
@@ -257,7 +259,7 @@ def test_what_is_too_old_or_too_new_is_reported_record_by_record(codec: Compress
     assert f"[{NOW - 1000}, {NOW + 2000}]" in caught.value.record_errors[1].message
 
 
-def test_a_wrong_timestamp_weighs_more_than_a_missing_key() -> None:
+def test_wrong_timestamp_is_reported_before_a_missing_key() -> None:
     data = build_batch([SimpleRecord(NOW, None, b"v"), SimpleRecord(NOW * 2, b"k", b"v")])
 
     with pytest.raises(RecordValidationError) as caught:
@@ -267,7 +269,7 @@ def test_a_wrong_timestamp_weighs_more_than_a_missing_key() -> None:
     assert [0, 1] == [index for index, _ in caught.value.record_errors]
 
 
-def test_what_is_no_compressed_stream_has_no_good_answer() -> None:
+def test_invalid_compressed_data_is_an_unknown_server_error() -> None:
     data = build_batch(RECORDS)
     data[ATTRIBUTES_AT + 1] |= CompressionType.GZIP
 
@@ -276,9 +278,9 @@ def test_what_is_no_compressed_stream_has_no_good_answer() -> None:
 
 
 @pytest.mark.parametrize("codec", list(CompressionType)[1:])
-def test_a_batch_may_be_limited_to_less_when_it_is_decompressed(codec: CompressionType) -> None:
+def test_decompressed_batch_size_may_be_limited(codec: CompressionType) -> None:
     """
-    The answer is Kafka's for what cannot be decompressed, and names the option.
+    The error is Kafka's for data that cannot be decompressed, and names the option.
     """
     data = build_batch([SimpleRecord(NOW, b"k", bytes(100_000))], compression=codec)
 
@@ -292,9 +294,11 @@ def test_a_batch_may_be_limited_to_less_when_it_is_decompressed(codec: Compressi
 
 @pytest.mark.parametrize("target", ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("codec", CompressionType)
-def test_a_batch_is_examined_at_once_if_it_is_small(codec: CompressionType, target: str) -> None:
+def test_only_small_batches_are_validated_on_the_event_loop(
+    codec: CompressionType, target: str
+) -> None:
     """
-    Larger ones are too many where they are walked, and sooner where they are compressed again.
+    The limit is lower for batches that have to be recompressed.
     """
     validator = LogValidator("t-0", LogConfig(compression_type=target, max_message_bytes=2**30))
     rebuilt = target not in ("producer", codec.name.lower().replace("none", "uncompressed"))
@@ -316,7 +320,7 @@ def test_a_batch_is_examined_at_once_if_it_is_small(codec: CompressionType, targ
 @pytest.mark.parametrize("target", ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("codec", CompressionType)
 @pytest.mark.parametrize("gap", [False, True])
-def test_a_thread_that_offers_its_turn_makes_the_same(
+def test_validation_with_yields_has_the_same_result(
     codec: CompressionType, target: str, *, gap: bool
 ) -> None:
     records = [
@@ -364,7 +368,7 @@ def changed(codec: CompressionType, change: Callable[[bytes], bytes]) -> bytearr
 
 @pytest.mark.parametrize("codec", CompressionType)
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"\0"])
-def test_records_that_are_no_records_are_refused(
+def test_malformed_records_are_refused(
     codec: CompressionType, change: Callable[[bytes], bytes]
 ) -> None:
     with pytest.raises(InvalidRecord, match="Found invalid records in topic partition t-0"):
@@ -372,9 +376,9 @@ def test_records_that_are_no_records_are_refused(
 
 
 @pytest.mark.parametrize("first", [b"\x7e", b"\x02", b"\x01"])
-def test_a_record_of_another_length_is_noticed_where_it_is_looked_at(first: bytes) -> None:
+def test_wrong_record_length_is_refused_where_records_are_examined(first: bytes) -> None:
     """
-    Kafka does not look at the inside of compressed records that it keeps, and takes them.
+    Kafka does not examine compressed records that it stores unchanged, and accepts them.
     """
 
     def change(data: bytes) -> bytes:
@@ -389,11 +393,11 @@ def test_a_record_of_another_length_is_noticed_where_it_is_looked_at(first: byte
 
 @pytest.mark.parametrize("compression_type", ["producer", "uncompressed", "gzip"])
 @pytest.mark.parametrize("length", [b"\xff" * 5, b"\xff" * 11, b"\x80" * 5 + b"\0"])
-def test_a_length_that_is_no_number_is_found_too_early_where_nothing_is_compressed(
+def test_malformed_length_varint_is_found_earlier_in_uncompressed_batches(
     length: bytes, compression_type: str
 ) -> None:
     """
-    Kafka catches this only inside of a record, and in what it decompresses.
+    Kafka handles this error only within a record, and in data that it decompresses.
     """
 
     def change(data: bytes) -> bytes:
@@ -406,7 +410,7 @@ def test_a_length_that_is_no_number_is_found_too_early_where_nothing_is_compress
 
 
 @pytest.mark.parametrize("place", range(2, 6))
-def test_another_number_that_does_not_end_is_an_invalid_record(place: int) -> None:
+def test_endless_varint_within_a_record_is_an_invalid_record(place: int) -> None:
     def change(data: bytes) -> bytes:
         return data[:place] + b"\xff" * 11 + data[place:]
 
@@ -414,7 +418,7 @@ def test_another_number_that_does_not_end_is_an_invalid_record(place: int) -> No
         validate(changed(CompressionType.NONE, change))
 
 
-def test_a_coordinator_may_write_what_a_client_may_not() -> None:
+def test_coordinator_may_append_control_records() -> None:
     data = build_batch([SimpleRecord(NOW, b"\0\0\0\0", b"")], is_control=True, producer_id=3)
 
     batch, _ = validate(data, origin=AppendOrigin.COORDINATOR)
@@ -425,7 +429,7 @@ def test_a_coordinator_may_write_what_a_client_may_not() -> None:
 
 
 @pytest.mark.parametrize("compression", ["uncompressed", "gzip"])
-def test_a_batch_that_would_become_too_large_is_refused(compression: str) -> None:
+def test_batch_that_would_grow_beyond_max_message_bytes_is_refused(compression: str) -> None:
     records = [SimpleRecord(NOW, b"k", bytes(range(256)) * 4)]
     codec = CompressionType.ZSTD if compression == "uncompressed" else CompressionType.NONE
     data = build_batch(records, compression=codec)
@@ -471,9 +475,7 @@ def test_records_without_timestamps_can_be_rebuilt() -> None:
         ({"producer_id": -2, "producer_epoch": 0, "base_sequence": -1}, "sequence number"),
     ],
 )
-def test_producers_that_make_no_sense_cannot_be_rebuilt(
-    producer: dict[str, Any], reason: str
-) -> None:
+def test_invalid_producer_fields_cannot_be_rebuilt(producer: dict[str, Any], reason: str) -> None:
     data = build_batch(RECORDS, **producer)
 
     validate(data)
@@ -481,7 +483,7 @@ def test_producers_that_make_no_sense_cannot_be_rebuilt(
         validate(data, compression_type="gzip")
 
 
-def test_a_delete_horizon_is_forgotten_when_a_batch_is_rebuilt() -> None:
+def test_rebuilt_batch_has_no_delete_horizon() -> None:
     data = build_batch(RECORDS, delete_horizon_ms=NOW + 77)
 
     batch, _ = validate(data)
@@ -492,7 +494,7 @@ def test_a_delete_horizon_is_forgotten_when_a_batch_is_rebuilt() -> None:
     assert simple(batch) == RECORDS
 
 
-def test_records_that_claim_log_append_time_keep_that_time_when_they_are_rebuilt() -> None:
+def test_rebuilt_batch_with_log_append_time_keeps_that_time() -> None:
     data = build_batch(RECORDS, log_append_time=NOW + 9)
 
     batch, info = validate(data, compression_type="gzip")
@@ -502,9 +504,9 @@ def test_records_that_claim_log_append_time_keep_that_time_when_they_are_rebuilt
     assert NOW + 9 == info.max_timestamp == batch.base_timestamp
 
 
-def test_a_compacted_batch_can_be_rebuilt() -> None:
+def test_compacted_batch_can_be_rebuilt() -> None:
     """
-    A mirror may send batches that compaction has made.
+    A mirror may send batches written by compaction.
     """
     records = [Record(2, NOW, b"k", b"v"), Record(5, NOW + 1, b"l", b"w")]
     data = build_batch_with_offsets(records, base_offset=0, last_offset=1)
@@ -530,7 +532,7 @@ SIMPLE_RECORDS = st.builds(
     target=st.sampled_from(["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"]),
     offset=st.integers(0, 2**62),
 )
-def test_records_stay_what_they_are(
+def test_rebuild_preserves_records(
     records: list[SimpleRecord], source: CompressionType, target: str, offset: int
 ) -> None:
     data = build_batch(records, compression=source)

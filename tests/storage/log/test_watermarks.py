@@ -36,20 +36,20 @@ def log() -> Log:
 
 
 @pytest.mark.parametrize(("noted", "expected"), [(0, 2), (5, 5), (10, 10), (99, 10)])
-def test_a_high_watermark_that_was_noted_is_bounded_by_what_is_there(
+def test_high_watermark_checkpoint_is_bounded_by_the_log(
     log: Log, noted: int, expected: int
 ) -> None:
     assert expected == watermarks(log, start=2, high_watermark=noted).high_watermark
 
 
-def test_the_place_of_the_high_watermark_is_looked_up_once(log: Log) -> None:
+def test_position_of_the_high_watermark_is_looked_up_once(log: Log) -> None:
     marks = watermarks(log, high_watermark=7)
 
     assert LogOffsetMetadata(7, 6, 150) == marks.fetch_high_watermark_metadata()
     assert marks.fetch_high_watermark_metadata() is marks.fetch_high_watermark_metadata()
 
 
-def test_a_lookup_that_may_not_wait_changes_nothing() -> None:
+def test_nonblocking_lookup_of_the_high_watermark_changes_nothing() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 10)
@@ -62,13 +62,13 @@ def test_a_lookup_that_may_not_wait_changes_nothing() -> None:
     assert LogOffsetMetadata(7, 6, 150) == marks.fetch_high_watermark_metadata(nowait=True)
 
 
-def test_at_the_end_the_place_is_known(log: Log) -> None:
+def test_position_of_a_high_watermark_at_the_log_end_is_known(log: Log) -> None:
     marks = watermarks(log, high_watermark=10)
 
     assert log.log_end_offset_metadata == marks.fetch_high_watermark_metadata()
 
 
-def test_an_open_transaction_has_its_place(log: Log) -> None:
+def test_position_of_the_last_stable_offset_is_that_of_the_open_transaction(log: Log) -> None:
     produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
     append(log)
     marks = watermarks(log, high_watermark=12)
@@ -77,7 +77,7 @@ def test_an_open_transaction_has_its_place(log: Log) -> None:
     assert LogOffsetMetadata(10, 6, 600) == marks.fetch_last_stable_offset_metadata()
 
 
-def test_below_a_transaction_the_high_watermark_is_stable(log: Log) -> None:
+def test_last_stable_offset_is_the_high_watermark_below_an_open_transaction(log: Log) -> None:
     produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
     marks = watermarks(log, high_watermark=4)
 
@@ -85,7 +85,7 @@ def test_below_a_transaction_the_high_watermark_is_stable(log: Log) -> None:
     assert LogOffsetMetadata(4, 0, 600) == marks.fetch_last_stable_offset_metadata()
 
 
-def test_a_transaction_of_which_only_the_offset_is_known_is_looked_up() -> None:
+def test_position_of_a_transaction_opened_before_a_restart_is_looked_up() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 3)
@@ -99,7 +99,7 @@ def test_a_transaction_of_which_only_the_offset_is_known_is_looked_up() -> None:
     assert LogOffsetMetadata(3, 0, 450) == info
 
 
-def test_a_new_start_takes_everything_along(log: Log) -> None:
+def test_new_log_start_offset_raises_high_watermark_and_recovery_point(log: Log) -> None:
     marks = watermarks(log, high_watermark=4)
     log._local.recovery_point = 1
 
@@ -109,7 +109,9 @@ def test_a_new_start_takes_everything_along(log: Log) -> None:
     assert 6 == log.recovery_point
 
 
-def test_going_back_is_reported(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+def test_decrease_of_the_high_watermark_is_reported(
+    log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
     watermarks(log, high_watermark=9).update_high_watermark(3)
 
     assert "non-monotonic update of high watermark" in caplog.text

@@ -47,7 +47,7 @@ def crash(manager: LogManager) -> None:
     manager.directories.release()
 
 
-def test_a_log_is_found_from_its_creation_to_its_deletion() -> None:
+def test_log_is_found_from_its_creation_to_its_deletion() -> None:
     manager = load(open_manager(MemoryFiles()))
 
     log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
@@ -58,7 +58,7 @@ def test_a_log_is_found_from_its_creation_to_its_deletion() -> None:
     assert manager.get_log(T0) is None
 
 
-def test_a_log_belongs_to_one_topic_id() -> None:
+def test_partition_log_refuses_another_topic_id() -> None:
     manager = load(open_manager(MemoryFiles()))
     manager.get_or_create_log(T0, topic_id=TOPIC_ID)
 
@@ -66,7 +66,7 @@ def test_a_log_belongs_to_one_topic_id() -> None:
         manager.get_or_create_log(T0, topic_id=UUID(int=1))
 
 
-def test_new_logs_go_to_the_directory_that_has_the_fewest() -> None:
+def test_new_log_goes_to_the_directory_with_the_fewest_logs() -> None:
     manager = load(open_manager(MemoryFiles(), [DATA, OTHER]))
 
     parents = [
@@ -77,7 +77,7 @@ def test_new_logs_go_to_the_directory_that_has_the_fewest() -> None:
     assert sorted([DATA, DATA, OTHER, OTHER]) == sorted(parents)
 
 
-def test_after_a_clean_stop_everything_is_there_and_nothing_is_recovered() -> None:
+def test_start_after_a_clean_shutdown_recovers_nothing() -> None:
     files = MemoryFiles()
     manager = load(open_manager(files))
     fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
@@ -109,9 +109,9 @@ class AskedFiles(MemoryFiles):
             self.asked.append((action, path.name))
 
 
-def test_a_start_after_a_clean_stop_looks_once_into_the_directory_of_a_log() -> None:
+def test_start_after_a_clean_shutdown_lists_each_log_directory_once() -> None:
     """
-    There may be thousands of logs, and what a directory lists need not be asked for again.
+    There may be thousands of logs.
     """
     files = AskedFiles()
     manager = load(open_manager(files))
@@ -128,9 +128,9 @@ def test_a_start_after_a_clean_stop_looks_once_into_the_directory_of_a_log() -> 
     assert {"leader-epoch-checkpoint", "partition.metadata"} <= read
 
 
-def test_a_new_log_is_made_with_few_operations_and_without_waiting_for_the_disk() -> None:
+def test_new_log_is_created_with_few_operations_and_without_sync() -> None:
     """
-    There may be a thousand in a request: what was just made is neither read nor mapped.
+    A request may create a thousand logs; new files are neither read nor mapped.
     """
     files = AskedFiles()
     manager = load(open_manager(files))
@@ -151,9 +151,10 @@ def test_a_new_log_is_made_with_few_operations_and_without_waiting_for_the_disk(
     }
 
 
-def test_after_a_crash_a_snapshot_of_producers_is_on_the_disk_a_little_later() -> None:
+def test_producer_snapshot_is_synced_in_the_background_after_a_crash() -> None:
     """
-    A start does not wait for thousands of them; a stop does, before it writes its mark.
+    A start does not wait for thousands of syncs; a stop does before it writes the clean shutdown
+    file.
     """
     files = AskedFiles()
     manager = load(open_manager(files))
@@ -197,7 +198,7 @@ class WaitedForFiles(MemoryFiles):
 
 
 @pytest.mark.parametrize(("blocks_each", "threads"), [(0, 1), (8, 2)])
-def test_a_second_thread_loads_logs_where_the_disk_is_waited_for(
+def test_second_thread_loads_logs_while_the_disk_is_waited_for(
     blocks_each: int, threads: int
 ) -> None:
     files = WaitedForFiles(0)
@@ -215,7 +216,7 @@ def test_a_second_thread_loads_logs_where_the_disk_is_waited_for(
     assert threads == len(files.threads)
 
 
-def test_high_watermarks_are_written_when_one_has_changed() -> None:
+def test_high_watermark_checkpoint_is_written_only_after_a_change() -> None:
     files = MemoryFiles()
     manager = load(open_manager(files))
     log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
@@ -256,7 +257,7 @@ def test_after_a_crash_a_log_that_the_cleaner_has_changed_keeps_what_follows_a_g
 
 
 @pytest.mark.scenario(71)
-def test_after_a_crash_the_logs_are_recovered() -> None:
+def test_logs_are_recovered_after_a_crash() -> None:
     files = MemoryFiles()
     manager = load(open_manager(files))
     fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
@@ -274,7 +275,7 @@ def test_after_a_crash_the_logs_are_recovered() -> None:
     assert b'{"version":0,"brokerEpoch":9}' == files.read_bytes(DATA / ".kafka_cleanshutdown")
 
 
-def test_the_mark_of_a_clean_stop_is_gone_before_anything_is_loaded() -> None:
+def test_clean_shutdown_file_is_deleted_before_any_log_is_loaded() -> None:
     files = MemoryFiles()
     manager = load(open_manager(files))
     manager.get_or_create_log(T0, topic_id=TOPIC_ID)
@@ -288,9 +289,9 @@ def test_the_mark_of_a_clean_stop_is_gone_before_anything_is_loaded() -> None:
     assert not files.exists(DATA / ".kafka_cleanshutdown")
 
 
-def test_a_start_that_fails_leaves_the_checkpoints_as_they_are() -> None:
+def test_failed_start_leaves_the_checkpoints_unchanged() -> None:
     """
-    They are about logs that were not loaded: deleted records would be back at the next start.
+    They cover logs that were not loaded: deleted records would reappear at the next start.
     """
     files = MemoryFiles()
     manager = load(open_manager(files))
@@ -316,7 +317,7 @@ def test_a_start_that_fails_leaves_the_checkpoints_as_they_are() -> None:
 
 
 @pytest.mark.scenario(70)
-def test_a_second_broker_is_refused() -> None:
+def test_second_broker_on_a_log_directory_is_refused() -> None:
     files = MemoryFiles()
     manager = open_manager(files)
 
@@ -328,7 +329,7 @@ def test_a_second_broker_is_refused() -> None:
     open_manager(files)
 
 
-def test_two_directories_for_one_partition_are_refused() -> None:
+def test_partition_in_two_log_directories_is_refused() -> None:
     files = MemoryFiles()
     for parent in (DATA, OTHER):
         manager = load(open_manager(files, [parent]))
@@ -339,7 +340,7 @@ def test_two_directories_for_one_partition_are_refused() -> None:
         load(open_manager(files, [DATA, OTHER]))
 
 
-def test_what_the_metadata_does_not_know_is_set_aside() -> None:
+def test_log_unknown_to_the_metadata_is_marked_as_stray() -> None:
     files = MemoryFiles()
     manager = load(open_manager(files))
     fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 3)
@@ -360,7 +361,7 @@ def test_what_the_metadata_does_not_know_is_set_aside() -> None:
 
 
 @pytest.mark.scenario(58)
-def test_a_deleted_log_is_renamed_at_once_and_removed_after_the_delay() -> None:
+def test_deleted_log_is_renamed_at_once_and_removed_after_the_delay() -> None:
     files, clock = MemoryFiles(), StillClock()
     manager = load(open_manager(files, clock=clock, config=SMALL))
     manager.get_or_create_log(T0, topic_id=TOPIC_ID)
@@ -382,7 +383,7 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_after_the_delay() -> None:
     assert renamed not in files.names(DATA)
 
 
-def test_a_deletion_that_a_stop_cut_short_goes_on_after_the_next_start() -> None:
+def test_interrupted_deletion_continues_after_the_next_start() -> None:
     files, clock = MemoryFiles(), StillClock()
     manager = load(open_manager(files, clock=clock))
     manager.get_or_create_log(T0, topic_id=TOPIC_ID)
@@ -397,9 +398,9 @@ def test_a_deletion_that_a_stop_cut_short_goes_on_after_the_next_start() -> None
     assert [] == [name for name in files.names(DATA) if name.startswith("t-0")]
 
 
-def test_a_stop_leaves_the_directories_to_the_next_broker() -> None:
+def test_stopped_log_manager_changes_nothing_in_its_directories() -> None:
     """
-    What comes too late, a new topic, a deletion or the end of a round, changes nothing in them.
+    Neither a new topic nor a deletion nor the end of a round that comes too late.
     """
     files = MemoryFiles()
     manager = load(open_manager(files))
@@ -418,10 +419,12 @@ def test_a_stop_leaves_the_directories_to_the_next_broker() -> None:
     assert writes == files.nodes
 
 
-def test_a_checkpoint_does_not_bring_a_deleted_log_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoint_round_does_not_restore_a_log_deleted_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """
-    A log is deleted while a round writes where logs start. A log of the same name that is made
-    after that begins at 0, also after a crash.
+    The log is deleted while the round writes the start offsets. A new log of the same name begins
+    at 0, also after a crash.
     """
     files = MemoryFiles()
     manager = load(open_manager(files, config=SMALL))
@@ -450,9 +453,9 @@ def test_a_checkpoint_does_not_bring_a_deleted_log_back(monkeypatch: pytest.Monk
     assert (0, 10) == (again.log_start_offset, again.log_end_offset)
 
 
-def test_a_checkpoint_of_a_directory_that_went_offline_is_not_written() -> None:
+def test_checkpoint_of_an_offline_directory_is_not_written() -> None:
     """
-    The disk may fail between the deletion of a log and the checkpoint that follows it.
+    The disk may fail between the deletion of a log and the following checkpoint.
     """
     files = FailingFiles()
     manager = load(open_manager(files, [DATA, OTHER]))
@@ -465,9 +468,9 @@ def test_a_checkpoint_of_a_directory_that_went_offline_is_not_written() -> None:
     assert {DATA, OTHER} == {log.parent_dir for log in logs}
 
 
-def test_directories_are_closed_at_the_same_time(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_directories_are_closed_in_parallel(caplog: pytest.LogCaptureFixture) -> None:
     """
-    Each may be a disk of its own. Where it takes long, it is said how far it is.
+    Each may be on its own disk. Progress is logged if it takes long.
     """
 
     class SlowFiles(MemoryFiles):
@@ -491,10 +494,10 @@ def test_directories_are_closed_at_the_same_time(caplog: pytest.LogCaptureFixtur
 
 
 @pytest.mark.parametrize("failing", [DATA, DATA / "t-0"])
-def test_a_log_that_cannot_be_renamed_keeps_no_other_from_being_deleted(failing: Path) -> None:
+def test_log_that_cannot_be_renamed_does_not_block_other_deletions(failing: Path) -> None:
     """
-    A broken disk takes its own logs with it. Those of the other directory are deleted, none is
-    found any more, and all files are given back.
+    The failed disk takes its own logs offline. Those of the other directory are deleted, and all
+    files are closed.
     """
     files = FailingFiles()
     manager = load(open_manager(files, [DATA, OTHER]))
@@ -513,11 +516,11 @@ def test_a_log_that_cannot_be_renamed_keeps_no_other_from_being_deleted(failing:
     assert not [file for file in files.in_use if file.path.suffix == ".log"]
 
 
-def test_a_deleted_log_that_cannot_be_removed_keeps_no_other(
+def test_deleted_log_that_cannot_be_removed_does_not_block_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    Whatever fails while the files of one log are removed is logged, and the next log has its turn.
+    The failure is logged, and the next log follows.
     """
     files, clock = MemoryFiles(), StillClock()
     manager = load(open_manager(files, clock=clock))
@@ -534,7 +537,7 @@ def test_a_deleted_log_that_cannot_be_removed_keeps_no_other(
     assert "one bad segment" in caplog.text
 
 
-def test_one_log_that_fails_does_not_end_a_round_for_the_others(
+def test_failing_log_does_not_end_a_maintenance_round_for_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = StillClock()
@@ -565,7 +568,7 @@ def _break(monkeypatch: pytest.MonkeyPatch, broken: Log | None, method: str) -> 
     monkeypatch.setattr(Log, method, fail)
 
 
-def test_start_offsets_are_only_noted_where_they_are_inside_a_segment() -> None:
+def test_log_start_offset_is_checkpointed_only_within_a_segment() -> None:
     files = MemoryFiles()
     manager = load(open_manager(files, config=SMALL))
     log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
@@ -584,7 +587,7 @@ def test_start_offsets_are_only_noted_where_they_are_inside_a_segment() -> None:
     assert 7 == recovered.log_start_offset
 
 
-def test_a_failed_directory_takes_its_logs_offline_and_the_others_serve_on() -> None:
+def test_failed_directory_takes_its_logs_offline_and_the_others_stay_online() -> None:
     manager = load(open_manager(MemoryFiles(), [DATA, OTHER]))
     lost = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
     kept = manager.get_or_create_log(T1, topic_id=TOPIC_ID)
@@ -605,11 +608,11 @@ def test_a_failed_directory_takes_its_logs_offline_and_the_others_serve_on() -> 
         manager.get_or_create_log(T0, topic_id=TOPIC_ID, is_new=False)
 
 
-def test_a_log_that_cannot_be_closed_keeps_no_partition_of_its_directory_from_being_lost(
+def test_log_that_cannot_be_closed_does_not_block_the_failure_of_its_directory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    The clients of each lost partition have to hear of it, and the lock is given back.
+    Clients of every lost partition have to be told, and the lock is released.
     """
     files = MemoryFiles()
     manager = load(open_manager(files, [DATA, OTHER]))
@@ -625,7 +628,7 @@ def test_a_log_that_cannot_be_closed_keeps_no_partition_of_its_directory_from_be
     assert not files.is_locked(DATA / ".lock")
 
 
-def test_the_end_of_the_last_directory_is_reported() -> None:
+def test_failure_of_the_last_log_directory_is_reported() -> None:
     calls: list[bool] = []
     files = MemoryFiles()
     manager = open_manager(files)
@@ -638,7 +641,7 @@ def test_the_end_of_the_last_directory_is_reported() -> None:
     assert [True] == calls
 
 
-def test_a_checkpoint_that_cannot_be_read_is_no_reason_to_forget_deletions() -> None:
+def test_unreadable_checkpoint_does_not_lose_deletions() -> None:
     files = MemoryFiles()
     manager = load(open_manager(files))
     manager.shutdown()
@@ -650,7 +653,7 @@ def test_a_checkpoint_that_cannot_be_read_is_no_reason_to_forget_deletions() -> 
     assert (DATA,) == again.directories.offline
 
 
-def test_retention_is_checked_by_the_clock() -> None:
+def test_retention_is_checked_periodically() -> None:
     clock = ManualClock(1_700_000_000_000)
     config = LogConfig(internal_segment_bytes=150, retention_ms=3_600_000)
     manager = load(open_manager(MemoryFiles(), clock=clock, config=config))
@@ -667,10 +670,10 @@ def test_retention_is_checked_by_the_clock() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "retention-check"]
 
 
-def test_producers_expire_by_the_rounds_of_their_own_log() -> None:
+def test_producers_expire_in_maintenance_rounds_of_their_own_log() -> None:
     """
-    A producer whose records are old may send its batch again until the log's first round, which
-    comes an interval after the log was opened.
+    A producer with old records may retry its batch until the log's first round, one interval after
+    the log was opened.
     """
     clock = ManualClock(1_700_000_000_000)
     manager = load(open_manager(MemoryFiles(), clock=clock))
@@ -702,7 +705,7 @@ def test_producers_expire_by_the_rounds_of_their_own_log() -> None:
     assert [(0, 0), (0, 0), (1, 0), (1, 0), (1, 1)] == offsets
 
 
-def test_files_go_when_their_delay_is_over_however_far_the_clock_moves() -> None:
+def test_deleted_files_are_removed_after_their_delay_however_far_the_clock_jumps() -> None:
     clock = ManualClock(1_700_000_000_000)
     files = MemoryFiles(clock.now_ms)
     manager = load(open_manager(files, clock=clock, config=SMALL))

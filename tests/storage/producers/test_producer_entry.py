@@ -35,7 +35,7 @@ def entry_with(*sequences: int, epoch: int = 0) -> ProducerStateEntry:
     return entry
 
 
-def test_a_producer_that_is_not_known_has_no_sequences() -> None:
+def test_unknown_producer_has_no_sequences() -> None:
     entry = ProducerStateEntry(1)
 
     assert (-1, -1, -1, 0) == (
@@ -58,7 +58,7 @@ def test_a_producer_that_is_not_known_has_no_sequences() -> None:
         ((2, 3, 4), (4,), [2, 3, 4]),
     ],
 )
-def test_earlier_batches_are_recalled_if_the_last_is_the_same(
+def test_earlier_batches_are_restored_only_if_the_last_one_matches(
     mine: tuple[int, ...], known: tuple[int, ...], recalled: list[int]
 ) -> None:
     entry = entry_with(*mine)
@@ -68,7 +68,7 @@ def test_earlier_batches_are_recalled_if_the_last_is_the_same(
     assert recalled == [metadata.last_seq for metadata in entry.batch_metadata]
 
 
-def test_batches_of_another_epoch_are_not_recalled() -> None:
+def test_batches_of_another_epoch_are_not_restored() -> None:
     entry = entry_with(4, epoch=1)
 
     entry.recall_batches(entry_with(3, 4))
@@ -76,14 +76,14 @@ def test_batches_of_another_epoch_are_not_recalled() -> None:
     assert [4] == [metadata.last_seq for metadata in entry.batch_metadata]
 
 
-def test_only_the_last_batches_are_remembered() -> None:
+def test_only_the_last_five_batches_are_remembered() -> None:
     entry = entry_with(*range(8))
 
     assert NUM_BATCHES_TO_RETAIN == len(entry.batch_metadata)
     assert (3, 7, 107) == (entry.first_seq, entry.last_seq, entry.last_data_offset)
 
 
-def test_a_new_epoch_forgets_the_batches() -> None:
+def test_new_producer_epoch_forgets_the_batches() -> None:
     entry = entry_with(0, 1)
 
     entry.add_batch(1, 0, 110, 0, timestamp=9)
@@ -92,7 +92,7 @@ def test_a_new_epoch_forgets_the_batches() -> None:
     assert (1, 9) == (entry.producer_epoch, entry.last_timestamp)
 
 
-def test_updates_of_one_append_are_taken_over_together() -> None:
+def test_updates_of_one_append_are_applied_together() -> None:
     entry = entry_with(*range(4))
     update = entry_with(4, 5, 6)
     update.coordinator_epoch, update.current_txn_first_offset = 7, 104
@@ -107,7 +107,7 @@ def test_updates_of_one_append_are_taken_over_together() -> None:
     )
 
 
-def test_an_update_of_a_new_epoch_replaces_the_batches() -> None:
+def test_update_with_a_new_epoch_replaces_the_batches() -> None:
     entry = entry_with(*range(4))
 
     entry.update(entry_with(0, epoch=2))
@@ -116,7 +116,7 @@ def test_an_update_of_a_new_epoch_replaces_the_batches() -> None:
 
 
 @pytest.mark.parametrize(("epoch", "kept"), [(0, 2), (1, 0)])
-def test_a_marker_keeps_the_batches_of_its_epoch(epoch: int, kept: int) -> None:
+def test_marker_keeps_the_batches_of_its_epoch(epoch: int, kept: int) -> None:
     entry = entry_with(0, 1)
     entry.current_txn_first_offset = 100
 
@@ -131,7 +131,7 @@ def test_a_marker_keeps_the_batches_of_its_epoch(epoch: int, kept: int) -> None:
     assert entry.current_txn_first_offset is None
 
 
-def test_duplicates_are_batches_with_the_very_same_sequences() -> None:
+def test_duplicate_batch_has_exactly_the_same_sequences() -> None:
     entry = ProducerStateEntry(1, 0)
     entry.add_batch(0, 4, 104, 4, timestamp=0)
     entry.add_batch(0, 6, 106, 1, timestamp=0)
@@ -143,7 +143,7 @@ def test_duplicates_are_batches_with_the_very_same_sequences() -> None:
 
 
 @given(st.integers(0, LARGEST), st.integers(1, 5))
-def test_the_first_sequence_follows_from_the_last(sequence: int, count: int) -> None:
+def test_first_sequence_is_computed_from_the_last(sequence: int, count: int) -> None:
     sent = batch(sequence, count)
     entry = ProducerStateEntry(1, 0)
     entry.add_batch(0, sent.last_sequence, 100 + count, count - 1, timestamp=0)
@@ -152,7 +152,7 @@ def test_the_first_sequence_follows_from_the_last(sequence: int, count: int) -> 
     assert entry.find_duplicate_batch(sent) is not None
 
 
-def test_a_guard_verifies_itself_only() -> None:
+def test_verification_guard_verifies_only_itself() -> None:
     guard, other = VerificationGuard(), VerificationGuard()
 
     assert guard.verify(guard)
@@ -173,7 +173,7 @@ def test_a_guard_verifies_itself_only() -> None:
         (0, 0, (5, 1)),
     ],
 )
-def test_a_verification_keeps_the_lowest_sequence_of_its_epoch(
+def test_verification_keeps_the_lowest_sequence_of_its_epoch(
     sequence: int, epoch: int, expected: tuple[int, int]
 ) -> None:
     entry = VerificationStateEntry(0, 5, 1, supports_epoch_bump=False)

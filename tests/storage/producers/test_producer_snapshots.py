@@ -51,20 +51,20 @@ def files() -> MemoryFiles:
 
 
 @pytest.mark.scenario(47)
-def test_a_snapshot_has_the_bytes_that_kafka_writes() -> None:
+def test_producer_snapshot_has_kafkas_bytes() -> None:
     assert TWO == encode_snapshot(two_producers())
     assert EMPTY == encode_snapshot([])
 
 
 @pytest.mark.scenario(47)
-def test_a_snapshot_is_read_as_it_was_written() -> None:
+def test_producer_snapshot_survives_a_round_trip() -> None:
     assert list(map(repr, two_producers())) == list(map(repr, decode_snapshot(TWO)))
     assert [] == decode_snapshot(EMPTY)
 
 
 @pytest.mark.scenario(47)
 @pytest.mark.parametrize("position", range(len(TWO)))
-def test_a_flipped_bit_anywhere_is_noticed(position: int) -> None:
+def test_flipped_bit_anywhere_in_a_snapshot_is_detected(position: int) -> None:
     data = bytearray(TWO)
     data[position] ^= 1
 
@@ -73,26 +73,26 @@ def test_a_flipped_bit_anywhere_is_noticed(position: int) -> None:
 
 
 @pytest.mark.parametrize("size", range(len(TWO)))
-def test_a_snapshot_that_is_cut_anywhere_is_noticed(size: int) -> None:
+def test_snapshot_truncated_anywhere_is_detected(size: int) -> None:
     with pytest.raises(CorruptSnapshot):
         decode_snapshot(TWO[:size])
 
 
 @given(st.binary(max_size=120))
-def test_other_bytes_are_no_snapshot(data: bytes) -> None:
+def test_other_bytes_are_not_a_snapshot(data: bytes) -> None:
     if data != EMPTY:
         with pytest.raises(CorruptSnapshot):
             decode_snapshot(data)
 
 
-def test_a_longer_file_is_replaced_as_a_whole(files: MemoryFiles) -> None:
+def test_longer_snapshot_file_is_replaced_completely(files: MemoryFiles) -> None:
     write_snapshot(files, PATH, two_producers(), sync=False)
     write_snapshot(files, PATH, [], sync=False)
 
     assert EMPTY == files.read_bytes(PATH)
 
 
-def test_with_sync_a_snapshot_survives_a_crash() -> None:
+def test_synced_snapshot_survives_a_crash() -> None:
     files = CrashableFiles()
     files.make_directory(DIRECTORY)
     write_snapshot(files, PATH, two_producers(), sync=True)
@@ -102,7 +102,7 @@ def test_with_sync_a_snapshot_survives_a_crash() -> None:
     assert 2 == len(read_snapshot(files, PATH))
 
 
-def test_without_sync_it_may_be_torn_until_it_is_flushed() -> None:
+def test_unsynced_snapshot_may_be_torn_until_it_is_flushed() -> None:
     files = CrashableFiles()
     files.make_directory(DIRECTORY)
     write_snapshot(files, PATH, two_producers(), sync=False)
@@ -115,11 +115,11 @@ def test_without_sync_it_may_be_torn_until_it_is_flushed() -> None:
     assert 2 == len(read_snapshot(files, PATH))
 
 
-def test_flushing_a_snapshot_that_has_gone_is_no_error(files: MemoryFiles) -> None:
+def test_flush_of_a_removed_snapshot_is_no_error(files: MemoryFiles) -> None:
     SnapshotFile(files, DIRECTORY, PATH.name).flush()
 
 
-def test_snapshots_are_found_by_their_names(files: MemoryFiles) -> None:
+def test_snapshots_are_found_by_their_file_names(files: MemoryFiles) -> None:
     for name in (
         "00000000000000000007.snapshot",
         "00000000000000000042.snapshot",
@@ -132,7 +132,7 @@ def test_snapshots_are_found_by_their_names(files: MemoryFiles) -> None:
     assert [7, 42] == [snapshot.offset for snapshot in list_snapshot_files(files, DIRECTORY)]
 
 
-def test_a_marked_snapshot_can_still_be_removed(files: MemoryFiles) -> None:
+def test_snapshot_marked_as_deleted_can_be_removed(files: MemoryFiles) -> None:
     write_snapshot(files, PATH, [], sync=False)
     snapshot = SnapshotFile(files, DIRECTORY, PATH.name)
 
@@ -142,5 +142,5 @@ def test_a_marked_snapshot_can_still_be_removed(files: MemoryFiles) -> None:
     assert not snapshot.delete_if_exists()
 
 
-def test_marking_a_snapshot_that_has_gone_is_reported(files: MemoryFiles) -> None:
+def test_marking_a_missing_snapshot_is_reported(files: MemoryFiles) -> None:
     assert not SnapshotFile(files, DIRECTORY, PATH.name).rename_to_delete()

@@ -93,7 +93,7 @@ def snapshots(files: MemoryFiles) -> list[int]:
     return [int(name[:20]) for name in files.names(DIRECTORY) if name.endswith(".snapshot")]
 
 
-def test_an_append_counts_when_it_is_updated(state: ProducerStateManager) -> None:
+def test_append_counts_once_the_state_is_updated(state: ProducerStateManager) -> None:
     info = state.prepare_update(1, AppendOrigin.CLIENT)
     info.append(data_batch(1, 0, 0), None)
     assert {} == dict(state.active_producers)
@@ -103,12 +103,12 @@ def test_an_append_counts_when_it_is_updated(state: ProducerStateManager) -> Non
     assert [1] == list(state.active_producers)
 
 
-def test_no_producer_cannot_be_updated(state: ProducerStateManager) -> None:
+def test_update_without_a_producer_id_is_an_error(state: ProducerStateManager) -> None:
     with pytest.raises(ValueError, match="Invalid producer id -1"):
         state.update(state.prepare_update(-1, AppendOrigin.CLIENT))
 
 
-def test_what_is_in_a_log_already_is_not_refused(
+def test_replicated_batches_are_not_validated(
     state: ProducerStateManager, caplog: pytest.LogCaptureFixture
 ) -> None:
     append(state, 1, 0, 0)
@@ -124,7 +124,9 @@ def test_what_is_in_a_log_already_is_not_refused(
         state.prepare_update(1, AppendOrigin.COORDINATOR).append(data_batch(1, 2, 5), None)
 
 
-def test_a_marker_of_a_coordinator_needs_its_version(state: ProducerStateManager) -> None:
+def test_marker_of_a_coordinator_requires_a_transaction_version(
+    state: ProducerStateManager,
+) -> None:
     info = state.prepare_update(1, AppendOrigin.COORDINATOR)
     with pytest.raises(ValueError, match="transaction version"):
         info.append_end_txn_marker(
@@ -136,14 +138,14 @@ def test_a_marker_of_a_coordinator_needs_its_version(state: ProducerStateManager
         )
 
 
-def test_an_empty_control_batch_means_nothing(state: ProducerStateManager) -> None:
+def test_empty_control_batch_completes_nothing(state: ProducerStateManager) -> None:
     data = build_batch([], base_offset=5, producer_id=1, producer_epoch=0, is_control=True)
     info = state.prepare_update(1, AppendOrigin.REPLICATION)
 
     assert None is info.append(read_batch(memoryview(data)), None)
 
 
-def test_the_first_unstable_offset_is_that_of_the_oldest_transaction(
+def test_first_unstable_offset_is_that_of_the_oldest_transaction(
     state: ProducerStateManager,
 ) -> None:
     append(state, 1, 10, transactional=True)
@@ -165,7 +167,7 @@ def test_the_first_unstable_offset_is_that_of_the_oldest_transaction(
     assert None is first_unstable(state)
 
 
-def test_transactions_are_in_order_whatever_the_order_of_their_updates(
+def test_transactions_are_ordered_whatever_the_order_of_updates(
     state: ProducerStateManager,
 ) -> None:
     later = state.prepare_update(1, AppendOrigin.REPLICATION)
@@ -182,12 +184,12 @@ def test_transactions_are_in_order_whatever_the_order_of_their_updates(
     assert LogOffsetMetadata(20, 0, 300) == state.transactions.first_unstable_offset()
 
 
-def test_only_what_was_begun_can_be_completed(state: ProducerStateManager) -> None:
+def test_only_a_started_transaction_can_be_completed(state: ProducerStateManager) -> None:
     with pytest.raises(ValueError, match="which was not started"):
         state.complete_txn(CompletedTxn(1, 5, 6, True))
 
 
-def test_a_snapshot_is_taken_where_there_is_something_new(
+def test_snapshot_is_taken_only_after_a_change(
     state: ProducerStateManager, files: MemoryFiles
 ) -> None:
     assert None is state.take_snapshot()
@@ -225,13 +227,17 @@ class TestManyProducers:
         state.config = ProducerStateManagerConfig(most_producers=3)
         return state
 
-    def test_a_further_one_takes_the_place_of_the_first(self, state: ProducerStateManager) -> None:
+    def test_new_producer_beyond_the_maximum_evicts_the_oldest(
+        self, state: ProducerStateManager
+    ) -> None:
         for offset, producer_id in enumerate((7, 8, 9, 8, 10)):
             append(state, producer_id, offset, int(offset == 3))
 
         assert [8, 9, 10] == [*state.active_producers]
 
-    def test_an_open_transaction_is_kept(self, state: ProducerStateManager) -> None:
+    def test_producer_with_an_open_transaction_is_not_evicted(
+        self, state: ProducerStateManager
+    ) -> None:
         append(state, 7, 0, transactional=True)
         for offset in range(1, 6):
             append(state, 7 + offset, offset)
@@ -239,7 +245,9 @@ class TestManyProducers:
         assert [7, 11, 12] == [*state.active_producers]
         assert end(state, 7, 6).first_offset == 0
 
-    def test_verifications_are_as_few(self, state: ProducerStateManager) -> None:
+    def test_verifications_have_the_same_maximum_as_producers(
+        self, state: ProducerStateManager
+    ) -> None:
         for producer_id in range(5):
             state.maybe_create_verification_state_entry(
                 producer_id, 0, 0, supports_epoch_bump=False
@@ -249,11 +257,11 @@ class TestManyProducers:
         assert [False, False, True, True, True] == [entry is not None for entry in there]
 
 
-def test_the_most_producers_are_those_of_the_page() -> None:
+def test_number_of_producers_matches_the_documented_maximum() -> None:
     assert stated("producers") == ProducerStateManagerConfig().most_producers
 
 
-def test_the_newest_snapshot_that_is_not_too_new_is_loaded(
+def test_newest_snapshot_not_above_the_end_offset_is_loaded(
     state: ProducerStateManager, files: MemoryFiles
 ) -> None:
     three_snapshots(state)
@@ -263,7 +271,7 @@ def test_the_newest_snapshot_that_is_not_too_new_is_loaded(
     assert [1, 11] == snapshots(files)
 
 
-def test_snapshots_at_or_below_the_start_are_removed(
+def test_snapshots_at_or_below_the_log_start_offset_are_removed(
     state: ProducerStateManager, files: MemoryFiles
 ) -> None:
     three_snapshots(state)
@@ -272,7 +280,7 @@ def test_snapshots_at_or_below_the_start_are_removed(
     assert [21] == snapshots(files)
 
 
-def test_a_corrupt_snapshot_is_removed_and_the_one_before_is_loaded(
+def test_corrupt_snapshot_is_removed_and_the_previous_one_loaded(
     state: ProducerStateManager, files: MemoryFiles
 ) -> None:
     three_snapshots(state)
@@ -282,7 +290,7 @@ def test_a_corrupt_snapshot_is_removed_and_the_one_before_is_loaded(
     assert [1, 11] == snapshots(files)
 
 
-def test_without_a_snapshot_the_state_begins_with_the_log(files: MemoryFiles) -> None:
+def test_state_without_a_snapshot_begins_at_the_log_start_offset(files: MemoryFiles) -> None:
     state = manager(files)
 
     state.truncate_and_reload(7, 50, NOW)
@@ -291,9 +299,7 @@ def test_without_a_snapshot_the_state_begins_with_the_log(files: MemoryFiles) ->
     assert state.is_empty
 
 
-def test_producers_that_were_idle_too_long_are_not_loaded(
-    state: ProducerStateManager, files: MemoryFiles
-) -> None:
+def test_expired_producers_are_not_loaded(state: ProducerStateManager, files: MemoryFiles) -> None:
     append(state, 1, 0)
     append(state, 2, 1, transactional=True)
     state.take_snapshot()
@@ -302,7 +308,9 @@ def test_producers_that_were_idle_too_long_are_not_loaded(
     assert [2] == reload(files, 2, now=NOW + DAY)
 
 
-def test_an_open_transaction_is_loaded(state: ProducerStateManager, files: MemoryFiles) -> None:
+def test_open_transaction_is_loaded_from_a_snapshot(
+    state: ProducerStateManager, files: MemoryFiles
+) -> None:
     append(state, 2, 9, transactional=True)
     append(state, 1, 5, transactional=True)
     state.map_end_offset = 20
@@ -315,7 +323,7 @@ def test_an_open_transaction_is_loaded(state: ProducerStateManager, files: Memor
     assert not loaded.is_empty
 
 
-def test_a_state_that_fits_stays_as_it_is(state: ProducerStateManager) -> None:
+def test_reload_keeps_a_state_within_the_range(state: ProducerStateManager) -> None:
     append(state, 1, 0)
 
     state.truncate_and_reload(0, 1, NOW + 10 * DAY)
@@ -323,7 +331,7 @@ def test_a_state_that_fits_stays_as_it_is(state: ProducerStateManager) -> None:
     assert [1] == list(state.active_producers)
 
 
-def test_a_later_start_moves_the_state_along(state: ProducerStateManager) -> None:
+def test_later_log_start_offset_moves_the_state(state: ProducerStateManager) -> None:
     append(state, 1, 0, transactional=True)
     state.complete_txn(end(state, 1, 1))
     assert 0 == first_unstable(state)
@@ -335,7 +343,7 @@ def test_a_later_start_moves_the_state_along(state: ProducerStateManager) -> Non
     assert None is state.take_snapshot()
 
 
-def test_everything_can_be_forgotten(state: ProducerStateManager, files: MemoryFiles) -> None:
+def test_producer_state_can_be_cleared(state: ProducerStateManager, files: MemoryFiles) -> None:
     three_snapshots(state)
 
     state.truncate_fully_and_start_at(100)
@@ -353,7 +361,7 @@ def test_everything_can_be_forgotten(state: ProducerStateManager, files: MemoryF
         ([], [21]),
     ],
 )
-def test_snapshots_that_belong_to_no_segment_are_removed(
+def test_snapshots_without_a_segment_are_removed(
     state: ProducerStateManager, files: MemoryFiles, bases: list[int], expected: list[int]
 ) -> None:
     three_snapshots(state)
@@ -363,7 +371,7 @@ def test_snapshots_that_belong_to_no_segment_are_removed(
     assert expected == snapshots(files)
 
 
-def test_a_snapshot_leaves_with_its_segment(
+def test_snapshot_is_removed_with_its_segment(
     state: ProducerStateManager, files: MemoryFiles
 ) -> None:
     three_snapshots(state)
@@ -392,7 +400,7 @@ def test_snapshots_move_with_their_directory(
     assert [f"{31:020d}.snapshot"] == files.names(DIRECTORY.with_name("u-0"))
 
 
-def test_idle_producers_and_verifications_are_forgotten(state: ProducerStateManager) -> None:
+def test_expired_producers_and_verifications_are_removed(state: ProducerStateManager) -> None:
     append(state, 1, 0)
     state.maybe_create_verification_state_entry(2, 0, 0, supports_epoch_bump=False)
 
@@ -402,7 +410,7 @@ def test_idle_producers_and_verifications_are_forgotten(state: ProducerStateMana
     assert (0, None) == (len(state.active_producers), state.verification_state_entry(2))
 
 
-def test_a_producer_can_be_made_known(state: ProducerStateManager) -> None:
+def test_producer_entry_can_be_loaded_directly(state: ProducerStateManager) -> None:
     state.load_producer_entry(ProducerStateEntry(8, 1, 2, 3, 40))
 
     assert 40 == first_unstable(state)

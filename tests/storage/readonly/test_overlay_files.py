@@ -48,7 +48,7 @@ def everything(files: MemoryFiles) -> dict[Path, bytes]:
     return {path: bytes(node.data) for path, node in files.nodes.items()}
 
 
-def test_what_is_written_is_read_here_and_is_not_there(below: MemoryFiles) -> None:
+def test_overlay_write_is_readable_and_does_not_reach_the_file_below(below: MemoryFiles) -> None:
     before = everything(below)
     files = OverlayFiles(below)
     file = files.open(FILE)
@@ -65,7 +65,7 @@ def test_what_is_written_is_read_here_and_is_not_there(below: MemoryFiles) -> No
 
 
 @pytest.mark.parametrize(("size", "expected"), [(3, b"alp"), (10, b"alphabet\0\0")])
-def test_a_file_has_another_length_only_here(
+def test_overlay_truncation_does_not_reach_the_file_below(
     size: int, expected: bytes, below: MemoryFiles
 ) -> None:
     files = OverlayFiles(below)
@@ -76,7 +76,7 @@ def test_a_file_has_another_length_only_here(
     assert b"alphabet" == below.read_bytes(FILE)
 
 
-def test_names_change_only_here(below: MemoryFiles) -> None:
+def test_overlay_rename_does_not_reach_the_directory_below(below: MemoryFiles) -> None:
     files = OverlayFiles(below)
 
     files.rename(FILE, OTHER)
@@ -93,9 +93,9 @@ def test_names_change_only_here(below: MemoryFiles) -> None:
         files.rename(OTHER, FILE)
 
 
-def test_a_file_is_as_it_was_when_it_was_first_asked_for(below: MemoryFiles) -> None:
+def test_overlay_shows_a_file_as_it_was_at_first_access(below: MemoryFiles) -> None:
     """
-    A broker appends meanwhile.
+    A broker may append meanwhile.
     """
     files = OverlayFiles(below)
     file = files.open(FILE, read_only=True)
@@ -106,9 +106,9 @@ def test_a_file_is_as_it_was_when_it_was_first_asked_for(below: MemoryFiles) -> 
     assert 8 == files.size(FILE)
 
 
-def test_the_hole_behind_the_entries_of_an_index_is_left_out(below: MemoryFiles) -> None:
+def test_overlay_hides_the_preallocated_space_of_an_index(below: MemoryFiles) -> None:
     """
-    Its length is that of the entries until somebody makes it longer.
+    The length is that of the entries until the overlay enlarges it.
     """
     put(below, LOG, bytes(1000))
     writer = OffsetIndex.open(below, INDEX, 100, 80)
@@ -129,7 +129,7 @@ def test_the_hole_behind_the_entries_of_an_index_is_left_out(below: MemoryFiles)
     assert 2 == writer.entries
 
 
-def test_entries_for_what_came_after_the_log_was_looked_at_are_left_out(
+def test_overlay_hides_index_entries_newer_than_its_view_of_the_log(
     below: MemoryFiles,
 ) -> None:
     put(below, LOG, bytes(512))
@@ -144,24 +144,24 @@ def test_entries_for_what_came_after_the_log_was_looked_at_are_left_out(
     assert (1, 105) == (index.entries, index.last_offset)
 
 
-def test_an_index_that_is_damaged_is_shown_as_it_is(below: MemoryFiles) -> None:
+def test_overlay_shows_a_damaged_index_unchanged(below: MemoryFiles) -> None:
     put(below, INDEX, bytes(19))
 
     assert 19 == OffsetIndex.open(OverlayFiles(below), INDEX, 100, 80).length
 
 
-def test_a_lone_entry_of_zeros_is_one(below: MemoryFiles) -> None:
+def test_lone_index_entry_of_zeros_is_a_valid_entry(below: MemoryFiles) -> None:
     """
-    The first record may be of the first moment of 1970.
+    The first record may have timestamp 0.
     """
     put(below, TIME_INDEX, bytes(12))
 
     assert 1 == TimeIndex.open(OverlayFiles(below), TIME_INDEX, 100, 120).entries
 
 
-def test_a_log_lives_on_it_as_on_a_disk() -> None:
+def test_log_works_on_an_overlay_without_changes_below() -> None:
     """
-    Opened, appended to, rolled, retained and recovered: below, nothing has happened.
+    It is opened, appended to, rolled, retained and recovered.
     """
     home = LogHome(segment_bytes=1000, segment_index_bytes=300)
     log = home.open()
@@ -184,9 +184,9 @@ def test_a_log_lives_on_it_as_on_a_disk() -> None:
     assert before == everything(disk)
 
 
-def test_what_is_looked_at_keeps_few_descriptors(tmp_path: Path) -> None:
+def test_overlay_keeps_few_descriptors_open(tmp_path: Path) -> None:
     """
-    A log may have thousands of segments, and each of them three files.
+    A log may have thousands of segments of three files each.
     """
     names = [tmp_path / f"{number:020d}.index" for number in range(300)]
     for number, name in enumerate(names, 1):
@@ -204,9 +204,9 @@ def test_what_is_looked_at_keeps_few_descriptors(tmp_path: Path) -> None:
     assert open_descriptors(tmp_path) <= 40
 
 
-def test_what_is_appended_does_not_bring_the_rest_into_memory(below: MemoryFiles) -> None:
+def test_overlay_append_does_not_load_the_rest_of_the_file(below: MemoryFiles) -> None:
     """
-    The segment of a topic of the broker itself may have a gigabyte.
+    A segment of an internal topic may have 1 GiB.
     """
     files = OverlayFiles(below)
     file = files.open(FILE)
@@ -231,9 +231,9 @@ def test_what_is_appended_does_not_bring_the_rest_into_memory(below: MemoryFiles
     assert (b"alp", 3) == (files.read_bytes(FILE), content._parts[0])
 
 
-def test_the_room_of_an_index_takes_no_memory(below: MemoryFiles) -> None:
+def test_overlay_index_preallocation_takes_no_memory(below: MemoryFiles) -> None:
     """
-    Each active segment has two of ten MiB.
+    Each active segment has two indexes of 10 MiB.
     """
     put(below, INDEX, bytes(8))
     index = OffsetIndex.open(OverlayFiles(below), INDEX, 100, 1 << 23)
@@ -252,7 +252,7 @@ def test_the_room_of_an_index_takes_no_memory(below: MemoryFiles) -> None:
     assert (105, 256) == tuple(index.lookup(110))
 
 
-def test_a_directory_is_renamed_and_removed_only_here(below: MemoryFiles) -> None:
+def test_overlay_rename_and_removal_of_a_directory_do_not_reach_below(below: MemoryFiles) -> None:
     before = everything(below), set(below.directories)
     files = OverlayFiles(below)
     new, inside = Path("/renamed"), Path("/renamed/file")
@@ -280,10 +280,7 @@ def test_a_directory_is_renamed_and_removed_only_here(below: MemoryFiles) -> Non
     assert (everything(below), set(below.directories)) == before
 
 
-def test_threads_read_while_others_do(tmp_path: Path) -> None:
-    """
-    More files than are open at a time: a file is not closed under a thread that reads it.
-    """
+def test_threads_may_read_more_files_than_are_kept_open(tmp_path: Path) -> None:
     names = [tmp_path / f"{number:020d}.log" for number in range(20)]
     for number, name in enumerate(names):
         name.write_bytes(bytes([number]) * 5000)
@@ -301,7 +298,7 @@ def test_threads_read_while_others_do(tmp_path: Path) -> None:
         assert [True] * 4 == list(pool.map(read, range(4)))
 
 
-def test_the_page_cache_is_asked_as_below(below: MemoryFiles) -> None:
+def test_overlay_passes_nonblocking_reads_to_the_file_below(below: MemoryFiles) -> None:
     files = OverlayFiles(below)
     file = files.open(FILE)
     below.is_cold = True
@@ -312,7 +309,7 @@ def test_the_page_cache_is_asked_as_below(below: MemoryFiles) -> None:
         file.read_into(0, memoryview(bytearray(3)), nowait=True)
 
 
-def test_a_lock_keeps_nobody_away(below: MemoryFiles) -> None:
+def test_overlay_lock_excludes_nobody(below: MemoryFiles) -> None:
     files = OverlayFiles(below)
     path = DIRECTORY / ".lock"
 
@@ -327,9 +324,9 @@ def test_a_lock_keeps_nobody_away(below: MemoryFiles) -> None:
     assert files.is_locked(path)
 
 
-def test_a_file_that_is_given_up_is_not_closed_under_a_reader(tmp_path: Path) -> None:
+def test_overlay_does_not_close_a_file_under_a_reader(tmp_path: Path) -> None:
     """
-    Another thread may have asked for it, and read it only after the next one is opened.
+    Another thread may have obtained the file and read it only after the next one is opened.
     """
     names = [tmp_path / f"{number:020d}.index" for number in range(3)]
     for number, name in enumerate(names):

@@ -33,9 +33,9 @@ def contents(files: MemoryFiles) -> dict[Path, bytes]:
     return {path: bytes(node.data) for path, node in files.nodes.items()}
 
 
-def test_the_logs_of_a_directory_are_those_in_use() -> None:
+def test_log_root_lists_only_logs_in_use() -> None:
     """
-    The log of the metadata is one of them; marked logs and other names are not.
+    Including the metadata log, excluding marked directories and other names.
     """
     files = MemoryFiles()
     there = ("a-0", "a-1", "__cluster_metadata-0", "other", "remote-log-index-cache")
@@ -53,7 +53,7 @@ def test_the_logs_of_a_directory_are_those_in_use() -> None:
     assert ["-delete", "-future", "-stray"] == [each.mark for each in root.partitions if each.mark]
 
 
-def test_segments_show_their_batches_and_entries() -> None:
+def test_readonly_segments_show_their_batches_and_index_entries() -> None:
     home = LogHome(segment_bytes=450, index_interval_bytes=150)
     log = home.open()
     append(log, 7)
@@ -71,7 +71,7 @@ def test_segments_show_their_batches_and_entries() -> None:
     assert [(FIRST_TIMESTAMP + 5, 5)] == list(second.time_entries())
 
 
-def test_the_hole_behind_the_entries_of_an_active_segment_is_left_out() -> None:
+def test_readonly_view_hides_the_preallocated_space_of_active_indexes() -> None:
     home = LogHome(segment_bytes=4500, index_interval_bytes=150)
     log = home.open()
     append(log, 5)
@@ -84,7 +84,7 @@ def test_the_hole_behind_the_entries_of_an_active_segment_is_left_out() -> None:
     assert 2 == segment.offset_index.count
 
 
-def test_what_is_appended_later_is_not_there() -> None:
+def test_readonly_view_does_not_include_later_appends() -> None:
     home = LogHome()
     log = home.open()
     append(log, 2)
@@ -95,7 +95,7 @@ def test_what_is_appended_later_is_not_there() -> None:
     assert [0, 1] == [stored.batch.base_offset for stored in segment.batches()]
 
 
-def test_a_view_changes_nothing() -> None:
+def test_readonly_view_changes_no_file() -> None:
     home = LogHome(segment_bytes=450)
     log = home.open()
     append(log, 7)
@@ -114,7 +114,7 @@ def test_a_view_changes_nothing() -> None:
     assert not partition.segments[0].offset_index.exists
 
 
-def test_aborted_transactions_are_those_of_the_index() -> None:
+def test_readonly_view_reads_aborted_transactions_from_the_index() -> None:
     home = LogHome()
     log = home.open()
     produce(log, b"x", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
@@ -129,7 +129,7 @@ def test_aborted_transactions_are_those_of_the_index() -> None:
         list(view(home).segments[0].txn_entries())
 
 
-def test_an_entry_of_zeros_in_front_is_no_hole_if_others_follow() -> None:
+def test_leading_entry_of_zeros_is_valid_if_others_follow() -> None:
     files = MemoryFiles()
     path = DIRECTORY / "00000000000000000000.timeindex"
     entries = TIME_ENTRY.pack(0, 0) + TIME_ENTRY.pack(1, 256)
@@ -141,7 +141,7 @@ def test_an_entry_of_zeros_in_front_is_no_hole_if_others_follow() -> None:
     assert [(0, 0), (1, 256)] == list(index.entries())
 
 
-def test_the_directory_tells_what_the_files_beside_the_segments_say() -> None:
+def test_readonly_log_shows_the_contents_of_its_state_files() -> None:
     home = LogHome(segment_bytes=450)
     log = home.open()
     log.assign_epoch_start_offset(3, 0)
@@ -157,7 +157,7 @@ def test_the_directory_tells_what_the_files_beside_the_segments_say() -> None:
     assert NO_PRODUCER_ID == next(partition.segments[0].batches()).batch.producer_id
 
 
-def test_a_directory_that_waits_for_its_deletion_is_marked(tmp_path: Path) -> None:
+def test_directory_waiting_for_deletion_is_marked_as_deleted(tmp_path: Path) -> None:
     files = MemoryFiles()
     path = ROOT / f"t-0.{'a' * 32}-delete"
     files.make_directory(path)
@@ -169,7 +169,7 @@ def test_a_directory_that_waits_for_its_deletion_is_marked(tmp_path: Path) -> No
         PartitionDirectory(ROOT / "lost+found", files)
 
 
-def test_a_segment_that_is_gone_meanwhile_is_left_out() -> None:
+def test_segment_removed_meanwhile_is_left_out() -> None:
     home = LogHome(segment_bytes=450)
     append(home.open(), 4)
     partition = view(home)
@@ -180,7 +180,7 @@ def test_a_segment_that_is_gone_meanwhile_is_left_out() -> None:
         ReadOnlySegment(home.files, DIRECTORY / f"{0:020d}.log")
 
 
-def test_the_root_tells_what_its_files_say() -> None:
+def test_log_root_shows_the_contents_of_its_state_files() -> None:
     files = MemoryFiles()
     for name in (
         "a-0",
@@ -216,7 +216,7 @@ def test_the_root_tells_what_its_files_say() -> None:
     assert 1 == root.meta_properties.node_id
 
 
-def test_the_root_tells_whether_a_broker_uses_it() -> None:
+def test_log_root_is_in_use_while_a_broker_holds_its_lock() -> None:
     files = MemoryFiles()
     files.make_directory(ROOT)
     lock = files.lock(ROOT / ".lock")

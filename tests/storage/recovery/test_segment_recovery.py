@@ -69,9 +69,9 @@ def ten_batches() -> bytes:
     return b"".join(padded_batch(offset) for offset in range(10))
 
 
-def test_a_whole_segment_is_kept_and_its_indexes_are_made_again() -> None:
+def test_recovery_keeps_a_whole_segment_and_rebuilds_its_indexes() -> None:
     """
-    As they would be if the batches had been appended in one run, and the segment closed.
+    The indexes equal those of a segment appended in one run and closed.
     """
     files, other = MemoryFiles(), MemoryFiles()
     segment = written(files, ten_batches())
@@ -105,9 +105,9 @@ def test_a_whole_segment_is_kept_and_its_indexes_are_made_again() -> None:
         pytest.param(lambda data: b"", 0, marks=pytest.mark.scenario(68)),
     ],
 )
-def test_from_the_first_bad_batch_on_all_is_cut_off(damage: object, kept: int) -> None:
+def test_recovery_truncates_at_the_first_bad_batch(damage: object, kept: int) -> None:
     """
-    Garbage, zeros, half a batch, a flipped bit anywhere, a length that cannot be.
+    Garbage, zeros, half a batch, a bit flipped anywhere, or an impossible length.
     """
     assert callable(damage)
     content = damage(ten_batches())
@@ -132,10 +132,7 @@ def replaced(data: bytes, at: int, value: int) -> bytes:
     return data[:at] + struct.pack(">i", value) + data[at + 4 :]
 
 
-def test_what_the_indexes_said_does_not_matter() -> None:
-    """
-    Whatever is in them, and however long they are.
-    """
+def test_recovery_ignores_the_previous_contents_of_indexes() -> None:
     files = MemoryFiles()
     segment = written(files, ten_batches())
     files.open(INDEX).append(b"\xff" * 19)
@@ -149,10 +146,7 @@ def test_what_the_indexes_said_does_not_matter() -> None:
     assert segment.txn_index.is_empty
 
 
-def test_timestamps_need_not_grow() -> None:
-    """
-    As when appending.
-    """
+def test_recovery_accepts_decreasing_timestamps() -> None:
     timestamps = [100, 50, 200, 150, 200, 300, 10]
     files = MemoryFiles()
     segment = written(
@@ -164,10 +158,7 @@ def test_timestamps_need_not_grow() -> None:
     assert [(200, 2), (300, 5)] == time_entries(segment)
 
 
-def test_batches_without_timestamps_leave_no_time_entry() -> None:
-    """
-    Not even the last one.
-    """
+def test_recovery_adds_no_time_index_entry_for_batches_without_timestamps() -> None:
     files = MemoryFiles()
     segment = written(files, b"".join(padded_batch(at, timestamp=-1) for at in range(5)))
 
@@ -176,9 +167,9 @@ def test_batches_without_timestamps_leave_no_time_entry() -> None:
     assert (0, 1) == (files.size(TIME_INDEX), segment.offset_index.entries - 1)
 
 
-def test_leader_epochs_that_are_not_known_are_learned() -> None:
+def test_recovery_adds_unknown_later_leader_epochs() -> None:
     """
-    Later ones only; a batch of an earlier epoch changes nothing.
+    A batch of an earlier epoch changes nothing.
     """
     files = MemoryFiles()
     segment = written(
@@ -194,10 +185,7 @@ def test_leader_epochs_that_are_not_known_are_learned() -> None:
     assert [(0, 0), (2, 2), (5, 5)] == [tuple(entry) for entry in epochs_on(files).entries]
 
 
-def test_aborted_transactions_are_indexed_again() -> None:
-    """
-    And the producers are as after the last batch.
-    """
+def test_recovery_rebuilds_the_transaction_index_and_producer_state() -> None:
     data = build_batch(
         [SimpleRecord(1, b"k", b"v")] * 2,
         base_offset=0,
@@ -232,9 +220,9 @@ def test_aborted_transactions_are_indexed_again() -> None:
     assert 4 == producers.map_end_offset
 
 
-def test_an_offset_too_far_from_the_base_is_reported() -> None:
+def test_recovery_reports_an_offset_too_far_from_the_base_offset() -> None:
     """
-    The loader then splits the segment; nothing is cut off.
+    The loader then splits the segment; nothing is truncated.
     """
     files = MemoryFiles()
     segment = written(files, bytes(padded_batch(0)) + bytes(padded_batch(2**31)))
@@ -245,9 +233,9 @@ def test_an_offset_too_far_from_the_base_is_reported() -> None:
     assert 300 == files.size(LOG)
 
 
-def test_an_index_that_may_hold_less_than_before_does_not_end_the_broker() -> None:
+def test_recovery_succeeds_after_segment_index_bytes_was_lowered() -> None:
     """
-    ``segment.index.bytes`` was lowered since; there are fewer entries, and all is found.
+    The index has fewer entries, and every offset is still found.
     """
     files = MemoryFiles()
     written(files, ten_batches())
@@ -264,12 +252,9 @@ def test_an_index_that_may_hold_less_than_before_does_not_end_the_broker() -> No
 
 
 @given(st.data(), st.integers(0, 10))
-def test_what_was_flushed_survives_any_crash_and_the_rest_is_whole_or_gone(
+def test_flushed_batches_survive_any_crash_and_the_rest_is_a_whole_prefix(
     data: st.DataObject, flushed: int
 ) -> None:
-    """
-    A prefix of the batches is there, at least those that were flushed, and none is torn.
-    """
     files = CrashableFiles()
     segment = open_segment(files=files, interval=150, index_bytes=300)
     append_padded(segment, range(flushed))

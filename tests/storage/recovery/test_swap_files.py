@@ -38,7 +38,7 @@ def left(files: MemoryFiles) -> list[str]:
     return [name for name in files.names(DIRECTORY) if name.count(".") > 1]
 
 
-def test_what_was_marked_as_deleted_goes(files: MemoryFiles) -> None:
+def test_files_marked_as_deleted_are_removed_on_load(files: MemoryFiles) -> None:
     put(files, f"{0:020d}.log.deleted", 0)
     put(files, "anything.deleted")
     put(files, f"{7:020d}-0000000001.checkpoint.deleted")
@@ -55,7 +55,7 @@ def offsets_in_segments(files: MemoryFiles) -> list[int]:
     return offsets_in(files)
 
 
-def test_what_was_still_being_written_goes(files: MemoryFiles) -> None:
+def test_cleaned_files_not_yet_swapped_are_removed_on_load(files: MemoryFiles) -> None:
     put(files, f"{0:020d}.log.cleaned", 0)
     put(files, f"{0:020d}.index.cleaned")
 
@@ -63,7 +63,7 @@ def test_what_was_still_being_written_goes(files: MemoryFiles) -> None:
     assert list(range(12)) == offsets_in(files)
 
 
-def test_a_replacement_before_one_that_is_still_written_is_completed(files: MemoryFiles) -> None:
+def test_swap_below_an_unfinished_cleaned_segment_is_completed(files: MemoryFiles) -> None:
     put(files, f"{0:020d}.log.swap", 1, 3)
     put(files, f"{8:020d}.log.cleaned", 8)
 
@@ -71,7 +71,7 @@ def test_a_replacement_before_one_that_is_still_written_is_completed(files: Memo
     assert [1, 3, *range(4, 12)] == offsets_in(files)
 
 
-def test_a_replacement_takes_away_all_that_it_covers(files: MemoryFiles) -> None:
+def test_completed_swap_removes_all_segments_it_covers(files: MemoryFiles) -> None:
     put(files, f"{0:020d}.log.swap", 1, 6)
     put(files, f"{0:020d}.timeindex.swap")
     put(files, f"{4:020d}.snapshot")
@@ -87,9 +87,9 @@ def test_a_replacement_takes_away_all_that_it_covers(files: MemoryFiles) -> None
     assert f"{7:020d}.snapshot" in names
 
 
-def test_indexes_alone_are_renamed(files: MemoryFiles) -> None:
+def test_swapped_indexes_alone_are_renamed(files: MemoryFiles) -> None:
     """
-    The log has its name already; the crash came before its indexes were renamed.
+    The log file has its final name; the crash came before its indexes were renamed.
     """
     put(files, f"{0:020d}.index.swap")
 
@@ -97,7 +97,7 @@ def test_indexes_alone_are_renamed(files: MemoryFiles) -> None:
     assert 0 == files.size(DIRECTORY / f"{0:020d}.index")
 
 
-def test_an_empty_replacement_covers_nothing_but_its_own_files(files: MemoryFiles) -> None:
+def test_empty_swap_segment_replaces_only_its_own_files(files: MemoryFiles) -> None:
     put(files, f"{4:020d}.log.swap")
 
     clean_up(directory(files))
@@ -112,7 +112,7 @@ def test_an_empty_replacement_covers_nothing_but_its_own_files(files: MemoryFile
         (("0.log.swap", "0.index.swap", "0.timeindex.swap"), [1, *range(4, 12)]),
     ],
 )
-def test_a_crash_while_tidying_up_changes_nothing_about_the_outcome(
+def test_crash_during_swap_completion_does_not_change_the_result(
     left_over: tuple[str, ...], expected: Iterable[int]
 ) -> None:
     files = CrashableFiles()
@@ -131,7 +131,7 @@ def test_a_crash_while_tidying_up_changes_nothing_about_the_outcome(
         assert list(expected) == offsets_in(CrashableFiles(image=image))
 
 
-def test_other_peoples_files_are_not_ours(files: MemoryFiles) -> None:
+def test_unknown_files_are_left_alone(files: MemoryFiles) -> None:
     put(files, "notes.log")
     put(files, "notes.cleaned")
     put(files, "leader-epoch-checkpoint")

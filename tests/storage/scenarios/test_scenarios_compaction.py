@@ -24,7 +24,7 @@ def compacted(**config: Any) -> tuple[LogHome, Log]:
 
 
 @pytest.mark.scenario(72)
-def test_only_the_last_record_of_a_key_stays() -> None:
+def test_only_the_last_record_of_a_key_is_retained() -> None:
     home, log = compacted()
     for key, value in ((A, b"1"), (B, b"1"), (A, b"2")):
         put(log, (key, value))
@@ -41,7 +41,7 @@ def test_only_the_last_record_of_a_key_stays() -> None:
 
 
 @pytest.mark.scenario(73)
-def test_a_tombstone_can_be_read_until_its_horizon() -> None:
+def test_tombstone_is_readable_until_its_delete_horizon() -> None:
     home, log = compacted()
     put(log, (A, b"1"), (B, None), (C, b"2"))
     put(log, (A, b"3"))
@@ -66,7 +66,7 @@ def test_a_tombstone_can_be_read_until_its_horizon() -> None:
 
 
 @pytest.mark.scenario(74)
-def test_a_producer_whose_records_are_all_superseded_goes_on_after_a_restart() -> None:
+def test_producer_with_only_superseded_records_continues_after_a_restart() -> None:
     home, log = compacted()
     producer = {"producer_id": 4000, "producer_epoch": 3}
     put(log, (A, b"1"), (B, b"1"), **producer, base_sequence=0)
@@ -91,7 +91,7 @@ def test_a_producer_whose_records_are_all_superseded_goes_on_after_a_restart() -
 
 
 @pytest.mark.scenario(78)
-def test_an_aborted_transaction_leaves_a_marker_for_a_while() -> None:
+def test_aborted_transaction_leaves_its_marker_until_the_delete_horizon() -> None:
     home, log = compacted()
     producer = {"producer_id": 7, "producer_epoch": 0, "is_transactional": True}
     put(log, (A, b"old"))

@@ -59,7 +59,7 @@ def stored(log: Log) -> bytes:
 
 
 @pytest.mark.scenario(2)
-def test_only_offset_and_epoch_change_where_nothing_else_has_to() -> None:
+def test_append_changes_only_base_offset_and_leader_epoch_of_a_valid_batch() -> None:
     log = log_at(100)
 
     info = log.append_as_leader(memoryview(bytearray(THREE_RECORDS)), 7)
@@ -92,7 +92,7 @@ def test_log_append_time_is_written_into_the_header() -> None:
 
 
 @pytest.mark.scenario(6)
-def test_a_topic_without_compression_stores_batches_decompressed() -> None:
+def test_topic_with_compression_type_uncompressed_stores_batches_decompressed() -> None:
     log = log_at(0, compression_type="uncompressed")
     records = [SimpleRecord(FIRST_TIMESTAMP + at, b"k", b"v" * 100) for at in range(3)]
     batch = build_batch(records, compression=CompressionType.GZIP)
@@ -106,7 +106,7 @@ def test_a_topic_without_compression_stores_batches_decompressed() -> None:
 
 @pytest.mark.scenario(6)
 @pytest.mark.parametrize("name", ["gzip", "producer"])
-def test_a_batch_in_the_codec_of_the_topic_keeps_its_payload(name: str) -> None:
+def test_batch_in_the_codec_of_the_topic_keeps_its_payload(name: str) -> None:
     log = log_at(9, compression_type=name)
     records = [SimpleRecord(FIRST_TIMESTAMP + at, b"k", b"v" * 100) for at in range(3)]
     batch = build_batch(records, compression=CompressionType.GZIP, compression_level=1)
@@ -118,7 +118,7 @@ def test_a_batch_in_the_codec_of_the_topic_keeps_its_payload(name: str) -> None:
 
 
 @pytest.mark.scenario(6)
-def test_a_topic_with_compression_compresses() -> None:
+def test_topic_with_a_compression_type_recompresses_batches() -> None:
     log = log_at(0, compression_type="gzip")
     records = [SimpleRecord(FIRST_TIMESTAMP + at, b"k", b"v" * 100) for at in range(3)]
 
@@ -131,7 +131,7 @@ def test_a_topic_with_compression_compresses() -> None:
 
 
 @pytest.mark.scenario(7)
-def test_a_marker_stays_uncompressed() -> None:
+def test_marker_stays_uncompressed() -> None:
     log = log_at(0, compression_type="gzip")
     marker = EndTransactionMarker(ControlRecordType.COMMIT, 0)
     batch = marker.batch(FIRST_TIMESTAMP, producer_id=1, producer_epoch=0)
@@ -146,7 +146,7 @@ def test_a_marker_stays_uncompressed() -> None:
 
 @pytest.mark.scenario(8)
 @pytest.mark.parametrize("position", [*range(17, 75, 7), 149])
-def test_a_flipped_byte_is_noticed(position: int) -> None:
+def test_flipped_byte_is_detected(position: int) -> None:
     log = log_at(0)
     batch = sent_batch()
     batch[position] ^= 0x40
@@ -158,7 +158,7 @@ def test_a_flipped_byte_is_noticed(position: int) -> None:
 
 
 @pytest.mark.scenario(9)
-def test_a_batch_may_be_as_large_as_the_topic_allows_and_no_larger() -> None:
+def test_batch_may_have_exactly_max_message_bytes() -> None:
     log = log_at(0)
 
     with pytest.raises(MessageTooLarge, match="1048589 bytes"):
@@ -195,7 +195,7 @@ def with_control_bit() -> bytes:
         ),
     ],
 )
-def test_a_batch_that_no_client_may_send_is_refused(batch: bytes, reason: str) -> None:
+def test_batch_not_allowed_from_clients_is_refused(batch: bytes, reason: str) -> None:
     log = log_at(0)
 
     with pytest.raises(InvalidRecord, match=reason):
@@ -205,7 +205,7 @@ def test_a_batch_that_no_client_may_send_is_refused(batch: bytes, reason: str) -
 
 
 @pytest.mark.scenario(10)
-def test_a_compacted_topic_tells_which_records_have_no_key() -> None:
+def test_compacted_topic_reports_records_without_a_key() -> None:
     log = log_at(0, cleanup_policy=("compact",))
     keys = [b"a", None, b"b", None, None, None]
     batch = build_batch([SimpleRecord(FIRST_TIMESTAMP, key, b"v") for key in keys])
@@ -220,7 +220,7 @@ def test_a_compacted_topic_tells_which_records_have_no_key() -> None:
 
 
 @pytest.mark.scenario(11)
-def test_a_timestamp_may_lie_so_far_in_the_future_and_no_further() -> None:
+def test_timestamp_may_be_exactly_message_timestamp_after_max_ms_ahead() -> None:
     log = log_at(0)
 
     append(log, timestamp=FIRST_TIMESTAMP + 3_600_000)
@@ -236,7 +236,7 @@ def test_a_timestamp_may_lie_so_far_in_the_future_and_no_further() -> None:
 
 
 @pytest.mark.scenario(12)
-def test_no_timestamp_is_never_too_old() -> None:
+def test_missing_timestamp_is_never_too_old() -> None:
     home = LogHome(message_timestamp_before_max_ms=1000, index_interval_bytes=0)
     log = home.open()
 
@@ -249,7 +249,7 @@ def test_no_timestamp_is_never_too_old() -> None:
 
 
 @pytest.mark.scenario(13)
-def test_a_client_does_not_choose_its_offset() -> None:
+def test_client_base_offset_other_than_0_is_refused() -> None:
     log = log_at(0)
 
     with pytest.raises(InvalidRecord, match="should be 0, but it is 5"):
@@ -258,7 +258,7 @@ def test_a_client_does_not_choose_its_offset() -> None:
 
 @pytest.mark.scenario(14)
 @pytest.mark.parametrize("length", [1, 11, 12, 16, 17, 60, 149])
-def test_half_a_batch_behind_a_good_one_is_passed_over(length: int) -> None:
+def test_incomplete_batch_behind_a_whole_one_is_ignored(length: int) -> None:
     log = log_at(0)
     data = bytearray(bytes(sent_batch()) + bytes(sent_batch())[:length])
 
@@ -268,7 +268,7 @@ def test_half_a_batch_behind_a_good_one_is_passed_over(length: int) -> None:
     assert 1 == log.log_end_offset
 
 
-def test_half_a_batch_alone_is_nothing() -> None:
+def test_append_of_an_incomplete_batch_appends_nothing() -> None:
     log = log_at(0)
 
     info = log.append_as_leader(sent_batch()[:100], 0)
@@ -277,9 +277,9 @@ def test_half_a_batch_alone_is_nothing() -> None:
     assert 0 == log.log_end_offset
 
 
-def test_the_timestamp_type_that_a_client_claims_is_corrected() -> None:
+def test_log_append_time_claimed_by_a_client_is_corrected() -> None:
     """
-    Kafka takes such a batch if its timestamps are acceptable, and says what the topic says.
+    Kafka accepts such a batch if its timestamps are acceptable, and stores the type of the topic.
     """
     log = log_at(0)
     records = [SimpleRecord(FIRST_TIMESTAMP, b"k", b"v")]
@@ -293,7 +293,7 @@ def test_the_timestamp_type_that_a_client_claims_is_corrected() -> None:
     assert found.is_valid()
 
 
-def test_markers_get_the_offset_behind_the_data() -> None:
+def test_marker_gets_the_offset_after_the_data() -> None:
     log = log_at(0)
     append(log, 2)
 
@@ -304,6 +304,6 @@ def test_markers_get_the_offset_behind_the_data() -> None:
     assert read_batch(memoryview(stored(log))).is_control
 
 
-def test_the_directory_of_a_log_must_be_one_of_a_partition() -> None:
+def test_log_directory_must_have_the_name_of_a_partition() -> None:
     assert "t-0" == str(log_at(0).topic_partition)
     assert Path("/data") == log_at(0).parent_dir

@@ -64,7 +64,7 @@ def aborted(log: Log) -> list[AbortedTxn]:
 
 
 @pytest.mark.scenario(39)
-def test_the_transcript_of_a_producer() -> None:
+def test_producer_sequences_and_epochs_are_validated_in_order() -> None:
     log = LogHome().open()
     steps: list[tuple[dict[str, Any], type[KafkaError] | None]] = [
         ({"sequence": 0}, None),
@@ -98,7 +98,7 @@ def test_the_transcript_of_a_producer() -> None:
 
 
 @pytest.mark.scenario(40)
-def test_a_batch_that_is_sent_again_is_answered_with_its_offsets() -> None:
+def test_retried_batch_is_answered_with_its_original_offset() -> None:
     log = LogHome().open()
     append(log, 3)
     first = send(log, 0, 4, timestamp=FIRST_TIMESTAMP + 77)
@@ -112,7 +112,7 @@ def test_a_batch_that_is_sent_again_is_answered_with_its_offsets() -> None:
 
 
 @pytest.mark.scenario(41)
-def test_five_batches_are_remembered() -> None:
+def test_last_five_batches_of_a_producer_are_deduplicated() -> None:
     log = LogHome().open()
     for sequence in range(6):
         send(log, sequence)
@@ -123,7 +123,7 @@ def test_five_batches_are_remembered() -> None:
     assert 6 == log.log_end_offset
 
 
-def test_a_part_of_a_batch_is_no_duplicate() -> None:
+def test_part_of_a_batch_is_not_a_duplicate() -> None:
     log = LogHome().open()
     send(log, 0, 3)
 
@@ -133,7 +133,7 @@ def test_a_part_of_a_batch_is_no_duplicate() -> None:
 
 
 @pytest.mark.scenario(42)
-def test_sequences_start_over_after_the_largest() -> None:
+def test_sequence_wraps_to_0_after_the_maximum() -> None:
     log = LogHome().open()
 
     send(log, 2**31 - 2, 2, producer_id=7)
@@ -144,7 +144,7 @@ def test_sequences_start_over_after_the_largest() -> None:
     assert send(log, 2**31 - 2, 2, producer_id=7).is_duplicate
 
 
-def test_a_batch_may_wrap_within() -> None:
+def test_sequence_may_wrap_within_a_batch() -> None:
     log = LogHome().open()
     send(log, 2**31 - 2, 5)
 
@@ -155,7 +155,7 @@ def test_a_batch_may_wrap_within() -> None:
 
 
 @pytest.mark.scenario(43)
-def test_an_aborted_transaction_is_indexed_and_stays_unstable_until_acknowledged() -> None:
+def test_aborted_transaction_is_unstable_until_the_high_watermark_passes_its_marker() -> None:
     log = LogHome().open()
     append(log, 4)
     send(log, 0, producer_id=4000, transactional=True)
@@ -169,7 +169,7 @@ def test_an_aborted_transaction_is_indexed_and_stays_unstable_until_acknowledged
 
 
 @pytest.mark.scenario(44)
-def test_transactions_of_two_producers_overlap() -> None:
+def test_transactions_of_two_producers_may_overlap() -> None:
     log = LogHome().open()
     append(log, 10)
     send(log, 0, 2, producer_id=1, transactional=True)
@@ -187,7 +187,7 @@ def test_transactions_of_two_producers_overlap() -> None:
 
 
 @pytest.mark.scenario(46)
-def test_one_batch_of_a_producer_is_remembered_over_a_restart() -> None:
+def test_last_batch_of_a_producer_is_deduplicated_after_a_restart() -> None:
     home = LogHome()
     log = home.open()
     for sequence in range(10):
@@ -206,12 +206,12 @@ def test_one_batch_of_a_producer_is_remembered_over_a_restart() -> None:
 
 
 @pytest.mark.parametrize("rolls_before", [(), (9,), (7, 9), (0, 10)])
-def test_five_batches_of_a_producer_are_remembered_over_a_crash(
+def test_last_five_batches_of_a_producer_are_deduplicated_after_a_crash(
     rolls_before: tuple[int, ...],
 ) -> None:
     """
-    Recovery writes a snapshot with one of them at the end, as Kafka's does; it has seen the others,
-    in whatever segments they are.
+    Recovery reads the batches from whichever segments hold them. As in Kafka, the snapshot that it
+    writes has only one.
     """
     home = LogHome()
     log = home.open()
@@ -232,7 +232,7 @@ def test_five_batches_of_a_producer_are_remembered_over_a_crash(
     assert send(log, 7).is_duplicate
 
 
-def test_batches_that_a_crash_took_are_not_remembered() -> None:
+def test_batches_lost_in_a_crash_are_not_deduplicated() -> None:
     home = LogHome()
     log = home.open()
     for sequence in range(10):
@@ -246,7 +246,7 @@ def test_batches_that_a_crash_took_are_not_remembered() -> None:
     assert (9, False) == (send(log, 9).first_offset, send(log, 10).is_duplicate)
 
 
-def test_a_producer_that_has_expired_is_not_remembered_over_a_crash() -> None:
+def test_expired_producer_is_not_restored_after_a_crash() -> None:
     home = LogHome()
     log = home.open()
     for sequence in range(3):
@@ -260,7 +260,7 @@ def test_a_producer_that_has_expired_is_not_remembered_over_a_crash() -> None:
 
 
 @pytest.mark.scenario(48)
-def test_an_idle_producer_is_forgotten() -> None:
+def test_idle_producer_expires() -> None:
     home = LogHome()
     log = home.open()
     send(log, 0)
@@ -275,7 +275,7 @@ def test_an_idle_producer_is_forgotten() -> None:
     assert {1, 2} == {producer.producer_id for producer in log.active_producers()}
 
 
-def test_a_transaction_that_is_open_at_the_stop_is_open_afterwards() -> None:
+def test_open_transaction_survives_a_restart() -> None:
     home = LogHome()
     log = home.open()
     append(log, 2)
@@ -292,7 +292,7 @@ def test_a_transaction_that_is_open_at_the_stop_is_open_afterwards() -> None:
     assert 6 == log.last_stable_offset
 
 
-def test_a_transaction_that_began_below_the_start_counts_from_the_start() -> None:
+def test_transaction_begun_below_the_log_start_offset_counts_from_there() -> None:
     log = LogHome().open()
     send(log, 0, transactional=True)
     append(log, 5)
@@ -303,7 +303,7 @@ def test_a_transaction_that_began_below_the_start_counts_from_the_start() -> Non
     assert 3 == log.last_stable_offset
 
 
-def test_a_marker_without_a_transaction_completes_nothing() -> None:
+def test_marker_without_a_transaction_completes_nothing() -> None:
     log = LogHome().open()
 
     info = end_transaction(log, 1, commit=False)
@@ -324,7 +324,7 @@ def test_a_marker_without_a_transaction_completes_nothing() -> None:
         (2, 6, None),
     ],
 )
-def test_a_marker_has_the_epoch_that_its_version_asks_for(
+def test_marker_must_have_the_epoch_that_its_transaction_version_requires(
     version: int, epoch: int, error: type[KafkaError] | None
 ) -> None:
     log = LogHome().open()
@@ -339,7 +339,7 @@ def test_a_marker_has_the_epoch_that_its_version_asks_for(
         assert log.producers.has_ongoing_transaction(1, 5)
 
 
-def test_a_marker_of_version_2_may_be_repeated() -> None:
+def test_marker_of_transaction_version_2_may_be_repeated() -> None:
     log = LogHome().open()
     send(log, 0, epoch=5, transactional=True)
     end_transaction(log, 1, 6, transaction_version=2)
@@ -352,7 +352,7 @@ def test_a_marker_of_version_2_may_be_repeated() -> None:
         end_transaction(log, 1, 6, transaction_version=2)
 
 
-def test_a_marker_of_an_old_coordinator_is_refused() -> None:
+def test_marker_of_a_fenced_coordinator_is_refused() -> None:
     log = LogHome().open()
     send(log, 0, transactional=True)
     end_transaction(log, 1, coordinator_epoch=3)
@@ -363,7 +363,7 @@ def test_a_marker_of_an_old_coordinator_is_refused() -> None:
     end_transaction(log, 1, coordinator_epoch=3)
 
 
-def test_after_a_marker_of_a_new_epoch_sequences_start_over() -> None:
+def test_sequences_restart_at_0_after_a_marker_with_a_new_epoch() -> None:
     log = LogHome().open()
     send(log, 0, 3, transactional=True)
     end_transaction(log, 1, 1, transaction_version=2)
@@ -373,9 +373,9 @@ def test_after_a_marker_of_a_new_epoch_sequences_start_over() -> None:
     send(log, 0, epoch=1, transactional=True)
 
 
-def test_a_duplicate_or_a_refused_batch_may_begin_a_segment() -> None:
+def test_duplicate_or_refused_batch_may_roll_a_segment() -> None:
     """
-    Kafka looks whether to roll before it looks at the producer.
+    Kafka decides whether to roll before it checks the producer.
     """
     log = LogHome(segment_bytes=1000).open()
     value = b"v" * 200
@@ -406,7 +406,7 @@ def verified(log: Log, sequence: int, guard: Any, *, epoch: int = 0) -> LogAppen
     return log.append_as_leader(memoryview(batch), 0, verification_guard=guard)
 
 
-def test_the_first_batch_of_a_transaction_needs_a_guard() -> None:
+def test_first_batch_of_a_transaction_requires_a_verification_guard() -> None:
     log = LogHome().open(transaction_verification=True)
 
     with pytest.raises(InvalidTxnState, match="not part of an ongoing transaction"):
@@ -418,7 +418,7 @@ def test_the_first_batch_of_a_transaction_needs_a_guard() -> None:
     assert 2 == log.log_end_offset
 
 
-def test_a_guard_is_of_no_use_once_a_marker_has_come() -> None:
+def test_verification_guard_is_invalid_after_a_marker() -> None:
     log = LogHome().open(transaction_verification=True)
     guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
 
@@ -428,7 +428,7 @@ def test_a_guard_is_of_no_use_once_a_marker_has_come() -> None:
         verified(log, 0, guard)
 
 
-def test_the_same_guard_is_given_until_it_is_used() -> None:
+def test_same_verification_guard_is_returned_until_it_is_used() -> None:
     log = LogHome().open(transaction_verification=True)
     first = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
 
@@ -438,7 +438,7 @@ def test_the_same_guard_is_given_until_it_is_used() -> None:
     assert first != log.maybe_start_transaction_verification(1, 1, 0, supports_epoch_bump=False)
 
 
-def test_no_guard_is_needed_while_the_transaction_is_open() -> None:
+def test_open_transaction_requires_no_verification_guard() -> None:
     log = LogHome().open(transaction_verification=True)
     guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
     verified(log, 0, guard)
@@ -450,7 +450,7 @@ def test_no_guard_is_needed_while_the_transaction_is_open() -> None:
     verified(log, 1, sentinel)
 
 
-def test_a_later_batch_does_not_go_first_while_an_earlier_one_is_verified() -> None:
+def test_later_batch_is_refused_while_an_earlier_one_is_being_verified() -> None:
     log = LogHome().open(transaction_verification=True)
     guard = log.maybe_start_transaction_verification(1, 3, 0, supports_epoch_bump=False)
     log.maybe_start_transaction_verification(1, 4, 0, supports_epoch_bump=False)
@@ -460,7 +460,7 @@ def test_a_later_batch_does_not_go_first_while_an_earlier_one_is_verified() -> N
     verified(log, 3, guard)
 
 
-def test_a_transaction_of_version_2_begins_with_sequence_0() -> None:
+def test_transaction_of_version_2_begins_with_sequence_0() -> None:
     log = LogHome().open(transaction_verification=True)
     guard = log.maybe_start_transaction_verification(1, 3, 0, supports_epoch_bump=True)
 
@@ -468,7 +468,7 @@ def test_a_transaction_of_version_2_begins_with_sequence_0() -> None:
         verified(log, 3, guard)
 
 
-def test_an_old_epoch_is_not_verified() -> None:
+def test_verification_of_an_old_epoch_is_refused() -> None:
     log = LogHome().open(transaction_verification=True)
     send(log, 0, epoch=5)
 
@@ -478,9 +478,10 @@ def test_an_old_epoch_is_not_verified() -> None:
         send(log, 0, epoch=4, transactional=True)
 
 
-def test_a_verification_outlives_the_marker_of_its_own_epoch() -> None:
+def test_verification_survives_a_marker_of_its_own_epoch() -> None:
     """
-    Under version 2 the marker begins the epoch in which the next transaction is verified already.
+    Under transaction version 2, the marker begins the epoch for which the next transaction is
+    already being verified.
     """
     log = LogHome().open(transaction_verification=True)
     guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=True)
@@ -492,7 +493,7 @@ def test_a_verification_outlives_the_marker_of_its_own_epoch() -> None:
     verified(log, 0, early, epoch=1)
 
 
-def test_a_verification_ends_with_the_marker_of_another_epoch() -> None:
+def test_verification_ends_with_a_marker_of_another_epoch() -> None:
     log = LogHome().open(transaction_verification=True)
     guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=True)
 
@@ -504,7 +505,7 @@ def test_a_verification_ends_with_the_marker_of_another_epoch() -> None:
         verified(log, 0, guard, epoch=1)
 
 
-def test_a_late_transaction_is_reported() -> None:
+def test_hanging_transaction_is_reported() -> None:
     log = LogHome().open()
     send(log, 0, transactional=True)
     longest = 20 * 60_000
@@ -515,7 +516,7 @@ def test_a_late_transaction_is_reported() -> None:
     assert not log.producers.has_late_transaction(FIRST_TIMESTAMP + longest + 1)
 
 
-def test_last_records_are_given_to_compaction() -> None:
+def test_cleaner_receives_the_last_records_of_active_producers() -> None:
     log = LogHome().open()
     send(log, 0, 3)
     end_transaction(log, 2, 4)
@@ -525,7 +526,7 @@ def test_last_records_are_given_to_compaction() -> None:
     assert {1: (2, 0), 2: (None, 4)} == {key: tuple(value) for key, value in records.items()}
 
 
-def test_batches_of_a_producer_keep_what_the_producer_said() -> None:
+def test_stored_batch_keeps_its_producer_fields() -> None:
     log = LogHome().open()
     send(log, 0, producer_id=11, epoch=2)
 

@@ -28,7 +28,7 @@ def log_with(count: int = 5, **config: Any) -> Log:
 
 
 @pytest.mark.scenario(32)
-def test_a_read_begins_with_the_batch_that_holds_the_offset() -> None:
+def test_read_begins_with_the_batch_that_holds_the_offset() -> None:
     log = LogHome().open(log_start_offset=100)
     produce(log, b"a", b"b", b"c")
 
@@ -41,7 +41,7 @@ def test_a_read_begins_with_the_batch_that_holds_the_offset() -> None:
 
 
 @pytest.mark.scenario(33)
-def test_a_read_outside_of_the_log_is_an_error_but_at_its_end_it_is_none() -> None:
+def test_read_outside_the_log_is_an_error_but_not_at_the_log_end_offset() -> None:
     log = log_with(5)
     log.maybe_increment_log_start_offset(2, LogStartOffsetIncrementReason.CLIENT_RECORD_DELETION)
 
@@ -57,7 +57,7 @@ def test_a_read_outside_of_the_log_is_an_error_but_at_its_end_it_is_none() -> No
     [(40, (100, 0)), (101, (200, 2)), (200, (200, 2)), (201, (300, 5)), (301, None)],
 )
 @pytest.mark.parametrize("interval", [0, 4096])
-def test_the_first_record_that_is_late_enough_is_found(
+def test_timestamp_lookup_finds_the_first_record_not_older(
     asked: int, expected: tuple[int, int] | None, interval: int
 ) -> None:
     log = LogHome(index_interval_bytes=interval).open()
@@ -71,7 +71,7 @@ def test_the_first_record_that_is_late_enough_is_found(
 
 @pytest.mark.scenario(35)
 @pytest.mark.parametrize("asked", [255, -3])
-def test_the_record_is_found_within_its_batch(asked: int) -> None:
+def test_timestamp_lookup_finds_the_record_within_its_batch(asked: int) -> None:
     log = LogHome(index_interval_bytes=0).open(log_start_offset=100)
     append_times(log, 100, 300, 300)
     append_times(log, 250, 260)
@@ -86,7 +86,7 @@ def append_times(log: Log, *timestamps: int) -> None:
 
 
 @pytest.mark.scenario(36)
-def test_an_open_transaction_bounds_who_reads_committed_records() -> None:
+def test_open_transaction_bounds_read_committed_fetches() -> None:
     log = log_with(4)
     produce(log, b"x", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
     append(log, 5)
@@ -100,7 +100,7 @@ def test_an_open_transaction_bounds_who_reads_committed_records() -> None:
 
 
 @pytest.mark.scenario(37)
-def test_the_earliest_offset_is_where_records_were_deleted_up_to() -> None:
+def test_earliest_offset_is_the_log_start_offset_after_delete_records() -> None:
     log = log_with(10)
     log.assign_epoch_start_offset(3, 10)
 
@@ -109,13 +109,13 @@ def test_the_earliest_offset_is_where_records_were_deleted_up_to() -> None:
     assert TimestampAndOffset(-1, 7, 0) == log.fetch_offset_by_timestamp(-2)
 
 
-def test_the_epoch_of_the_earliest_offset_may_be_unknown() -> None:
+def test_leader_epoch_of_the_earliest_offset_may_be_unknown() -> None:
     log = LogHome().open()
     assert TimestampAndOffset(-1, 0, None) == log.fetch_offset_by_timestamp(-2)
 
 
 @pytest.mark.scenario(38)
-def test_nothing_is_in_tiered_storage() -> None:
+def test_tiered_storage_offsets_are_unknown() -> None:
     log = log_with(3)
 
     assert log.fetch_offset_by_timestamp(-2) == log.fetch_offset_by_timestamp(-4)
@@ -123,18 +123,18 @@ def test_nothing_is_in_tiered_storage() -> None:
     assert TimestampAndOffset(-1, -1, -1) == log.fetch_offset_by_timestamp(-6)
 
 
-def test_the_latest_offset_is_the_end_with_its_epoch() -> None:
+def test_latest_offset_is_the_log_end_offset_with_its_leader_epoch() -> None:
     assert TimestampAndOffset(-1, 3, 0) == log_with(3).fetch_offset_by_timestamp(-1)
 
 
-def test_an_empty_log_has_no_largest_timestamp() -> None:
+def test_empty_log_has_no_max_timestamp() -> None:
     log = LogHome().open()
 
     assert None is log.fetch_offset_by_timestamp(-3)
     assert None is log.largest_record_timestamp()
 
 
-def test_the_largest_timestamp_is_that_of_the_first_segment_that_has_it() -> None:
+def test_max_timestamp_is_that_of_the_first_segment_that_has_it() -> None:
     log = LogHome(segment_bytes=300).open()
     for timestamp in (5, 9, 9, 7):
         append(log, timestamp=timestamp)
@@ -143,9 +143,9 @@ def test_the_largest_timestamp_is_that_of_the_first_segment_that_has_it() -> Non
     assert 9 == log.largest_record_timestamp()
 
 
-def test_the_largest_timestamp_may_lie_below_the_start() -> None:
+def test_max_timestamp_may_lie_below_the_log_start_offset() -> None:
     """
-    As in Kafka, the segments are looked at as a whole.
+    As in Kafka, which examines whole segments.
     """
     log = log_with(5)
     log.delete_records(5)
@@ -156,7 +156,7 @@ def test_the_largest_timestamp_may_lie_below_the_start() -> None:
     assert None is log.fetch_offset_by_timestamp(FIRST_TIMESTAMP)
 
 
-def test_readers_see_nothing_above_their_bound() -> None:
+def test_read_returns_nothing_above_its_isolation_bound() -> None:
     log = log_with(3)
     produce(log, b"x", acknowledge=False)
 
@@ -168,7 +168,7 @@ def test_readers_see_nothing_above_their_bound() -> None:
     assert 450 == info.records.size
 
 
-def test_a_read_above_the_high_watermark_has_no_bytes() -> None:
+def test_read_above_the_high_watermark_returns_no_bytes() -> None:
     log = log_with(3)
     produce(log, b"x", acknowledge=False)
     produce(log, b"y", acknowledge=False)
@@ -179,7 +179,7 @@ def test_a_read_above_the_high_watermark_has_no_bytes() -> None:
     assert 4 == info.fetch_offset
 
 
-def test_a_read_goes_on_in_the_next_segment() -> None:
+def test_read_continues_in_the_next_segment() -> None:
     log = log_with(7, segment_bytes=1000)
 
     info = log.read(5, 10000, HIGH_WATERMARK, True)
@@ -190,7 +190,7 @@ def test_a_read_goes_on_in_the_next_segment() -> None:
     assert (6, 150) == (following.fetch_offset, following.records.size)
 
 
-def test_the_high_watermark_bounds_reads_also_within_a_segment() -> None:
+def test_high_watermark_bounds_reads_within_a_segment() -> None:
     log = log_with(4)
     log.update_high_watermark(2)
 
@@ -200,7 +200,7 @@ def test_the_high_watermark_bounds_reads_also_within_a_segment() -> None:
     assert 300 == info.records.size
 
 
-def test_what_was_deleted_can_be_read_to_its_end() -> None:
+def test_read_of_a_deleted_segment_can_be_completed() -> None:
     home = LogHome(segment_bytes=1000, retention_ms=1, file_delete_delay_ms=0)
     log = home.open()
     append(log, 7)
@@ -215,7 +215,7 @@ def test_what_was_deleted_can_be_read_to_its_end() -> None:
     assert not home.has_file(0, ".log.deleted")
 
 
-def test_epochs_say_where_they_ended() -> None:
+def test_leader_epoch_end_offsets_are_returned() -> None:
     log = log_with(3)
     log.assign_epoch_start_offset(2, 3)
     append(log, 2, leader_epoch=2)
@@ -231,7 +231,7 @@ def test_epochs_say_where_they_ended() -> None:
 
 @pytest.mark.scenario(45)
 @pytest.mark.parametrize("interval", [0, 4096])
-def test_a_reader_of_committed_records_gets_the_aborts_in_its_range(interval: int) -> None:
+def test_read_committed_fetch_returns_the_aborted_transactions_of_its_range(interval: int) -> None:
     log = log_with(4, index_interval_bytes=interval)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     end_transaction(log, 9, commit=False)
@@ -243,7 +243,7 @@ def test_a_reader_of_committed_records_gets_the_aborts_in_its_range(interval: in
     assert None is log.read(0, 10000, HIGH_WATERMARK, True).aborted_transactions
 
 
-def test_an_abort_behind_the_bytes_that_are_read_is_not_returned() -> None:
+def test_aborted_transaction_behind_the_returned_bytes_is_not_reported() -> None:
     log = log_with(4, index_interval_bytes=0, segment_bytes=1000)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     end_transaction(log, 9, commit=False)
@@ -253,7 +253,7 @@ def test_an_abort_behind_the_bytes_that_are_read_is_not_returned() -> None:
     assert [(9, 4)] == log.read(0, 601, COMMITTED, True).aborted_transactions
 
 
-def test_an_abort_in_a_later_segment_than_its_data_is_reported() -> None:
+def test_abort_indexed_in_a_later_segment_than_its_data_is_reported() -> None:
     log = log_with(4, segment_bytes=1000)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     append(log, 6)

@@ -30,7 +30,7 @@ def flip(home: LogHome, segment: int, position: int) -> None:
 
 
 @pytest.mark.scenario(59)
-def test_a_corrupt_last_batch_is_cut_off() -> None:
+def test_recovery_truncates_a_corrupt_last_batch() -> None:
     home = ten_batches()
     flip(home, 6, 3 * 150 + 100)
 
@@ -49,7 +49,7 @@ def test_a_corrupt_last_batch_is_cut_off() -> None:
 
 
 @pytest.mark.scenario(60)
-def test_corruption_below_the_recovery_point_is_not_looked_for() -> None:
+def test_corruption_below_the_recovery_point_is_not_checked() -> None:
     home = ten_batches()
     flip(home, 0, 2 * 150 + 100)
 
@@ -60,7 +60,7 @@ def test_corruption_below_the_recovery_point_is_not_looked_for() -> None:
 
 
 @pytest.mark.scenario(60)
-def test_what_is_behind_corruption_goes() -> None:
+def test_recovery_deletes_segments_behind_a_corrupt_one() -> None:
     home = ten_batches()
     flip(home, 0, 2 * 150 + 100)
 
@@ -78,7 +78,7 @@ def test_what_is_behind_corruption_goes() -> None:
 
 
 @pytest.mark.scenario(61)
-def test_after_a_clean_stop_corruption_is_not_looked_for() -> None:
+def test_corruption_is_not_checked_after_a_clean_shutdown() -> None:
     home = LogHome()
     log = home.open()
     append(log, 3)
@@ -93,7 +93,7 @@ def test_after_a_clean_stop_corruption_is_not_looked_for() -> None:
 
 @pytest.mark.scenario(62)
 @pytest.mark.parametrize("size", [1, 7, 61, 149])
-def test_garbage_at_the_end_is_cut_off(size: int) -> None:
+def test_recovery_truncates_garbage_at_the_end(size: int) -> None:
     home = ten_batches()
     home.file(6, ".log").extend(bytes(range(1, size + 1)))
 
@@ -103,7 +103,7 @@ def test_garbage_at_the_end_is_cut_off(size: int) -> None:
 
 
 @pytest.mark.scenario(63)
-def test_a_missing_offset_index_is_made_again() -> None:
+def test_missing_offset_index_is_rebuilt() -> None:
     home = LogHome(segment_bytes=1000, index_interval_bytes=150)
     log = home.open()
     append(log, 10)
@@ -117,7 +117,7 @@ def test_a_missing_offset_index_is_made_again() -> None:
 
 
 @pytest.mark.scenario(64)
-def test_a_missing_time_index_is_made_empty() -> None:
+def test_missing_time_index_is_created_empty() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 10)
@@ -136,7 +136,7 @@ def test_a_missing_time_index_is_made_empty() -> None:
 
 
 @pytest.mark.scenario(65)
-def test_an_index_without_a_log_is_removed() -> None:
+def test_index_without_a_log_file_is_removed() -> None:
     home = ten_batches()
     home.files.open(DIRECTORY / f"{99:020d}.index").close()
     home.files.open(DIRECTORY / f"{99:020d}.txnindex").close()
@@ -158,7 +158,7 @@ def renamed(home: LogHome, source: int, target: int, suffix: str) -> None:
 
 
 @pytest.mark.scenario(66)
-def test_a_replacement_that_was_nearly_complete_is_completed() -> None:
+def test_swap_that_was_nearly_complete_is_completed() -> None:
     home = LogHome(segment_bytes=900)
     log = home.open()
     append(log, 18)
@@ -177,7 +177,7 @@ def test_a_replacement_that_was_nearly_complete_is_completed() -> None:
 
 
 @pytest.mark.scenario(67)
-def test_a_replacement_that_was_not_complete_is_undone() -> None:
+def test_incomplete_cleaned_segment_is_discarded() -> None:
     home = LogHome(segment_bytes=900)
     log = home.open()
     append(log, 18)
@@ -193,7 +193,7 @@ def test_a_replacement_that_was_not_complete_is_undone() -> None:
 
 
 @pytest.mark.scenario(68)
-def test_preallocated_zeros_are_cut_off_after_a_crash() -> None:
+def test_recovery_truncates_preallocated_zeros_after_a_crash() -> None:
     home = LogHome(segment_bytes=1000, preallocate=True)
     append(home.open(), 3)
     assert 1000 == len(home.file(0, ".log"))
@@ -203,7 +203,7 @@ def test_preallocated_zeros_are_cut_off_after_a_crash() -> None:
     assert (450, 3) == (len(home.file(0, ".log")), log.log_end_offset)
 
 
-def test_zeros_after_a_clean_stop_are_an_error() -> None:
+def test_zeros_at_the_end_after_a_clean_shutdown_are_an_error() -> None:
     home = LogHome()
     log = home.open()
     append(log, 3)
@@ -216,7 +216,7 @@ def test_zeros_after_a_clean_stop_are_an_error() -> None:
 
 @pytest.mark.scenario(69)
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_log_that_ends_before_it_starts_is_started_over(clean: bool) -> None:
+def test_log_that_ends_below_its_start_offset_is_restarted_there(clean: bool) -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 50)
@@ -229,9 +229,9 @@ def test_a_log_that_ends_before_it_starts_is_started_over(clean: bool) -> None:
     assert (True, []) == (log.leader_epochs.is_empty, offsets(log))
 
 
-def test_without_snapshots_a_clean_start_forgets_producers() -> None:
+def test_clean_start_without_snapshots_has_no_producers() -> None:
     """
-    A clean stop writes one. So if there is none there were no producers.
+    A clean shutdown writes a snapshot, so without one there were no producers.
     """
     home = LogHome(segment_bytes=1000)
     log = home.open()
@@ -249,7 +249,7 @@ def test_without_snapshots_a_clean_start_forgets_producers() -> None:
 
 
 @pytest.mark.scenario(47)
-def test_a_corrupt_snapshot_is_removed_and_an_older_one_is_used() -> None:
+def test_corrupt_snapshot_is_removed_and_an_older_one_is_used() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0)
@@ -264,7 +264,7 @@ def test_a_corrupt_snapshot_is_removed_and_an_older_one_is_used() -> None:
     assert 56 == len(home.file(15, ".snapshot"))
 
 
-def test_snapshots_that_are_missing_are_written_again_where_recovery_would_begin() -> None:
+def test_missing_snapshots_are_rewritten_where_recovery_would_begin() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 27)
@@ -278,9 +278,9 @@ def test_snapshots_that_are_missing_are_written_again_where_recovery_would_begin
     assert [6, 18, 24, 27] == snapshots
 
 
-def test_offsets_that_go_backwards_empty_their_segment() -> None:
+def test_decreasing_offsets_truncate_the_whole_segment_on_recovery() -> None:
     """
-    The checksum does not cover the offset. What Kafka does about it is drastic.
+    The checksum does not cover the offset. This is what Kafka does.
     """
     home = ten_batches(index_interval_bytes=0)
     home.file(6, ".log")[300:308] = (6).to_bytes(8)
@@ -293,7 +293,7 @@ def test_offsets_that_go_backwards_empty_their_segment() -> None:
     assert [*range(6), 6] == offsets(log)
 
 
-def test_an_epoch_in_which_nothing_was_written_is_forgotten() -> None:
+def test_leader_epoch_without_records_is_removed_on_load() -> None:
     home = ten_batches()
     home.open().assign_epoch_start_offset(5, 10)
 
@@ -305,7 +305,7 @@ def test_an_epoch_in_which_nothing_was_written_is_forgotten() -> None:
 
 
 @pytest.mark.scenario(71)
-def test_a_log_that_was_killed_is_whole() -> None:
+def test_killed_log_is_recovered_completely() -> None:
     home = LogHome(segment_bytes=1000)
     append(home.open(), 15)
 
@@ -318,7 +318,7 @@ def test_a_log_that_was_killed_is_whole() -> None:
     assert 0 == log.recovery_report.recovered_segments
 
 
-def test_the_recovery_point_does_not_move_by_recovery() -> None:
+def test_recovery_does_not_advance_the_recovery_point() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 8)
@@ -332,7 +332,7 @@ def test_the_recovery_point_does_not_move_by_recovery() -> None:
     assert 2 == log.recovery_report.recovered_segments
 
 
-def test_a_segment_with_offsets_that_are_too_far_is_split() -> None:
+def test_segment_with_offsets_too_far_apart_is_split() -> None:
     home = ten_batches()
     log = home.open()
     home.stop(log)
@@ -349,11 +349,11 @@ def test_a_segment_with_offsets_that_are_too_far_is_split() -> None:
 
 
 @pytest.mark.parametrize(("policy", "expected"), [(("delete",), [0]), (("compact",), [0, 6, 12])])
-def test_a_log_ends_where_records_were_lost_unless_compaction_may_have_removed_them(
+def test_recovery_ends_the_log_at_a_gap_unless_it_was_compacted(
     policy: tuple[str, ...], expected: list[int]
 ) -> None:
     """
-    A machine that crashes may keep a later segment and lose the end of an earlier one.
+    A machine crash may keep a later segment and lose the end of an earlier one.
     """
     home = LogHome(segment_bytes=1000)
     append(home.open(), 13)
@@ -366,7 +366,7 @@ def test_a_log_ends_where_records_were_lost_unless_compaction_may_have_removed_t
     assert [0, 1, 2, *range(6, 13)][: 3 if policy == ("delete",) else 10] == offsets(log)
 
 
-def test_compaction_may_have_been_long_ago() -> None:
+def test_gap_is_accepted_in_a_log_that_was_compacted_earlier() -> None:
     home = LogHome(segment_bytes=1000)
     append(home.open(), 13)
     del home.file(0, ".log")[450:]
@@ -376,7 +376,7 @@ def test_compaction_may_have_been_long_ago() -> None:
     assert [0, 6, 12] == bases(log)
 
 
-def test_a_torn_segment_is_no_obstacle_to_one_that_lacks_its_index() -> None:
+def test_torn_segment_does_not_block_one_without_an_index() -> None:
     home = LogHome(segment_bytes=1000)
     append(home.open(), 13)
     home.file(6, ".log")[150:] = bytes(300)
@@ -388,7 +388,7 @@ def test_a_torn_segment_is_no_obstacle_to_one_that_lacks_its_index() -> None:
     assert list(range(7)) == offsets(log)
 
 
-def test_epochs_that_were_lost_come_back_from_the_batches() -> None:
+def test_lost_leader_epochs_are_restored_from_the_batches() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 5)
@@ -400,7 +400,7 @@ def test_epochs_that_were_lost_come_back_from_the_batches() -> None:
     assert [(0, 0), (3, 5)] == list(log.leader_epochs.entries)
 
 
-def test_a_log_that_is_going_to_be_deleted_is_not_recovered() -> None:
+def test_log_marked_for_deletion_is_not_recovered() -> None:
     home = ten_batches()
     log = home.open()
     name = "t-0.0123456789abcdef0123456789abcdef-delete"
@@ -415,7 +415,7 @@ def test_a_log_that_is_going_to_be_deleted_is_not_recovered() -> None:
     assert not home.files.exists(DIRECTORY.with_name(name))
 
 
-def test_high_watermarks_are_bounded_by_what_is_there() -> None:
+def test_high_watermark_is_bounded_by_the_recovered_log() -> None:
     home = ten_batches()
     log = home.open(high_watermark=4)
     assert 10 == log.high_watermark

@@ -50,7 +50,7 @@ def five_segments(**config: Any) -> tuple[LogHome, Log]:
         (-7, [0, 1, 2, 3, 4]),
     ],
 )
-def test_segments_go_while_the_log_stays_large_enough(
+def test_retention_bytes_deletes_segments_while_the_log_stays_large_enough(
     retention_bytes: int, expected: list[int]
 ) -> None:
     _, log = five_segments(retention_bytes=retention_bytes, retention_ms=-1)
@@ -63,7 +63,7 @@ def test_segments_go_while_the_log_stays_large_enough(
 
 
 @pytest.mark.scenario(50)
-def test_deleting_everything_leaves_a_snapshot_at_the_end() -> None:
+def test_deleting_every_segment_leaves_a_snapshot_at_the_end() -> None:
     home, log = five_segments(retention_bytes=0, retention_ms=-1)
 
     log.delete_old_segments()
@@ -75,7 +75,7 @@ def test_deleting_everything_leaves_a_snapshot_at_the_end() -> None:
 
 
 @pytest.mark.scenario(51)
-def test_a_segment_goes_when_its_last_record_is_too_old() -> None:
+def test_segment_expires_with_its_last_record() -> None:
     home = LogHome(segment_bytes=300, retention_ms=1000)
     log = home.open()
     for timestamp in (1, 2, 3, 4, 9):
@@ -91,7 +91,7 @@ def test_a_segment_goes_when_its_last_record_is_too_old() -> None:
     assert [4] == bases(log)
 
 
-def test_the_active_segment_goes_as_well() -> None:
+def test_active_segment_expires_too() -> None:
     home = LogHome(retention_ms=1000)
     log = home.open()
     append(log, 3)
@@ -105,7 +105,7 @@ def test_the_active_segment_goes_as_well() -> None:
 
 
 @pytest.mark.scenario(52)
-def test_a_future_timestamp_keeps_all_segments_behind_it(
+def test_future_timestamp_keeps_all_later_segments(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     home, log = five_segments(retention_ms=1000, message_timestamp_after_max_ms=2**62)
@@ -121,7 +121,7 @@ def test_a_future_timestamp_keeps_all_segments_behind_it(
 
 
 @pytest.mark.scenario(53)
-def test_nothing_above_the_high_watermark_goes() -> None:
+def test_nothing_above_the_high_watermark_is_deleted() -> None:
     home, log = five_segments(retention_ms=1000)
     home.clock.advance(2 * HOUR)
     log.update_high_watermark(2)
@@ -133,7 +133,7 @@ def test_nothing_above_the_high_watermark_goes() -> None:
 
 
 @pytest.mark.scenario(54)
-def test_files_are_marked_at_once_and_removed_later() -> None:
+def test_deleted_segment_files_are_marked_at_once_and_removed_later() -> None:
     home = LogHome(segment_bytes=1000, retention_bytes=0, retention_ms=-1, file_delete_delay_ms=500)
     log = home.open()
     produce(log, b"x", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
@@ -163,7 +163,7 @@ def test_files_are_marked_at_once_and_removed_later() -> None:
 
 
 @pytest.mark.scenario(55)
-def test_records_that_were_deleted_by_request() -> None:
+def test_delete_records_moves_the_log_start_offset_and_deletes_segments_below() -> None:
     home = LogHome(segment_bytes=800)
     log = home.open()
     append(log, 12)
@@ -183,7 +183,7 @@ def test_records_that_were_deleted_by_request() -> None:
 
 
 @pytest.mark.scenario(56)
-def test_requests_to_delete_records_have_limits() -> None:
+def test_delete_records_is_limited_to_offsets_within_the_log() -> None:
     log = LogHome(cleanup_policy=("compact",)).open()
     produce(log, b"v")
     with pytest.raises(PolicyViolation):
@@ -200,7 +200,9 @@ def test_requests_to_delete_records_have_limits() -> None:
 
 
 @pytest.mark.parametrize("policy", [(), ("compact",)])
-def test_without_delete_only_what_is_below_the_start_goes(policy: tuple[str, ...]) -> None:
+def test_without_delete_policy_only_segments_below_the_log_start_offset_are_deleted(
+    policy: tuple[str, ...],
+) -> None:
     home = LogHome(segment_bytes=800, retention_ms=1, retention_bytes=1, cleanup_policy=policy)
     log = home.open()
     for _ in range(12):
@@ -210,7 +212,7 @@ def test_without_delete_only_what_is_below_the_start_goes(policy: tuple[str, ...
     assert 0 == log.delete_old_segments()
 
 
-def test_records_may_be_deleted_where_there_is_no_policy_at_all() -> None:
+def test_delete_records_works_without_a_cleanup_policy() -> None:
     log = LogHome(segment_bytes=800, cleanup_policy=()).open()
     append(log, 12)
 
@@ -218,7 +220,7 @@ def test_records_may_be_deleted_where_there_is_no_policy_at_all() -> None:
     assert 1 == log.delete_old_segments()
 
 
-def test_a_log_without_records_writes_no_snapshot_at_a_stop() -> None:
+def test_empty_log_writes_no_snapshot_at_shutdown() -> None:
     home = LogHome()
     log = home.open()
     append(log, 5)
@@ -229,7 +231,7 @@ def test_a_log_without_records_writes_no_snapshot_at_a_stop() -> None:
     assert not [name for name in home.names() if name.endswith(".snapshot")]
 
 
-def test_epochs_begin_with_the_log() -> None:
+def test_first_leader_epoch_begins_at_the_log_start_offset() -> None:
     home = LogHome()
     log = home.open()
     append(log, 5)
@@ -244,7 +246,7 @@ def test_epochs_begin_with_the_log() -> None:
     assert b"0\n1\n2 7\n" == home.files.read_bytes(DIRECTORY / "leader-epoch-checkpoint")
 
 
-def test_a_new_configuration_counts_at_once() -> None:
+def test_changed_retention_applies_at_once() -> None:
     home, log = five_segments(retention_ms=-1)
     assert 0 == log.delete_old_segments()
 
@@ -256,7 +258,7 @@ def test_a_new_configuration_counts_at_once() -> None:
     home.stop(log)
 
 
-def test_why_segments_stay_can_be_asked() -> None:
+def test_planned_retention_reports_why_segments_are_kept() -> None:
     home, log = five_segments(retention_ms=1000, retention_bytes=4500)
     home.clock.advance(1000 + 2)
 

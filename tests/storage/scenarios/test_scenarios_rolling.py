@@ -27,7 +27,7 @@ def entry_counts(log: Log) -> list[tuple[int, int]]:
 
 
 @pytest.mark.scenario(15)
-def test_the_files_of_a_new_log() -> None:
+def test_new_log_has_a_log_file_and_two_preallocated_indexes() -> None:
     home = LogHome()
     log = home.open()
     log.remove_deleted_files()
@@ -45,7 +45,7 @@ def test_the_files_of_a_new_log() -> None:
 
 
 @pytest.mark.scenario(16)
-def test_every_second_batch_is_indexed_at_an_interval_of_one_batch() -> None:
+def test_index_interval_of_one_batch_indexes_every_second_batch() -> None:
     home = LogHome(index_interval_bytes=150)
     log = home.open()
     append(log, 10)
@@ -60,7 +60,7 @@ def test_every_second_batch_is_indexed_at_an_interval_of_one_batch() -> None:
 
 
 @pytest.mark.scenario(17)
-def test_the_spacing_of_entries_starts_over_when_a_log_is_opened() -> None:
+def test_index_interval_restarts_when_a_log_is_opened() -> None:
     home = LogHome(index_interval_bytes=150)
     log = home.open()
     append(log, 10)
@@ -77,7 +77,7 @@ def test_the_spacing_of_entries_starts_over_when_a_log_is_opened() -> None:
 
 
 @pytest.mark.scenario(18)
-def test_the_canary_rolls_when_the_time_index_is_full() -> None:
+def test_full_time_index_rolls_the_segment() -> None:
     home = LogHome(segment_index_bytes=300, index_interval_bytes=150)
     log = home.open()
     append(log, 200)
@@ -91,7 +91,7 @@ def test_the_canary_rolls_when_the_time_index_is_full() -> None:
 
 @pytest.mark.scenario(19)
 @pytest.mark.parametrize("interval", [0, 149])
-def test_an_interval_below_a_batch_indexes_every_batch(interval: int) -> None:
+def test_index_interval_below_a_batch_indexes_every_batch(interval: int) -> None:
     log = LogHome(segment_index_bytes=300, index_interval_bytes=interval).open()
     append(log, 80)
 
@@ -101,7 +101,7 @@ def test_an_interval_below_a_batch_indexes_every_batch(interval: int) -> None:
 
 
 @pytest.mark.scenario(20)
-def test_a_constant_timestamp_fills_the_offset_index() -> None:
+def test_constant_timestamp_fills_the_offset_index_first() -> None:
     log = LogHome(segment_index_bytes=300, index_interval_bytes=0).open()
     append(log, 40, timestamp=FIRST_TIMESTAMP)
 
@@ -111,7 +111,7 @@ def test_a_constant_timestamp_fills_the_offset_index() -> None:
 
 
 @pytest.mark.scenario(21)
-def test_smaller_indexes_are_full_earlier() -> None:
+def test_smaller_indexes_fill_earlier() -> None:
     home = LogHome(segment_index_bytes=100, index_interval_bytes=150)
     log = home.open()
     append(log, 50)
@@ -122,7 +122,7 @@ def test_smaller_indexes_are_full_earlier() -> None:
 
 
 @pytest.mark.scenario(22)
-def test_a_segment_may_be_exactly_as_large_as_allowed() -> None:
+def test_segment_may_have_exactly_segment_bytes() -> None:
     log = LogHome(segment_bytes=20000).open()
     append(log, 25, size=1000)
 
@@ -135,7 +135,7 @@ def test_a_segment_may_be_exactly_as_large_as_allowed() -> None:
 @pytest.mark.scenario(23)
 @pytest.mark.scenario(24)
 @pytest.mark.parametrize("segment_bytes", [1000, 900])
-def test_a_segment_rolls_before_it_would_be_too_large(segment_bytes: int) -> None:
+def test_segment_rolls_before_it_exceeds_segment_bytes(segment_bytes: int) -> None:
     home = LogHome(segment_bytes=segment_bytes)
     log = home.open()
     append(log, 20)
@@ -148,7 +148,7 @@ def test_a_segment_rolls_before_it_would_be_too_large(segment_bytes: int) -> Non
 
 
 @pytest.mark.scenario(25)
-def test_a_segment_rolls_when_its_records_span_too_much_time() -> None:
+def test_segment_rolls_when_its_timestamps_span_more_than_segment_ms() -> None:
     log = LogHome(segment_ms=100).open()
     for timestamp in range(1000, 1200, 10):
         append(log, timestamp=timestamp)
@@ -173,7 +173,7 @@ def test_offsets_of_a_segment_fit_into_31_bits(last_offset: int, expected: list[
 
 
 @pytest.mark.scenario(27)
-def test_the_time_index_has_the_largest_timestamps_so_far() -> None:
+def test_time_index_has_the_largest_timestamps_so_far() -> None:
     log = LogHome(index_interval_bytes=0).open()
     for timestamp in (100, 50, 200, 150, 200, 300):
         append(log, timestamp=timestamp)
@@ -183,7 +183,7 @@ def test_the_time_index_has_the_largest_timestamps_so_far() -> None:
 
 
 @pytest.mark.scenario(28)
-def test_index_entries_stand_for_batches_and_not_for_records() -> None:
+def test_index_has_entries_per_batch_rather_than_per_record() -> None:
     home = LogHome(index_interval_bytes=0)
     log = home.open(log_start_offset=100)
     sizes = []
@@ -202,7 +202,7 @@ def test_index_entries_stand_for_batches_and_not_for_records() -> None:
 
 
 @pytest.mark.scenario(29)
-def test_truncation_cuts_log_and_indexes() -> None:
+def test_truncation_truncates_log_and_indexes() -> None:
     home = LogHome(index_interval_bytes=0)
     log = home.open()
     append(log, 5)
@@ -217,7 +217,7 @@ def test_truncation_cuts_log_and_indexes() -> None:
     assert 4 == log.log_end_offset
 
 
-def test_rolling_by_hand_begins_a_segment_at_the_end() -> None:
+def test_explicit_roll_begins_a_segment_at_the_log_end_offset() -> None:
     home = LogHome()
     log = home.open()
     append(log, 3)
@@ -230,7 +230,7 @@ def test_rolling_by_hand_begins_a_segment_at_the_end() -> None:
     assert EMPTY_SNAPSHOT == home.file(3, ".snapshot")
 
 
-def test_an_empty_segment_is_replaced_by_itself() -> None:
+def test_roll_of_an_empty_segment_replaces_it() -> None:
     home = LogHome()
     log = home.open()
 
@@ -241,7 +241,7 @@ def test_an_empty_segment_is_replaced_by_itself() -> None:
     assert home.has_file(0, ".log")
 
 
-def test_a_rolled_segment_is_flushed_when_there_is_time() -> None:
+def test_rolled_segment_is_flushed_in_the_background() -> None:
     log = LogHome(segment_bytes=1000).open()
     append(log, 7)
     assert 0 == log.recovery_point
@@ -251,10 +251,9 @@ def test_a_rolled_segment_is_flushed_when_there_is_time() -> None:
     assert 6 == log.recovery_point
 
 
-def test_a_segment_of_one_slot_holds_one_batch() -> None:
+def test_index_of_one_slot_limits_a_segment_to_one_batch() -> None:
     """
-    ``segment.index.bytes`` of 12 to 23 have room for one time entry, so that the index is full
-    before anything is in it.
+    ``segment.index.bytes`` of 12 to 23 has room for one time index entry, which is reserved.
     """
     home = LogHome(segment_index_bytes=23)
     log = home.open()
@@ -264,7 +263,7 @@ def test_a_segment_of_one_slot_holds_one_batch() -> None:
     assert home.has_file(0, ".log.deleted")
 
 
-def test_preallocated_segments_are_cut_when_they_end() -> None:
+def test_preallocated_segment_is_trimmed_when_it_rolls() -> None:
     home = LogHome(segment_bytes=1000, preallocate=True)
     log = home.open()
     append(log, 7)

@@ -14,9 +14,9 @@ from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.testing.disks.memory import MemoryFiles
 
 
-def test_a_slice_is_read_from_its_file() -> None:
+def test_slice_is_read_from_its_file() -> None:
     """
-    Waiting for the disk only if that is allowed.
+    It waits for the disk only if that is allowed.
     """
     files = MemoryFiles()
     file = files.open(Path("/log"))
@@ -30,10 +30,7 @@ def test_a_slice_is_read_from_its_file() -> None:
         slice_.read(nowait=True)
 
 
-def test_an_offset_may_be_known_without_its_segment() -> None:
-    """
-    An offset alone is in no segment.
-    """
+def test_offset_metadata_may_have_no_segment_position() -> None:
     alone = LogOffsetMetadata(5)
     first = LogOffsetMetadata(5, 0, 750)
 
@@ -41,10 +38,7 @@ def test_an_offset_may_be_known_without_its_segment() -> None:
     assert not first.message_offset_only
 
 
-def test_a_fetch_begins_with_the_batch_that_was_found() -> None:
-    """
-    Which may be before the offset that was asked for.
-    """
+def test_fetch_begins_with_the_batch_that_holds_the_offset() -> None:
     info = FetchDataInfo(LogOffsetMetadata(100, 100, 0), None)
 
     assert 100 == info.fetch_offset

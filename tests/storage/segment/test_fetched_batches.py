@@ -43,7 +43,7 @@ def file_of(*parts: bytes) -> File:
 
 def test_batches_of_any_size_are_found() -> None:
     """
-    The last one is left out where the slice cuts it.
+    A last batch cut off by the slice is left out.
     """
     parts = [batch(0), batch(2, size=20_000), batch(4), batch(6, count=1, size=5000), batch(7)]
     file = file_of(b"before", *parts)
@@ -65,7 +65,9 @@ def test_batches_of_any_size_are_found() -> None:
 @pytest.mark.parametrize(
     ("last_known", "most", "count"), [(0, 1, 1), (0, 2, 2), (4, 2, 4), (9, 9, 5)]
 )
-def test_no_more_batches_are_looked_at_than_needed(last_known: int, most: int, count: int) -> None:
+def test_batch_lookup_ends_at_the_requested_offset_or_count(
+    last_known: int, most: int, count: int
+) -> None:
     parts = [batch(offset) for offset in range(0, 10, 2)]
     file = file_of(*parts)
 
@@ -76,7 +78,7 @@ def test_no_more_batches_are_looked_at_than_needed(last_known: int, most: int, c
     assert count == len(found)
 
 
-def test_transactions_and_their_markers_are_told_apart() -> None:
+def test_transactional_batches_and_their_markers_are_distinguished() -> None:
     markers = [
         bytes(
             EndTransactionMarker(kind, 0).batch(
@@ -95,7 +97,7 @@ def test_transactions_and_their_markers_are_told_apart() -> None:
     ]
 
 
-def test_what_is_no_batch_is_an_error() -> None:
+def test_malformed_batch_is_an_error() -> None:
     file = file_of(b"\0" * 100)
 
     with pytest.raises(CorruptRecord):

@@ -52,9 +52,9 @@ def damaged(batch: Buffer, at: int, data: bytes) -> bytearray:
 # Opening and appending.
 
 
-def test_a_file_goes_on_where_it_ends() -> None:
+def test_reopened_file_continues_at_its_end() -> None:
     """
-    ``size`` is that of the batches.
+    ``size`` counts the batches.
     """
     files = MemoryFiles()
     records_of(padded_batch(0), files=files)
@@ -66,9 +66,9 @@ def test_a_file_goes_on_where_it_ends() -> None:
 
 
 @pytest.mark.scenario(68)
-def test_a_preallocated_file_is_written_from_its_beginning() -> None:
+def test_preallocated_file_is_written_from_its_beginning() -> None:
     """
-    Zeros behind the batches are no batches; closing cuts them off.
+    Zeros behind the batches do not count; closing trims them.
     """
     files = MemoryFiles()
     files.make_directory(D)
@@ -85,9 +85,9 @@ def test_a_preallocated_file_is_written_from_its_beginning() -> None:
     assert 150 == again.size
 
 
-def test_zeros_that_a_crash_has_left_are_corrupt() -> None:
+def test_zeros_left_by_a_crash_are_corrupt_batches() -> None:
     """
-    Opened again, the length of the file is all there is to go by.
+    After reopening, only the length of the file is known.
     """
     records = records_of(padded_batch(0), bytes(100))
 
@@ -97,9 +97,9 @@ def test_zeros_that_a_crash_has_left_are_corrupt() -> None:
     assert (PATH, 150) == (found.value.path, found.value.position)
 
 
-def test_positions_have_to_fit_an_int32(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_positions_must_fit_an_int32(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A larger file is not opened, and none becomes larger.
+    A larger file is not opened, and none grows beyond.
     """
     records = records_of(padded_batch(0))
     monkeypatch.setattr(records, "size", 2**31 - 100)
@@ -115,10 +115,7 @@ def test_positions_have_to_fit_an_int32(monkeypatch: pytest.MonkeyPatch) -> None
     assert 2**31 - 1 == FileRecords.open(files, PATH).size
 
 
-def test_a_file_that_is_only_read_is_not_made() -> None:
-    """
-    Nor can it be written to.
-    """
+def test_read_only_file_is_neither_created_nor_written() -> None:
     files = MemoryFiles()
     files.make_directory(D)
     with pytest.raises(FileNotFoundError):
@@ -132,10 +129,7 @@ def test_a_file_that_is_only_read_is_not_made() -> None:
         records.append(padded_batch(1))
 
 
-def test_an_append_that_failed_leaves_nothing_behind() -> None:
-    """
-    The bytes that were written are no batch, and the next append overwrites them.
-    """
+def test_failed_append_is_overwritten_by_the_next_one() -> None:
     files = FailingFiles()
     records = records_of(padded_batch(0), files=files)
     files.fail(only=frozenset({"write"}), written=100)
@@ -153,10 +147,7 @@ def test_an_append_that_failed_leaves_nothing_behind() -> None:
 # Walking.
 
 
-def test_walks_see_every_batch() -> None:
-    """
-    From the beginning, or from any batch on.
-    """
+def test_iteration_returns_every_batch_from_any_position() -> None:
     records = records_of(
         batch_of(100, [5, 9, 7], leader_epoch=3), padded_batch(103, timestamp=8), padded_batch(110)
     )
@@ -183,7 +174,7 @@ SIZES = st.integers(80, 40_000).filter(lambda size: size not in (126, 8255))
 @given(st.lists(SIZES, min_size=1, max_size=12))
 def test_batches_of_any_size_are_found(sizes: list[int]) -> None:
     """
-    Also those that are larger than what is read at once, or lie across its end.
+    Also those larger than one read, or across its end.
     """
     data = [padded_batch(at, size=size) for at, size in enumerate(sizes)]
     records = records_of(*data)
@@ -196,10 +187,7 @@ def test_batches_of_any_size_are_found(sizes: list[int]) -> None:
         position += size
 
 
-def test_small_batches_take_one_read() -> None:
-    """
-    Not one for each of them.
-    """
+def test_small_batches_are_read_together() -> None:
     reads: list[int] = []
 
     class CountingFiles(MemoryFiles):
@@ -218,9 +206,9 @@ def test_small_batches_take_one_read() -> None:
         assert 1 == len(reads)
 
 
-def test_among_large_batches_headers_are_all_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_headers_are_read_among_large_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Behind the first one, which could have been small.
+    After the first one, which could have been small.
     """
     records = records_of(*(padded_batch(at, size=20_000) for at in range(9)), padded_batch(9))
     sizes: list[int] = []
@@ -245,10 +233,7 @@ def test_among_large_batches_headers_are_all_that_is_read(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("rest", range(0, 150, 7))
-def test_a_walk_ends_before_a_batch_that_is_not_whole(rest: int) -> None:
-    """
-    However much of it there is.
-    """
+def test_iteration_ends_before_an_incomplete_batch(rest: int) -> None:
     records = records_of(padded_batch(0), bytes(padded_batch(1))[:rest])
 
     assert [0] == [batch.base_offset for batch in records.batches()]
@@ -257,9 +242,9 @@ def test_a_walk_ends_before_a_batch_that_is_not_whole(rest: int) -> None:
 
 
 @pytest.mark.parametrize("rest", range(18))
-def test_seventeen_bytes_are_no_batch(rest: int) -> None:
+def test_trailing_17_bytes_are_not_a_batch(rest: int) -> None:
     """
-    Whatever they are. With one more, their length is looked at.
+    With one byte more, the length field is examined.
     """
     records = records_of(padded_batch(0), bytes(rest))
     walks: list[Callable[[], object]] = [
@@ -280,9 +265,9 @@ def test_seventeen_bytes_are_no_batch(rest: int) -> None:
     ("length", "sentence"),
     [(-1, "record size -1 smaller"), (13, "record size 13 smaller"), (-(2**31), "smaller")],
 )
-def test_a_length_that_no_batch_has_is_corrupt(length: int, sentence: str) -> None:
+def test_impossible_batch_length_is_corrupt(length: int, sentence: str) -> None:
     """
-    Which is something else than an end of the file.
+    Unlike an incomplete batch at the end of the file.
     """
     batch = damaged(padded_batch(1), 8, struct.pack(">i", length))
     records = records_of(padded_batch(0), batch)
@@ -296,9 +281,9 @@ def test_a_length_that_no_batch_has_is_corrupt(length: int, sentence: str) -> No
             walk()
 
 
-def test_a_length_beyond_the_end_of_the_file_ends_the_walk() -> None:
+def test_length_beyond_the_end_of_the_file_ends_the_iteration() -> None:
     """
-    Whatever the magic byte says: the batch was not written to its end.
+    Whatever the magic byte is: the batch was not written completely.
     """
     batch = damaged(damaged(padded_batch(1), 8, struct.pack(">i", 139)), 16, b"\0")
     records = records_of(padded_batch(0), batch)
@@ -308,10 +293,7 @@ def test_a_length_beyond_the_end_of_the_file_ends_the_walk() -> None:
     assert records.search_for_offset_from_position(1, 0) is None
 
 
-def test_formats_below_0_are_refused() -> None:
-    """
-    The number is a signed byte.
-    """
+def test_negative_magic_byte_is_refused() -> None:
     records = records_of(damaged(padded_batch(0), 16, b"\xff"))
 
     with pytest.raises(CorruptRecord, match="format version -1 at byte 0"):
@@ -321,9 +303,9 @@ def test_formats_below_0_are_refused() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_messages_are_found_like_batches(magic: int) -> None:
+def test_old_messages_are_iterated_like_batches(magic: int) -> None:
     """
-    Between newer ones, shorter than a header of today at the end, and in wrappers.
+    Between newer batches, in wrappers, and at the end where they are shorter than a current header.
     """
     inner = [Legacy(at + 1 - magic, None, b"x", 10 + at) for at in range(3)]
     old = [
@@ -356,9 +338,9 @@ def test_old_messages_are_found_like_batches(magic: int) -> None:
     ]
 
 
-def test_a_batch_shorter_than_its_header_is_corrupt() -> None:
+def test_batch_shorter_than_its_header_is_corrupt() -> None:
     """
-    Between the shortest of any version and the shortest of ours.
+    With sizes between the minimum of any version and that of version 2.
     """
     batch = damaged(padded_batch(0), 8, struct.pack(">i", 48))
 
@@ -369,9 +351,9 @@ def test_a_batch_shorter_than_its_header_is_corrupt() -> None:
 # Searching.
 
 
-def test_a_search_finds_the_batch_that_holds_the_offset() -> None:
+def test_offset_search_finds_the_batch_that_holds_the_offset() -> None:
     """
-    Or the first behind it, where compaction has left a gap.
+    Or the next one, where compaction has left a gap.
     """
     records = records_of(batch_of(100, [1, 2, 3]), padded_batch(105), padded_batch(106))
     first = records.size - 300
@@ -385,10 +367,7 @@ def test_a_search_finds_the_batch_that_holds_the_offset() -> None:
     assert (106, first + 150, 150) == records.search_for_offset_from_position(106, first)
 
 
-def test_a_search_may_refuse_to_wait() -> None:
-    """
-    Then the caller asks again where it may.
-    """
+def test_nonblocking_offset_search_raises_would_block_on_cold_pages() -> None:
     files = MemoryFiles()
     records = records_of(padded_batch(0), files=files)
     files.is_cold = True
@@ -399,10 +378,7 @@ def test_a_search_may_refuse_to_wait() -> None:
 
 
 @pytest.mark.scenario(34)
-def test_a_record_is_found_by_its_time() -> None:
-    """
-    The first that is not older, in the order of offsets.
-    """
+def test_time_search_finds_the_first_record_not_older() -> None:
     records = records_of(
         *(
             padded_batch(offset, timestamp=timestamp)
@@ -419,18 +395,18 @@ def test_a_record_is_found_by_its_time() -> None:
     assert TimestampAndOffset(200, 4, 0) == records.search_for_timestamp(160, 0, 3)
 
 
-def test_a_batch_whose_fitting_record_is_below_the_start_is_passed_over() -> None:
+def test_time_search_skips_records_below_the_start_offset() -> None:
     """
-    DeleteRecords may have put the start into the middle of a batch.
+    DeleteRecords may have moved the start into the middle of a batch.
     """
     records = records_of(batch_of(0, [300, 100]), batch_of(2, [250], leader_epoch=-1))
 
     assert TimestampAndOffset(250, 2, None) == records.search_for_timestamp(200, 0, 1)
 
 
-def test_the_largest_timestamp_is_that_of_the_earliest_batch_that_has_it() -> None:
+def test_max_timestamp_is_that_of_the_earliest_batch_that_has_it() -> None:
     """
-    With the last offset of that batch; a batch later in the file counts if it is larger.
+    With the last offset of that batch.
     """
     records = records_of(
         batch_of(0, [5, 9], leader_epoch=1), batch_of(2, [9, 8], leader_epoch=2), batch_of(4, [7])
@@ -445,10 +421,7 @@ def test_the_largest_timestamp_is_that_of_the_earliest_batch_that_has_it() -> No
 # Slices, truncation, the file as a whole.
 
 
-def test_a_slice_is_read_later() -> None:
-    """
-    As much of it as there is.
-    """
+def test_slice_is_read_later() -> None:
     records = records_of(padded_batch(0), padded_batch(1))
 
     middle, end = records.slice(100, 100), records.slice(200, 1000)
@@ -459,16 +432,13 @@ def test_a_slice_is_read_later() -> None:
 
 
 @pytest.mark.parametrize(("position", "size"), [(-1, 1), (301, 1), (0, -1)])
-def test_a_slice_lies_in_the_file(position: int, size: int) -> None:
-    """
-    Anything else is a mistake.
-    """
+def test_slice_beyond_the_file_is_an_error(position: int, size: int) -> None:
     with pytest.raises(ValueError, match=r"Slice from position|Invalid size"):
         records_of(padded_batch(0), padded_batch(1)).slice(position, size)
 
 
 @pytest.mark.scenario(54)
-def test_a_slice_outlives_its_file(tmp_path: Path) -> None:
+def test_slice_outlives_its_file(tmp_path: Path) -> None:
     """
     Retention may remove a segment that is being sent.
     """
@@ -483,9 +453,9 @@ def test_a_slice_outlives_its_file(tmp_path: Path) -> None:
     assert bytes(padded_batch(0)) == bytes(slice_.read(nowait=True))
 
 
-def test_truncating_cuts_batches_off() -> None:
+def test_truncation_removes_whole_batches_and_returns_the_byte_count() -> None:
     """
-    And says how many bytes that were; more than there is cannot be kept.
+    Truncation beyond the end changes nothing.
     """
     files = MemoryFiles()
     records = records_of(padded_batch(0), padded_batch(1), files=files)
@@ -500,9 +470,9 @@ def test_truncating_cuts_batches_off() -> None:
     assert (0, 0) == (records.size, files.size(PATH))
 
 
-def test_closing_makes_durable_before_it_trims() -> None:
+def test_close_flushes_before_it_trims() -> None:
     """
-    In Kafka's order.
+    The order is Kafka's.
     """
     files = RecordingFiles()
     files.make_directory(D)
@@ -515,7 +485,7 @@ def test_closing_makes_durable_before_it_trims() -> None:
     assert [f"sync {PATH.name}", f"truncate {PATH.name}"] == files.operations
 
 
-def test_renames_are_followed() -> None:
+def test_file_records_follow_renames() -> None:
     """
     Errors name the file by its new name.
     """

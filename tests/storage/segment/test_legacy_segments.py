@@ -64,9 +64,9 @@ def first_since(records: list[Record], time: int) -> tuple[int, int] | None:
 
 @MAGIC
 @pytest.mark.parametrize("clean_stop", [True, False])
-def test_every_record_is_read_and_new_ones_are_appended(magic: int, clean_stop: bool) -> None:
+def test_old_format_log_is_readable_and_takes_new_records(magic: int, clean_stop: bool) -> None:
     """
-    After a crash nothing of them is cut off either.
+    Recovery after a crash truncates nothing of it either.
     """
     home = random_home(magic)
     expected = every_record(home)
@@ -82,7 +82,7 @@ def test_every_record_is_read_and_new_ones_are_appended(magic: int, clean_stop: 
 
 
 @MAGIC
-def test_offsets_are_found_through_the_index(magic: int) -> None:
+def test_old_format_offsets_are_found_through_the_index(magic: int) -> None:
     home = random_home(magic)
     log = home.open()
 
@@ -97,9 +97,9 @@ def test_offsets_are_found_through_the_index(magic: int) -> None:
         assert found.size == batch.size
 
 
-def test_timestamps_are_found() -> None:
+def test_old_format_timestamps_are_found() -> None:
     """
-    Of the version that has them.
+    In the version that has timestamps.
     """
     home = random_home(1)
     log = home.open()
@@ -120,7 +120,7 @@ def test_timestamps_are_found() -> None:
     assert max(record.timestamp for record in records) == latest.timestamp
 
 
-def test_messages_without_timestamps_are_as_old_as_their_segment() -> None:
+def test_old_messages_without_timestamps_are_as_old_as_their_segment() -> None:
     home = random_home(0)
     log = home.open()
 
@@ -130,7 +130,7 @@ def test_messages_without_timestamps_are_as_old_as_their_segment() -> None:
 
 
 @MAGIC
-def test_a_torn_message_is_cut_off_after_a_crash(magic: int) -> None:
+def test_torn_old_message_is_truncated_after_a_crash(magic: int) -> None:
     whole = legacy_message(magic, 0, b"a", b"1")
     torn = bytearray(legacy_message(magic, 1, b"b", b"2"))
     torn[-1] ^= 1
@@ -144,10 +144,7 @@ def test_a_torn_message_is_cut_off_after_a_crash(magic: int) -> None:
 
 
 @MAGIC
-def test_a_log_is_truncated_at_a_wrapper(magic: int) -> None:
-    """
-    Which is removed as a whole.
-    """
+def test_old_format_log_is_truncated_at_a_whole_wrapper(magic: int) -> None:
     inner = [Legacy(at + 1 - magic, b"k", b"x") for at in range(3)]
     wrapper = legacy_wrapper(magic, CompressionType.LZ4, inner, offset=3)
     home = old_home((0, legacy_message(magic, 0, b"a", b"1") + wrapper))
@@ -160,9 +157,9 @@ def test_a_log_is_truncated_at_a_wrapper(magic: int) -> None:
 
 
 @MAGIC
-def test_a_segment_that_goes_too_far_is_split(magic: int) -> None:
+def test_old_format_segment_with_offsets_too_far_apart_is_split(magic: int) -> None:
     """
-    Cleaners of that time did not look at how far offsets are from the base.
+    Cleaners of that time did not check the distance of offsets from the base.
     """
     far = 2**31 + 5
     inner = [Legacy(far + 2 if magic == 0 else 0, b"k", b"x")]
@@ -194,7 +191,7 @@ def compacted(*segments: tuple[int, bytes]) -> tuple[LogHome, Log]:
 
 
 @MAGIC
-def test_what_stays_becomes_batches_of_today(magic: int) -> None:
+def test_cleaning_converts_retained_old_messages_to_batches(magic: int) -> None:
     base = 2 * (1 - magic)
     inner = [Legacy(base + at, b"%d" % at, b"old", 7) for at in range(3)]
     content = (
@@ -219,9 +216,9 @@ def test_what_stays_becomes_batches_of_today(magic: int) -> None:
 
 @MAGIC
 @pytest.mark.parametrize("stays", [True, False])
-def test_tombstones_go_with_the_age_of_their_segment(magic: int, stays: bool) -> None:
+def test_old_format_tombstones_expire_by_the_age_of_their_segment(magic: int, stays: bool) -> None:
     """
-    By when it was modified: this long before the last segment that is clean already.
+    By its modification time: delete.retention.ms before that of the last clean segment.
     """
     home, log = compacted(
         (0, legacy_message(magic, 0, b"a", None) + legacy_message(magic, 1, b"b", b"1")),
@@ -238,9 +235,9 @@ def test_tombstones_go_with_the_age_of_their_segment(magic: int, stays: bool) ->
     assert ([(0, b"a", None), *expected] if stays else expected) == pairs(log)
 
 
-def test_an_old_format_cannot_mark_the_end_of_a_cleaning() -> None:
+def test_old_format_cannot_mark_the_end_of_a_cleaning() -> None:
     """
-    An empty batch would do so, but there was no such thing. The log stays as it is, as in Kafka.
+    That takes an empty batch, which old formats do not have. The log stays unchanged, as in Kafka.
     """
     home, log = compacted((0, legacy_message(1, 0, b"a", b"1") + legacy_message(1, 1, None, b"x")))
 
@@ -262,7 +259,7 @@ def found_in(home: LogHome) -> set[str]:
 
 
 @MAGIC
-def test_verify_finds_nothing_wrong_with_them(magic: int) -> None:
+def test_verify_accepts_old_format_logs(magic: int) -> None:
     home = random_home(magic)
     log = home.open()
     append(log, 3)
@@ -272,9 +269,9 @@ def test_verify_finds_nothing_wrong_with_them(magic: int) -> None:
 
 
 @MAGIC
-def test_verify_finds_damage_in_them(magic: int) -> None:
+def test_verify_finds_damage_in_old_format_logs(magic: int) -> None:
     """
-    Of a message, of what a wrapper wraps, and of its offsets.
+    In a message, in the contents of a wrapper, and in its offsets.
     """
     inner = [Legacy(at, b"k", b"x") for at in (0, 2, 1)]
     whole = legacy_message(magic, 0, b"a", b"1")
@@ -291,7 +288,7 @@ def test_verify_finds_damage_in_them(magic: int) -> None:
 
 
 @MAGIC
-def test_explain_names_the_format(
+def test_explain_names_the_old_message_format(
     magic: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     directory = tmp_path / "t-0"

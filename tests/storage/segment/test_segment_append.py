@@ -26,9 +26,9 @@ from tests.support.segments import (
 
 
 @pytest.mark.scenario(15)
-def test_a_new_segment_has_an_empty_log_and_no_other_files() -> None:
+def test_new_segment_has_only_an_empty_log_file() -> None:
     """
-    The indexes are made when they are needed: on a roll that is the first append.
+    The indexes are created on first use; on a roll, that is the first append.
     """
     files = MemoryFiles()
     segment = open_segment(files=files)
@@ -40,9 +40,9 @@ def test_a_new_segment_has_an_empty_log_and_no_other_files() -> None:
     assert [150, 10_485_760, 10_485_756] == [files.size(path) for path in (LOG, INDEX, TIME_INDEX)]
 
 
-def test_an_append_of_several_batches_decides_for_each() -> None:
+def test_append_of_several_batches_indexes_each_of_them() -> None:
     """
-    So that compaction writes the same entries as appends do.
+    So compaction writes the same entries as appends do.
     """
     segment = open_segment(interval=150)
     single = open_segment(interval=150)
@@ -54,10 +54,7 @@ def test_an_append_of_several_batches_decides_for_each() -> None:
     assert time_entries(single) == time_entries(segment)
 
 
-def test_nothing_appended_is_nothing_done() -> None:
-    """
-    Not even an index is made.
-    """
+def test_empty_append_creates_no_index() -> None:
     files = MemoryFiles()
 
     open_segment(files=files).append(5, memoryview(b""))
@@ -66,7 +63,7 @@ def test_nothing_appended_is_nothing_done() -> None:
 
 
 @pytest.mark.scenario(12)
-def test_records_without_a_timestamp_leave_no_time_entry() -> None:
+def test_records_without_a_timestamp_add_no_time_index_entry() -> None:
     """
     The age of such a segment is that of its file.
     """
@@ -83,7 +80,7 @@ def test_records_without_a_timestamp_leave_no_time_entry() -> None:
     assert 0 == files.size(TIME_INDEX)
 
 
-def test_the_beginning_of_time_is_a_timestamp() -> None:
+def test_timestamp_0_is_a_valid_timestamp() -> None:
     """
     Only -1 means that there is none.
     """
@@ -96,9 +93,9 @@ def test_the_beginning_of_time_is_a_timestamp() -> None:
 
 
 @pytest.mark.scenario(26)
-def test_offsets_have_to_fit_an_int32_above_the_base() -> None:
+def test_offsets_must_fit_an_int32_above_the_base_offset() -> None:
     """
-    One more does not fit, and nothing of it is written.
+    Nothing is written of a batch beyond it.
     """
     segment = open_segment(100)
     furthest = 100 + 2**31 - 1
@@ -113,9 +110,9 @@ def test_offsets_have_to_fit_an_int32_above_the_base() -> None:
     assert 150 == segment.size
 
 
-def test_an_append_that_fails_is_as_if_it_had_not_been() -> None:
+def test_failed_append_can_be_retried() -> None:
     """
-    The disk is full in the middle of a batch; when there is room again, all is well.
+    The disk is full in the middle of a batch, and has space again later.
     """
     files = FailingFiles()
     segment = open_segment(files=files, interval=0)

@@ -32,9 +32,9 @@ from tests.support.segments import (
 from tests.support.some import some
 
 
-def test_a_segment_that_was_only_read_is_closed_as_it_is() -> None:
+def test_segment_that_was_only_read_is_closed_unchanged() -> None:
     """
-    No time entry is made up for it; its indexes are trimmed if they were opened.
+    No final time index entry is added; its indexes are trimmed if they were opened.
     """
     files = MemoryFiles()
     segment = open_segment(files=files)
@@ -49,9 +49,9 @@ def test_a_segment_that_was_only_read_is_closed_as_it_is() -> None:
     assert (0, 0) == (files.size(INDEX), files.size(TIME_INDEX))
 
 
-def test_a_last_entry_that_cannot_be_written_does_not_keep_a_segment_open() -> None:
+def test_failed_final_time_index_entry_does_not_keep_a_segment_open() -> None:
     """
-    The rest is closed, and the error is logged.
+    The other files are closed, and the error is logged.
     """
     files = FailingFiles()
     segment = open_segment(files=files)
@@ -63,10 +63,7 @@ def test_a_last_entry_that_cannot_be_written_does_not_keep_a_segment_open() -> N
     assert (300, 0, 0) == tuple(files.size(path) for path in (LOG, INDEX, TIME_INDEX))
 
 
-def test_closing_goes_on_behind_an_error() -> None:
-    """
-    One file that cannot be closed properly must not keep the others open.
-    """
+def test_close_continues_after_an_error() -> None:
     files = FailingFiles()
     segment = open_segment(files=files)
     append_padded(segment, range(2))
@@ -81,9 +78,9 @@ def test_closing_goes_on_behind_an_error() -> None:
 
 
 @pytest.mark.scenario(29)
-def test_truncation_takes_batches_and_entries_that_reach_the_offset() -> None:
+def test_truncation_removes_batches_and_entries_from_the_offset_on() -> None:
     """
-    The segment is the active one from now on, so the indexes have room again.
+    The segment becomes the active one, so its indexes are enlarged again.
     """
     files = MemoryFiles()
     segment = open_segment(files=files, interval=0)
@@ -103,10 +100,7 @@ def test_truncation_takes_batches_and_entries_that_reach_the_offset() -> None:
     assert [(1, 150), (2, 300), (4, 600)] == offset_entries(segment)
 
 
-def test_truncation_beyond_the_end_takes_nothing() -> None:
-    """
-    But for the transactions that end there.
-    """
+def test_truncation_beyond_the_end_removes_only_transactions_that_end_there() -> None:
     segment = open_segment(interval=0)
     append_padded(segment, range(3))
     segment.txn_index.append(AbortedTxn(1, 0, 7, 8))
@@ -117,10 +111,7 @@ def test_truncation_beyond_the_end_takes_nothing() -> None:
     assert segment.txn_index.is_empty
 
 
-def test_truncation_to_nothing_starts_the_segment_over() -> None:
-    """
-    Its age too.
-    """
+def test_full_truncation_resets_the_segment_and_its_age() -> None:
     clock = StillClock(1000)
     segment = open_segment(clock=clock, interval=0)
     append_padded(segment, range(3), timestamp=500)
@@ -135,9 +126,9 @@ def test_truncation_to_nothing_starts_the_segment_over() -> None:
     assert -1 == segment.max_timestamp_so_far()
 
 
-def test_after_truncation_the_largest_timestamp_is_looked_for() -> None:
+def test_max_timestamp_is_determined_again_after_a_truncation() -> None:
     """
-    Behind the last entry of the time index.
+    Including batches behind the last entry of the time index.
     """
     segment = open_segment(interval=300)
     for offset, timestamp in enumerate([10, 50, 20, 40, 30, 90]):
@@ -151,9 +142,9 @@ def test_after_truncation_the_largest_timestamp_is_looked_for() -> None:
 
 
 @pytest.mark.scenario(54)
-def test_a_removed_segment_is_read_to_the_end() -> None:
+def test_removed_segment_stays_readable() -> None:
     """
-    Its files are renamed at once and removed later; readers can finish.
+    Its files are renamed at once and removed later.
     """
     files = MemoryFiles()
     segment = open_segment(files=files, interval=0)
@@ -180,10 +171,7 @@ def test_a_removed_segment_is_read_to_the_end() -> None:
     assert 0 == segment.last_modified()
 
 
-def test_removal_goes_on_behind_an_error() -> None:
-    """
-    What can be removed is.
-    """
+def test_removal_continues_after_an_error() -> None:
     files = FailingFiles()
     segment = open_segment(files=files)
     append_padded(segment, range(1))
@@ -195,10 +183,7 @@ def test_removal_goes_on_behind_an_error() -> None:
     assert [LOG.name] == files.names(DIRECTORY)
 
 
-def test_a_disk_that_failed_is_not_touched_again() -> None:
-    """
-    Handles are given back without a write.
-    """
+def test_segment_on_a_failed_disk_is_closed_without_a_write() -> None:
     files = FailingFiles()
     segment = open_segment(files=files)
     append_padded(segment, range(1))
@@ -213,10 +198,7 @@ def test_a_disk_that_failed_is_not_touched_again() -> None:
             closed()
 
 
-def test_a_segment_moves_along_with_its_directory() -> None:
-    """
-    When the topic is deleted.
-    """
+def test_segment_moves_with_its_directory() -> None:
     files = MemoryFiles()
     segment = open_segment(files=files)
     append_padded(segment, range(1))
@@ -240,9 +222,9 @@ def test_a_segment_moves_along_with_its_directory() -> None:
     assert [0, 12, 300] == sorted(files.size(moved / name) for name in files.names(moved))
 
 
-def test_compaction_gives_its_segments_the_time_of_the_old_ones() -> None:
+def test_compacted_segment_files_get_the_modification_time_of_their_source() -> None:
     """
-    All three files, as retention may go by it.
+    Retention may use it.
     """
     files = MemoryFiles()
     segment = open_segment(files=files)
@@ -254,9 +236,9 @@ def test_compaction_gives_its_segments_the_time_of_the_old_ones() -> None:
     assert {12_345} == {files.modified_ms(DIRECTORY / name) for name in files.names(DIRECTORY)}
 
 
-def test_batches_can_be_taken_over_from_another_file() -> None:
+def test_batches_are_copied_from_another_file_while_their_offsets_fit() -> None:
     """
-    As long as their offsets fit: a segment that reaches too far is split so.
+    This is how a segment with offsets too far apart is split.
     """
     source = open_segment()
     far = 2**31 + 10
@@ -277,9 +259,9 @@ def test_batches_can_be_taken_over_from_another_file() -> None:
 
 
 @pytest.mark.scenario(64)
-def test_a_missing_time_index_is_made_empty_and_a_missing_offset_index_is_reported() -> None:
+def test_missing_time_index_is_created_and_missing_offset_index_reported() -> None:
     """
-    The age of the segment then is that of its file.
+    The age of the segment is then that of its file.
     """
     clock = StillClock(5000)
     files = MemoryFiles(clock.now_ms)
@@ -303,9 +285,9 @@ def test_a_missing_time_index_is_made_empty_and_a_missing_offset_index_is_report
         )
 
 
-def test_a_crash_of_the_machine_after_a_flush_takes_nothing() -> None:
+def test_machine_crash_after_a_flush_loses_nothing() -> None:
     """
-    Batches, indexes and transactions.
+    Neither batches nor index entries nor transactions.
     """
     files = CrashableFiles()
     segment = open_segment(files=files, interval=0)
@@ -318,10 +300,7 @@ def test_a_crash_of_the_machine_after_a_flush_takes_nothing() -> None:
         assert node.durable == node.data
 
 
-def test_files_of_a_segment_that_is_not_open_are_removed_by_their_names() -> None:
-    """
-    Those of that base offset and suffix, whichever there are.
-    """
+def test_files_of_an_unopened_segment_are_removed_by_name() -> None:
     files = MemoryFiles()
     append_padded(open_segment(files=files), range(1))
     append_padded(open_segment(7, files=files), range(7, 8))

@@ -45,11 +45,11 @@ def five_batches() -> LogSegment:
     ],
 )
 @pytest.mark.scenario(31)
-def test_a_read_is_limited_by_size(
+def test_read_is_limited_by_size(
     *, start: int, max_size: int, min_one: bool, size: int, incomplete: bool, reopened: bool
 ) -> None:
     """
-    It may end within a batch, and has at least the first if that is asked for.
+    It may end within a batch, but returns at least the first one if asked to.
     """
     files = MemoryFiles()
     segment = open_segment(files=files)
@@ -67,9 +67,9 @@ def test_a_read_is_limited_by_size(
     assert incomplete == info.first_entry_incomplete
 
 
-def test_a_read_ends_where_it_may_not_go_on() -> None:
+def test_read_ends_at_the_high_watermark() -> None:
     """
-    At the high watermark. Without its position there is nothing to read.
+    If its position is unknown, nothing is read.
     """
     segment = five_batches()
 
@@ -83,19 +83,16 @@ def test_a_read_ends_where_it_may_not_go_on() -> None:
         segment.read(1, -1, 450)
 
 
-def test_there_is_nothing_behind_the_last_batch() -> None:
-    """
-    The next offset is in the next segment.
-    """
+def test_read_behind_the_last_batch_returns_nothing() -> None:
     segment = five_batches()
 
     assert segment.read(5, 100, segment.size) is None
     assert segment.translate_offset(5) is None
 
 
-def test_a_read_may_refuse_to_wait() -> None:
+def test_nonblocking_read_of_cold_pages_raises_would_block() -> None:
     """
-    But the batch that was appended last is known without looking.
+    The position of the last appended batch is known without a read.
     """
     files = MemoryFiles()
     segment = open_segment(files=files)
@@ -116,11 +113,11 @@ def test_a_read_may_refuse_to_wait() -> None:
     st.lists(st.tuples(st.integers(1, 3), st.integers(0, 4), st.integers(100, 400)), min_size=1),
     st.booleans(),
 )
-def test_translation_finds_what_a_scan_finds(
+def test_offset_translation_agrees_with_a_scan(
     batches: list[tuple[int, int, int]], reopened: bool
 ) -> None:
     """
-    For batches of any sizes with gaps between them; with or without memory of the last append.
+    For batches of any size with gaps, with and without knowledge of the last append.
     """
     files = MemoryFiles()
     segment = open_segment(10, files=files, interval=300, index_bytes=30_000)
@@ -142,9 +139,9 @@ def test_translation_finds_what_a_scan_finds(
     assert offset == segment.read_next_offset()
 
 
-def test_the_next_offset_of_an_empty_segment_is_its_base() -> None:
+def test_next_offset_of_an_empty_segment_is_its_base_offset() -> None:
     """
-    Also with a file that holds no whole batch.
+    Also if its file has no whole batch.
     """
     files = MemoryFiles()
     assert 100 == open_segment(100, files=files).read_next_offset()

@@ -60,9 +60,9 @@ def room_of(segment: LogSegment, params: RollParams) -> Room:
 
 
 @pytest.mark.scenario(25)
-def test_a_segment_rolls_by_the_time_of_its_records() -> None:
+def test_segment_rolls_when_record_timestamps_exceed_segment_ms() -> None:
     """
-    More than ``segment.ms`` after its first batch. The clock has nothing to do with it.
+    Counted from its first batch; the clock does not matter.
     """
     segment = open_segment()
     for offset in range(10):
@@ -72,9 +72,9 @@ def test_a_segment_rolls_by_the_time_of_its_records() -> None:
     assert RollReason.TIME is rolls(segment, roll_params(11, timestamp=1101, segment_ms=100, now=0))
 
 
-def test_a_segment_without_timestamps_rolls_by_the_clock() -> None:
+def test_segment_without_timestamps_rolls_by_the_clock() -> None:
     """
-    From when it was opened. An empty one does not roll by time.
+    Counted from when it was opened. An empty segment does not roll by time.
     """
     clock = StillClock(1000)
     segment = open_segment(clock=clock)
@@ -86,7 +86,7 @@ def test_a_segment_without_timestamps_rolls_by_the_clock() -> None:
     assert 2**63 - 1 == segment.first_batch_timestamp()
 
 
-def test_jitter_makes_a_segment_roll_earlier() -> None:
+def test_jitter_rolls_a_segment_earlier() -> None:
     """
     So that not all partitions roll at once.
     """
@@ -98,9 +98,9 @@ def test_jitter_makes_a_segment_roll_earlier() -> None:
     assert rolls(segment, roll_params(1, timestamp=1061, segment_ms=100))
 
 
-def test_the_first_timestamp_is_read_from_the_file_of_a_segment_that_was_opened() -> None:
+def test_first_timestamp_of_a_reopened_segment_is_that_of_its_first_batch() -> None:
     """
-    It is the largest of the first batch.
+    The largest timestamp of that batch.
     """
     files = MemoryFiles()
     segment = open_segment(files=files)
@@ -114,10 +114,7 @@ def test_the_first_timestamp_is_read_from_the_file_of_a_segment_that_was_opened(
 
 
 @pytest.mark.scenario(26)
-def test_an_offset_that_does_not_fit_rolls() -> None:
-    """
-    Above an int32, or below the base.
-    """
+def test_offset_outside_the_int32_range_rolls_the_segment() -> None:
     segment = open_segment(100)
 
     assert [None, RollReason.OFFSET_OVERFLOW, RollReason.OFFSET_OVERFLOW] == [
@@ -127,9 +124,9 @@ def test_an_offset_that_does_not_fit_rolls() -> None:
 
 
 @pytest.mark.parametrize("jitter_ms", [0, 7])
-def test_what_has_room_does_not_roll_and_what_exceeds_it_does(jitter_ms: int) -> None:
+def test_segment_rolls_exactly_beyond_each_limit(jitter_ms: int) -> None:
     """
-    Each limit by itself, to the last byte, millisecond and offset.
+    To the byte, millisecond and offset.
     """
     segment = open_segment(100, jitter_ms=jitter_ms)
     append_padded(segment, range(100, 103), timestamp=1000)
@@ -151,10 +148,7 @@ def test_what_has_room_does_not_roll_and_what_exceeds_it_does(jitter_ms: int) ->
 
 
 @pytest.mark.parametrize(("timestamp", "reason"), [(None, TIMES), (FIRST_TIMESTAMP, OFFSETS)])
-def test_there_is_room_for_so_many_index_entries(timestamp: int | None, reason: RollReason) -> None:
-    """
-    An index that has none left rolls the segment.
-    """
+def test_full_index_rolls_the_segment(timestamp: int | None, reason: RollReason) -> None:
     segment = open_segment(index_bytes=300, interval=0)
     params = roll_params(0)
     offset = 0
@@ -172,9 +166,9 @@ def test_there_is_room_for_so_many_index_entries(timestamp: int | None, reason: 
 
 
 @pytest.mark.parametrize("batches", [0, 1])
-def test_without_timestamps_no_timestamp_is_too_late(batches: int) -> None:
+def test_missing_timestamps_never_roll_by_time(batches: int) -> None:
     """
-    An empty segment and one that is rolled by the clock.
+    For an empty segment, and one that rolls by the clock.
     """
     segment = open_segment()
     append_padded(segment, range(batches), timestamp=-1)

@@ -34,10 +34,7 @@ def bases(found: tuple[LogSegment, ...]) -> list[int]:
     return [segment.base_offset for segment in found]
 
 
-def test_segments_are_in_the_order_of_their_offsets() -> None:
-    """
-    However they were added.
-    """
+def test_segments_are_ordered_by_base_offset() -> None:
     segments = segments_of(20, 0, 10)
 
     assert (0, 10, 20) == segments.base_offsets
@@ -50,9 +47,9 @@ def test_segments_are_in_the_order_of_their_offsets() -> None:
     )
 
 
-def test_no_segments_are_no_problem() -> None:
+def test_empty_segment_list_is_valid() -> None:
     """
-    While a log is being loaded.
+    A log has none while it is being loaded.
     """
     segments = segments_of()
 
@@ -67,10 +64,7 @@ def test_no_segments_are_no_problem() -> None:
     assert 0 == segments.size_in_bytes
 
 
-def test_a_segment_takes_the_place_of_one_with_its_base() -> None:
-    """
-    And the one before is handed back.
-    """
+def test_added_segment_replaces_and_returns_one_with_the_same_base_offset() -> None:
     segments = segments_of(0, 10)
     old, new = segments.get(10), open_segment(10)
 
@@ -80,9 +74,9 @@ def test_a_segment_takes_the_place_of_one_with_its_base() -> None:
     assert (0, 10, 20) == segments.base_offsets
 
 
-def test_segments_are_removed_by_their_base() -> None:
+def test_segments_are_removed_by_base_offset() -> None:
     """
-    One that is not there is no error.
+    Removing a missing one is no error.
     """
     segments = segments_of(0, 10, 20)
 
@@ -96,9 +90,9 @@ def test_segments_are_removed_by_their_base() -> None:
     assert segments.is_empty
 
 
-def test_a_reader_sees_all_segments_as_they_were_at_one_moment() -> None:
+def test_reader_sees_a_consistent_snapshot_of_all_segments() -> None:
     """
-    A swap puts new ones in the place of old ones in one step.
+    A swap replaces segments in one step.
     """
     segments = segments_of(0, 10, 20)
     seen = segments.values()
@@ -111,10 +105,9 @@ def test_a_reader_sees_all_segments_as_they_were_at_one_moment() -> None:
 
 
 @given(st.sets(st.integers(0, 40), min_size=1), st.integers(-1, 42), st.integers(-1, 42))
-def test_searches_find_what_looking_at_all_finds(offsets: set[int], start: int, end: int) -> None:
-    """
-    For any segments and any offsets.
-    """
+def test_segment_searches_agree_with_a_linear_search(
+    offsets: set[int], start: int, end: int
+) -> None:
     ordered = sorted(offsets)
     segments = LogSegments("t-0")
     segments.replace([], [open_segment(offset) for offset in ordered])
@@ -135,10 +128,7 @@ def test_searches_find_what_looking_at_all_finds(offsets: set[int], start: int, 
         assert expected == bases(segments.values_between(start, end))
 
 
-def test_an_empty_range_has_no_segments_and_a_reversed_one_is_a_mistake() -> None:
-    """
-    Also where a segment begins.
-    """
+def test_empty_range_has_no_segments_and_a_reversed_one_is_an_error() -> None:
     segments = segments_of(0, 10)
 
     assert () == segments.values_between(10, 10)
@@ -146,9 +136,9 @@ def test_an_empty_range_has_no_segments_and_a_reversed_one_is_a_mistake() -> Non
         segments.values_between(10, 9)
 
 
-def test_sizes_are_added_up_and_segments_picked_out() -> None:
+def test_segment_sizes_are_summed_and_segments_filtered() -> None:
     """
-    Bytes of batches, not of files.
+    Sizes are those of batches, not of files.
     """
     segments = segments_of(0, 10)
     first, second = segments.values()
@@ -159,10 +149,7 @@ def test_sizes_are_added_up_and_segments_picked_out() -> None:
     assert [second] == segments.filter(lambda segment: segment.size > 300)
 
 
-def test_segments_move_along_with_their_directory() -> None:
-    """
-    All of them.
-    """
+def test_all_segments_move_with_their_directory() -> None:
     files = MemoryFiles()
     segments = segments_of(0, 10, files=files)
     moved = Path("/data/t-1")
@@ -173,9 +160,9 @@ def test_segments_move_along_with_their_directory() -> None:
     assert {moved} == {segment.log.path.parent for segment in segments.values()}
 
 
-def test_closing_goes_on_behind_an_error() -> None:
+def test_close_continues_after_an_error() -> None:
     """
-    The first error is raised once all others were tried.
+    The first error is raised at the end.
     """
     files = FailingFiles()
     segments = segments_of(0, 10, files=files)

@@ -39,9 +39,9 @@ def disk(content: bytes | None = None) -> MemoryFiles:
     return files
 
 
-def test_the_bytes_are_kafkas() -> None:
+def test_checkpoint_has_kafkas_bytes() -> None:
     """
-    Version, count, entries, each with a newline.
+    Version, count and entries, each with a newline.
     """
     files = disk()
     checkpoint = OffsetCheckpointFile(files, PATH)
@@ -52,10 +52,7 @@ def test_the_bytes_are_kafkas() -> None:
     assert OFFSETS == checkpoint.read()
 
 
-def test_a_checkpoint_of_nothing_has_four_bytes() -> None:
-    """
-    As Kafka's, when no log starts inside its first segment.
-    """
+def test_empty_checkpoint_has_four_bytes() -> None:
     files = disk()
 
     OffsetCheckpointFile(files, PATH).write({})
@@ -63,9 +60,9 @@ def test_a_checkpoint_of_nothing_has_four_bytes() -> None:
     assert b"0\n0\n" == files.read_bytes(PATH)
 
 
-def test_opening_makes_an_empty_file() -> None:
+def test_opening_creates_an_empty_checkpoint() -> None:
     """
-    Which has no entries. A file that is there is left as it is.
+    An existing file is left unchanged.
     """
     files = disk()
 
@@ -85,17 +82,17 @@ def test_opening_makes_an_empty_file() -> None:
         b"+0\n01\nt 0 +5\n",
     ],
 )
-def test_readers_are_not_pedantic(content: bytes) -> None:
+def test_checkpoint_reader_accepts_other_line_ends_and_white_space(content: bytes) -> None:
     """
-    Line ends, and the amount of white space, are as an editor has left them.
+    An editor may have left them.
     """
     assert {TopicPartition("t", 0): 5} == OffsetCheckpointFile(disk(content), PATH).read()
 
 
 @pytest.mark.parametrize("content", [b"", b"0", b"0\n", b"0\n0", b"0\n0\n"])
-def test_short_files_have_no_entries(content: bytes) -> None:
+def test_short_checkpoint_has_no_entries(content: bytes) -> None:
     """
-    An empty file, a version alone, or none of none.
+    An empty file, a version alone, or a count of 0.
     """
     assert {} == OffsetCheckpointFile(disk(content), PATH).read()
 
@@ -120,9 +117,9 @@ def test_short_files_have_no_entries(content: bytes) -> None:
         (b"\xff\n", "is not UTF-8"),
     ],
 )
-def test_a_file_that_says_something_else_is_refused(content: bytes, sentence: str) -> None:
+def test_malformed_checkpoint_is_refused(content: bytes, sentence: str) -> None:
     """
-    Nothing of it is believed, and the error names the file.
+    Nothing of it is used, and the error names the file.
     """
     with pytest.raises(CorruptCheckpoint, match=sentence) as refusal:
         OffsetCheckpointFile(disk(content), PATH).read()
@@ -131,9 +128,9 @@ def test_a_file_that_says_something_else_is_refused(content: bytes, sentence: st
     assert str(PATH) in str(refusal.value)
 
 
-def test_a_file_that_is_gone_is_a_storage_error() -> None:
+def test_missing_checkpoint_is_a_storage_error() -> None:
     """
-    It was there when the checkpoint was opened.
+    The file existed when the checkpoint was opened.
     """
     files = disk()
     checkpoint = OffsetCheckpointFile(files, PATH)
@@ -153,9 +150,9 @@ def test_a_file_that_is_gone_is_a_storage_error() -> None:
         st.integers(-1, 2**63 - 1),
     )
 )
-def test_what_is_written_reads_back(offsets: dict[TopicPartition, int]) -> None:
+def test_written_checkpoint_can_be_read(offsets: dict[TopicPartition, int]) -> None:
     """
-    Whatever the topics are called.
+    With any topic names.
     """
     checkpoint = OffsetCheckpointFile(disk(), PATH)
 
@@ -164,10 +161,10 @@ def test_what_is_written_reads_back(offsets: dict[TopicPartition, int]) -> None:
     assert offsets == checkpoint.read()
 
 
-def test_after_a_crash_there_is_the_old_one_or_the_new_one() -> None:
+def test_checkpoint_is_the_old_or_the_new_one_after_a_crash() -> None:
     """
-    At every change at which the machine stops, whatever the disk has kept; and it can be written
-    again.
+    For a crash at every operation, whatever the disk has kept. The checkpoint can be written again
+    afterwards.
     """
     files = CrashableFiles()
     files.make_directory(D)
@@ -192,10 +189,7 @@ def test_after_a_crash_there_is_the_old_one_or_the_new_one() -> None:
 
 
 @pytest.mark.parametrize("step", range(6))
-def test_after_an_error_the_old_one_is_there_or_the_new_one(step: int) -> None:
-    """
-    Whichever operation fails.
-    """
+def test_checkpoint_is_the_old_or_the_new_one_after_an_error(step: int) -> None:
     files = FailingFiles()
     files.make_directory(D)
     checkpoint = OffsetCheckpointFile(files, PATH)
@@ -212,10 +206,7 @@ def test_after_an_error_the_old_one_is_there_or_the_new_one(step: int) -> None:
         assert OFFSETS == checkpoint.read()
 
 
-def test_leader_epochs_have_a_file_of_the_same_kind() -> None:
-    """
-    In the directory of their log; it moves along with that.
-    """
+def test_leader_epoch_checkpoint_moves_with_its_log() -> None:
     files = disk()
     checkpoint = LeaderEpochCheckpointFile(files, D / "t-0")
 
@@ -229,9 +220,9 @@ def test_leader_epochs_have_a_file_of_the_same_kind() -> None:
     assert [EpochEntry(0, 0), EpochEntry(2, 150)] == checkpoint.read()
 
 
-def test_leader_epochs_of_a_log_that_was_moved_away_are_not_written() -> None:
+def test_leader_epoch_checkpoint_of_a_moved_log_is_not_written() -> None:
     """
-    The log is about to be deleted. Other errors are errors.
+    The log is about to be deleted. Other errors are raised.
     """
     files = FailingFiles()
     files.make_directory(D / "t-0")
@@ -249,9 +240,9 @@ def test_leader_epochs_of_a_log_that_was_moved_away_are_not_written() -> None:
 
 
 @pytest.mark.scenario(71)
-def test_the_mark_of_a_clean_stop_is_one_line_of_json() -> None:
+def test_clean_shutdown_file_is_one_line_of_json() -> None:
     """
-    Byte for byte as Kafka writes it. It is gone once it is deleted, even if the machine crashes.
+    Byte for byte as Kafka writes it. Its deletion survives a machine crash.
     """
     files = CrashableFiles()
     files.make_directory(D)
@@ -285,9 +276,9 @@ def test_the_mark_of_a_clean_stop_is_one_line_of_json() -> None:
         (b'{"brokerEpoch":-1}', -1),
     ],
 )
-def test_a_mark_counts_whatever_it_says(content: bytes, epoch: int | None) -> None:
+def test_clean_shutdown_file_counts_whatever_its_content(content: bytes, epoch: int | None) -> None:
     """
-    Older brokers left an empty file; from that the epoch is not learned.
+    Older brokers left an empty file, without a broker epoch.
     """
     files = disk()
     files.write_atomically(D / ".kafka_cleanshutdown", content)
@@ -297,9 +288,9 @@ def test_a_mark_counts_whatever_it_says(content: bytes, epoch: int | None) -> No
     assert epoch == mark.read()
 
 
-def test_threads_that_write_at_a_time_are_not_in_each_others_way(tmp_path: Path) -> None:
+def test_concurrent_checkpoint_writes_do_not_interfere(tmp_path: Path) -> None:
     """
-    A deleted topic is taken out of a checkpoint at the moment when its thread writes it anyway.
+    A deleted topic is removed from a checkpoint while the background thread writes it.
     """
     checkpoint = OffsetCheckpointFile(DiskFiles(), tmp_path / PATH.name)
 

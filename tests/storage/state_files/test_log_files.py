@@ -15,9 +15,9 @@ from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_
 D = Path("/data/t-0")
 
 
-def test_names_carry_the_offset_in_twenty_digits() -> None:
+def test_file_name_has_the_offset_in_twenty_digits() -> None:
     """
-    So that their order is that of the offsets.
+    So names sort by offset.
     """
     assert [
         "00000000000000000042.log",
@@ -36,18 +36,15 @@ def test_names_carry_the_offset_in_twenty_digits() -> None:
     ]
 
 
-def test_the_offset_is_what_stands_before_the_first_dot() -> None:
-    """
-    Whatever follows.
-    """
+def test_offset_of_a_file_name_ends_at_the_first_dot() -> None:
     assert 42 == log_files.offset_from_file_name("00000000000000000042.index.deleted")
     with pytest.raises(ValueError, match="notes"):
         log_files.offset_from_file_name("notes.txt")
 
 
-def test_the_end_of_a_name_is_the_kind_of_the_file() -> None:
+def test_suffix_of_a_file_name_tells_its_type() -> None:
     """
-    A file that is about to be deleted is of no kind.
+    A file marked as deleted has no type.
     """
     assert log_files.is_log_file("00000000000000000042.log")
     assert not log_files.is_log_file("00000000000000000042.log.deleted")
@@ -56,10 +53,7 @@ def test_the_end_of_a_name_is_the_kind_of_the_file() -> None:
     assert not log_files.is_index_file("00000000000000000042.snapshot")
 
 
-def test_a_suffix_is_replaced_only_where_it_is() -> None:
-    """
-    Renaming a file that is not named as thought is a mistake.
-    """
+def test_replacing_a_missing_suffix_is_an_error() -> None:
     path = log_files.log_file(D, 0, ".cleaned")
 
     assert log_files.log_file(D, 0, ".swap") == log_files.replace_suffix(path, ".cleaned", ".swap")
@@ -79,9 +73,9 @@ def test_a_suffix_is_replaced_only_where_it_is() -> None:
         ("__cluster_metadata-0", TopicPartition("__cluster_metadata", 0)),
     ],
 )
-def test_a_directory_tells_its_partition(name: str, partition: TopicPartition) -> None:
+def test_directory_name_gives_the_partition(name: str, partition: TopicPartition) -> None:
     """
-    Topic and partition are split at the last dash; marks of the directory are left aside.
+    Split at the last dash, without the suffix of a marked directory.
     """
     assert partition == parse_topic_partition_name(Path("/data") / name)
 
@@ -102,9 +96,9 @@ def test_a_directory_tells_its_partition(name: str, partition: TopicPartition) -
         "t-0.0123 4567-delete",
     ],
 )
-def test_any_other_directory_is_refused_in_kafkas_words(name: str) -> None:
+def test_unknown_directory_is_refused_with_kafkas_message(name: str) -> None:
     """
-    A broker does not start on a directory of which it does not know what it is.
+    A broker does not start with a directory that it cannot identify.
     """
     path = Path("/data") / name
 
@@ -123,9 +117,9 @@ def test_any_other_directory_is_refused_in_kafkas_words(name: str) -> None:
     [(log_files.log_delete_dir_name, "-delete"), (log_files.log_stray_dir_name, "-stray")],
 )
 @pytest.mark.parametrize("topic", ["t", "x" * 249])
-def test_marked_directories_have_a_name_of_their_own(make: object, suffix: str, topic: str) -> None:
+def test_marked_directory_has_a_unique_name(make: object, suffix: str, topic: str) -> None:
     """
-    Two of them for one partition differ; a long topic is cut so that the name stays legal.
+    A long topic name is cut so that the name stays legal.
     """
     assert callable(make)
     partition = TopicPartition(topic, 3)
@@ -140,10 +134,7 @@ def test_marked_directories_have_a_name_of_their_own(make: object, suffix: str, 
     assert first.endswith(suffix)
 
 
-def test_a_plain_directory_is_named_after_its_partition() -> None:
-    """
-    And back.
-    """
+def test_directory_name_of_a_partition_can_be_parsed_back() -> None:
     partition = TopicPartition("a-b", 12)
 
     assert "a-b-12" == log_files.log_dir_name(partition)

@@ -53,9 +53,9 @@ def ensemble(**contents: bytes | None) -> MetaPropertiesEnsemble:
     return MetaPropertiesEnsemble(disk(**contents), [Path("/") / name for name in contents])
 
 
-def test_the_bytes_are_kafkas() -> None:
+def test_meta_properties_has_kafkas_bytes() -> None:
     """
-    The file of Apache Kafka 4.3.1 is read, and written again byte for byte.
+    The file of Apache Kafka 4.3.1 is read and written again byte for byte.
     """
     meta = parse_meta_properties(KAFKAS, FILE)
 
@@ -63,9 +63,9 @@ def test_the_bytes_are_kafkas() -> None:
     assert KAFKAS == format_meta_properties(meta, NOW_MS)
 
 
-def test_a_file_may_be_edited_by_hand() -> None:
+def test_meta_properties_may_be_edited_by_hand() -> None:
     """
-    It is a properties file of Java's, with all that these can have.
+    Every syntax of Java properties files is accepted.
     """
     text = b"""! moved on Monday
 version : 1
@@ -78,9 +78,9 @@ directory.\\u0069d PuHEQjpYM29Eajn0xJLqOQ
     assert META == parse_meta_properties(text, FILE)
 
 
-def test_version_0_needs_nothing() -> None:
+def test_meta_properties_version_0_requires_no_field() -> None:
     """
-    A version that is not given is 0; the node is called broker there.
+    A missing version counts as 0; the node id is called ``broker.id`` there.
     """
     assert MetaProperties(version=0) == parse_meta_properties(b"", FILE)
     text = b"broker.id=30\nnode.id=4\n"
@@ -103,9 +103,9 @@ def test_version_0_needs_nothing() -> None:
         ("cluster.id=\\u12", "uXXXX"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_refused(text: str, sentence: str) -> None:
+def test_malformed_meta_properties_are_refused(text: str, sentence: str) -> None:
     """
-    The sentence names the file and what is wrong with it.
+    The message names the file and the problem.
     """
     with pytest.raises(CorruptCheckpoint) as refusal:
         parse_meta_properties(text.encode(), FILE)
@@ -114,9 +114,10 @@ def test_a_file_that_makes_no_sense_is_refused(text: str, sentence: str) -> None
     assert str(FILE) in str(refusal.value)
 
 
-def test_ids_of_directories_are_not_of_the_reserved_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directory_id_is_never_a_reserved_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The first hundred, and as Kafka compares signed numbers, all with half of the bits zero.
+    Reserved are the first hundred ids; as Kafka compares signed numbers, also every id whose upper
+    half is 0.
     """
     assert is_reserved(UUID(int=0))
     assert is_reserved(UUID(int=99))
@@ -128,9 +129,9 @@ def test_ids_of_directories_are_not_of_the_reserved_ones(monkeypatch: pytest.Mon
     assert FIRST == random_directory_id()
 
 
-def test_directories_are_sorted_by_what_their_files_say() -> None:
+def test_directories_are_classified_by_their_meta_properties() -> None:
     """
-    One with a file, one without, one whose file makes no sense.
+    One with a file, one without, one with a malformed file.
     """
     directories = ensemble(a=KAFKAS, b=None, c=b"version=7")
 
@@ -139,9 +140,9 @@ def test_directories_are_sorted_by_what_their_files_say() -> None:
     assert (CLUSTER, 1) == (directories.cluster_id, directories.node_id)
 
 
-def test_a_directory_on_a_broken_disk_is_a_failed_one() -> None:
+def test_directory_on_a_failed_disk_does_not_count_as_empty() -> None:
     """
-    It is not taken for an empty one, which would be formatted.
+    An empty directory would be formatted.
     """
     files = FailingFiles()
     files.make_directory(A)
@@ -152,10 +153,7 @@ def test_a_directory_on_a_broken_disk_is_a_failed_one() -> None:
     assert ([], [A]) == (directories.empty, [*directories.failed])
 
 
-def test_directories_without_files_tell_nothing() -> None:
-    """
-    Neither cluster nor node, and nothing contradicts anything.
-    """
+def test_directories_without_meta_properties_have_neither_cluster_nor_node_id() -> None:
     directories = ensemble(a=None)
 
     assert (None, None) == (directories.cluster_id, directories.node_id)
@@ -176,12 +174,9 @@ def test_directories_without_files_tell_nothing() -> None:
         (b"directory.id=AAAAAAAAAAAAAAAAAAAAAg", None, None, "Invalid reserved directory ID"),
     ],
 )
-def test_directories_have_to_belong_together(
+def test_directories_must_share_cluster_and_node_id_and_have_distinct_ids(
     other: bytes, cluster: str | None, node: int | None, sentence: str | None
 ) -> None:
-    """
-    One cluster, one node, and an id for each.
-    """
     directories = ensemble(a=KAFKAS, b=other)
 
     if sentence is None:
@@ -191,9 +186,11 @@ def test_directories_have_to_belong_together(
         directories.verify(cluster, node)
 
 
-def test_missing_files_and_ids_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_meta_properties_and_directory_ids_are_added(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """
-    What is there stays; a directory that failed is left alone.
+    Existing files are unchanged; a failed directory is left alone.
     """
     without_id = KAFKAS.replace(b"directory.id=PuHEQjpYM29Eajn0xJLqOQ\n", b"")
     files = disk(a=without_id, b=None, c=b"version=7", d=KAFKAS)
@@ -211,9 +208,9 @@ def test_missing_files_and_ids_are_added(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ([], [C]) == (directories.empty, [*directories.failed])
 
 
-def test_a_file_of_version_0_becomes_one_of_version_1() -> None:
+def test_meta_properties_version_0_are_upgraded_to_version_1() -> None:
     """
-    Its directory keeps its id.
+    The directory keeps its id.
     """
     files = disk(a=b"broker.id=1\ndirectory.id=PuHEQjpYM29Eajn0xJLqOQ\n")
 

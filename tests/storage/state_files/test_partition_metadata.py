@@ -31,7 +31,7 @@ def files_with(content: bytes | None = None) -> MemoryFiles:
     return files
 
 
-def test_it_has_two_lines_and_no_newline_at_the_end() -> None:
+def test_partition_metadata_has_two_lines_without_a_final_newline() -> None:
     """
     Byte for byte as Kafka writes it.
     """
@@ -57,18 +57,15 @@ def test_it_has_two_lines_and_no_newline_at_the_end() -> None:
         (b"version: 0\ntopic_id: \xff\xfe", "Malformed line"),
     ],
 )
-def test_a_file_that_says_something_else_is_refused(content: bytes, sentence: str) -> None:
+def test_malformed_partition_metadata_is_refused(content: bytes, sentence: str) -> None:
     """
-    The sentence names the file or quotes the line.
+    The message names the file or quotes the line.
     """
     with pytest.raises(CorruptCheckpoint, match=sentence):
         read_partition_metadata(files_with(content), D)
 
 
-def test_a_later_version_is_read() -> None:
-    """
-    It may say more, but says this too.
-    """
+def test_later_version_of_partition_metadata_is_accepted() -> None:
     content = b"version: 3\r\ntopic_id:  dUHZ4DSIQA2iHFIpYpsSjw\r\nmore: 1\n"
 
     assert PartitionMetadata(3, ID) == read_partition_metadata(files_with(content), D)

@@ -19,9 +19,9 @@ DYNAMIC = (
 
 
 @pytest.mark.parametrize("text", [STATIC, DYNAMIC])
-def test_what_kafka_wrote_is_written_again(tmp_path: Path, text: str) -> None:
+def test_quorum_state_written_by_kafka_survives_a_round_trip(tmp_path: Path, text: str) -> None:
     """
-    Both versions of the file come back byte for byte.
+    Both versions of the file, byte for byte.
     """
     (tmp_path / "quorum-state").write_text(text)
 
@@ -32,17 +32,11 @@ def test_what_kafka_wrote_is_written_again(tmp_path: Path, text: str) -> None:
     assert text == (tmp_path / "quorum-state").read_text()
 
 
-def test_there_is_no_state_before_the_first_start(tmp_path: Path) -> None:
-    """
-    A directory that was only formatted has no file.
-    """
+def test_formatted_directory_has_no_quorum_state(tmp_path: Path) -> None:
     assert QuorumState.read(tmp_path, DiskFiles()) is None
 
 
-def test_fields() -> None:
-    """
-    What the file says is what the object says.
-    """
+def test_quorum_state_fields_are_read_from_the_file() -> None:
     state = QuorumState(leader_id=3, leader_epoch=9, voters=(3, 4))
 
     assert '"currentVoters":[{"voterId":3},{"voterId":4}],"data_version":0}' in state.to_json()
@@ -62,9 +56,9 @@ def test_fields() -> None:
         STATIC.replace('[{"voterId":1}]', "7"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_an_error(tmp_path: Path, text: str) -> None:
+def test_malformed_quorum_state_is_an_error(tmp_path: Path, text: str) -> None:
     """
-    Starting over at epoch 0 could use an epoch for a second time, so nothing is guessed.
+    Starting over at epoch 0 could use an epoch twice.
     """
     (tmp_path / "quorum-state").write_text(text)
 
@@ -72,7 +66,7 @@ def test_a_file_that_makes_no_sense_is_an_error(tmp_path: Path, text: str) -> No
         QuorumState.read(tmp_path, DiskFiles())
 
 
-def test_a_file_of_a_later_version_says_what_to_do(tmp_path: Path) -> None:
+def test_later_version_of_the_quorum_state_is_refused_with_advice(tmp_path: Path) -> None:
     (tmp_path / "quorum-state").write_text(STATIC.replace('"data_version":0', '"data_version":2'))
 
     with pytest.raises(InvalidQuorumState, match=r"neither 0 nor 1\. A later version of Barnabas"):

@@ -14,7 +14,7 @@ from barnabas.storage.threads.background import Alarm, alarm_thread
 from barnabas.testing.manual_clock import ManualClock
 
 
-def test_an_alarm_goes_off_at_the_earliest_time_and_once() -> None:
+def test_alarm_fires_once_at_its_earliest_time() -> None:
     alarm = Alarm()
     assert math.inf == alarm.take(0)
 
@@ -27,7 +27,7 @@ def test_an_alarm_goes_off_at_the_earliest_time_and_once() -> None:
     assert math.inf == alarm.take(2000)
 
 
-def test_only_an_earlier_time_is_news() -> None:
+def test_only_an_earlier_time_resets_the_alarm() -> None:
     alarm = Alarm()
     alarm.at(2000)
     assert alarm.changed.is_set()
@@ -67,13 +67,13 @@ def worker() -> Iterator[Worker]:
     assert worker.thread.join(60)
 
 
-def test_nothing_is_done_while_nothing_is_due(worker: Worker) -> None:
+def test_background_thread_does_nothing_while_nothing_is_due(worker: Worker) -> None:
     worker.clock.advance(1_000_000.0)
 
     assert [] == worker.rounds
 
 
-def test_work_is_done_when_it_is_due(worker: Worker) -> None:
+def test_background_work_runs_when_it_is_due(worker: Worker) -> None:
     worker.alarm.at(5000)
     worker.clock.advance(4.999)
     assert [] == worker.rounds
@@ -83,7 +83,7 @@ def test_work_is_done_when_it_is_due(worker: Worker) -> None:
     assert [5000] == worker.rounds
 
 
-def test_the_thread_that_moves_the_clock_need_not_wait_for_the_one_that_is_woken(
+def test_moving_the_clock_does_not_require_waiting_for_the_woken_thread(
     worker: Worker,
 ) -> None:
     for due_ms in range(1000, 101_000, 1000):
@@ -93,7 +93,7 @@ def test_the_thread_that_moves_the_clock_need_not_wait_for_the_one_that_is_woken
     assert list(range(1000, 101_000, 1000)) == worker.rounds
 
 
-def test_work_may_bring_the_next_work(worker: Worker) -> None:
+def test_background_work_may_schedule_the_next_work(worker: Worker) -> None:
     worker.on_round = lambda: worker.alarm.at(worker.clock.now_ms() + 1000)
     worker.alarm.at(1000)
 
@@ -102,7 +102,7 @@ def test_work_may_bring_the_next_work(worker: Worker) -> None:
     assert [1000, 2000, 3000] == worker.rounds
 
 
-def test_a_round_that_fails_is_not_the_last(
+def test_background_thread_continues_after_a_failed_round(
     worker: Worker, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:
@@ -119,7 +119,7 @@ def test_a_round_that_fails_is_not_the_last(
     assert ["worker: a round failed"] * 2 == caplog.messages
 
 
-def test_what_is_overdue_is_done_at_once(worker: Worker) -> None:
+def test_overdue_work_runs_at_once(worker: Worker) -> None:
     worker.clock.advance(10.0)
     worker.alarm.at(5000)
 

@@ -20,7 +20,7 @@ def deferred(clock: StillClock) -> DeferredWork:
     return DeferredWork(clock)
 
 
-def test_work_is_done_when_it_is_due_and_once(deferred: DeferredWork, clock: StillClock) -> None:
+def test_deferred_work_runs_once_when_it_is_due(deferred: DeferredWork, clock: StillClock) -> None:
     done: list[str] = []
     deferred.later(20, lambda: done.append("late"))
     deferred.later(10, lambda: done.append("early"))
@@ -37,7 +37,7 @@ def test_work_is_done_when_it_is_due_and_once(deferred: DeferredWork, clock: Sti
     assert ["soon", "early", "late"] == done
 
 
-def test_work_of_one_moment_is_done_in_the_order_in_which_it_came(deferred: DeferredWork) -> None:
+def test_deferred_work_of_the_same_time_runs_in_order(deferred: DeferredWork) -> None:
     done: list[int] = []
     for number in range(20):
         deferred.later(0, lambda number=number: done.append(number))  # type: ignore[misc]  # a default is how a loop binds
@@ -47,7 +47,7 @@ def test_work_of_one_moment_is_done_in_the_order_in_which_it_came(deferred: Defe
     assert list(range(20)) == done
 
 
-def test_a_failure_keeps_nothing_else_from_being_done(deferred: DeferredWork) -> None:
+def test_failure_does_not_block_other_deferred_work(deferred: DeferredWork) -> None:
     done: list[str] = []
 
     def fail() -> None:
@@ -62,7 +62,7 @@ def test_a_failure_keeps_nothing_else_from_being_done(deferred: DeferredWork) ->
     assert ["second", "third"] == done
 
 
-def test_work_may_bring_more_work(deferred: DeferredWork) -> None:
+def test_deferred_work_may_add_more_work(deferred: DeferredWork) -> None:
     done: list[str] = []
     deferred.soon(lambda: deferred.soon(lambda: done.append("more")))
 
@@ -72,7 +72,7 @@ def test_work_may_bring_more_work(deferred: DeferredWork) -> None:
     assert ["more"] == done
 
 
-def test_a_stop_does_only_what_has_no_delay(deferred: DeferredWork) -> None:
+def test_stop_runs_only_work_without_a_delay(deferred: DeferredWork) -> None:
     done: list[str] = []
     deferred.soon(lambda: done.append("soon"))
     deferred.later(0, lambda: done.append("later"))
@@ -85,17 +85,16 @@ def test_a_stop_does_only_what_has_no_delay(deferred: DeferredWork) -> None:
     assert ["soon"] == done
 
 
-def test_the_next_time_can_be_asked(deferred: DeferredWork, clock: StillClock) -> None:
+def test_next_due_time_is_available(deferred: DeferredWork, clock: StillClock) -> None:
     assert None is deferred.next_due_ms
     deferred.later(30, lambda: None)
     deferred.later(20, lambda: None)
     assert clock.now_ms() + 20 == deferred.next_due_ms
 
 
-def test_the_owner_of_the_log_gets_the_times_of_its_work(clock: StillClock) -> None:
+def test_owner_of_the_log_is_told_when_deferred_work_is_due(clock: StillClock) -> None:
     """
-    Soon enough for the next start, too: a new log that does not say to which topic it belongs is a
-    stray then.
+    Also in time for the next start: a new log without its topic id would be taken for a stray then.
     """
     times: list[int] = []
     deferred = DeferredWork(clock, times.append)

@@ -17,11 +17,11 @@ MODULES = [turns, plain("barnabas.storage.threads.turns")]
 
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize(("away_seconds", "rests"), [(0.000_001, 0), (0.0005, 1)])
-def test_who_came_back_late_rests_for_a_moment(
+def test_thread_that_returned_late_sleeps_briefly(
     module: ModuleType, away_seconds: float, rests: int
 ) -> None:
     """
-    Another thread had a turn then, and has more to do.
+    Another thread ran meanwhile and has more work.
     """
     now = 1000.0
     rested = 0
@@ -40,7 +40,7 @@ def test_who_came_back_late_rests_for_a_moment(
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_turns_are_short_while_anybody_works_for_long(module: ModuleType) -> None:
+def test_switch_interval_is_short_while_a_long_task_runs(module: ModuleType) -> None:
     usual = sys.getswitchinterval()
     short_turns = module.ShortTurns()
 
@@ -54,7 +54,7 @@ def test_turns_are_short_while_anybody_works_for_long(module: ModuleType) -> Non
     assert short < usual == after
 
 
-def test_an_interval_that_is_shorter_already_stays() -> None:
+def test_switch_interval_that_is_already_shorter_is_kept() -> None:
     usual = sys.getswitchinterval()
     sys.setswitchinterval(0.000_01)
     try:

@@ -62,7 +62,9 @@ def flip(path: Path, position: int) -> None:
     path.write_bytes(data)
 
 
-def test_nothing_is_told_of_what_is_fine(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_prints_nothing_about_a_sound_log(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = contents(root)
 
     assert FINE == verify(root)
@@ -76,7 +78,9 @@ def test_nothing_is_told_of_what_is_fine(root: Path, capsys: pytest.CaptureFixtu
     assert before == contents(root)
 
 
-def test_a_violation_is_a_line(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_prints_each_violation_on_one_line(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     segment = root / "plain-0" / f"{0:020d}.log"
     flip(segment, 200)
     before = contents(root)
@@ -91,7 +95,9 @@ def test_a_violation_is_a_line(root: Path, capsys: pytest.CaptureFixture[str]) -
     assert before == contents(root)
 
 
-def test_as_json_it_is_an_object(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_prints_a_violation_as_a_json_object(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     segment = root / "plain-0" / f"{0:020d}.log"
     flip(segment, 200)
 
@@ -109,7 +115,9 @@ def test_as_json_it_is_an_object(root: Path, capsys: pytest.CaptureFixture[str])
     assert {str(root): "stopped cleanly"} == summary["directories"]
 
 
-def test_how_many_more_there_are_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_prints_how_many_more_violations_there_are(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     checkpoint = root / "recovery-point-offset-checkpoint"
     checkpoint.write_text("0\n8\n" + "plain 0 1\n" * 8)
 
@@ -119,7 +127,7 @@ def test_how_many_more_there_are_is_told(root: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("path", ["missing", "data/meta.properties"])
-def test_what_is_no_directory_is_refused(
+def test_verify_refuses_a_path_that_is_not_a_directory(
     root: Path, path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert USAGE == verify(root.parent / path)
@@ -128,14 +136,14 @@ def test_what_is_no_directory_is_refused(
     assert "is not a directory" in said.err
 
 
-def test_a_directory_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_requires_a_directory(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["verify"])
     assert USAGE == exit_.value.code
     assert "DIR" in capsys.readouterr().err
 
 
-def test_the_command_knows_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_is_listed_as_a_command(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert FINE == main(["verify", str(root), str(root / "plain-0")])
     assert "in 7 logs" in capsys.readouterr().out
 
@@ -143,7 +151,9 @@ def test_the_command_knows_it(root: Path, capsys: pytest.CaptureFixture[str]) ->
 # Repair.
 
 
-def test_repair_leaves_alone_what_is_fine(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repair_leaves_a_sound_log_unchanged(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = contents(root)
 
     assert FINE == verify("--repair", root)
@@ -152,7 +162,7 @@ def test_repair_leaves_alone_what_is_fine(root: Path, capsys: pytest.CaptureFixt
     assert before == contents(root)
 
 
-def test_repair_mends_the_end_of_a_log_and_says_so(
+def test_repair_truncates_the_damaged_end_of_a_log_and_reports_it(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     last = max((root / "plain-0").glob("*.log"))
@@ -169,12 +179,12 @@ def test_repair_mends_the_end_of_a_log_and_says_so(
     assert FINE == verify(root)
 
 
-def test_repair_does_not_take_compaction_for_loss(
+def test_repair_does_not_mistake_compaction_for_data_loss(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Recovery cuts a log where records are missing, unless it knows that they need not be there. That
-    the topics of coordinators are compacted goes without saying.
+    Recovery truncates a log at a gap unless it knows that the log was compacted. The topics of the
+    coordinators always are.
     """
     log = (root / "compacted-0").rename(root / "__groups-0")
     segments = sorted(log.glob("*.log"))
@@ -207,7 +217,7 @@ def test_repair_is_refused_while_a_broker_runs(
     lock.release()
 
 
-def test_repair_takes_no_single_log(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repair_refuses_a_single_log(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flip(root / "plain-0" / f"{0:020d}.log", 200)
 
     assert USAGE == verify("--repair", root / "plain-0")
@@ -223,7 +233,7 @@ def documented() -> dict[str, tuple[str, str]]:
     return {name: (severity, sentence) for name, severity, sentence in rows}
 
 
-def test_every_rule_is_on_its_page() -> None:
+def test_documentation_lists_every_verify_rule() -> None:
     expected: dict[str, Any] = {
         rule.name: (rule.severity.value, rule.sentence) for rule in INVARIANTS.values()
     }
@@ -231,13 +241,13 @@ def test_every_rule_is_on_its_page() -> None:
 
 
 @pytest.mark.parametrize("rule", INVARIANTS.values(), ids=lambda rule: rule.name)
-def test_a_rule_is_a_sentence(rule: Any) -> None:
+def test_verify_rule_is_described_in_one_sentence(rule: Any) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
     assert rule.sentence.endswith(".")
     assert "  " not in rule.sentence
 
 
-def test_segments_need_no_descriptors_once_they_are_checked(
+def test_verify_closes_segments_once_they_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = LogHome(files=cast(MemoryFiles, DiskFiles()), segment_bytes=80, segment_index_bytes=100)

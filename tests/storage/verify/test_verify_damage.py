@@ -63,7 +63,7 @@ def found(changes: dict[Path, bytes | None]) -> list[Violation]:
     return verified([ROOT], read_topics, files=files)[0]
 
 
-def test_the_directory_is_sound() -> None:
+def test_undamaged_directory_has_no_violations() -> None:
     assert [] == found({})
     kinds = {path.suffix for path in contents()}
     assert {".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".metadata"} <= kinds
@@ -111,7 +111,7 @@ def check_byte(path: Path, position: int, flipped: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_changed_byte_is_found(seed: int) -> None:
+def test_changed_byte_is_found(seed: int) -> None:
     chance = random.Random(seed)
     # Most bytes are in segments: by file, the others have their turn as well.
     paths = [path for path, data in contents().items() if data]
@@ -121,9 +121,9 @@ def test_a_changed_byte_is_found(seed: int) -> None:
 
 
 @pytest.mark.parametrize("position", range(61))
-def test_a_changed_byte_in_the_header_of_a_batch_is_found(position: int) -> None:
+def test_changed_byte_in_a_batch_header_is_found(position: int) -> None:
     """
-    Also in the first twenty-one, which no checksum covers, and in the first batch of the log.
+    Including the first 21 bytes, which no checksum covers, and the first batch of the log.
     """
     for name, flipped in (("plain-0", 0xFF), ("transactions-0", 1), ("compacted-0", 0x80)):
         check_byte(ROOT / name / f"{0:020d}.log", position, flipped)
@@ -154,7 +154,7 @@ def is_harmless_list(path: Path, size: int) -> bool:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_file_that_ends_early_is_found(seed: int) -> None:
+def test_truncated_file_is_found(seed: int) -> None:
     chance = random.Random(seed)
     paths = [path for path, data in contents().items() if data]
     for _ in range(TRIES):
@@ -167,7 +167,7 @@ def test_a_file_that_ends_early_is_found(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_bytes_behind_the_end_of_a_file_are_found(seed: int) -> None:
+def test_trailing_bytes_are_found(seed: int) -> None:
     chance = random.Random(seed)
     paths = list(contents())
     for _ in range(TRIES):
@@ -182,9 +182,9 @@ def test_bytes_behind_the_end_of_a_file_are_found(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_piece_of_a_file_that_was_overwritten_is_found(seed: int) -> None:
+def test_overwritten_piece_of_a_file_is_found(seed: int) -> None:
     """
-    With zeros, as by a file system after a crash, or with a piece of another file.
+    Overwritten with zeros, as a file system may do after a crash, or with a piece of another file.
     """
     chance = random.Random(seed)
     paths = [path for path, data in contents().items() if len(data) > 20]
@@ -223,14 +223,14 @@ def may_be_missing(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("path", sorted(contents()), ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_missing_file_is_found(path: Path) -> None:
+def test_missing_file_is_found(path: Path) -> None:
     assert may_be_missing(path) is (found({path: None}) == [])
 
 
-def test_files_of_another_segment_are_found() -> None:
+def test_file_of_another_segment_is_found() -> None:
     """
-    Every segment and every index of times or transactions in the place of every other one of the
-    same log. What an offset index says may be right for two segments.
+    Each segment, time index and transaction index replaced by every other one of the same log. The
+    contents of an offset index may be valid for two segments.
     """
     for path, data in contents().items():
         if path.suffix not in (".log", ".timeindex", ".txnindex") or not data:
@@ -244,8 +244,8 @@ def test_files_of_another_segment_are_found() -> None:
 @pytest.mark.parametrize("name", ["plain-0", "sequences-0", "transactions-0", "packed-0"])
 def test_missing_segments_are_found(name: str) -> None:
     """
-    With all their files, so that nothing points to them: in the middle or at the end. A log without
-    its first segments is one that retention was at.
+    With all of their files, in the middle or at the end. Missing first segments look like
+    retention.
     """
     bases = sorted({path.name[:20] for path in contents() if path.parent == ROOT / name})
     bases = [

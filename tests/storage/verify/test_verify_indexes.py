@@ -80,7 +80,7 @@ def found(
         ([(9, 1)], [("offset-index-order", 0)]),
     ],
 )
-def test_offset_entries_have_the_position_and_the_last_offset_of_a_batch(
+def test_offset_index_entry_must_have_position_and_last_offset_of_a_batch(
     entries: list[tuple[int, int]], expected: list[tuple[str, int | None]]
 ) -> None:
     assert expected == found(offsets=entries)
@@ -107,17 +107,17 @@ def test_offset_entries_have_the_position_and_the_last_offset_of_a_batch(
         ([], [("time-index-last", None)]),
     ],
 )
-def test_time_entries_have_the_largest_timestamp_up_to_a_batch(
+def test_time_index_entry_must_have_the_largest_timestamp_up_to_its_batch(
     entries: list[tuple[int, int]], expected: list[tuple[str, int | None]]
 ) -> None:
     assert expected == found(times=entries)
 
 
-def test_a_time_entry_below_the_largest_timestamp_before_it_is_found(
+def test_time_index_entry_below_an_earlier_timestamp_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    A search for the time between both would pass over the earlier batch.
+    A search for a time between both would skip the earlier batch.
     """
     earlier_is_later = ((T + 9,), (T + 5, T + 1), (T + 2, T + 3, T + 3), (T + 4, T + 20))
     monkeypatch.setitem(globals(), "TIMES", earlier_is_later)
@@ -125,9 +125,9 @@ def test_a_time_entry_below_the_largest_timestamp_before_it_is_found(
     assert [("time-index-entry", 0)] == found(times=[(T + 5, 12), (T + 20, 17)])
 
 
-def test_the_first_entry_of_all_zeros_may_look_like_none() -> None:
+def test_leading_index_entry_of_zeros_may_be_valid() -> None:
     """
-    One batch, of one record of time 0, closed: the time index has one entry, 0 at offset 0.
+    A closed segment with one record of timestamp 0 has one time index entry: 0 at offset 0.
     """
     files = MemoryFiles()
     files.make_directory(DIRECTORY)

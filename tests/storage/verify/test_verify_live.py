@@ -65,7 +65,7 @@ def look(
 
 
 @pytest.mark.parametrize("kept", [1, 16, 17, 60, 61, 149])
-def test_a_batch_that_is_half_written_is_no_damage(files: MemoryFiles, kept: int) -> None:
+def test_batch_being_written_is_not_reported(files: MemoryFiles, kept: int) -> None:
     files.open(last_segment(files)).append(padded_batch(20)[:kept])
 
     violations, clock = look(files)
@@ -73,9 +73,9 @@ def test_a_batch_that_is_half_written_is_no_damage(files: MemoryFiles, kept: int
     assert ([], 0) == (violations, clock.waited)
 
 
-def test_space_that_was_taken_in_advance_is_no_damage(files: MemoryFiles) -> None:
+def test_preallocated_space_is_not_reported(files: MemoryFiles) -> None:
     """
-    That of the active segment and of its indexes.
+    In the active segment and its indexes.
     """
     path = last_segment(files)
     for suffix, size in ((".log", 4000), (".index", 800), (".timeindex", 1200)):
@@ -84,9 +84,9 @@ def test_space_that_was_taken_in_advance_is_no_damage(files: MemoryFiles) -> Non
     assert [] == look(files)[0]
 
 
-def test_index_entries_of_batches_to_come_are_no_damage(files: MemoryFiles) -> None:
+def test_index_entries_of_newer_batches_are_not_reported(files: MemoryFiles) -> None:
     """
-    The segment is looked at before its indexes are, and may have grown in between.
+    The segment is read before its indexes and may have grown meanwhile.
     """
     path = last_segment(files)
     size = files.size(path)
@@ -98,7 +98,7 @@ def test_index_entries_of_batches_to_come_are_no_damage(files: MemoryFiles) -> N
     assert [] == look(files)[0]
 
 
-def test_files_that_wait_for_their_deletion_are_no_damage(files: MemoryFiles) -> None:
+def test_files_waiting_for_deletion_are_not_reported(files: MemoryFiles) -> None:
     for name in (f"{0:020d}.log.deleted", f"{6:020d}.index.cleaned", f"{6:020d}.log.swap"):
         files.open(LOG / name).append(b"x")
     files.make_directory(ROOT / f"gone-0.{'0' * 32}-delete")
@@ -107,9 +107,9 @@ def test_files_that_wait_for_their_deletion_are_no_damage(files: MemoryFiles) ->
     assert [] == look(files)[0]
 
 
-def test_what_is_gone_at_the_second_look_is_not_told(files: MemoryFiles) -> None:
+def test_violation_that_disappears_on_the_second_look_is_not_reported(files: MemoryFiles) -> None:
     """
-    As when one set of files takes the place of another.
+    For example while a set of files is being replaced.
     """
     path = sorted(path for path in files.nodes if path.parent == LOG and path.suffix == ".log")[1]
     files.rename(path, path.with_suffix(".swap"))
@@ -120,7 +120,7 @@ def test_what_is_gone_at_the_second_look_is_not_told(files: MemoryFiles) -> None
     assert 1 == clock.waited
 
 
-def test_what_is_there_at_the_second_look_is_told_once(files: MemoryFiles) -> None:
+def test_violation_that_persists_is_reported_once(files: MemoryFiles) -> None:
     path = LOG / f"{0:020d}.log"
     files.nodes[path].data[100] ^= 1
 
@@ -132,7 +132,7 @@ def test_what_is_there_at_the_second_look_is_told_once(files: MemoryFiles) -> No
     assert 1 == clock.waited
 
 
-def test_damage_that_is_another_at_the_second_look_is_not_told(files: MemoryFiles) -> None:
+def test_violation_that_changes_on_the_second_look_is_not_reported(files: MemoryFiles) -> None:
     data = files.nodes[LOG / f"{0:020d}.log"].data
     data[100] ^= 1
 
@@ -143,16 +143,13 @@ def test_damage_that_is_another_at_the_second_look_is_not_told(files: MemoryFile
     assert [] == look(files, moved)[0]
 
 
-def test_a_log_that_is_deleted_meanwhile_is_no_damage(files: MemoryFiles) -> None:
+def test_log_deleted_meanwhile_is_not_reported(files: MemoryFiles) -> None:
     files.nodes[LOG / f"{0:020d}.log"].data[100] ^= 1
 
     assert [] == look(files, lambda: files.remove_tree(LOG))[0]
 
 
-def test_segments_that_retention_removes_meanwhile_are_no_damage(files: MemoryFiles) -> None:
-    """
-    From one question about them to the next.
-    """
+def test_segments_deleted_by_retention_meanwhile_are_not_reported(files: MemoryFiles) -> None:
     first = LOG / f"{0:020d}.log"
     size = files.size
 
@@ -167,7 +164,7 @@ def test_segments_that_retention_removes_meanwhile_are_no_damage(files: MemoryFi
     assert [] == look(files)[0]
 
 
-def test_a_log_that_has_just_been_made_has_no_topic_id_yet(files: MemoryFiles) -> None:
+def test_new_log_without_a_topic_id_is_not_reported(files: MemoryFiles) -> None:
     files.make_directory(ROOT / "new-0")
     files.open(ROOT / "new-0" / f"{0:020d}.log")
 

@@ -98,11 +98,11 @@ def seal(data: bytearray) -> None:
 # Batches.
 
 
-def test_good_batches_are_fine() -> None:
+def test_valid_batches_are_not_reported() -> None:
     assert [] == check(Files(batch(0, 1), batch(2), batch(3, 4, 5)))
 
 
-def test_a_largest_timestamp_that_no_record_has_is_found() -> None:
+def test_max_timestamp_that_no_record_has_is_found() -> None:
     data = batch(0, 1)
     data[MAX_TIMESTAMP_AT + 7] += 1
     seal(data)
@@ -114,7 +114,7 @@ def test_a_largest_timestamp_that_no_record_has_is_found() -> None:
     assert str(FIRST_TIMESTAMP + 1) == violation.expected
 
 
-def test_the_time_of_an_append_is_no_timestamp_of_a_record() -> None:
+def test_log_append_time_need_not_be_a_record_timestamp() -> None:
     data = batch(0, 1)
     data[22] |= 0x08
     data[MAX_TIMESTAMP_AT + 7] += 100
@@ -124,7 +124,7 @@ def test_the_time_of_an_append_is_no_timestamp_of_a_record() -> None:
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
-def test_an_unknown_codec_is_found(codec: int) -> None:
+def test_unknown_codec_is_found(codec: int) -> None:
     data = batch(0)
     data[22] |= codec
     seal(data)
@@ -132,9 +132,9 @@ def test_an_unknown_codec_is_found(codec: int) -> None:
     assert ["batch-codec"] == rules(Files(data, batch(1)))
 
 
-def test_attributes_without_a_meaning_are_fine() -> None:
+def test_unknown_attribute_bits_are_accepted() -> None:
     """
-    Kafka keeps what a producer has written there.
+    Kafka stores what a producer has sent there.
     """
     data = batch(0)
     data[21] = 0x7F
@@ -144,7 +144,7 @@ def test_attributes_without_a_meaning_are_fine() -> None:
 
 
 @pytest.mark.parametrize("codec", [CompressionType.GZIP, CompressionType.LZ4, CompressionType.ZSTD])
-def test_a_stream_that_ends_early_is_found(codec: CompressionType) -> None:
+def test_truncated_compressed_data_is_found(codec: CompressionType) -> None:
     whole = build_batch([SimpleRecord(FIRST_TIMESTAMP, b"k", b"v" * 1000)], compression=codec)
     data = whole[:-3]
     data[8:12] = (len(data) - 12).to_bytes(4, "big")
@@ -154,7 +154,7 @@ def test_a_stream_that_ends_early_is_found(codec: CompressionType) -> None:
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
-def test_a_bomb_is_found_where_it_is(codec: CompressionType) -> None:
+def test_decompression_bomb_is_found(codec: CompressionType) -> None:
     good = build_batch([SimpleRecord(1, b"k", b"v")])
     files = Files(good, bomb(codec, base_offset=1))
 
@@ -169,9 +169,9 @@ def test_a_bomb_is_found_where_it_is(codec: CompressionType) -> None:
     )
 
 
-def test_fewer_records_than_the_header_says_are_found() -> None:
+def test_missing_records_of_a_batch_are_found() -> None:
     """
-    With the error that Kafka has for them, as in a dump.
+    With Kafka's error message, as in a dump.
     """
     data = batch(0, 1)
     data[60] = 3
@@ -185,9 +185,9 @@ def test_fewer_records_than_the_header_says_are_found() -> None:
     )
 
 
-def test_offsets_of_records_outside_of_their_batch_are_found() -> None:
+def test_record_offsets_outside_their_batch_are_found() -> None:
     """
-    Kafka stores such a batch of a producer as it is.
+    Kafka stores such a batch of a producer unchanged.
     """
     data = batch(0, 3)
     data[26] = 1
@@ -198,7 +198,7 @@ def test_offsets_of_records_outside_of_their_batch_are_found() -> None:
     assert ("warning", "record-offsets") == (violation.severity.value, violation.rule)
 
 
-def test_offsets_of_records_that_fall_are_found() -> None:
+def test_decreasing_record_offsets_are_found() -> None:
     data = batch(0, 2, 1)
     data[26] = 2
     seal(data)
@@ -206,7 +206,7 @@ def test_offsets_of_records_that_fall_are_found() -> None:
     assert ["record-offsets"] == rules(Files(data))
 
 
-def test_sequences_are_where_they_should_be() -> None:
+def test_producer_batch_without_a_sequence_is_found() -> None:
     data = batch(0, producer_id=5, producer_epoch=0, base_sequence=0)
     data[53:57] = b"\xff\xff\xff\xff"
     seal(data)
@@ -252,11 +252,11 @@ COMMIT = b"\0\0\0\1", b"\0\0\0\0\0\0"
         (control((b"\0\0\0\x07", b""), producer_id=-1), ["control-record"]),
     ],
 )
-def test_control_records_are_what_they_should_be(data: bytearray, expected: list[str]) -> None:
+def test_malformed_control_batches_are_found(data: bytearray, expected: list[str]) -> None:
     assert expected == rules(Files(data))
 
 
-def test_a_control_batch_from_which_compaction_has_removed_the_marker_is_fine() -> None:
+def test_control_batch_emptied_by_compaction_is_accepted() -> None:
     data = control(COMMIT)[:61]
     data[8:12] = (61 - 12).to_bytes(4, "big")
     data[57:61] = bytes(4)
@@ -268,21 +268,21 @@ def test_a_control_batch_from_which_compaction_has_removed_the_marker_is_fine() 
 # Segments.
 
 
-def test_a_batch_behind_a_gap_is_found_unless_the_log_was_compacted() -> None:
+def test_batch_behind_a_gap_is_found_unless_the_log_was_compacted() -> None:
     files = Files(batch(0), batch(2))
 
     assert ["offset-gap"] == rules(files)
     assert [] == rules(files, LogContext(state=DirectoryState.CLEAN, may_be_compacted=True))
 
 
-def test_a_batch_from_which_records_are_missing_says_that_there_was_compaction() -> None:
+def test_batch_with_removed_records_shows_that_the_log_was_compacted() -> None:
     """
-    Whatever the settings of the topic are today.
+    Whatever the current settings of the topic are.
     """
     assert [] == check(Files(batch(0, 2), batch(5)))
 
 
-def test_offsets_that_fall_are_found() -> None:
+def test_decreasing_batch_offsets_are_found() -> None:
     files = Files(batch(0, 1), batch(1), batch(2))
 
     (violation,) = check(files)
@@ -290,18 +290,18 @@ def test_offsets_that_fall_are_found() -> None:
     assert ("batch-offsets", 1) == (violation.rule, violation.offset)
 
 
-def test_offsets_below_the_segment_are_found() -> None:
+def test_offsets_below_the_base_offset_are_found() -> None:
     assert ["batch-offsets"] == rules(Files(batch(4), batch(5), base_offset=5))
 
 
-def test_offsets_too_far_from_the_base_are_found() -> None:
+def test_offsets_too_far_from_the_base_offset_are_found() -> None:
     far = batch(2**31)
     assert "batch-offsets" in rules(
         Files(far), LogContext(state=DirectoryState.CLEAN, may_be_compacted=True)
     )
 
 
-def test_a_segment_that_reaches_into_the_next_one_is_found_once() -> None:
+def test_segment_that_overlaps_the_next_one_is_reported_once() -> None:
     files = Files(batch(0), batch(1), batch(2), batch(3))
     files.segment(2, batch(2), batch(3))
 
@@ -310,7 +310,7 @@ def test_a_segment_that_reaches_into_the_next_one_is_found_once() -> None:
     assert ("segment-overlap", 2) == (violation.rule, violation.offset)
 
 
-def test_a_segment_that_is_too_large_is_found() -> None:
+def test_segment_larger_than_allowed_is_found() -> None:
     files = Files(batch(0))
     size = files.size
     files.size = lambda path: 2**31 if path == LOG else size(path)  # type: ignore[method-assign]  # no test has such a file
@@ -318,7 +318,7 @@ def test_a_segment_that_is_too_large_is_found() -> None:
     assert ["segment-size"] == rules(files)
 
 
-def test_empty_segments_are_fine_anywhere_in_a_compacted_log() -> None:
+def test_empty_segments_are_accepted_anywhere_in_a_compacted_log() -> None:
     files = Files()
     files.segment(4, batch(5))
     files.segment(6)
@@ -326,9 +326,9 @@ def test_empty_segments_are_fine_anywhere_in_a_compacted_log() -> None:
     assert [] == rules(files, LogContext(state=DirectoryState.CLEAN, may_be_compacted=True))
 
 
-def test_the_rest_of_a_segment_is_judged_where_its_index_leads() -> None:
+def test_verification_resumes_behind_damage_at_an_index_entry() -> None:
     """
-    Otherwise all behind a batch with a wrong length would be lost from sight.
+    Otherwise everything behind a batch with a wrong length would go unchecked.
     """
     home = LogHome(segment_bytes=100_000, index_interval_bytes=150)
     log = home.open()
@@ -343,7 +343,7 @@ def test_the_rest_of_a_segment_is_judged_where_its_index_leads() -> None:
     assert [("batch-incomplete", 750), ("batch-crc", 2250)] == found
 
 
-def test_only_some_violations_of_a_kind_are_told() -> None:
+def test_number_of_reported_violations_of_a_kind_is_limited() -> None:
     batches = [batch(at) for at in range(20)]
     for data in batches:
         data[30] ^= 1
@@ -372,7 +372,7 @@ def crashed(recovery_point: int = 0) -> LogContext:
     ("recovery_point", "expected"),
     [(0, {"batch-crc": "warning"}), (2, {"batch-crc": "error"}), (1, {"batch-crc": "warning"})],
 )
-def test_damage_is_a_warning_where_the_next_start_mends_it(
+def test_damage_that_the_next_start_repairs_is_a_warning(
     recovery_point: int, expected: dict[str, str]
 ) -> None:
     damaged = batch(1)
@@ -385,9 +385,9 @@ def test_damage_is_a_warning_where_the_next_start_mends_it(
     assert expected == found
 
 
-def test_what_had_been_flushed_is_missed_after_a_crash() -> None:
+def test_missing_flushed_data_after_a_crash_is_an_error() -> None:
     """
-    That the end will be cut off is no excuse.
+    Even though the next start truncates the end.
     """
     damaged = batch(1)
     damaged[-1] ^= 1
@@ -397,7 +397,7 @@ def test_what_had_been_flushed_is_missed_after_a_crash() -> None:
     assert {"batch-crc": "warning", "recovery-point": "error"} == found
 
 
-def test_zeros_behind_the_last_batch_are_fine_if_they_were_asked_for() -> None:
+def test_zeros_behind_the_last_batch_are_accepted_with_preallocation() -> None:
     files = Files(batch(0))
     files.open(LOG).append(bytes(500))
 
@@ -433,17 +433,19 @@ def sent(
         ([sent(0, 0), sent(1, 0, producer_id=6), sent(2, 1)], []),
     ],
 )
-def test_sequences_follow_one_another(batches: Sequence[bytearray], expected: list[str]) -> None:
+def test_sequences_of_a_producer_must_be_consecutive(
+    batches: Sequence[bytearray], expected: list[str]
+) -> None:
     assert expected == rules(Files(*batches))
 
 
-def test_sequences_are_not_expected_of_batches_that_compaction_has_removed() -> None:
+def test_sequence_gaps_from_compaction_are_accepted() -> None:
     context = LogContext(state=DirectoryState.CLEAN, may_be_compacted=True)
 
     assert [] == rules(Files(sent(0, 0), sent(2, 2), sent(4, 0, epoch=2)), context)
 
 
-def test_a_batch_beside_the_open_transaction_of_its_producer_is_found() -> None:
+def test_nontransactional_batch_within_a_transaction_of_its_producer_is_found() -> None:
     files = Files(sent(0, 0, is_transactional=True), sent(1, 1))
 
     assert ["txn-state"] == rules(files)
@@ -472,7 +474,7 @@ def transaction_log() -> LogHome:
     return home
 
 
-def test_transactions_and_their_index_are_fine() -> None:
+def test_transactions_that_match_their_index_are_accepted() -> None:
     assert [] == check(transaction_log().files)
 
 
@@ -485,7 +487,7 @@ def test_transactions_and_their_index_are_fine() -> None:
         (25, 1, "txn-index-entry"),  # the last offset: there is no marker
     ],
 )
-def test_an_entry_that_does_not_fit_its_marker_is_found(
+def test_index_entry_that_does_not_match_its_marker_is_found(
     position: int, value: int, rule: str
 ) -> None:
     home = transaction_log()
@@ -495,9 +497,9 @@ def test_an_entry_that_does_not_fit_its_marker_is_found(
     assert rule in rules(home.files)
 
 
-def test_an_entry_out_of_order_is_not_a_missing_one_as_well() -> None:
+def test_transaction_index_entry_out_of_order_is_reported_once() -> None:
     """
-    It may be the entry of any marker.
+    It is not reported as a missing entry too, as it may belong to any marker.
     """
     home = transaction_log()
     home.file(0, ".txnindex")[59] = 2
@@ -505,7 +507,7 @@ def test_an_entry_out_of_order_is_not_a_missing_one_as_well() -> None:
     assert ["txn-index-order"] == rules(home.files)
 
 
-def test_an_aborted_transaction_without_an_entry_is_found() -> None:
+def test_aborted_transaction_without_an_index_entry_is_found() -> None:
     home = transaction_log()
     del home.file(0, ".txnindex")[34:]
 
@@ -551,13 +553,13 @@ def state(**changed: Any) -> ProducerStateEntry:
         ({"transaction": 9}, False),
     ],
 )
-def test_a_snapshot_says_what_the_records_say(changed: dict[str, Any], is_fine: bool) -> None:
+def test_producer_snapshot_must_match_the_records(changed: dict[str, Any], is_fine: bool) -> None:
     files = snapshot_of(state(**changed), 1, sent(0, 0), sent(1, 1))
 
     assert ([] if is_fine else ["snapshot-producer"]) == rules(files)
 
 
-def test_a_snapshot_may_have_forgotten_a_producer_but_not_its_transaction() -> None:
+def test_producer_snapshot_may_lack_a_producer_but_not_its_open_transaction() -> None:
     files = Files(sent(0, 0))
     files.open(DIRECTORY / f"{1:020d}.snapshot").append(encode_snapshot([]))
     assert [] == check(files)
@@ -567,16 +569,16 @@ def test_a_snapshot_may_have_forgotten_a_producer_but_not_its_transaction() -> N
     assert ["snapshot-producer"] == rules(files)
 
 
-def test_a_snapshot_may_know_producers_whose_records_were_deleted() -> None:
+def test_producer_snapshot_may_have_producers_whose_records_were_deleted() -> None:
     files = Files(batch(9), base_offset=9)
     files.open(DIRECTORY / f"{10:020d}.snapshot").append(encode_snapshot([state(offset=3)]))
 
     assert [] == check(files)
 
 
-def test_a_snapshot_in_front_of_the_first_segment_is_believed() -> None:
+def test_producer_snapshot_before_the_first_segment_is_trusted() -> None:
     """
-    A transaction that began in segments which are gone is known from it.
+    It is the only evidence of a transaction begun in deleted segments.
     """
     entry = state(offset=3, transaction=3)
     files = Files(sent(9, 5), base_offset=9)
@@ -585,13 +587,13 @@ def test_a_snapshot_in_front_of_the_first_segment_is_believed() -> None:
     assert ["producer-sequence", "txn-state"] == rules(files)
 
 
-def test_a_snapshot_beyond_the_end_is_found() -> None:
+def test_producer_snapshot_beyond_the_log_end_is_found() -> None:
     assert ["snapshot-end"] == rules(snapshot_of(state(), 3, sent(0, 0)))
 
 
-def test_the_whole_directory_is_as_sound_as_its_logs() -> None:
+def test_whole_directory_and_its_single_logs_have_no_violations() -> None:
     """
-    The logs of the directory that other tests damage, each by itself.
+    The logs that other tests damage, each checked alone.
     """
     files = sound_directory()
     for name in some(files.names(Path("/data"))):
@@ -602,8 +604,8 @@ def test_the_whole_directory_is_as_sound_as_its_logs() -> None:
             assert [] == told
 
 
-def test_a_log_of_padded_batches_is_fine() -> None:
+def test_log_of_padded_batches_is_accepted() -> None:
     """
-    As the tests of the engine use them.
+    The storage tests use such batches.
     """
     assert [] == check(Files(*(padded_batch(at) for at in range(5))))

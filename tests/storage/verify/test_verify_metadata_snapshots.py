@@ -81,11 +81,11 @@ def damaged() -> bytearray:
         ([HEADER, b"\0" * 30], ["batch-size"]),
     ],
 )
-def test_a_snapshot_is_whole(batches: list[bytes], expected: list[str]) -> None:
+def test_malformed_metadata_snapshot_is_found(batches: list[bytes], expected: list[str]) -> None:
     assert expected == rules(*batches)
 
 
-def test_a_snapshot_that_is_gone_meanwhile_is_no_damage() -> None:
+def test_metadata_snapshot_deleted_meanwhile_is_not_reported() -> None:
     found: list[Violation] = []
     check_metadata_snapshot(MemoryFiles(), FileReport(found.append, PATH), EPOCH)
     assert [] == found

@@ -71,7 +71,7 @@ def meta_properties(**changed: str) -> bytes:
 # All log directories of a node.
 
 
-def test_two_directories_of_a_node_are_fine(files: MemoryFiles) -> None:
+def test_two_directories_of_one_node_are_accepted(files: MemoryFiles) -> None:
     put(files, OTHER / "meta.properties", meta_properties())
 
     assert set() == rules(files, ROOT, OTHER)
@@ -81,11 +81,11 @@ def test_two_directories_of_a_node_are_fine(files: MemoryFiles) -> None:
     "changed",
     [{"cluster_id": "another"}, {"node_id": "2"}, {"directory_id": "AAAAAAAAAAAAAAAAAAATiQ"}],
 )
-def test_directories_of_different_nodes_are_told(
+def test_directories_of_different_nodes_are_reported(
     files: MemoryFiles, changed: Mapping[str, str]
 ) -> None:
     """
-    Also if one is a copy of the other, id and all.
+    Also a copy with the same directory id.
     """
     assert DIRECTORY_ID == UUID(int=5001)
     put(files, OTHER / "meta.properties", meta_properties(**changed))
@@ -98,7 +98,9 @@ def test_directories_of_different_nodes_are_told(
 @pytest.mark.parametrize(
     "data", [b"", b"version=1\nnode.id=1\n", b"version=7\n", meta_properties(node_id="x"), None]
 )
-def test_a_directory_that_is_nobodys_is_told(files: MemoryFiles, data: bytes | None) -> None:
+def test_directory_without_meta_properties_is_reported(
+    files: MemoryFiles, data: bytes | None
+) -> None:
     path = ROOT / "meta.properties"
     if data is None:
         files.remove(path)
@@ -108,9 +110,9 @@ def test_a_directory_that_is_nobodys_is_told(files: MemoryFiles, data: bytes | N
     assert {("error", "meta-properties", str(path))} == rules(files)
 
 
-def test_two_logs_for_a_partition_are_told(files: MemoryFiles) -> None:
+def test_partition_in_two_directories_is_reported(files: MemoryFiles) -> None:
     """
-    But for one that is a copy in the making, or on its way out.
+    Except a future copy or a log marked for deletion.
     """
     put(files, OTHER / "meta.properties", meta_properties())
     for name in (f"compacted-0.{'a' * 32}-future", "empty-0", f"plain-0.{'a' * 32}-future"):
@@ -125,9 +127,9 @@ def test_two_logs_for_a_partition_are_told(files: MemoryFiles) -> None:
 # One log directory.
 
 
-def test_a_directory_that_is_no_log_is_told(files: MemoryFiles) -> None:
+def test_directory_that_is_not_a_log_is_reported(files: MemoryFiles) -> None:
     """
-    A broker would not start. The cache of tiered storage is none of its concern, nor are files.
+    A broker would not start with it. Files and the cache of tiered storage are ignored.
     """
     files.make_directory(ROOT / "lost+found")
     files.make_directory(ROOT / "remote-log-index-cache")
@@ -148,7 +150,7 @@ def test_a_directory_that_is_no_log_is_told(files: MemoryFiles) -> None:
 @pytest.mark.parametrize(
     "name", ["recovery-point-offset-checkpoint", "replication-offset-checkpoint"]
 )
-def test_a_checkpoint_that_makes_no_sense_is_told(
+def test_malformed_checkpoint_is_reported(
     files: MemoryFiles, name: str, lines: list[str], expected: str
 ) -> None:
     put(files, ROOT / name, format_checkpoint(lines))
@@ -166,7 +168,7 @@ def test_a_checkpoint_that_makes_no_sense_is_told(
         ("cleaner-offset-checkpoint", "cleaner-offset", "warning"),
     ],
 )
-def test_an_offset_beyond_the_end_of_a_log_is_told(
+def test_checkpoint_beyond_the_log_end_offset_is_reported(
     files: MemoryFiles, name: str, rule: str, severity: str
 ) -> None:
     put(files, ROOT / name, format_checkpoint(["plain 0 21", "compacted 0 40"]))
@@ -184,7 +186,7 @@ def test_an_offset_beyond_the_end_of_a_log_is_told(
         (b"yes", False),
     ],
 )
-def test_the_mark_of_a_clean_stop_says_what_it_should(
+def test_malformed_clean_shutdown_file_is_reported(
     files: MemoryFiles, data: bytes, is_fine: bool
 ) -> None:
     path = ROOT / ".kafka_cleanshutdown"
@@ -196,11 +198,11 @@ def test_the_mark_of_a_clean_stop_says_what_it_should(
     assert {ROOT: DirectoryState.CLEAN} == verification.states
 
 
-def test_what_is_to_be_deleted_is_left_by_a_clean_stop_and_told_after_a_crash(
+def test_log_waiting_for_deletion_is_reported_only_after_a_crash(
     files: MemoryFiles,
 ) -> None:
     """
-    What waits to be renamed is left by neither.
+    A log that waits to be renamed is never left behind.
     """
     put(files, ROOT / f"gone-0.{'0' * 32}-delete" / f"{0:020d}.log", b"anything")
     put(files, ROOT / "plain-0" / f"{0:020d}.log.deleted")
@@ -231,11 +233,11 @@ def known(
     return {**TOPICS, topic: KnownTopic(topic_id or TOPIC_IDS[topic], {}, replicas)}
 
 
-def test_the_logs_that_the_metadata_knows_are_fine(files: MemoryFiles) -> None:
+def test_logs_known_to_the_metadata_are_accepted(files: MemoryFiles) -> None:
     assert set() == rules(files, topics=TOPICS)
 
 
-def test_a_log_of_another_topic_of_that_name_is_told(files: MemoryFiles) -> None:
+def test_log_with_another_topic_id_is_reported(files: MemoryFiles) -> None:
     topics = known("plain", topic_id=UUID(int=9))
 
     path = ROOT / "plain-0" / PARTITION_METADATA
@@ -243,9 +245,7 @@ def test_a_log_of_another_topic_of_that_name_is_told(files: MemoryFiles) -> None
 
 
 @pytest.mark.parametrize("reason", ["topic", "partition", "node"])
-def test_a_log_that_the_metadata_does_not_assign_here_is_told(
-    files: MemoryFiles, reason: str
-) -> None:
+def test_log_not_assigned_to_this_directory_is_reported(files: MemoryFiles, reason: str) -> None:
     topics: Topics = {
         "topic": {name: topic for name, topic in TOPICS.items() if name != "plain"},
         "partition": known("plain", partitions=0),
@@ -255,7 +255,7 @@ def test_a_log_that_the_metadata_does_not_assign_here_is_told(
     assert {("warning", "stray-log", str(ROOT / "plain-0"))} == rules(files, topics=topics)
 
 
-def test_a_log_that_was_put_aside_is_told(files: MemoryFiles) -> None:
+def test_stray_log_is_reported(files: MemoryFiles) -> None:
     files.rename(ROOT / "plain-0", ROOT / f"plain-0.{'a' * 32}-stray")
     put(files, ROOT / "recovery-point-offset-checkpoint")
     put(files, ROOT / "replication-offset-checkpoint")
@@ -265,9 +265,9 @@ def test_a_log_that_was_put_aside_is_told(files: MemoryFiles) -> None:
     assert {("warning", "stray-log", str(path))} == rules(files, topics=topics)
 
 
-def test_a_log_that_should_be_here_is_told(files: MemoryFiles) -> None:
+def test_missing_log_of_an_assigned_partition_is_reported(files: MemoryFiles) -> None:
     """
-    After a crash it may not have been made yet, and the next start does so.
+    After a crash it may not have been created yet; the next start creates it.
     """
     path = str(ROOT / "plain-1")
     topics = known("plain", partitions=2)
@@ -277,7 +277,7 @@ def test_a_log_that_should_be_here_is_told(files: MemoryFiles) -> None:
     assert {("warning", "log-missing", path)} == rules(files, topics=topics)
 
 
-def test_a_log_in_a_directory_that_is_not_looked_at_is_not_missed(files: MemoryFiles) -> None:
+def test_log_in_an_unexamined_directory_is_not_reported_as_missing(files: MemoryFiles) -> None:
     replicas = {0: {NODE_ID: DIRECTORY_ID}, 1: {NODE_ID: UUID(int=5002)}, 2: {2: UUID(int=1)}}
     topics = {**TOPICS, "plain": KnownTopic(TOPIC_IDS["plain"], {}, replicas)}
 
@@ -287,16 +287,16 @@ def test_a_log_in_a_directory_that_is_not_looked_at_is_not_missed(files: MemoryF
 # One log alone.
 
 
-def test_a_log_alone_is_judged_by_what_lies_beside_it(files: MemoryFiles) -> None:
+def test_single_log_is_checked_against_the_state_files_beside_it(files: MemoryFiles) -> None:
     put(files, ROOT / "recovery-point-offset-checkpoint", format_checkpoint(["plain 0 21"]))
     log = ROOT / "plain-0"
 
     assert {("error", "recovery-point", str(log))} == rules(files, log)
 
 
-def test_of_a_copy_of_a_log_nothing_more_is_known(files: MemoryFiles) -> None:
+def test_copied_log_is_checked_without_state_files(files: MemoryFiles) -> None:
     """
-    It may be that of a broker which runs, or was killed.
+    It may come from a broker that was running or was killed.
     """
     files.rename(ROOT / "compacted-0", Path("/copies/compacted-0"))
 
@@ -306,7 +306,7 @@ def test_of_a_copy_of_a_log_nothing_more_is_known(files: MemoryFiles) -> None:
     assert {} == verification.states
 
 
-def test_a_log_directory_may_have_the_name_of_a_log(files: MemoryFiles) -> None:
+def test_log_directory_may_be_named_like_a_log(files: MemoryFiles) -> None:
     files.rename(ROOT, Path("/kafka-0"))
 
     _, verification = verified([Path("/kafka-0")], lambda _: TOPICS, files=files)
@@ -314,13 +314,13 @@ def test_a_log_directory_may_have_the_name_of_a_log(files: MemoryFiles) -> None:
     assert [Path("/kafka-0")] == list(verification.states)
 
 
-def test_a_path_must_be_a_directory(files: MemoryFiles) -> None:
+def test_verified_path_must_be_a_directory(files: MemoryFiles) -> None:
     for path in (ROOT / "meta.properties", Path("/nowhere")):
         with pytest.raises(NotADirectoryError):
             verified([ROOT, path], files=files)
 
 
-def test_the_topics_are_read_from_whichever_directory_has_them(files: MemoryFiles) -> None:
+def test_topics_are_read_from_whichever_directory_has_the_metadata_log(files: MemoryFiles) -> None:
     put(files, OTHER / "meta.properties", meta_properties())
     asked = []
 
@@ -333,10 +333,10 @@ def test_the_topics_are_read_from_whichever_directory_has_them(files: MemoryFile
 
 
 @pytest.mark.parametrize("damaged", [b"", b'{"leaderId":1}', b"[" * 100_000, b"\xff{}"])
-def test_a_quorum_state_that_cannot_be_read_is_told(files: MemoryFiles, damaged: bytes) -> None:
+def test_unreadable_quorum_state_is_reported(files: MemoryFiles, damaged: bytes) -> None:
     """
-    No broker starts with it, of ours or of Kafka's; without one an unused directory is taken for
-    new.
+    No broker starts with it, neither ours nor Kafka's. A missing one is accepted: an unused
+    directory counts as new.
     """
     path = ROOT / "__cluster_metadata-0" / "quorum-state"
     telling = ("error", "quorum-state", str(path))

@@ -40,10 +40,10 @@ class TestHashCodes:
             ("x" * 300, 2537196032),
         ],
     )
-    def test_of_strings_are_of_utf_16_units(self, text: str, expected: int) -> None:
+    def test_hash_codes_of_strings_use_utf_16_units(self, text: str, expected: int) -> None:
         assert expected == string_hash(text)
 
-    def test_of_ids_fold_their_four_words(self) -> None:
+    def test_hash_codes_of_uuids_fold_four_words(self) -> None:
         value = UUID(int=0x00000001_00000020_00000300_00004000)
 
         assert 0x4321 == uuid_hash(value)
@@ -55,7 +55,7 @@ class TestHashCodes:
     def test_a_hash_code_is_a_signed_number_in_java(self, unsigned: int, expected: int) -> None:
         assert expected == signed(unsigned)
 
-    def test_ids_compare_as_signed_numbers(self) -> None:
+    def test_uuids_compare_as_signed_numbers(self) -> None:
         negative, positive = UUID(int=1 << 127), UUID(int=1)
 
         assert [negative, positive] == sorted([positive, negative], key=uuid_rank)
@@ -69,7 +69,7 @@ class TestHashCodes:
 
 class TestSizesOfTables:
     @pytest.mark.parametrize(("release", "expected"), [(17, 32), (18, 32), (19, 16), (25, 16)])
-    def test_a_copy_of_twelve_depends_on_the_release(
+    def test_order_of_a_copy_of_twelve_depends_on_the_java_release(
         self, release: int, expected: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(hashing, "java_release", release)
@@ -80,12 +80,12 @@ class TestSizesOfTables:
 
 
 class TestHashOrder:
-    def test_put_adds_at_the_end_of_a_bin(self) -> None:
+    def test_put_appends_to_a_bin(self) -> None:
         order = HashOrder(int, keys=[0, 16, 32, 1])
 
         assert [0, 16, 32, 1] == list(order)
 
-    def test_compute_if_absent_adds_at_the_beginning_of_a_bin(self) -> None:
+    def test_compute_if_absent_prepends_to_a_bin(self) -> None:
         order = HashOrder(int)
         for key in (0, 16, 32, 1):
             order.compute_if_absent(key)
@@ -107,7 +107,7 @@ class TestHashOrder:
 
         assert [0, 32, 64, 96, 128, 16, 48, 80, 112] == list(order)
 
-    def test_a_crowded_bin_becomes_a_tree(self) -> None:
+    def test_crowded_bin_becomes_a_tree(self) -> None:
         """
         The root of the tree comes first.
         """
@@ -115,7 +115,7 @@ class TestHashOrder:
 
         assert [192, 0, 64, 128, 256, 320, 384, 448, 512, 576, 640, 704] == list(order)
 
-    def test_the_eighth_key_at_the_beginning_of_a_bin_makes_a_tree(self) -> None:
+    def test_eighth_key_prepended_to_a_bin_makes_a_tree(self) -> None:
         order = HashOrder(int, 64)
         for key in range(0, 512, 64):
             order.compute_if_absent(key)
@@ -143,7 +143,7 @@ class TestHashOrder:
 
 
 class TestPartitionSets:
-    def test_neighbours_are_in_ascending_order_of_their_bins(self) -> None:
+    def test_adjacent_numbers_are_in_ascending_order_of_their_bins(self) -> None:
         assert [16, 17, 14, 15] == list(copied_order((14, 15, 16, 17)))
         assert [16, 17, 14, 15] == list(added_order((14, 15, 16, 17)))
 
@@ -160,7 +160,7 @@ class TestPartitionSets:
         assert expected == list(copied_order(numbers))
         assert expected == PartitionSet(copied(12), numbers).ordered()
 
-    def test_crowded_bins_are_those_of_a_map(self) -> None:
+    def test_crowded_bins_of_a_set_equal_those_of_a_map(self) -> None:
         partitions = PartitionSet(64, range(0, 768, 64))
 
         assert [192, 0, 64, 128, 256, 320, 384, 448, 512, 576, 640, 704] == partitions.ordered()
@@ -169,14 +169,14 @@ class TestPartitionSets:
             partitions.remove(number)
         assert [448, 64, 128, 320, 384, 512, 576, 640, 704] == partitions.ordered()
 
-    def test_numbers_that_come_one_by_one_are_like_those_that_come_at_once(self) -> None:
+    def test_numbers_added_singly_are_ordered_like_those_added_at_once(self) -> None:
         one_by_one = PartitionSet()
         for number in range(3, 400, 7):
             one_by_one.add(number)
 
         assert PartitionSet(numbers=range(3, 400, 7)).ordered() == one_by_one.ordered()
 
-    def test_neighbours_that_come_in_leaps_are_in_order_in_the_end(self) -> None:
+    def test_adjacent_numbers_added_in_leaps_end_up_in_order(self) -> None:
         """
         While the table is small, those with the same low bits crowd a bin.
         """
@@ -187,29 +187,29 @@ class TestPartitionSets:
 
         assert sorted(leaps) == one_by_one.ordered() == PartitionSet(numbers=leaps).ordered()
 
-    def test_large_numbers_have_other_bins(self) -> None:
+    def test_large_numbers_use_other_bins(self) -> None:
         """
-        The upper half of the bits counts, too.
+        The upper half of the bits counts too.
         """
         assert [65_537, 65_536] == list(copied_order((65_536, 65_537)))
         assert [65_537, 65_536] == list(added_order((65_536, 65_537)))
 
 
 class TestTimelineOrder:
-    def test_slots_are_chosen_by_a_product(self) -> None:
+    def test_timeline_slots_are_chosen_by_multiplication(self) -> None:
         assert ["4", "1", "3", "5", "2"] == timeline_order(["1", "2", "3", "4", "5"], 5)
 
-    def test_the_newest_key_of_a_slot_comes_first(self) -> None:
+    def test_newest_key_of_a_timeline_slot_comes_first(self) -> None:
         assert ["C#", "BB", "Aa"] == timeline_order(["Aa", "BB", "C#"], 3)
 
 
 class TestPriorityQueue:
-    def test_equals_come_in_javas_order(self) -> None:
+    def test_equal_elements_of_a_java_heap_come_in_javas_order(self) -> None:
         queue = PriorityQueue[str](lambda item: ord(item[0]), ["a0", "a1", "a2", "a3"])
 
         assert ["a0", "a3", "a2", "a1", None] == [queue.poll() for _ in range(5)]
 
-    def test_the_lowest_comes_first(self) -> None:
+    def test_lowest_element_of_a_java_heap_comes_first(self) -> None:
         queue = PriorityQueue[int](float, [5, 3, 8, 1, 4])
 
         assert [1, 3, 4, 5, 8] == [queue.poll() for _ in range(5)]

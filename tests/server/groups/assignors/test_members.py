@@ -12,22 +12,22 @@ class TestMemberOrder:
     "Aa", "BB" and "C#" have the same hash code.
     """
 
-    def test_is_that_of_a_hash_map_of_a_timeline_map(self) -> None:
+    def test_member_order_is_that_of_a_hash_map_of_a_timeline_map(self) -> None:
         """
         The newest member of a slot of the one comes first into a bin of the other.
         """
         assert ["C#", "BB", "Aa", "b"] == member_order(["Aa", "b", "BB", "C#"])
 
-    def test_a_new_member_comes_last_into_its_bin(self) -> None:
+    def test_new_member_comes_last_in_its_bin(self) -> None:
         assert ["BB", "Aa", "C#"] == member_order(["Aa", "BB"], updated="C#")
 
-    def test_a_known_member_keeps_its_place(self) -> None:
+    def test_known_member_keeps_its_place(self) -> None:
         assert ["BB", "Aa"] == member_order(["Aa", "BB"], updated="BB")
 
-    def test_a_replaced_member_is_left_out(self) -> None:
+    def test_replaced_member_is_left_out(self) -> None:
         assert ["BB", "C#"] == member_order(["Aa", "BB"], updated="C#", replaced="Aa")
 
-    def test_the_order_of_two_changes_decides_whether_the_table_grows(self) -> None:
+    def test_order_of_two_member_changes_decides_whether_the_table_grows(self) -> None:
         """
         Twelve fill a table of 16, and a member that comes before another one goes doubles it. In a
         map of the two changes "0" and "p" are in bin 0, and "1" is in bin 1.
@@ -38,9 +38,9 @@ class TestMemberOrder:
         assert ["A", *"bcdefghijk", "0"] == before_it_goes
         assert ["A", "1", *"bcdefghijk"] == after_it_went
 
-    def test_a_table_keeps_its_size(self) -> None:
+    def test_member_table_never_shrinks(self) -> None:
         """
-        What has once been a group of 200 has more slots, which order members of one bin otherwise.
+        A table that once held 200 members orders those of one bin differently.
         """
         ids = [f"{number}" for number in range(0, 10_000, 7)]
         pairs = [ids[at : at + 40] for at in range(0, len(ids), 40)]
@@ -49,7 +49,7 @@ class TestMemberOrder:
 
 
 class TestTopicIds:
-    def test_are_in_the_order_of_a_hash_set_of_names(self) -> None:
+    def test_subscribed_topics_are_in_hash_set_order(self) -> None:
         """
         "Aa" and "BB" share bin 0, and "a" is in bin 1.
         """
@@ -58,7 +58,7 @@ class TestTopicIds:
         assert [B, A, C] == list(TopicIds.of_names(["a", "BB", "Aa"], known))
         assert [A, B, C] == list(TopicIds.of_names(["Aa", "BB", "a"], known))
 
-    def test_names_without_a_topic_count(self) -> None:
+    def test_subscribed_names_without_a_topic_count(self) -> None:
         topic_ids = TopicIds.of_names(["a", "missing"], {"a": A})
 
         assert [A] == list(topic_ids)
@@ -69,11 +69,11 @@ class TestTopicIds:
 
 
 class TestIsSame:
-    def test_order_is_no_part_of_an_assignment(self) -> None:
+    def test_assignments_are_equal_in_any_order(self) -> None:
         assert is_same({A: (1, 2), B: (3,)}, {B: (3,), A: (2, 1)})
         assert is_same({A: (1, 2)}, {A: (2, 1)})
 
-    def test_partitions_and_topics_are(self) -> None:
+    def test_assignments_with_other_partitions_or_topics_differ(self) -> None:
         others: list[dict[UUID, tuple[int, ...]]] = [
             {A: (1, 3)},
             {A: (1,)},

@@ -12,10 +12,7 @@ from barnabas.server.groups.assignors.spec import GroupSpec, SubscriptionType
 from tests.support.assignments import A, B, C, group, member, owners, plain
 
 
-def test_an_unchanged_target_is_the_answer() -> None:
-    """
-    However it is ordered.
-    """
+def test_unchanged_target_is_returned_as_it_is() -> None:
     m0, m1 = member(A, B, target={B: [1, 0], A: [1, 0]}), member(A, B, target={A: [2], B: [1, 2]})
 
     assignments = assign(group(m0=m0, m1=m1), {A: 3, B: 3})
@@ -30,7 +27,7 @@ def test_members_without_topics_get_nothing() -> None:
 
 
 @pytest.mark.parametrize("members", [group(m0=member(B)), group(m0=member(B), m1=member(A))])
-def test_a_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
+def test_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
     with pytest.raises(PartitionAssignorError, match=f"topic {B}, which does not exist"):
         assign(members, {A: 3})
 
@@ -65,7 +62,7 @@ def test_every_partition_has_one_subscriber_and_ranges_are_contiguous(
         assert lengths == sorted(lengths, reverse=True)
 
 
-def test_a_homogeneous_group_is_cut_as_a_heterogeneous_one() -> None:
+def test_homogeneous_group_is_cut_like_a_heterogeneous_one() -> None:
     members = {f"m{at}": member(A, B, C) for at in range(5)}
     counts = {A: 7, B: 3, C: 20}
 

@@ -17,7 +17,7 @@ class TestHomogeneous:
     The hash codes of the partitions of A are 31, 32, ...: 0 is the last one in a table of 16.
     """
 
-    def test_only_partitions_that_are_assignable_are_given(self) -> None:
+    def test_only_assignable_partitions_are_assigned(self) -> None:
         members = group(m0=member(A, B))._replace(assignable={A: frozenset({1, 7})})
 
         assert {"m0": {A: [1]}} == plain(assign(members, {A: 3, B: 2}))
@@ -34,7 +34,9 @@ class TestHomogeneous:
         assert {"m0": {A: []}, "m1": {A: []}} == plain(assignments)
 
     @given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1), st.integers(1, 12))
-    def test_members_that_come_and_go(self, steps: list[tuple[int, bool]], count: int) -> None:
+    def test_members_that_come_and_go_keep_the_assignment_balanced(
+        self, steps: list[tuple[int, bool]], count: int
+    ) -> None:
         """
         Every partition has a member, none has more than are needed, and sizes differ by one at
         most, but for turns that were used twice.
@@ -66,7 +68,7 @@ class TestHeterogeneous:
             max_size=10,
         )
     )
-    def test_members_that_change_their_subscriptions(
+    def test_members_that_change_their_subscriptions_keep_the_assignment_balanced(
         self, steps: list[tuple[int, set[UUID]]]
     ) -> None:
         counts = {A: 1, B: 4, C: 9}
@@ -84,12 +86,12 @@ class TestHeterogeneous:
 
 
 @pytest.mark.parametrize("members", [group(m0=member(B)), group(m0=member(B), m1=member(A))])
-def test_a_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
+def test_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
     with pytest.raises(PartitionAssignorError, match=f"topic {B}, which does not exist"):
         assign(members, {A: 3})
 
 
-def test_an_unchanged_target_is_the_answer() -> None:
+def test_unchanged_target_is_returned_as_it_is() -> None:
     members = group(m0=member(A, target={A: [2, 0]}), m1=member(A, target={A: [1]}))
 
     assignments = assign(members, {A: 3})
@@ -97,6 +99,6 @@ def test_an_unchanged_target_is_the_answer() -> None:
     assert all(spec.target is assignments[m] for m, spec in members.members.items())
 
 
-def test_members_without_topics_lose_what_they_have() -> None:
+def test_members_without_topics_lose_their_partitions() -> None:
     assert {"m0": {}} == assign(group(m0=member(target={A: [0]})), {A: 3})
     assert {} == assign(group(), {A: 3})

@@ -33,14 +33,14 @@ def standby(assignments: Mapping[str, TasksTuple]) -> dict[str, Tasks]:
 
 
 class TestActiveTasks:
-    def test_of_subtopologies_that_are_gone_are_forgotten(self) -> None:
+    def test_tasks_of_removed_subtopologies_are_forgotten(self) -> None:
         members = {"m0": member("p0", {"9": [0], "0": [7]}, {"9": [0]})}
 
         assert {"m0": {"0": (0, 1)}} == active(assign(members, STATEFUL))
 
 
 class TestStandbyTasks:
-    def test_stay_where_they_are(self) -> None:
+    def test_standby_tasks_stay_where_they_are(self) -> None:
         members = {
             "m0": member("p0", {"0": [1]}, {"0": [0]}),
             "m1": member("p1", {"0": [0]}),
@@ -62,7 +62,7 @@ def test_tasks_without_members_are_an_error() -> None:
     assert {} == assign({}, {})
 
 
-def test_a_warmup_task_is_taken_back() -> None:
+def test_warmup_task_is_removed() -> None:
     spec = StreamsMemberSpec("p0", TasksTuple({"0": (0, 1)}, {}, {"0": (0,)}))
 
     assert {"m0": TasksTuple({"0": (0, 1)})} == assign({"m0": spec}, STATEFUL)
@@ -75,7 +75,7 @@ def test_a_warmup_task_is_taken_back() -> None:
     st.lists(st.tuples(st.integers(1, 9), st.booleans()), min_size=1, max_size=3),
     st.integers(0, 2),
 )
-def test_members_that_come_and_go(
+def test_members_that_come_and_go_keep_the_task_assignment_balanced(
     steps: list[tuple[int, int, bool]], subtopologies: list[tuple[int, bool]], replicas: int
 ) -> None:
     """

@@ -24,7 +24,7 @@ def retarget(members: GroupSpec, counts: dict[UUID, int]) -> GroupSpec:
 
 class TestHomogeneous:
     @pytest.mark.parametrize(("release", "first"), [(17, 2), (21, 17)])
-    def test_the_order_of_twelve_topics_depends_on_the_release(
+    def test_order_of_twelve_topics_depends_on_the_java_release(
         self, release: int, first: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """
@@ -38,7 +38,7 @@ class TestHomogeneous:
 
         assert {UUID(int=first): (0,)} == assignments["m0"]
 
-    def test_a_newcomer_gets_what_others_have_too_much(self) -> None:
+    def test_new_member_gets_the_excess_of_others(self) -> None:
         members = group(
             m0=member(A, target={A: [0, 1, 2]}), m1=member(A, target={A: [3, 4, 5]}), m2=member(A)
         )
@@ -54,7 +54,7 @@ class TestHomogeneous:
         st.integers(0, 30),
         st.integers(0, 30),
     )
-    def test_members_that_come_and_go(
+    def test_members_that_come_and_go_keep_the_assignment_balanced(
         self, steps: list[tuple[int, bool, int]], first: int, second: int
     ) -> None:
         """
@@ -88,7 +88,7 @@ class TestHomogeneous:
 
 
 class TestHeterogeneous:
-    def test_a_balanced_group_stays_as_it_is(self) -> None:
+    def test_balanced_assignment_stays_unchanged(self) -> None:
         members = group(
             m0=member(A, target={A: [1]}), m1=member(A, B, target={A: [0]}), m2=member()
         )
@@ -105,7 +105,7 @@ class TestHeterogeneous:
         ),
         st.lists(st.integers(0, 25), min_size=3, max_size=3),
     )
-    def test_members_that_change_their_subscriptions(
+    def test_members_that_change_their_subscriptions_keep_every_topic_assigned(
         self, steps: list[tuple[int, set[UUID]]], sizes_of_topics: list[int]
     ) -> None:
         """
@@ -125,7 +125,7 @@ class TestHeterogeneous:
                 assert spec.target.keys() <= spec.subscribed_topic_ids.as_set
 
     @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 40), st.integers(0, 40))
-    def test_subscribers_of_the_same_topics_differ_by_one(
+    def test_subscribers_of_the_same_topics_differ_by_at_most_one_partition(
         self, first: int, second: int, of_a: int, of_b: int
     ) -> None:
         members = {f"a{at}": member(A) for at in range(first)}
@@ -139,11 +139,11 @@ class TestHeterogeneous:
 
 
 @pytest.mark.parametrize("members", [group(m0=member(B)), group(m0=member(B), m1=member(A))])
-def test_a_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
+def test_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
     with pytest.raises(PartitionAssignorError, match=f"topic {B}, which does not exist"):
         assign(members, {A: 3})
 
 
-def test_members_without_topics_lose_what_they_have() -> None:
+def test_members_without_topics_lose_their_partitions() -> None:
     assert {"m0": {}, "m1": {}} == assign(group(m0=member(target={A: [0]}), m1=member()), {A: 3})
     assert {} == assign(group(), {A: 3})

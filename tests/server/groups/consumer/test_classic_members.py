@@ -78,7 +78,7 @@ def names(assignment: bytes) -> dict[str, list[int]]:
 # JoinGroup
 
 
-def test_a_join_is_a_heartbeat_with_what_the_member_owns() -> None:
+def test_classic_join_acts_as_a_heartbeat_with_the_owned_partitions() -> None:
     c, a = mixed()
 
     answer = rejoin(c, a, [0, 1, 2, 3])
@@ -91,7 +91,7 @@ def test_a_join_is_a_heartbeat_with_what_the_member_owns() -> None:
     assert 2 == answer.generation_id
 
 
-def test_a_join_is_answered_at_once() -> None:
+def test_classic_join_of_a_consumer_group_is_answered_at_once() -> None:
     c, a = mixed()
 
     answer = rejoin(c, a, [0, 1, 2, 3])
@@ -107,7 +107,7 @@ def test_a_join_is_answered_at_once() -> None:
     )
 
 
-def test_a_join_that_changes_nothing_is_answered() -> None:
+def test_classic_join_without_changes_is_answered() -> None:
     c, a, generation = settled()
     (kept,) = c.assigned(a).values()
     rejoin(c, a, kept)
@@ -119,7 +119,7 @@ def test_a_join_that_changes_nothing_is_answered() -> None:
     assert before == c.batches
 
 
-def test_a_new_classic_member_gets_an_id_first() -> None:
+def test_new_classic_member_gets_a_member_id_first() -> None:
     c, _ = mixed()
     before = list(c.batches)
 
@@ -133,7 +133,7 @@ def test_a_new_classic_member_gets_an_id_first() -> None:
     assert answer.member_id in c.consumers.members
 
 
-def test_a_classic_member_of_old_versions_joins_at_once() -> None:
+def test_classic_member_of_old_versions_joins_without_a_member_id() -> None:
     c, _ = mixed()
 
     answer = c.join(protocols=offer("t"), version=3).now
@@ -142,7 +142,7 @@ def test_a_classic_member_of_old_versions_joins_at_once() -> None:
     assert answer.member_id in c.consumers.members
 
 
-def test_a_classic_static_member_joins_at_once() -> None:
+def test_classic_static_member_joins_at_once() -> None:
     c, _ = mixed()
 
     answer = c.join(protocols=offer("t"), instance_id="i").now
@@ -151,7 +151,7 @@ def test_a_classic_static_member_joins_at_once() -> None:
     assert {"i": answer.member_id} == c.consumers.static_members
 
 
-def test_version_0_has_one_timeout() -> None:
+def test_join_version_0_uses_the_session_timeout_for_rebalances() -> None:
     c, _ = mixed()
 
     answer = c.join(
@@ -163,7 +163,7 @@ def test_version_0_has_one_timeout() -> None:
     assert answer.member_id in c.consumers.members
 
 
-def test_what_a_classic_member_says_is_kept() -> None:
+def test_metadata_of_a_classic_member_is_kept() -> None:
     c, _ = mixed()
     metadata = consumer_metadata(["t", "u"], rack_id="r")
 
@@ -191,7 +191,7 @@ def test_what_a_classic_member_says_is_kept() -> None:
     )
 
 
-def test_other_topics_begin_an_epoch() -> None:
+def test_changed_topics_of_a_classic_member_begin_an_epoch() -> None:
     c, a, generation = settled()
     c.create("u", 2)
     (kept,) = c.assigned(a).values()
@@ -207,7 +207,7 @@ def test_other_topics_begin_an_epoch() -> None:
     ("protocols", "protocol_type"),
     [(offer("t"), "connect"), ((("roundrobin", consumer_metadata("t")),), "consumer")],
 )
-def test_a_classic_member_needs_a_protocol_of_all_others(
+def test_classic_member_needs_a_protocol_common_to_all(
     protocols: Offer, protocol_type: str
 ) -> None:
     c, _ = mixed()
@@ -228,7 +228,7 @@ def test_one_common_protocol_is_enough() -> None:
     c.join("d", protocols=offer("t")[1:])
 
 
-def test_the_first_classic_member_may_have_any_protocol() -> None:
+def test_first_classic_member_may_have_any_protocol() -> None:
     c = ConsumerCoordination()
     c.enter("new", ["t"])
 
@@ -237,7 +237,7 @@ def test_the_first_classic_member_may_have_any_protocol() -> None:
     assert ErrorCode.NONE == answer.error_code
 
 
-def test_no_classic_member_joins_where_migrations_are_disabled() -> None:
+def test_classic_member_cannot_join_if_migration_is_disabled() -> None:
     c = ConsumerCoordination(group_consumer_migration_policy="disabled")
     c.enter("new", ["t"])
 
@@ -245,52 +245,52 @@ def test_no_classic_member_joins_where_migrations_are_disabled() -> None:
 
 
 @pytest.mark.parametrize("policy", ["upgrade", "downgrade"])
-def test_one_direction_of_migration_is_enough_for_classic_members(policy: str) -> None:
+def test_one_direction_of_migration_allows_classic_members(policy: str) -> None:
     c = ConsumerCoordination(group_consumer_migration_policy=policy)
     c.enter("new", ["t"])
 
     assert ErrorCode.NONE == c.join("b", protocols=offer("t")).now.error_code
 
 
-def test_the_size_of_the_group_counts_all_members() -> None:
+def test_group_max_size_counts_members_of_both_protocols() -> None:
     c, a = mixed(group_consumer_max_size=2)
 
     assert GroupMaxSizeReached is code(lambda: c.join("b", protocols=offer("t")))
     assert ErrorCode.NONE == rejoin(c, a, []).error_code
 
 
-def test_the_size_is_looked_at_before_the_protocols() -> None:
+def test_group_max_size_is_checked_before_the_protocols() -> None:
     c, _ = mixed(group_consumer_max_size=2)
 
     assert GroupMaxSizeReached is code(lambda: c.join("b", protocol_type="connect"))
 
 
-def test_metadata_that_cannot_be_read_are_refused() -> None:
+def test_malformed_subscription_metadata_is_refused() -> None:
     c, _ = mixed()
 
     assert UnknownServerError is code(lambda: c.join("b", protocols=RANGE))
 
 
-def test_the_member_is_looked_for_before_its_metadata_are_read() -> None:
+def test_unknown_member_is_reported_before_malformed_metadata() -> None:
     c, _ = mixed()
 
     assert UnknownMemberId is code(lambda: c.join("b", protocols=RANGE, instance_id="i"))
 
 
-def test_an_unknown_static_member_with_an_id_is_refused() -> None:
+def test_unknown_static_member_with_a_member_id_is_refused() -> None:
     c, _ = mixed()
 
     assert UnknownMemberId is code(lambda: c.join("b", protocols=offer("t"), instance_id="i"))
 
 
-def test_another_static_member_is_fenced() -> None:
+def test_other_member_id_of_a_static_member_is_fenced() -> None:
     c, _ = mixed()
     c.join(protocols=offer("t"), instance_id="i")
 
     assert FencedInstanceId is code(lambda: c.join("b", protocols=offer("t"), instance_id="i"))
 
 
-def test_a_static_classic_member_replaces_the_one_before() -> None:
+def test_static_classic_member_replaces_the_previous_one() -> None:
     c, _ = mixed()
     old = c.join(protocols=offer("t"), instance_id="i").now.member_id
 
@@ -301,7 +301,7 @@ def test_a_static_classic_member_replaces_the_one_before() -> None:
     assert [f"-8 {old}", f"-7 {old}", f"-5 {old}", f"5 {new}", f"7 {new}", f"8 {new}"] == c.last[:6]
 
 
-def test_a_classic_member_takes_the_place_of_a_static_consumer() -> None:
+def test_classic_member_replaces_a_static_consumer() -> None:
     """
     Others of the consumer protocol are there: the group stays one of consumers.
     """
@@ -318,7 +318,7 @@ def test_a_classic_member_takes_the_place_of_a_static_consumer() -> None:
     assert 1 == c.consumers.classic_member_count
 
 
-def test_the_pattern_of_a_replaced_static_consumer_goes() -> None:
+def test_pattern_of_a_replaced_static_consumer_is_removed() -> None:
     c = ConsumerCoordination()
     c.create("t", 2)
     c.enter("a", None, regex="t.*", instance_id="i")
@@ -332,7 +332,7 @@ def test_the_pattern_of_a_replaced_static_consumer_goes() -> None:
     assert "-16" in c.last
 
 
-def test_a_join_that_is_not_written_is_refused() -> None:
+def test_join_that_cannot_be_written_is_refused() -> None:
     c, _ = mixed()
     c.append_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -342,7 +342,7 @@ def test_a_join_that_is_not_written_is_refused() -> None:
     assert "b" not in c.consumers.members
 
 
-def test_a_join_is_answered_when_it_is_written() -> None:
+def test_join_is_answered_once_it_is_written() -> None:
     c, _ = mixed()
     c.is_slow = True
 
@@ -353,9 +353,9 @@ def test_a_join_is_answered_when_it_is_written() -> None:
     assert ErrorCode.NONE == answer.now.error_code
 
 
-def test_a_classic_member_becomes_one_of_the_consumer_protocol() -> None:
+def test_classic_member_may_switch_to_the_consumer_protocol() -> None:
     """
-    Under the same id, as a client never does.
+    Under the same id, which no client does.
     """
     c, a = mixed()
 
@@ -368,7 +368,7 @@ def test_a_classic_member_becomes_one_of_the_consumer_protocol() -> None:
 # SyncGroup
 
 
-def test_a_sync_gives_what_the_member_has() -> None:
+def test_sync_returns_the_assignment_of_the_member() -> None:
     c, a = mixed()
     answer = rejoin(c, a, [0, 1, 2, 3])
     (kept,) = c.assigned(a).values()
@@ -384,7 +384,7 @@ def test_a_sync_gives_what_the_member_has() -> None:
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_an_assignment_has_the_version_of_the_subscription(version: int) -> None:
+def test_assignment_has_the_version_of_the_subscription(version: int) -> None:
     c = ConsumerCoordination()
     c.create("t", 4)
     (a,) = classic(c, [0, 1, 2, 3], version=version)
@@ -397,14 +397,14 @@ def test_an_assignment_has_the_version_of_the_subscription(version: int) -> None
     assert {"t": [0, 1, 2, 3]} == names(synced.assignment)
 
 
-def test_topics_that_are_gone_are_not_assigned() -> None:
+def test_deleted_topics_are_not_assigned() -> None:
     c, a, generation = settled()
     c.topics.remove("t")
 
     assert {} == names(c.sync(a, generation).now.assignment)
 
 
-def test_a_sync_of_another_generation_is_refused() -> None:
+def test_sync_of_another_generation_is_refused() -> None:
     c, a, generation = settled()
 
     for wrong in (generation - 1, generation + 1):
@@ -414,22 +414,22 @@ def test_a_sync_of_another_generation_is_refused() -> None:
 @pytest.mark.parametrize(
     "facts", [{"protocol_type": "connect"}, {"protocol_name": "cooperative-sticky"}]
 )
-def test_a_sync_names_the_protocol_of_the_join(facts: dict[str, str]) -> None:
+def test_sync_must_name_the_protocol_of_the_join(facts: dict[str, str]) -> None:
     c, a, generation = settled()
 
     assert InconsistentGroupProtocol is code(lambda: c.sync(a, generation, **facts))  # type: ignore[arg-type]
 
 
-def test_a_sync_is_too_late_when_there_is_another_assignment() -> None:
+def test_sync_is_refused_once_there_is_another_assignment() -> None:
     c, a, generation = settled()
     c.enter("newer", ["t"])
 
     assert RebalanceInProgress is code(lambda: c.sync(a, generation))
 
 
-def test_a_member_that_is_giving_up_is_told_what_it_keeps() -> None:
+def test_revoking_member_is_told_what_it_keeps() -> None:
     """
-    Whatever has been assigned since: it joins again once it gave up.
+    Whatever has been assigned since: it joins again after its revocation.
     """
     c, a = mixed()
     answer = rejoin(c, a, [0, 1, 2, 3])
@@ -438,7 +438,7 @@ def test_a_member_that_is_giving_up_is_told_what_it_keeps() -> None:
     assert c.consumers.assignment_epoch > c.member(a).member_epoch
 
 
-def test_syncs_of_others_are_refused() -> None:
+def test_sync_of_other_members_is_refused() -> None:
     c, _, generation = settled()
     c.join(protocols=offer("t"), instance_id="i")
 
@@ -448,7 +448,7 @@ def test_syncs_of_others_are_refused() -> None:
     assert FencedInstanceId is code(lambda: c.sync("x", 1, instance_id="i"))
 
 
-def test_nobody_syncs_with_an_empty_group() -> None:
+def test_sync_with_an_empty_group_is_refused() -> None:
     c = ConsumerCoordination()
     c.enter("a")
     c.go("a")
@@ -466,27 +466,27 @@ def sync_code(c: ConsumerCoordination) -> ErrorCode:
 # Heartbeat
 
 
-def test_a_heartbeat_of_a_settled_member_is_quiet() -> None:
+def test_heartbeat_of_a_stable_classic_member_succeeds() -> None:
     c, a, generation = settled()
 
     c.heartbeat(a, generation)
 
 
-def test_a_new_assignment_calls_the_member() -> None:
+def test_new_assignment_requests_a_rejoin_by_heartbeat() -> None:
     c, a, generation = settled()
     c.enter("newer", ["t"])
 
     assert RebalanceInProgress is code(lambda: c.heartbeat(a, generation))
 
 
-def test_a_member_that_has_to_give_up_is_called() -> None:
+def test_pending_revocation_requests_a_rejoin_by_heartbeat() -> None:
     c, a = mixed()
     generation = rejoin(c, a, [0, 1, 2, 3]).generation_id
 
     assert RebalanceInProgress is code(lambda: c.heartbeat(a, generation))
 
 
-def test_a_member_that_waits_for_others_is_called_when_it_need_not_wait() -> None:
+def test_released_partitions_request_a_rejoin_of_the_waiting_member() -> None:
     c = ConsumerCoordination()
     c.create("t", 2)
     c.enter("a", ["t"])
@@ -501,7 +501,7 @@ def test_a_member_that_waits_for_others_is_called_when_it_need_not_wait() -> Non
     assert RebalanceInProgress is code(lambda: c.heartbeat("b", b.generation_id))
 
 
-def test_heartbeats_of_others_are_refused() -> None:
+def test_heartbeats_of_other_members_are_refused() -> None:
     c, a, generation = settled()
     c.join(protocols=offer("t"), instance_id="i")
 
@@ -515,7 +515,7 @@ def test_heartbeats_of_others_are_refused() -> None:
 # Timeouts
 
 
-def test_the_session_of_a_classic_member_is_its_own() -> None:
+def test_classic_member_has_its_own_session_timeout() -> None:
     c, a, generation = settled()
     for _ in range(3):
         c.advance(9_999)
@@ -529,7 +529,7 @@ def test_the_session_of_a_classic_member_is_its_own() -> None:
     assert ["new"] == list(c.consumers.members)
 
 
-def test_a_heartbeat_that_calls_the_member_prolongs_its_session() -> None:
+def test_heartbeat_that_requests_a_rejoin_extends_the_session() -> None:
     c, a, generation = settled()
     c.enter("newer", ["t"])
     c.advance(9_999)
@@ -540,7 +540,7 @@ def test_a_heartbeat_that_calls_the_member_prolongs_its_session() -> None:
     assert a in c.consumers.members
 
 
-def test_joins_and_syncs_prolong_the_session() -> None:
+def test_joins_and_syncs_extend_the_session() -> None:
     c, a, generation = settled()
     (kept,) = c.assigned(a).values()
     c.advance(9_999)
@@ -554,9 +554,9 @@ def test_joins_and_syncs_prolong_the_session() -> None:
     assert a not in c.consumers.members
 
 
-def test_a_member_that_is_called_and_does_not_join_is_removed() -> None:
+def test_member_asked_to_rejoin_is_removed_after_the_rebalance_timeout() -> None:
     """
-    From the first call on, and though it sends heartbeats.
+    It counts from the first request, even though the member sends heartbeats.
     """
     c, a, generation = settled()
     c.enter("newer", ["t"])
@@ -574,7 +574,7 @@ def test_a_member_that_is_called_and_does_not_join_is_removed() -> None:
     assert a not in c.consumers.members
 
 
-def test_a_member_that_joins_has_to_sync() -> None:
+def test_joined_member_must_sync_within_the_rebalance_timeout() -> None:
     c, a, generation = settled()
     (kept,) = c.assigned(a).values()
     rejoin(c, a, kept)
@@ -589,7 +589,7 @@ def test_a_member_that_joins_has_to_sync() -> None:
     assert a not in c.consumers.members
 
 
-def test_a_member_that_joined_and_synced_is_waited_for_no_more() -> None:
+def test_join_and_sync_end_the_rebalance_timeout() -> None:
     c, a, generation = settled()
     c.enter("newer", ["t"])
     code(lambda: c.heartbeat(a, generation))
@@ -608,7 +608,7 @@ def test_a_member_that_joined_and_synced_is_waited_for_no_more() -> None:
         c.report("newer")
 
 
-def test_a_sync_that_is_too_late_waits_for_the_join() -> None:
+def test_refused_sync_starts_the_wait_for_the_next_join() -> None:
     c, a, generation = settled()
     c.enter("newer", ["t"])
     code(lambda: c.sync(a, generation))
@@ -624,7 +624,7 @@ def test_a_sync_that_is_too_late_waits_for_the_join() -> None:
     assert a not in c.consumers.members
 
 
-def test_a_classic_member_has_no_time_to_give_up_of_its_own() -> None:
+def test_classic_member_has_no_separate_revocation_timeout() -> None:
     """
     Its join and its sync are waited for.
     """
@@ -639,7 +639,7 @@ def test_a_classic_member_has_no_time_to_give_up_of_its_own() -> None:
 # LeaveGroup
 
 
-def test_members_of_both_protocols_may_be_removed() -> None:
+def test_members_of_both_protocols_can_be_removed() -> None:
     c, a, _ = settled()
     c.enter("static", ["t"], instance_id="i")
     c.enter("stays", ["t"])
@@ -651,7 +651,7 @@ def test_members_of_both_protocols_may_be_removed() -> None:
     assert ["stays"] == list(c.consumers.members)
 
 
-def test_several_removals_are_one_epoch() -> None:
+def test_several_removals_make_one_epoch() -> None:
     c, _, _ = settled()
     c.enter("b", ["t"])
     epoch = c.consumers.group_epoch
@@ -662,7 +662,7 @@ def test_several_removals_are_one_epoch() -> None:
     assert epoch == c.group.generation_id
 
 
-def test_a_removal_of_nobody_writes_nothing() -> None:
+def test_removal_without_members_writes_nothing() -> None:
     c, _, _ = settled()
     before = list(c.batches)
 
@@ -672,16 +672,16 @@ def test_a_removal_of_nobody_writes_nothing() -> None:
     assert before == c.batches
 
 
-def test_a_group_of_consumers_is_named_in_no_classic_answer() -> None:
+def test_consumer_group_appears_in_no_classic_response() -> None:
     c = ConsumerCoordination()
     c.enter("a")
 
     assert UnknownMemberId is code(lambda: c.heartbeat("b", 1, group_id=GROUP))
 
 
-def test_a_classic_member_gives_up_topics_at_once() -> None:
+def test_classic_member_revokes_unsubscribed_topics_at_once() -> None:
     """
-    Before there is another assignment; and it is called to show that it did.
+    Before there is another assignment; it is asked to rejoin to confirm.
     """
     c = ConsumerCoordination(interval_ms=15_000)
     c.create("t", 1)
@@ -703,9 +703,9 @@ def test_a_classic_member_gives_up_topics_at_once() -> None:
     assert RebalanceInProgress is code(lambda: c.heartbeat("a", generation))
 
 
-def test_the_end_of_a_pattern_begins_an_epoch() -> None:
+def test_removed_pattern_begins_an_epoch() -> None:
     """
-    Also where the names stay the same.
+    Even if the topic names stay the same.
     """
     c = ConsumerCoordination()
     c.create("t", 1)

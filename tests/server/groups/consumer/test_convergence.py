@@ -140,7 +140,7 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_partition_has_two_owners_and_a_replay_gives_the_same(seed: int) -> None:
+def test_no_partition_has_two_owners_and_a_replay_gives_the_same_state(seed: int) -> None:
     """
     A partition that the coordinator counts as free is owned by no client, either: a client owns
     what it was told, until its heartbeat lists something else.
@@ -159,7 +159,7 @@ def test_no_partition_has_two_owners_and_a_replay_gives_the_same(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_every_member_ends_with_its_target(seed: int) -> None:
+def test_every_member_reaches_its_target_assignment(seed: int) -> None:
     """
     Once nothing else happens, all partitions of all subscribed topics are owned, each by a member
     that subscribes to the topic.

@@ -54,7 +54,7 @@ def static_mixed(**options: Any) -> tuple[ConsumerCoordination, str]:
     return c, a
 
 
-def test_the_last_consumer_that_leaves_makes_the_group_a_classic_one() -> None:
+def test_last_leaving_consumer_downgrades_the_group() -> None:
     c, ids = mixed()
     epoch = c.consumers.group_epoch
     targets = {member_id: c.target(member_id) for member_id in ids}
@@ -87,7 +87,7 @@ def test_the_last_consumer_that_leaves_makes_the_group_a_classic_one() -> None:
     assert frozenset({"t"}) == group.subscribed_topics
 
 
-def test_the_records_of_a_downgrade_have_an_order() -> None:
+def test_downgrade_records_are_in_kafkas_order() -> None:
     c, ids = mixed()
     members = c.consumers.members_in_order()
     assert {*ids, "new"} == set(members)
@@ -109,7 +109,7 @@ def test_the_records_of_a_downgrade_have_an_order() -> None:
     assert (first, c.now_ms) == (record.value.leader, record.value.current_state_timestamp)
 
 
-def test_patterns_are_deleted_by_a_downgrade() -> None:
+def test_downgrade_deletes_patterns() -> None:
     c, _ = mixed()
     c.beat("new", c.member("new").member_epoch, regex="t.*")
     c.executor.do()
@@ -119,7 +119,7 @@ def test_patterns_are_deleted_by_a_downgrade() -> None:
     assert "-16" in c.last
 
 
-def test_a_downgrade_is_replayed() -> None:
+def test_downgrade_survives_a_replay() -> None:
     c, ids = mixed()
 
     c.go("new")
@@ -129,7 +129,7 @@ def test_a_downgrade_is_replayed() -> None:
     assert (c.group.generation_id, GroupState.STABLE) == (replayed.generation_id, replayed.state)
 
 
-def test_the_classic_members_rebalance() -> None:
+def test_classic_members_rebalance_after_a_downgrade() -> None:
     c, ids = mixed()
     epoch = c.consumers.group_epoch
     c.go("new")
@@ -143,7 +143,7 @@ def test_the_classic_members_rebalance() -> None:
     assert {join.now.leader for join in joins} < set(ids)
 
 
-def test_a_consumer_whose_session_ends_makes_the_group_a_classic_one() -> None:
+def test_expired_session_of_the_last_consumer_downgrades_the_group() -> None:
     c, ids = mixed()
     for _ in range(9):
         c.advance(5_000)
@@ -160,7 +160,7 @@ def rejoin(c: ConsumerCoordination, member_id: str) -> None:
     c.sync(member_id, answer.now.generation_id)
 
 
-def test_an_administrator_may_remove_the_last_consumer() -> None:
+def test_administrator_may_remove_the_last_consumer() -> None:
     c, ids = mixed()
 
     c.leave("new")
@@ -168,7 +168,7 @@ def test_an_administrator_may_remove_the_last_consumer() -> None:
     assert set(ids) == set(c.group.members)
 
 
-def test_a_classic_member_that_leaves_with_the_last_consumer_is_not_taken_over() -> None:
+def test_classic_member_leaving_with_the_last_consumer_is_not_converted() -> None:
     c, (a, b) = mixed()
 
     c.leave("new", a)
@@ -176,7 +176,7 @@ def test_a_classic_member_that_leaves_with_the_last_consumer_is_not_taken_over()
     assert [b] == list(c.group.members)
 
 
-def test_another_consumer_keeps_the_group() -> None:
+def test_remaining_consumer_prevents_the_downgrade() -> None:
     c, _ = mixed()
     c.enter("newer", ["t"])
 
@@ -186,7 +186,7 @@ def test_another_consumer_keeps_the_group() -> None:
     assert ["-8 new", "-7 new", "-5 new", "3"] == c.last
 
 
-def test_a_classic_member_that_leaves_keeps_the_group() -> None:
+def test_leaving_classic_member_does_not_downgrade_the_group() -> None:
     c, (a, _) = mixed()
 
     c.leave(a)
@@ -194,7 +194,7 @@ def test_a_classic_member_that_leaves_keeps_the_group() -> None:
     assert not is_classic(c)
 
 
-def test_the_last_of_all_members_leaves_an_empty_consumer_group() -> None:
+def test_last_leaving_member_leaves_an_empty_consumer_group() -> None:
     c = ConsumerCoordination()
     c.enter("new", ["t"])
 
@@ -205,7 +205,7 @@ def test_the_last_of_all_members_leaves_an_empty_consumer_group() -> None:
 
 
 @pytest.mark.parametrize("policy", ["upgrade", "UPGRADE"])
-def test_the_policy_may_forbid_downgrades(policy: str) -> None:
+def test_migration_policy_may_forbid_downgrades(policy: str) -> None:
     c, _ = mixed(group_consumer_migration_policy=policy)
 
     c.go("new")
@@ -214,7 +214,7 @@ def test_the_policy_may_forbid_downgrades(policy: str) -> None:
     assert ["-8 new", "-7 new", "-5 new", "3"] == c.last
 
 
-def test_a_group_may_be_too_large_to_be_classic() -> None:
+def test_group_too_large_for_classic_is_not_downgraded() -> None:
     c = ConsumerCoordination(group_max_size=1)
     c.enter("new", ["t"])
     for member_id in ("a", "b"):
@@ -229,7 +229,7 @@ def test_a_group_may_be_too_large_to_be_classic() -> None:
     assert is_classic(c)
 
 
-def test_members_whose_metadata_cannot_be_read_keep_the_group() -> None:
+def test_members_with_malformed_metadata_prevent_the_downgrade() -> None:
     """
     In Kafka the last consumer could not leave.
     """
@@ -253,7 +253,7 @@ def unreadable(*member_ids: str) -> ConsumerCoordination:
     return c
 
 
-def test_metadata_of_protocols_that_are_not_selected_do_not_matter() -> None:
+def test_malformed_metadata_of_unselected_protocols_does_not_matter() -> None:
     c = unreadable()
 
     c.go("new")
@@ -262,7 +262,7 @@ def test_metadata_of_protocols_that_are_not_selected_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_assignments_have_the_versions_of_the_subscriptions(version: int) -> None:
+def test_downgraded_assignments_have_the_versions_of_the_subscriptions(version: int) -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     (a,) = classic(c, [0], version=version)
@@ -273,7 +273,7 @@ def test_assignments_have_the_versions_of_the_subscriptions(version: int) -> Non
     assert version == version_of(c.group.members[a].assignment)
 
 
-def test_sessions_of_classic_members_begin_with_the_downgrade() -> None:
+def test_sessions_of_classic_members_restart_with_the_downgrade() -> None:
     c, (a, b) = mixed()
     c.advance(5_000)
     c.go("new")
@@ -288,7 +288,7 @@ def test_sessions_of_classic_members_begin_with_the_downgrade() -> None:
     assert epoch < c.group.generation_id
 
 
-def test_no_timeout_of_the_consumer_group_is_left() -> None:
+def test_downgrade_leaves_no_timeout_of_the_consumer_group() -> None:
     c, (a, _) = mixed()
     with pytest.raises(RebalanceInProgress):
         c.heartbeat(a, 1)
@@ -300,9 +300,9 @@ def test_no_timeout_of_the_consumer_group_is_left() -> None:
     assert {"join"} == {timeout for timeout, member_id in left if member_id == ""}
 
 
-def test_a_round_of_joins_before_an_upgrade_does_not_end_a_later_one() -> None:
+def test_join_round_before_an_upgrade_does_not_end_a_later_one() -> None:
     """
-    The group was upgraded and downgraded while a round of joins was waited for.
+    The group was upgraded and downgraded during a round.
     """
     c = ConsumerCoordination()
     c.create("t", 4)
@@ -340,7 +340,7 @@ def test_a_round_of_joins_before_an_upgrade_does_not_end_a_later_one() -> None:
 # A classic member in place of the last, static, consumer
 
 
-def test_a_classic_member_in_place_of_the_last_consumer_makes_the_group_classic() -> None:
+def test_classic_member_replacing_the_last_consumer_downgrades_the_group() -> None:
     c, a = static_mixed()
     epoch = c.consumers.group_epoch
     before = c.consumers.members_in_order()
@@ -363,7 +363,7 @@ def test_a_classic_member_in_place_of_the_last_consumer_makes_the_group_classic(
     assert {"heartbeat"} == {timeout.value for timeout, _, _ in c.queue._timers}
 
 
-def test_the_replaced_consumers_assignment_is_had_by_a_sync() -> None:
+def test_sync_returns_the_assignment_of_the_replaced_consumer() -> None:
     c, _ = static_mixed()
     answer = c.join(protocols=offer("t"), instance_id="i").now
 
@@ -373,7 +373,7 @@ def test_the_replaced_consumers_assignment_is_had_by_a_sync() -> None:
     assert [0, 1, 2, 3] == sorted(assigned.partitions)
 
 
-def test_other_topics_let_the_classic_group_rebalance() -> None:
+def test_changed_topics_rebalance_the_downgraded_group() -> None:
     c, _ = static_mixed()
 
     answer = c.join(protocols=offer("t", "u"), instance_id="i").now
@@ -387,7 +387,7 @@ def test_other_topics_let_the_classic_group_rebalance() -> None:
     [{"group_consumer_migration_policy": "upgrade"}, {"group_max_size": 1}],
     ids=["policy", "size"],
 )
-def test_a_replacement_may_keep_the_group(options: dict[str, Any]) -> None:
+def test_replacement_of_another_consumer_keeps_the_consumer_group(options: dict[str, Any]) -> None:
     c, a = static_mixed(**options)
 
     answer = c.join(protocols=offer("t"), instance_id="i").now
@@ -396,7 +396,7 @@ def test_a_replacement_may_keep_the_group(options: dict[str, Any]) -> None:
     assert {a, answer.member_id} == set(c.consumers.members)
 
 
-def test_a_replacement_with_unreadable_metadata_keeps_the_group() -> None:
+def test_replacement_with_malformed_metadata_keeps_the_consumer_group() -> None:
     c, a = static_mixed()
 
     protocols = (("other", consumer_metadata(["t"])), (offer("t")[0][0], b""))
@@ -409,7 +409,7 @@ def test_a_replacement_with_unreadable_metadata_keeps_the_group() -> None:
 # Refused appends
 
 
-def test_a_downgrade_that_is_not_written_leaves_the_consumer_group() -> None:
+def test_downgrade_that_cannot_be_written_leaves_the_consumer_group() -> None:
     c, ids = mixed()
     before = c.consumers
     c.append_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -420,7 +420,7 @@ def test_a_downgrade_that_is_not_written_leaves_the_consumer_group() -> None:
     assert {*ids, "new"} == set(before.members)
 
 
-def test_timeouts_go_on_after_a_downgrade_that_was_not_written() -> None:
+def test_timeouts_continue_after_a_failed_downgrade() -> None:
     c, ids = mixed()
     c.append_error = ErrorCode.MESSAGE_TOO_LARGE
     c.go("new")
@@ -434,7 +434,7 @@ def test_timeouts_go_on_after_a_downgrade_that_was_not_written() -> None:
     assert not c.consumers.members
 
 
-def test_a_replacement_that_is_not_written_is_refused() -> None:
+def test_replacement_that_cannot_be_written_is_refused() -> None:
     c, a = static_mixed()
     c.append_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -448,7 +448,7 @@ def test_a_replacement_that_is_not_written_is_refused() -> None:
     assert not c.consumers.members
 
 
-def test_who_joined_the_classic_group_meanwhile_is_told() -> None:
+def test_member_that_joins_during_a_failed_downgrade_is_told() -> None:
     """
     The downgrade is applied before it is committed.
     """
@@ -467,7 +467,7 @@ def test_who_joined_the_classic_group_meanwhile_is_told() -> None:
 # Up and down again
 
 
-def test_a_group_may_be_upgraded_again() -> None:
+def test_downgraded_group_may_be_upgraded_again() -> None:
     c, ids = mixed()
     epoch = c.consumers.group_epoch
     c.go("new")
@@ -478,7 +478,7 @@ def test_a_group_may_be_upgraded_again() -> None:
     assert epoch + 1 == c.consumers.group_epoch
 
 
-def test_a_new_classic_member_replaces_an_empty_consumer_group() -> None:
+def test_new_classic_member_replaces_an_empty_consumer_group() -> None:
     c = ConsumerCoordination()
     c.enter("new", ["t"])
     c.go("new")
@@ -489,7 +489,7 @@ def test_a_new_classic_member_replaces_an_empty_consumer_group() -> None:
     assert is_classic(c)
 
 
-def test_a_new_classic_member_without_tombstones_written_keeps_the_group() -> None:
+def test_failed_tombstones_keep_the_empty_consumer_group() -> None:
     c = ConsumerCoordination()
     c.enter("new", ["t"])
     c.go("new")
@@ -500,7 +500,7 @@ def test_a_new_classic_member_without_tombstones_written_keeps_the_group() -> No
     assert not is_classic(c)
 
 
-def test_a_known_classic_member_does_not_replace_an_empty_consumer_group() -> None:
+def test_known_classic_member_does_not_replace_an_empty_consumer_group() -> None:
     c = ConsumerCoordination()
     c.enter("new", ["t"])
     c.go("new")

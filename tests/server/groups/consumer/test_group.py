@@ -58,14 +58,14 @@ def group_of(*records: ModernRecord) -> ConsumerGroup:
     return group
 
 
-def test_a_member_is_its_two_records() -> None:
+def test_member_is_rebuilt_from_its_two_records() -> None:
     records = [member_record(GROUP, FULL), current_record(GROUP, FULL)]
 
     for order in (records, records[::-1]):
         assert FULL == group_of(*order).members["m"]
 
 
-def test_a_member_without_an_assignment_has_epoch_0() -> None:
+def test_member_without_an_assignment_has_epoch_0() -> None:
     member = group_of(member_record(GROUP, FULL)).members["m"]
 
     assert (0, -1, MemberState.STABLE, {}) == (
@@ -100,7 +100,7 @@ def test_partitions_of_older_records_have_the_epoch_of_their_member(
     assert {TOPIC_ID: {1: since, 2: since}} == member.assigned
 
 
-def test_tombstones_of_what_is_not_there_change_nothing() -> None:
+def test_tombstones_of_unknown_members_change_nothing() -> None:
     group = group_of(epoch_record(GROUP, 5, 9))
 
     for record in (
@@ -114,7 +114,7 @@ def test_tombstones_of_what_is_not_there_change_nothing() -> None:
     assert not group.is_deleted
 
 
-def test_a_member_is_removed_by_its_tombstones() -> None:
+def test_member_is_removed_by_its_tombstones() -> None:
     group = group_of(
         member_record(GROUP, FULL),
         target_record(GROUP, "m", {TOPIC_ID: (1,)}),
@@ -142,7 +142,7 @@ def test_a_member_is_removed_by_its_tombstones() -> None:
     assert not group.subscriptions.regexes
 
 
-def test_a_record_that_is_repeated_counts_once() -> None:
+def test_repeated_record_counts_once() -> None:
     records = [member_record(GROUP, FULL), current_record(GROUP, FULL)]
 
     once, twice = group_of(*records), group_of(*records, *records)
@@ -154,14 +154,14 @@ def test_a_record_that_is_repeated_counts_once() -> None:
     assert once.owners == twice.owners
 
 
-def test_owners_have_what_members_have_and_what_they_give_up() -> None:
+def test_partitions_are_owned_while_assigned_or_being_revoked() -> None:
     group = group_of(member_record(GROUP, FULL), current_record(GROUP, FULL))
 
     check_owners(group)
     assert [True, True, True, False] == [group.is_taken(TOPIC_ID, p) for p in (1, 2, 3, 4)]
 
 
-def test_a_partition_that_moved_is_not_lost_with_the_old_records_of_its_last_owner() -> None:
+def test_moved_partition_is_not_released_by_old_records_of_its_last_owner() -> None:
     """
     A replaced static member is removed after the new one has its partitions.
     """
@@ -173,7 +173,7 @@ def test_a_partition_that_moved_is_not_lost_with_the_old_records_of_its_last_own
     assert {TOPIC_ID: {1: "n", 3: "n"}} == group.owners
 
 
-def test_the_epochs_of_a_target_are_forgotten_with_it() -> None:
+def test_target_epochs_are_forgotten_with_the_target() -> None:
     group = group_of(target_epoch_record(GROUP, 5, 99))
     assert (5, 99) == (group.assignment_epoch, group.assignment_timestamp_ms)
 
@@ -182,7 +182,7 @@ def test_the_epochs_of_a_target_are_forgotten_with_it() -> None:
     assert (-1, 0) == (group.assignment_epoch, group.assignment_timestamp_ms)
 
 
-def test_tombstones_of_a_group_have_an_order() -> None:
+def test_group_tombstones_are_in_kafkas_order() -> None:
     group = group_of(
         epoch_record(GROUP, 5, 9),
         member_record(GROUP, FULL),
@@ -204,7 +204,7 @@ def test_a_deleted_group_is_deleted() -> None:
     assert group.is_deleted
 
 
-def test_a_group_subscribes_to_names_and_matches() -> None:
+def test_group_subscribes_to_names_and_matches() -> None:
     group = group_of(
         member_record(GROUP, FULL),
         regex_record(GROUP, "x.*", ResolvedRegex(frozenset({"x1"}), 1, 2)),
@@ -279,7 +279,7 @@ def test_a_group_is_described() -> None:
     )
 
 
-def test_an_empty_group_shows_the_default_assignor() -> None:
+def test_empty_group_shows_the_default_assignor() -> None:
     c = ConsumerCoordination()
     c.enter("a")
     c.go("a")
@@ -289,7 +289,7 @@ def test_an_empty_group_shows_the_default_assignor() -> None:
     assert ("Empty", "range", []) == (shown.group_state, shown.assignor_name, shown.members)
 
 
-def test_classic_members_are_shown_as_such() -> None:
+def test_classic_members_are_described_as_such() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     (a,) = classic(c, [0])
@@ -300,7 +300,7 @@ def test_classic_members_are_shown_as_such() -> None:
     assert {a: 0, "new": 1} == {member.member_id: member.member_type for member in shown.members}
 
 
-def test_topics_that_are_gone_are_not_shown() -> None:
+def test_deleted_topics_are_not_described() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -312,7 +312,7 @@ def test_topics_that_are_gone_are_not_shown() -> None:
     assert [] == member.target_assignment.topic_partitions
 
 
-def test_a_group_that_cannot_be_described_has_an_error() -> None:
+def test_group_that_cannot_be_described_has_an_error() -> None:
     shown = described_error(GROUP, ErrorCode.GROUP_ID_NOT_FOUND, "why")
 
     assert (GROUP, 69, "why", "", []) == (
@@ -324,7 +324,7 @@ def test_a_group_that_cannot_be_described_has_an_error() -> None:
     )
 
 
-def test_the_assignor_with_most_votes_is_shown() -> None:
+def test_described_assignor_is_the_one_with_most_votes() -> None:
     c = ConsumerCoordination()
     for member_id, assignor in (("a", "range"), ("b", "uniform"), ("c", "range"), ("d", None)):
         c.enter(member_id, ["t"], assignor=assignor)
@@ -332,7 +332,7 @@ def test_the_assignor_with_most_votes_is_shown() -> None:
     assert "range" == c.consumers.preferred_assignor
 
 
-def test_the_most_members_that_there_were_are_remembered() -> None:
+def test_largest_number_of_members_is_remembered() -> None:
     """
     The order of Kafka's map depends on it.
     """
@@ -345,7 +345,7 @@ def test_the_most_members_that_there_were_are_remembered() -> None:
     assert (3, 2) == (group.largest_size, len(group.members))
 
 
-def test_a_member_waits_for_partitions_that_others_have() -> None:
+def test_member_waits_for_partitions_that_others_own() -> None:
     member = replace(FULL, assigned={TOPIC_ID: {1: 6}}, pending_revocation={})
     other = replace(
         FULL, member_id="n", instance_id=None, assigned={TOPIC_ID: {2: 6}}, pending_revocation={}

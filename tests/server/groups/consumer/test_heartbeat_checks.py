@@ -39,7 +39,7 @@ def request(**facts: Any) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.parametrize("blank", ["\u2003", "\xa0", "\x85"])
-def test_texts_are_trimmed_as_java_does(blank: str) -> None:
+def test_strings_are_trimmed_as_in_java(blank: str) -> None:
     """
     ``String.trim`` takes away no spaces but those of ASCII.
     """
@@ -47,14 +47,14 @@ def test_texts_are_trimmed_as_java_does(blank: str) -> None:
 
 
 @pytest.mark.parametrize("regex", ["", "a.*"])
-def test_a_pattern_is_a_subscription(regex: str) -> None:
+def test_pattern_counts_as_a_subscription(regex: str) -> None:
     told = request(subscribed_topic_names=None, subscribed_topic_regex=regex)
 
     check_heartbeat(told, 1, ["uniform"])
 
 
 @pytest.mark.parametrize("epoch", [1, -1, -2])
-def test_a_classic_group_is_no_consumer_group_to_members(epoch: int) -> None:
+def test_classic_group_with_members_is_no_consumer_group(epoch: int) -> None:
     c = ConsumerCoordination()
     c.stable()
 
@@ -63,7 +63,7 @@ def test_a_classic_group_is_no_consumer_group_to_members(epoch: int) -> None:
     assert (GroupIdNotFound, f"Group {GROUP} is not a consumer group.") == (kind, sentence)
 
 
-def test_members_of_a_full_group_go_on() -> None:
+def test_members_of_a_full_group_continue() -> None:
     c = ConsumerCoordination(group_consumer_max_size=1)
     epoch = c.enter("a").member_epoch
 
@@ -71,7 +71,7 @@ def test_members_of_a_full_group_go_on() -> None:
     assert epoch == c.enter("a").member_epoch
 
 
-def test_a_full_group_takes_no_other_id_for_a_static_member() -> None:
+def test_full_group_refuses_another_id_of_a_static_member() -> None:
     c = ConsumerCoordination(group_consumer_max_size=1)
     c.enter("a", instance_id="i")
     c.go("a", -2, instance_id="i")
@@ -81,7 +81,7 @@ def test_a_full_group_takes_no_other_id_for_a_static_member() -> None:
     assert GroupMaxSizeReached is kind
 
 
-def test_the_previous_epoch_is_fenced_without_partitions() -> None:
+def test_previous_epoch_without_partitions_is_fenced() -> None:
     c = ConsumerCoordination()
     c.topics.put("t", 2)
     c.enter("a", ["t"])
@@ -98,9 +98,9 @@ def test_the_previous_epoch_is_fenced_without_partitions() -> None:
     )
 
 
-def test_the_previous_epoch_is_accepted_with_partitions_that_the_member_has() -> None:
+def test_previous_epoch_with_partitions_of_the_member_is_accepted() -> None:
     """
-    The answer with the present epoch may have been lost.
+    The response with the current epoch may have been lost.
     """
     c = ConsumerCoordination()
     topic_id = c.topics.put("t", 2)
@@ -115,7 +115,7 @@ def test_the_previous_epoch_is_accepted_with_partitions_that_the_member_has() ->
     assert before + 1 == c.beat("a", before, owned={}).member_epoch
 
 
-def test_the_previous_epoch_is_fenced_with_partitions_of_others() -> None:
+def test_previous_epoch_with_partitions_of_others_is_fenced() -> None:
     c = ConsumerCoordination()
     topic_id = c.topics.put("t", 2)
     other_id = c.topics.put("u", 2)
@@ -129,7 +129,7 @@ def test_the_previous_epoch_is_fenced_with_partitions_of_others() -> None:
         assert FencedMemberEpoch is kind
 
 
-def test_an_epoch_before_the_previous_one_is_fenced() -> None:
+def test_epoch_before_the_previous_one_is_fenced() -> None:
     c = ConsumerCoordination()
     c.topics.put("t", 1)
     for count in (2, 3, 4):
@@ -143,7 +143,7 @@ def test_an_epoch_before_the_previous_one_is_fenced() -> None:
     assert FencedMemberEpoch is kind
 
 
-def test_a_known_member_may_join_again() -> None:
+def test_known_member_may_join_again() -> None:
     c = ConsumerCoordination()
     topic_id = c.topics.put("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -155,7 +155,7 @@ def test_a_known_member_may_join_again() -> None:
     assert {topic_id: [0]} == c.assigned("a")
 
 
-def test_a_member_of_v0_without_an_id_gets_one() -> None:
+def test_member_of_version_0_without_an_id_gets_one() -> None:
     c = ConsumerCoordination()
 
     answer = c.enter("", caller=CALLER._replace(version=0))

@@ -18,7 +18,7 @@ from tests.support.consumer_groups import CALLER, ConsumerCoordination, told
 from tests.support.coordination import GROUP
 
 
-def test_the_first_member_begins_epoch_2() -> None:
+def test_first_member_begins_epoch_2() -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 2)
 
@@ -34,7 +34,7 @@ def test_the_first_member_begins_epoch_2() -> None:
     )
 
 
-def test_a_join_writes_member_epoch_targets_and_assignment() -> None:
+def test_join_writes_member_epoch_target_and_assignment() -> None:
     c = ConsumerCoordination()
     c.create("t", 2)
 
@@ -45,7 +45,7 @@ def test_a_join_writes_member_epoch_targets_and_assignment() -> None:
     assert (2, c.subscribed.hash({"t"})) == (c.last_value(3).epoch, c.last_value(3).metadata_hash)
 
 
-def test_a_member_without_topics_begins_no_epoch() -> None:
+def test_member_without_topics_begins_no_epoch() -> None:
     c = ConsumerCoordination()
 
     answer = c.enter("a", [])
@@ -54,7 +54,7 @@ def test_a_member_without_topics_begins_no_epoch() -> None:
     assert ["5 a", "8 a"] == c.last
 
 
-def test_only_members_with_another_target_get_a_record() -> None:
+def test_only_members_with_a_changed_target_get_a_record() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -64,7 +64,7 @@ def test_only_members_with_another_target_get_a_record() -> None:
     assert ["5 b", "3", "7 b", "6", "8 b"] == c.last
 
 
-def test_what_the_member_says_is_kept() -> None:
+def test_member_fields_of_the_request_are_kept() -> None:
     c = ConsumerCoordination()
 
     c.enter("a", ["u", "t"], rack_id="r", assignor="range", instance_id="i", timeout_ms=321)
@@ -80,7 +80,7 @@ def test_what_the_member_says_is_kept() -> None:
     assert ["t", "u"] == c.last_value(5).subscribed_topic_names
 
 
-def test_what_the_member_does_not_repeat_stays() -> None:
+def test_omitted_member_fields_stay() -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"], rack_id="r", assignor="range", timeout_ms=321).member_epoch
     before = c.member("a")
@@ -101,7 +101,7 @@ def test_what_the_member_does_not_repeat_stays() -> None:
     ],
     ids=["rack", "assignor", "timeout", "client", "host"],
 )
-def test_a_change_beside_the_topics_begins_no_epoch(change: dict[str, Any]) -> None:
+def test_change_other_than_topics_begins_no_epoch(change: dict[str, Any]) -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"]).member_epoch
     c.beat("a", epoch)
@@ -112,7 +112,7 @@ def test_a_change_beside_the_topics_begins_no_epoch(change: dict[str, Any]) -> N
     assert epoch == answer.member_epoch
 
 
-def test_a_heartbeat_without_news_writes_nothing() -> None:
+def test_heartbeat_without_changes_writes_nothing() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -129,7 +129,7 @@ def test_a_heartbeat_without_news_writes_nothing() -> None:
     )
 
 
-def test_the_short_way_and_the_long_one_come_to_the_same() -> None:
+def test_heartbeat_fast_path_agrees_with_the_full_path() -> None:
     """
     A heartbeat that repeats what is known has the answer of one that says nothing.
     """
@@ -156,7 +156,7 @@ def test_the_short_way_and_the_long_one_come_to_the_same() -> None:
     ("left_out", "is_told"),
     [(None, True), ("timeout_ms", False), ("topics", False), ("owned", False)],
 )
-def test_a_full_request_is_told_its_assignment(left_out: str | None, is_told: bool) -> None:
+def test_full_heartbeat_returns_the_assignment(left_out: str | None, is_told: bool) -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -168,14 +168,14 @@ def test_a_full_request_is_told_its_assignment(left_out: str | None, is_told: bo
     assert ({topic_id: [0]} if is_told else None) == told(answer)
 
 
-def test_a_request_with_a_pattern_is_full_too() -> None:
+def test_heartbeat_with_a_pattern_is_full_too() -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", [], regex="").member_epoch
 
     assert {} == told(c.beat("a", epoch, timeout_ms=60_000, regex="", owned={}))
 
 
-def test_a_change_of_the_assignment_is_told_once() -> None:
+def test_changed_assignment_is_returned_once() -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -204,7 +204,7 @@ def test_leaving_removes_the_member_and_begins_an_epoch() -> None:
     assert ["b"] == list(c.consumers.members)
 
 
-def test_the_last_member_leaves_a_group_without_topics() -> None:
+def test_last_leaving_member_leaves_a_group_without_topics() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -216,7 +216,7 @@ def test_the_last_member_leaves_a_group_without_topics() -> None:
     assert not c.consumers.owners
 
 
-def test_who_has_left_is_unknown() -> None:
+def test_member_that_has_left_is_unknown() -> None:
     c = ConsumerCoordination()
     c.enter("a")
     c.go("a")
@@ -225,7 +225,7 @@ def test_who_has_left_is_unknown() -> None:
         c.go("a")
 
 
-def test_a_group_with_no_members_goes_on_with_its_epoch() -> None:
+def test_group_without_members_continues_with_its_epoch() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"])
     c.go("a")
@@ -233,7 +233,7 @@ def test_a_group_with_no_members_goes_on_with_its_epoch() -> None:
     assert 4 == c.enter("b", ["t"]).member_epoch
 
 
-def test_an_empty_classic_group_is_replaced() -> None:
+def test_empty_classic_group_is_replaced() -> None:
     c = ConsumerCoordination()
     (member_id,) = c.stable()
     c.leave(member_id)
@@ -244,7 +244,7 @@ def test_an_empty_classic_group_is_replaced() -> None:
     assert 2 == answer.member_epoch
 
 
-def test_a_group_that_is_there_for_offsets_keeps_them() -> None:
+def test_simple_group_keeps_its_offsets_when_a_consumer_joins() -> None:
     c = ConsumerCoordination()
     c.commit_offsets({("t", 0): 5})
 
@@ -254,7 +254,7 @@ def test_a_group_that_is_there_for_offsets_keeps_them() -> None:
     assert [(GROUP, "t", 0)] == [key[:3] for key in sorted(c.state.offsets.committed)]
 
 
-def test_a_refused_join_makes_no_group() -> None:
+def test_refused_join_creates_no_group() -> None:
     c = ConsumerCoordination()
     c.append_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -263,7 +263,7 @@ def test_a_refused_join_makes_no_group() -> None:
     assert None is c.state.groups.get(GROUP)
 
 
-def test_states_of_a_group() -> None:
+def test_group_state_follows_epochs_and_members() -> None:
     c = ConsumerCoordination(interval_ms=1000)
     topic_id = c.create("t", 2)
     a = c.enter("a", ["t"]).member_epoch
@@ -289,7 +289,7 @@ def test_states_of_a_group() -> None:
 
 
 @pytest.mark.parametrize("group_class", [ShareGroup, StreamsGroup])
-def test_a_group_of_another_protocol_is_not_joined(
+def test_group_of_another_protocol_cannot_be_joined(
     group_class: type[ShareGroup | StreamsGroup],
 ) -> None:
     c = ConsumerCoordination()
@@ -299,7 +299,7 @@ def test_a_group_of_another_protocol_is_not_joined(
         c.enter("a")
 
 
-def test_a_member_in_a_state_of_a_later_release_is_fenced() -> None:
+def test_member_in_an_unknown_state_is_fenced() -> None:
     """
     It joins again with what it has given up, and gets its target.
     """

@@ -11,7 +11,7 @@ from tests.support.consumer_groups import ConsumerCoordination, told
 from tests.support.coordination import GROUP
 
 
-def test_a_topic_that_is_created_is_assigned_with_the_next_heartbeat() -> None:
+def test_new_topic_is_assigned_with_the_next_heartbeat() -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"]).member_epoch
     topic_id = c.create("t", 2)
@@ -24,7 +24,7 @@ def test_a_topic_that_is_created_is_assigned_with_the_next_heartbeat() -> None:
     assert c.subscribed.hash({"t"}) == c.last_value(3).metadata_hash
 
 
-def test_partitions_that_are_added_are_assigned() -> None:
+def test_added_partitions_are_assigned() -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -35,7 +35,7 @@ def test_partitions_that_are_added_are_assigned() -> None:
     assert (epoch + 1, {topic_id: [0, 1, 2]}) == (answer.member_epoch, told(answer))
 
 
-def test_a_topic_that_is_deleted_is_given_up() -> None:
+def test_deleted_topic_is_revoked() -> None:
     c = ConsumerCoordination()
     c.create("t", 2)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -49,7 +49,7 @@ def test_a_topic_that_is_deleted_is_given_up() -> None:
     assert 0 == c.consumers.metadata_hash
 
 
-def test_a_topic_that_is_made_again_is_another_one() -> None:
+def test_recreated_topic_counts_as_another_topic() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -62,7 +62,7 @@ def test_a_topic_that_is_made_again_is_another_one() -> None:
     assert {topic_id: [0]} == told(answer)
 
 
-def test_a_change_of_other_topics_is_no_change() -> None:
+def test_change_of_other_topics_has_no_effect() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     c.create("u", 1)
@@ -79,7 +79,7 @@ def test_a_change_of_other_topics_is_no_change() -> None:
     assert before == c.batches
 
 
-def test_a_topic_that_nobody_subscribes_to_any_more_is_not_followed() -> None:
+def test_topic_without_subscribers_is_no_longer_followed() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     c.create("u", 1)
@@ -93,7 +93,7 @@ def test_a_topic_that_nobody_subscribes_to_any_more_is_not_followed() -> None:
     assert not c.consumers.is_metadata_stale
 
 
-def test_a_change_that_comes_to_nothing_begins_no_epoch() -> None:
+def test_topic_change_without_effect_begins_no_epoch() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -107,7 +107,7 @@ def test_a_change_that_comes_to_nothing_begins_no_epoch() -> None:
     assert not c.consumers.is_metadata_stale
 
 
-def test_any_member_finds_the_change() -> None:
+def test_any_member_detects_a_topic_change() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -121,7 +121,7 @@ def test_any_member_finds_the_change() -> None:
     assert epoch + 1 == c.consumers.group_epoch
 
 
-def test_a_change_while_the_broker_was_down_is_found_after_the_restart() -> None:
+def test_topic_change_during_downtime_is_detected_after_the_restart() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -132,7 +132,7 @@ def test_a_change_while_the_broker_was_down_is_found_after_the_restart() -> None
     assert epoch + 1 == c.beat("a", epoch).member_epoch
 
 
-def test_topics_are_followed_after_a_restart() -> None:
+def test_subscribed_topics_are_followed_after_a_restart() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -145,10 +145,7 @@ def test_topics_are_followed_after_a_restart() -> None:
     assert c.consumers.is_metadata_stale
 
 
-def test_an_epoch_that_was_not_written_is_looked_for_again() -> None:
-    """
-    The group had seen the topics for an epoch that it did not reach.
-    """
+def test_topic_change_is_detected_again_after_a_failed_write() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -162,7 +159,7 @@ def test_an_epoch_that_was_not_written_is_looked_for_again() -> None:
     assert epoch + 1 == c.beat("a", epoch).member_epoch
 
 
-def test_the_record_of_older_brokers_goes_with_the_first_look_at_the_topics() -> None:
+def test_topic_metadata_record_of_older_brokers_is_deleted() -> None:
     """
     Until Kafka 4.1 a record had the partitions of all topics.
     """

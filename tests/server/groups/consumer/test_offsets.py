@@ -54,7 +54,7 @@ def committed(c: ConsumerCoordination) -> list[tuple[str, int]]:
 # OffsetCommit
 
 
-def test_a_member_commits_with_its_epoch() -> None:
+def test_member_commits_with_its_epoch() -> None:
     c = moved()
 
     answer = c.commit_as("a", 3)
@@ -63,7 +63,7 @@ def test_a_member_commits_with_its_epoch() -> None:
     assert [("t", 0)] == committed(c)
 
 
-def test_an_epoch_that_the_member_has_left_commits_what_it_had_then() -> None:
+def test_previous_epoch_may_commit_partitions_assigned_then() -> None:
     """
     KIP-1251: the epoch may have changed while the request was on its way.
     """
@@ -74,7 +74,7 @@ def test_an_epoch_that_the_member_has_left_commits_what_it_had_then() -> None:
     assert [("t", 0)] == committed(c)
 
 
-def test_an_epoch_before_the_partition_was_assigned_is_stale() -> None:
+def test_epoch_before_the_partition_was_assigned_is_stale() -> None:
     c = moved()
     topic = c.topics.get("t")
     assert topic is not None
@@ -85,7 +85,7 @@ def test_an_epoch_before_the_partition_was_assigned_is_stale() -> None:
     )
 
 
-def test_partitions_to_be_given_up_may_be_committed() -> None:
+def test_partitions_being_revoked_may_be_committed() -> None:
     c = moved()
     c.enter("b", ["t"])
     c.beat("a", 3)
@@ -97,7 +97,7 @@ def test_partitions_to_be_given_up_may_be_committed() -> None:
     assert [("t", partition)] == committed(c)
 
 
-def test_partitions_of_others_may_not_be_committed_with_an_old_epoch() -> None:
+def test_old_epoch_may_not_commit_partitions_of_others() -> None:
     c = moved()
     topic = c.topics.get("t")
     assert topic is not None
@@ -112,7 +112,7 @@ def test_partitions_of_others_may_not_be_committed_with_an_old_epoch() -> None:
     )
 
 
-def test_the_present_epoch_commits_any_partition() -> None:
+def test_current_epoch_may_commit_any_partition() -> None:
     c = moved()
     c.create("u", 1)
 
@@ -121,7 +121,7 @@ def test_the_present_epoch_commits_any_partition() -> None:
     assert [("u", 0)] == committed(c)
 
 
-def test_metadata_that_are_too_long_are_not_checked_for_their_epoch() -> None:
+def test_metadata_too_long_is_reported_before_the_epoch_is_checked() -> None:
     c = moved()
 
     answer = c.commit_as("a", 2, partition=1, metadata="x" * 4097)
@@ -161,7 +161,7 @@ def test_anybody_commits_to_an_empty_group() -> None:
     assert [("t", 0)] == committed(c)
 
 
-def test_a_member_that_has_left_does_not() -> None:
+def test_member_that_has_left_cannot_commit() -> None:
     c = moved()
     c.go("a")
 
@@ -169,7 +169,7 @@ def test_a_member_that_has_left_does_not() -> None:
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_a_group_that_is_not_there_has_no_members(version: int) -> None:
+def test_commit_of_a_member_to_an_unknown_group_is_refused(version: int) -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
 
@@ -177,7 +177,7 @@ def test_a_group_that_is_not_there_has_no_members(version: int) -> None:
     assert expected is refusal(lambda: c.commit_as("a", 3, version=version))[0]
 
 
-def test_a_classic_member_commits_with_any_version() -> None:
+def test_classic_member_commits_with_any_version() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     (a,) = classic(c, [0])
@@ -188,7 +188,7 @@ def test_a_classic_member_commits_with_any_version() -> None:
     assert [("t", 0)] == committed(c)
 
 
-def test_a_classic_member_has_an_illegal_generation() -> None:
+def test_classic_member_with_another_generation_is_refused() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     topic_id = c.create("u", 1)
@@ -206,7 +206,7 @@ def test_a_classic_member_has_an_illegal_generation() -> None:
     assert IllegalGeneration is refusal(lambda: c.commit_as(a, 0))[0]
 
 
-def test_the_members_may_change_while_a_commit_is_examined() -> None:
+def test_members_may_change_while_a_commit_is_validated() -> None:
     c = moved()
     request_steps = c.state.committing.commit(offset_request(c), 9, c.now_ms)
     next(request_steps)
@@ -242,12 +242,12 @@ def commit_in_transaction(
     return response
 
 
-def test_a_transaction_may_name_no_member() -> None:
+def test_transaction_may_name_no_member() -> None:
     assert 0 == commit_in_transaction(moved()).topics[0].partitions[0].error_code
 
 
 @pytest.mark.parametrize(("epoch", "partition"), [(3, 0), (3, 1), (2, 0)])
-def test_a_transaction_of_a_member_has_its_epoch(epoch: int, partition: int) -> None:
+def test_transaction_of_a_member_must_have_its_epoch(epoch: int, partition: int) -> None:
     answer = commit_in_transaction(moved(), "a", epoch, partition=partition)
 
     assert 0 == answer.topics[0].partitions[0].error_code
@@ -256,7 +256,7 @@ def test_a_transaction_of_a_member_has_its_epoch(epoch: int, partition: int) -> 
 @pytest.mark.parametrize(
     ("epoch", "topic", "partition"), [(4, "t", 0), (2, "t", 1), (2, "missing", 0), (1, "t", 0)]
 )
-def test_a_transaction_of_another_epoch_has_an_illegal_generation(
+def test_transaction_with_another_epoch_has_an_illegal_generation(
     epoch: int, topic: str, partition: int
 ) -> None:
     c = moved()
@@ -267,7 +267,7 @@ def test_a_transaction_of_another_epoch_has_an_illegal_generation(
     )
 
 
-def test_a_transaction_of_a_stranger_is_refused() -> None:
+def test_transaction_of_an_unknown_member_is_refused() -> None:
     c = moved()
 
     assert UnknownMemberId is refusal(lambda: commit_in_transaction(c, "b", 3))[0]
@@ -285,11 +285,11 @@ def fetch(c: ConsumerCoordination, member_id: str | None, epoch: int) -> int:
     return answer.error_code
 
 
-def test_anybody_reads_offsets() -> None:
+def test_anybody_fetches_offsets() -> None:
     assert ErrorCode.NONE == fetch(moved(), None, -1)
 
 
-def test_a_member_reads_offsets_with_its_epoch() -> None:
+def test_member_fetches_offsets_with_its_epoch() -> None:
     assert ErrorCode.NONE == fetch(moved(), "a", 3)
 
 
@@ -316,7 +316,9 @@ def test_a_member_reads_offsets_with_its_epoch() -> None:
         ("", -1, (UnknownMemberId, f"Member  is not a member of group {GROUP}.")),
     ],
 )
-def test_others_do_not(member_id: str, epoch: int, refused: tuple[type[KafkaError], str]) -> None:
+def test_unknown_member_or_other_epoch_cannot_fetch_offsets(
+    member_id: str, epoch: int, refused: tuple[type[KafkaError], str]
+) -> None:
     c = moved()
 
     assert refused == refusal(lambda: c.consumers.validate_fetch(member_id, epoch))
@@ -324,7 +326,7 @@ def test_others_do_not(member_id: str, epoch: int, refused: tuple[type[KafkaErro
         fetch(c, member_id, epoch)
 
 
-def test_a_classic_member_reads_with_its_generation() -> None:
+def test_classic_member_fetches_with_its_generation() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     (a,) = classic(c, [0])
@@ -347,7 +349,7 @@ def delete(c: ConsumerCoordination, topic: str) -> int:
     return answer.topics[0].partitions[0].error_code
 
 
-def test_offsets_of_subscribed_topics_stay() -> None:
+def test_offsets_of_subscribed_topics_cannot_be_deleted() -> None:
     c = moved()
     c.create("r1", 1)
     c.enter("b", [], regex="r.*")
@@ -357,7 +359,7 @@ def test_offsets_of_subscribed_topics_stay() -> None:
     assert ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC == delete(c, "r1")
 
 
-def test_offsets_of_other_topics_are_deleted() -> None:
+def test_offsets_of_other_topics_can_be_deleted() -> None:
     c = moved()
     c.create("u", 1)
     c.commit_as("a", 3, "u")
@@ -367,13 +369,13 @@ def test_offsets_of_other_topics_are_deleted() -> None:
     assert [] == committed(c)
 
 
-def test_a_group_with_members_is_not_deleted() -> None:
+def test_group_with_members_cannot_be_deleted() -> None:
     c = moved()
 
     assert NonEmptyGroup is refusal(c.consumers.validate_delete)[0]
 
 
-def test_a_group_is_deleted_with_its_offsets() -> None:
+def test_group_is_deleted_with_its_offsets() -> None:
     c = moved()
     c.commit_as("a", 3)
     c.go("a")
@@ -388,10 +390,7 @@ def test_a_group_is_deleted_with_its_offsets() -> None:
     assert [] == committed(c)
 
 
-def test_offsets_expire_after_each_commit() -> None:
-    """
-    Of topics that nobody subscribes to; a group without members goes with the last one.
-    """
+def test_offsets_of_unsubscribed_topics_expire_after_each_commit() -> None:
     c = ConsumerCoordination(offsets_retention_minutes=1)
     c.create("t", 1)
     c.create("u", 1)
@@ -411,7 +410,7 @@ def test_offsets_expire_after_each_commit() -> None:
     assert None is c.state.groups.get(GROUP)
 
 
-def test_an_empty_group_lives_until_its_offsets_expire() -> None:
+def test_empty_group_lives_until_its_offsets_expire() -> None:
     c = ConsumerCoordination(offsets_retention_minutes=1)
     c.create("t", 1)
     epoch = c.enter("a", ["t"]).member_epoch

@@ -55,13 +55,13 @@ def epochs(after: ConsumerGroupMember) -> tuple[MemberState, int, int]:
 # STABLE
 
 
-def test_a_stable_member_at_the_epoch_of_the_target_stays_as_it_is() -> None:
+def test_stable_member_at_the_target_epoch_stays_unchanged() -> None:
     before = member(assigned={T: {0: 5}})
 
     assert before is step(before, goal({T: (1,)}, epoch=10))
 
 
-def test_a_stable_member_gets_what_is_free() -> None:
+def test_stable_member_gets_unowned_partitions() -> None:
     before = member(assigned={T: {0: 5}})
 
     after = step(before, goal({T: (0, 1), U: (3,)}))
@@ -71,14 +71,14 @@ def test_a_stable_member_gets_what_is_free() -> None:
     assert {} == after.pending_revocation
 
 
-def test_a_stable_member_whose_target_is_what_it_has_gets_the_epoch() -> None:
+def test_stable_member_with_its_target_gets_the_target_epoch() -> None:
     after = step(member(assigned={T: {0: 5}}), goal({T: (0,)}))
 
     assert (STABLE, 11, 10) == epochs(after)
     assert {T: {0: 5}} == after.assigned
 
 
-def test_a_stable_member_keeps_its_epoch_while_it_has_to_give_up() -> None:
+def test_stable_member_keeps_its_epoch_while_it_revokes() -> None:
     before = member(assigned={T: {0: 5, 1: 6}})
 
     after = step(before, goal({T: (0,), U: (0,)}))
@@ -88,7 +88,7 @@ def test_a_stable_member_keeps_its_epoch_while_it_has_to_give_up() -> None:
     assert {T: {1: 6}} == after.pending_revocation
 
 
-def test_a_stable_member_that_says_it_gave_up_gets_the_rest_at_once() -> None:
+def test_stable_member_that_confirms_a_revocation_gets_the_rest_at_once() -> None:
     before = member(assigned={T: {0: 5, 1: 6}})
 
     after = step(before, goal({T: (0,), U: (0,)}, owned={T: [0]}))
@@ -98,7 +98,7 @@ def test_a_stable_member_that_says_it_gave_up_gets_the_rest_at_once() -> None:
     assert {} == after.pending_revocation
 
 
-def test_a_stable_member_waits_for_what_others_have() -> None:
+def test_stable_member_waits_for_partitions_that_others_own() -> None:
     before = member(assigned={T: {0: 5}})
 
     after = step(before, goal({T: (0, 1, 2)}, taken={(T, 0), (T, 2)}))
@@ -107,17 +107,14 @@ def test_a_stable_member_waits_for_what_others_have() -> None:
     assert {T: {0: 5, 1: 11}} == after.assigned
 
 
-def test_a_member_waits_if_nothing_is_free() -> None:
+def test_member_waits_if_no_partition_is_free() -> None:
     after = step(member(), goal({T: (1,), U: ()}, taken={(T, 1)}))
 
     assert (UNRELEASED, 11, 10) == epochs(after)
     assert {} == after.assigned
 
 
-def test_one_topic_with_taken_partitions_makes_the_member_wait() -> None:
-    """
-    Whatever the order of the topics is.
-    """
+def test_one_topic_with_owned_partitions_makes_the_member_wait() -> None:
     for target in ({T: (1,), U: (1,)}, {U: (1,), T: (1,)}):
         after = step(member(), goal(target, taken={(T, 1)}))
 
@@ -125,7 +122,7 @@ def test_one_topic_with_taken_partitions_makes_the_member_wait() -> None:
         assert {U: {1: 11}} == after.assigned
 
 
-def test_topics_that_the_member_does_not_subscribe_to_are_no_target() -> None:
+def test_unsubscribed_topics_are_no_part_of_the_target() -> None:
     before = member(assigned={T: {0: 5}})
 
     after = step(before, goal({T: (0,), U: (0,)}, subscribed=(U,)))
@@ -134,7 +131,7 @@ def test_topics_that_the_member_does_not_subscribe_to_are_no_target() -> None:
     assert {T: {0: 5}} == after.pending_revocation
 
 
-def test_topics_that_are_not_subscribed_to_are_not_waited_for() -> None:
+def test_unsubscribed_topics_are_not_waited_for() -> None:
     after = step(member(), goal({T: (0,)}, subscribed=(U,), taken={(T, 0)}))
 
     assert (STABLE, 11, 10) == epochs(after)
@@ -144,7 +141,7 @@ def test_topics_that_are_not_subscribed_to_are_not_waited_for() -> None:
 # A new subscription
 
 
-def test_a_new_subscription_gives_topics_up_at_once() -> None:
+def test_changed_subscription_revokes_topics_at_once() -> None:
     before = member(assigned={T: {0: 5}, U: {1: 6}})
 
     after = step(before, goal({}, epoch=10, subscribed=(U,)), is_new=True)
@@ -154,13 +151,13 @@ def test_a_new_subscription_gives_topics_up_at_once() -> None:
     assert {T: {0: 5}} == after.pending_revocation
 
 
-def test_a_new_subscription_without_loss_changes_nothing() -> None:
+def test_changed_subscription_without_a_removed_topic_changes_nothing() -> None:
     before = member(assigned={T: {0: 5}})
 
     assert before is step(before, goal({T: (0,)}, epoch=10), is_new=True)
 
 
-def test_a_new_subscription_takes_away_what_is_given_up_already() -> None:
+def test_changed_subscription_drops_partitions_already_revoked() -> None:
     before = member(assigned={T: {0: 5}, U: {1: 6}})
 
     after = step(before, goal({}, epoch=10, subscribed=(U,), owned={U: [1]}), is_new=True)
@@ -170,13 +167,13 @@ def test_a_new_subscription_takes_away_what_is_given_up_already() -> None:
     assert {} == after.pending_revocation
 
 
-def test_without_a_new_subscription_nothing_is_given_up_at_the_same_epoch() -> None:
+def test_nothing_is_revoked_at_the_same_epoch_without_a_changed_subscription() -> None:
     before = member(assigned={T: {0: 5}})
 
     assert before is step(before, goal({}, epoch=10, subscribed=()))
 
 
-def test_the_end_of_all_subscriptions_is_an_epoch_of_its_own() -> None:
+def test_end_of_all_subscriptions_begins_an_epoch() -> None:
     """
     As in Kafka, also for a member that has no partitions.
     """
@@ -187,7 +184,7 @@ def test_the_end_of_all_subscriptions_is_an_epoch_of_its_own() -> None:
     assert (STABLE, 10, 10) == epochs(after)
 
 
-def test_topics_that_do_not_exist_are_topics() -> None:
+def test_unknown_topics_count_as_topics_of_a_subscription() -> None:
     before = member()
 
     assert before is step(before, goal({}, epoch=10, subscribed=()), is_new=True)
@@ -197,14 +194,16 @@ def test_topics_that_do_not_exist_are_topics() -> None:
 
 
 @pytest.mark.parametrize("owned", [None, {T: [0, 1]}, {T: [1]}])
-def test_who_still_owns_what_it_gives_up_stays(owned: dict[UUID, list[int]] | None) -> None:
+def test_member_that_still_owns_revoked_partitions_stays_revoking(
+    owned: dict[UUID, list[int]] | None,
+) -> None:
     before = member(UNREVOKED, assigned={T: {0: 5}}, pending_revocation={T: {1: 6}})
 
     assert before is step(before, goal({T: (0,), U: (0,)}, owned=owned))
 
 
 @pytest.mark.parametrize("owned", [{}, {T: [0]}, {U: [1]}])
-def test_who_gave_up_goes_on_to_the_target(owned: dict[UUID, list[int]]) -> None:
+def test_member_that_revoked_moves_on_to_the_target(owned: dict[UUID, list[int]]) -> None:
     before = member(UNREVOKED, assigned={T: {0: 5}}, pending_revocation={T: {1: 6}})
 
     after = step(before, goal({T: (0,), U: (0,)}, owned=owned))
@@ -214,7 +213,7 @@ def test_who_gave_up_goes_on_to_the_target(owned: dict[UUID, list[int]]) -> None
     assert {} == after.pending_revocation
 
 
-def test_what_was_given_up_may_come_back() -> None:
+def test_revoked_partition_may_be_assigned_again() -> None:
     """
     Nobody else can have got it: it counted as the member's own.
     """
@@ -226,7 +225,7 @@ def test_what_was_given_up_may_come_back() -> None:
     assert {T: {0: 5, 1: 11}} == after.assigned
 
 
-def test_after_one_revocation_comes_the_next() -> None:
+def test_one_revocation_may_follow_another() -> None:
     before = member(UNREVOKED, assigned={T: {0: 5, 2: 5}}, pending_revocation={T: {1: 6}})
 
     after = step(before, goal({T: (0,)}, owned={T: [0, 2]}))
@@ -236,7 +235,7 @@ def test_after_one_revocation_comes_the_next() -> None:
     assert {T: {2: 5}} == after.pending_revocation
 
 
-def test_a_new_subscription_adds_to_what_is_given_up() -> None:
+def test_changed_subscription_extends_a_revocation() -> None:
     before = member(
         UNREVOKED, assigned={T: {0: 5}, U: {0: 5}}, pending_revocation={T: {1: 6}, U: {1: 6}}
     )
@@ -248,13 +247,13 @@ def test_a_new_subscription_adds_to_what_is_given_up() -> None:
     assert {T: {0: 5, 1: 6}, U: {1: 6}} == after.pending_revocation
 
 
-def test_who_gives_up_and_changes_nothing_stays_the_same() -> None:
+def test_revoking_member_without_changes_stays_unchanged() -> None:
     before = member(UNREVOKED, assigned={T: {0: 5}}, pending_revocation={T: {1: 6}})
 
     assert before is step(before, goal({}, owned=None), is_new=True)
 
 
-def test_the_end_of_all_subscriptions_adds_to_what_is_given_up() -> None:
+def test_end_of_all_subscriptions_extends_a_revocation() -> None:
     before = member(UNREVOKED, assigned={T: {0: 5}}, pending_revocation={T: {1: 6}})
 
     after = step(before, goal({}, subscribed=(), has_topics=False), is_new=True)
@@ -266,7 +265,7 @@ def test_the_end_of_all_subscriptions_adds_to_what_is_given_up() -> None:
 # UNRELEASED_PARTITIONS
 
 
-def test_who_waits_gets_what_becomes_free() -> None:
+def test_waiting_member_gets_released_partitions() -> None:
     before = member(UNRELEASED, 11, assigned={T: {0: 5}})
 
     after = step(before, goal({T: (0, 1)}, taken={(T, 0)}))
@@ -275,7 +274,7 @@ def test_who_waits_gets_what_becomes_free() -> None:
     assert {T: {0: 5, 1: 11}} == after.assigned
 
 
-def test_who_waits_waits_on() -> None:
+def test_waiting_member_continues_to_wait() -> None:
     before = member(UNRELEASED, 11, assigned={T: {0: 5}})
 
     after = step(before, goal({T: (0, 1)}, taken={(T, 1)}))
@@ -283,7 +282,7 @@ def test_who_waits_waits_on() -> None:
     assert (UNRELEASED, 11, 11) == epochs(after)
 
 
-def test_who_waits_may_have_to_give_up_for_the_next_target() -> None:
+def test_waiting_member_may_have_to_revoke_for_the_next_target() -> None:
     before = member(UNRELEASED, 11, assigned={T: {0: 5}})
 
     after = step(before, goal({T: (1,)}, epoch=12, taken={(T, 1)}))
@@ -296,14 +295,14 @@ def test_who_waits_may_have_to_give_up_for_the_next_target() -> None:
 
 
 @pytest.mark.parametrize("owned", [None, {T: [0]}])
-def test_a_member_of_an_unknown_state_has_to_own_nothing(
+def test_member_in_an_unknown_state_must_own_nothing(
     owned: dict[UUID, list[int]] | None,
 ) -> None:
     with pytest.raises(FencedMemberEpoch):
         step(member(MemberState.UNKNOWN), goal({T: (0,)}, owned=owned))
 
 
-def test_a_member_of_an_unknown_state_begins_again() -> None:
+def test_member_in_an_unknown_state_starts_over() -> None:
     before = member(MemberState.UNKNOWN, assigned={T: {0: 5, 1: 5}})
 
     after = step(before, goal({T: (0,)}, owned={}))
@@ -313,9 +312,9 @@ def test_a_member_of_an_unknown_state_begins_again() -> None:
 
 
 @pytest.mark.parametrize(("number", "state"), [(0, STABLE), (1, UNREVOKED), (2, UNRELEASED)])
-def test_states_have_numbers(number: int, state: MemberState) -> None:
+def test_member_states_have_kafkas_numbers(number: int, state: MemberState) -> None:
     assert state is MemberState.of(number)
 
 
-def test_other_numbers_are_unknown_states() -> None:
+def test_unknown_numbers_are_an_unknown_member_state() -> None:
     assert {MemberState.UNKNOWN} == {MemberState.of(number) for number in (3, 126, 127, -1)}

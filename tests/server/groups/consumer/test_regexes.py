@@ -27,7 +27,7 @@ def joined(regex: str = "t.*", **options: int) -> tuple[ConsumerCoordination, in
     return c, c.report("a").member_epoch
 
 
-def test_a_pattern_is_resolved_beside_the_request() -> None:
+def test_pattern_is_resolved_in_the_background() -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t1", 2)
     c.create("u", 2)
@@ -51,7 +51,7 @@ def test_a_pattern_is_resolved_beside_the_request() -> None:
     assert (2, {topic_id: [0, 1]}) == (second.member_epoch, told(second))
 
 
-def test_the_whole_name_has_to_match() -> None:
+def test_pattern_must_match_the_whole_topic_name() -> None:
     c, _ = joined("t")
 
     assert (
@@ -60,7 +60,7 @@ def test_the_whole_name_has_to_match() -> None:
     )
 
 
-def test_a_pattern_without_topics_begins_no_epoch() -> None:
+def test_pattern_without_topics_begins_no_epoch() -> None:
     c = ConsumerCoordination()
     c.enter("a", None, regex="t.*")
 
@@ -69,7 +69,7 @@ def test_a_pattern_without_topics_begins_no_epoch() -> None:
     assert ["16"] == c.last
 
 
-def test_names_and_a_pattern_add_up() -> None:
+def test_topic_names_and_a_pattern_are_combined() -> None:
     c = ConsumerCoordination()
     ids = {c.create("t1", 1): [0], c.create("u", 1): [0]}
     c.enter("a", ["u"], regex="t.*")
@@ -80,7 +80,7 @@ def test_names_and_a_pattern_add_up() -> None:
     assert ids == c.assigned("a")
 
 
-def test_a_member_sees_only_topics_that_it_may_describe() -> None:
+def test_pattern_matches_only_topics_that_the_member_may_describe() -> None:
     c = ConsumerCoordination()
     c.create("t1", 1)
     c.create("t2", 1)
@@ -92,7 +92,7 @@ def test_a_member_sees_only_topics_that_it_may_describe() -> None:
     assert ["t2"] == c.last_value(16).topics
 
 
-def test_a_known_pattern_is_not_compiled_again() -> None:
+def test_known_pattern_is_not_compiled_again() -> None:
     c, _ = joined()
 
     c.enter("b", None, regex="t.*")
@@ -100,7 +100,7 @@ def test_a_known_pattern_is_not_compiled_again() -> None:
     assert ["5 b", "3", "7 b", "6", "8 b"] == c.last
 
 
-def test_a_resolved_pattern_begins_an_epoch_at_once() -> None:
+def test_resolved_pattern_begins_an_epoch_at_once() -> None:
     c, epoch = joined()
 
     answer = c.enter("b", None, regex="t.*")
@@ -108,7 +108,7 @@ def test_a_resolved_pattern_begins_an_epoch_at_once() -> None:
     assert epoch + 1 == answer.member_epoch
 
 
-def test_a_pattern_that_is_not_resolved_yet_begins_none() -> None:
+def test_unresolved_pattern_begins_no_epoch() -> None:
     c = ConsumerCoordination()
     c.create("t1", 1)
     c.enter("a", None, regex="t.*")
@@ -119,7 +119,7 @@ def test_a_pattern_that_is_not_resolved_yet_begins_none() -> None:
     assert 2 == c.consumers.group_epoch
 
 
-def test_taking_a_pattern_back_gives_its_topics_up() -> None:
+def test_removed_pattern_revokes_its_topics() -> None:
     c, epoch = joined()
 
     answer = c.beat("a", epoch, regex="")
@@ -130,7 +130,7 @@ def test_taking_a_pattern_back_gives_its_topics_up() -> None:
     assert 0 == c.consumers.metadata_hash
 
 
-def test_another_member_keeps_the_pattern() -> None:
+def test_pattern_of_another_member_is_kept() -> None:
     c, _ = joined()
     c.enter("b", None, regex="t.*")
     c.settle("a", "b")
@@ -141,7 +141,7 @@ def test_another_member_keeps_the_pattern() -> None:
     assert {"t.*"} == set(c.consumers.subscriptions.resolved)
 
 
-def test_the_last_member_with_a_pattern_takes_it_away_when_it_leaves() -> None:
+def test_pattern_is_removed_when_its_last_member_leaves() -> None:
     c, _ = joined()
     c.enter("b", ["u"])
 
@@ -151,7 +151,7 @@ def test_the_last_member_with_a_pattern_takes_it_away_when_it_leaves() -> None:
     assert c.subscribed.hash({"u"}) == c.last_value(3).metadata_hash
 
 
-def test_a_pattern_that_another_member_has_stays_when_one_leaves() -> None:
+def test_pattern_is_kept_when_one_of_its_members_leaves() -> None:
     c, _ = joined()
     c.enter("b", None, regex="t.*")
 
@@ -161,7 +161,7 @@ def test_a_pattern_that_another_member_has_stays_when_one_leaves() -> None:
     assert c.subscribed.hash({"t1"}) == c.last_value(3).metadata_hash
 
 
-def test_another_pattern_gives_topics_up_before_it_is_resolved() -> None:
+def test_changed_pattern_revokes_topics_before_it_is_resolved() -> None:
     c, epoch = joined()
 
     answer = c.beat("a", epoch, regex="u.*")
@@ -174,7 +174,7 @@ def test_another_pattern_gives_topics_up_before_it_is_resolved() -> None:
 # Refreshes
 
 
-def test_a_refresh_comes_once_topics_are_there() -> None:
+def test_patterns_are_refreshed_when_topics_are_created() -> None:
     c, epoch = joined()
     c.create("t2", 1)
 
@@ -191,7 +191,7 @@ def test_a_refresh_comes_once_topics_are_there() -> None:
     assert ["t1", "t2"] == c.last_value(16).topics
 
 
-def test_without_new_topics_there_is_no_refresh_for_a_long_time() -> None:
+def test_patterns_are_rarely_refreshed_without_new_topics() -> None:
     c, epoch = joined()
     c.grow("u", 2)
 
@@ -206,7 +206,7 @@ def test_without_new_topics_there_is_no_refresh_for_a_long_time() -> None:
     assert ["16"] == c.last
 
 
-def test_the_interval_of_refreshes_is_an_option() -> None:
+def test_pattern_refresh_interval_is_an_option() -> None:
     c, epoch = joined(group_consumer_regex_refresh_interval_ms=15_000)
     c.advance(15_000)
     c.beat("a", epoch)
@@ -218,7 +218,7 @@ def test_the_interval_of_refreshes_is_an_option() -> None:
     assert 1 == c.executor.do()
 
 
-def test_a_refresh_is_asked_for_once() -> None:
+def test_pattern_refresh_is_requested_once() -> None:
     c = ConsumerCoordination()
     c.enter("a", None, regex="t.*")
     c.enter("b", None, regex="u.*")
@@ -232,7 +232,7 @@ def test_a_refresh_is_asked_for_once() -> None:
     assert {"t.*", "u.*"} == set(c.consumers.subscriptions.resolved)
 
 
-def test_a_second_pattern_waits_for_the_floor() -> None:
+def test_second_pattern_waits_for_the_minimum_interval() -> None:
     c, epoch = joined()
 
     c.enter("b", None, regex="u.*")
@@ -244,7 +244,7 @@ def test_a_second_pattern_waits_for_the_floor() -> None:
     assert {"t.*", "u.*"} == set(c.consumers.subscriptions.resolved)
 
 
-def test_the_pattern_of_a_member_that_left_meanwhile_is_dropped() -> None:
+def test_pattern_of_a_member_that_left_meanwhile_is_dropped() -> None:
     c = ConsumerCoordination()
     c.create("t1", 1)
     c.enter("a", None, regex="t.*")
@@ -258,7 +258,7 @@ def test_the_pattern_of_a_member_that_left_meanwhile_is_dropped() -> None:
     assert before == c.consumers.group_epoch
 
 
-def test_the_group_may_be_gone_when_its_patterns_are_resolved() -> None:
+def test_group_may_be_deleted_while_its_patterns_are_resolved() -> None:
     c = ConsumerCoordination()
     c.enter("a", None, regex="t.*")
     c.state.groups.put(GROUP, None)
@@ -269,7 +269,7 @@ def test_the_group_may_be_gone_when_its_patterns_are_resolved() -> None:
     assert before == c.batches
 
 
-def test_a_topic_that_is_deleted_is_given_up() -> None:
+def test_deleted_topic_of_a_pattern_is_revoked() -> None:
     c, epoch = joined()
 
     c.delete("t1")
@@ -279,7 +279,7 @@ def test_a_topic_that_is_deleted_is_given_up() -> None:
     assert epoch + 1 == c.beat("a", epoch, owned={}).member_epoch
 
 
-def test_the_topics_of_a_pattern_are_followed() -> None:
+def test_topics_of_a_pattern_are_followed() -> None:
     c, epoch = joined()
 
     c.grow("t1", 2)
@@ -289,7 +289,7 @@ def test_the_topics_of_a_pattern_are_followed() -> None:
     assert [[0, 1]] == list((told(answer) or {}).values())
 
 
-def test_a_restart_keeps_what_was_resolved() -> None:
+def test_resolved_patterns_survive_a_restart() -> None:
     c, epoch = joined()
     c.advance(FLOOR_MS)
 
@@ -300,7 +300,7 @@ def test_a_restart_keeps_what_was_resolved() -> None:
     assert {"t.*"} == set(c.consumers.subscriptions.resolved)
 
 
-def test_a_refresh_that_finds_what_was_there_begins_no_epoch() -> None:
+def test_refresh_without_changes_begins_no_epoch() -> None:
     c, epoch = joined()
     c.create("other", 1)
     c.advance(FLOOR_MS + 1)
@@ -312,10 +312,7 @@ def test_a_refresh_that_finds_what_was_there_begins_no_epoch() -> None:
     assert c.now_ms == c.last_value(16).timestamp
 
 
-def test_a_refresh_does_not_let_the_next_heartbeat_look_at_the_topics_again() -> None:
-    """
-    It has looked at them itself.
-    """
+def test_next_heartbeat_after_a_refresh_does_not_check_the_topics_again() -> None:
     c = ConsumerCoordination()
     c.create("t1", 1)
     c.enter("a", None, regex="t.*")
@@ -325,14 +322,14 @@ def test_a_refresh_does_not_let_the_next_heartbeat_look_at_the_topics_again() ->
 
 
 @pytest.mark.parametrize("regex", ["(", "a{2,1}", "(?=a)", r"\1", "*"])
-def test_what_is_no_pattern_is_refused(regex: str) -> None:
+def test_invalid_pattern_is_refused(regex: str) -> None:
     c = ConsumerCoordination()
 
     with pytest.raises(InvalidRegularExpression):
         c.enter("a", None, regex=regex)
 
 
-def test_a_bad_pattern_changes_nothing_of_a_member() -> None:
+def test_invalid_pattern_does_not_change_the_member() -> None:
     c, epoch = joined()
     before = c.member("a")
 
@@ -342,7 +339,7 @@ def test_a_bad_pattern_changes_nothing_of_a_member() -> None:
     assert before == c.member("a")
 
 
-def test_a_pattern_of_another_broker_that_is_none_here_matches_nothing() -> None:
+def test_invalid_pattern_stored_by_another_broker_matches_nothing() -> None:
     """
     The others of the group are resolved.
     """
@@ -361,7 +358,7 @@ def test_a_pattern_of_another_broker_that_is_none_here_matches_nothing() -> None
     assert not resolved["("].topics
 
 
-def test_a_pattern_that_nobody_has_any_more_lets_the_others_be_resolved_again() -> None:
+def test_abandoned_pattern_triggers_a_refresh_of_the_others() -> None:
     """
     As in Kafka: there are fewer patterns than were resolved.
     """

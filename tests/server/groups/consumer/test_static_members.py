@@ -13,7 +13,7 @@ from tests.support.consumer_groups import ConsumerCoordination, check_owners, to
 from tests.support.modern_groups import number_of
 
 
-def test_a_member_that_leaves_for_a_while_keeps_its_partitions() -> None:
+def test_static_member_that_leaves_temporarily_keeps_its_partitions() -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 2)
     c.enter("a", ["t"], instance_id="i")
@@ -30,7 +30,7 @@ def test_a_member_that_leaves_for_a_while_keeps_its_partitions() -> None:
     assert "Reconciling" == c.consumers.state_name
 
 
-def test_a_member_that_leaves_for_a_while_gives_up_what_it_has_to() -> None:
+def test_static_member_that_leaves_temporarily_completes_its_revocation() -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 2)
     epoch = c.enter("a", ["t"], instance_id="i").member_epoch
@@ -45,7 +45,7 @@ def test_a_member_that_leaves_for_a_while_gives_up_what_it_has_to() -> None:
     assert 1 == len(c.assigned("b")[topic_id])
 
 
-def test_the_member_that_comes_back_takes_the_place_of_the_old_one() -> None:
+def test_returning_static_member_replaces_its_predecessor() -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 1)
     epoch = c.enter("a", ["t"], instance_id="i").member_epoch
@@ -72,7 +72,7 @@ def test_the_member_that_comes_back_takes_the_place_of_the_old_one() -> None:
     assert (topic_id, [0, 1]) == (target.topic_id, sorted(target.partitions))
 
 
-def test_the_member_may_come_back_under_its_id() -> None:
+def test_static_member_may_return_under_its_member_id() -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 2)
     epoch = c.enter("a", ["t"], instance_id="i").member_epoch
@@ -85,7 +85,7 @@ def test_the_member_may_come_back_under_its_id() -> None:
     assert (epoch, {topic_id: [0, 1]}) == (answer.member_epoch, told(answer))
 
 
-def test_the_member_that_comes_back_with_other_topics_begins_an_epoch() -> None:
+def test_static_member_returning_with_other_topics_begins_an_epoch() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     other_id = c.create("u", 1)
@@ -98,7 +98,7 @@ def test_the_member_that_comes_back_with_other_topics_begins_an_epoch() -> None:
     assert ["-8 a", "-7 a", "-5 a", "5 b", "7 b", "8 b", "5 b", "3", "7 b", "6", "8 b"] == c.last
 
 
-def test_the_target_of_the_old_member_is_the_new_ones_when_it_comes_back() -> None:
+def test_returning_static_member_inherits_the_target() -> None:
     """
     The assignor gives the new member what the old one had.
     """
@@ -117,7 +117,7 @@ def test_the_target_of_the_old_member_is_the_new_ones_when_it_comes_back() -> No
     check_owners(c.consumers)
 
 
-def test_a_static_member_may_leave_out_its_instance_later() -> None:
+def test_static_member_may_omit_its_instance_id_later() -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"], instance_id="i").member_epoch
 
@@ -125,7 +125,7 @@ def test_a_static_member_may_leave_out_its_instance_later() -> None:
     assert "i" == c.member("a").instance_id
 
 
-def test_leaving_for_good_frees_the_instance() -> None:
+def test_static_member_leaving_permanently_releases_its_instance_id() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"], instance_id="i")
 
@@ -136,7 +136,7 @@ def test_leaving_for_good_frees_the_instance() -> None:
     assert {"i": "b"} == c.consumers.static_members
 
 
-def test_a_static_member_that_stays_away_is_removed() -> None:
+def test_static_member_that_does_not_return_is_removed() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"], instance_id="i")
     c.advance(30_000)
@@ -150,7 +150,7 @@ def test_a_static_member_that_stays_away_is_removed() -> None:
     assert not c.consumers.static_members
 
 
-def test_the_session_of_the_old_member_does_not_end_the_new_one() -> None:
+def test_session_of_the_previous_static_member_does_not_end_the_new_one() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"], instance_id="i")
     c.go("a", -2, instance_id="i")
@@ -162,7 +162,7 @@ def test_the_session_of_the_old_member_does_not_end_the_new_one() -> None:
     assert epoch == c.beat("b", epoch, instance_id="i").member_epoch
 
 
-def test_a_dynamic_member_may_become_static() -> None:
+def test_dynamic_member_may_become_static() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"])
 
@@ -171,7 +171,7 @@ def test_a_dynamic_member_may_become_static() -> None:
     assert {"i": "a"} == c.consumers.static_members
 
 
-def test_a_member_with_another_instance_id_releases_the_first() -> None:
+def test_member_with_another_instance_id_releases_the_first() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"], instance_id="i")
 
@@ -183,7 +183,7 @@ def test_a_member_with_another_instance_id_releases_the_first() -> None:
     assert {"i": "b"} == c.consumers.static_members
 
 
-def test_the_epoch_of_a_member_that_is_away_is_none_to_heartbeat_with() -> None:
+def test_epoch_of_an_absent_static_member_cannot_be_used_in_a_heartbeat() -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"], instance_id="i").member_epoch
     c.enter("b", ["t"])
@@ -194,7 +194,7 @@ def test_the_epoch_of_a_member_that_is_away_is_none_to_heartbeat_with() -> None:
         c.beat("a", epoch)
 
 
-def test_the_short_way_is_not_taken_by_a_replaced_member() -> None:
+def test_replaced_static_member_does_not_use_the_heartbeat_fast_path() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     epoch = c.enter("a", ["t"], instance_id="i").member_epoch

@@ -51,7 +51,7 @@ def recorders(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recorder]:
 # The interval
 
 
-def test_the_next_assignment_waits_for_the_interval() -> None:
+def test_next_assignment_waits_for_the_assignment_interval() -> None:
     c = ConsumerCoordination(interval_ms=1000)
     c.create("t", 2)
     c.enter("a", ["t"])
@@ -69,16 +69,16 @@ def test_the_next_assignment_waits_for_the_interval() -> None:
     assert c.now_ms == c.consumers.assignment_timestamp_ms
 
 
-def test_the_first_assignment_does_not_wait() -> None:
+def test_first_assignment_does_not_wait() -> None:
     c = ConsumerCoordination(interval_ms=10_000)
     c.create("t", 2)
 
     assert 2 == c.enter("a", ["t"]).member_epoch
 
 
-def test_an_assignment_of_unknown_time_is_not_waited_for() -> None:
+def test_assignment_of_unknown_time_does_not_delay_the_next() -> None:
     """
-    That of a classic group, or of a release before Kafka 4.3.
+    As from a classic group, or a release before Kafka 4.3.
     """
     c = ConsumerCoordination(interval_ms=10_000)
     c.enter("a", ["t"])
@@ -87,10 +87,7 @@ def test_an_assignment_of_unknown_time_is_not_waited_for() -> None:
     assert 3 == c.enter("b", ["t"]).member_epoch
 
 
-def test_an_interval_of_0_waits_for_nothing() -> None:
-    """
-    Whatever the clock said last.
-    """
+def test_assignment_interval_of_0_never_waits() -> None:
     c = ConsumerCoordination(interval_ms=0)
     c.enter("a", ["t"])
     c.write_records([target_epoch_record(GROUP, 2, c.now_ms + 10_000)])
@@ -98,7 +95,7 @@ def test_an_interval_of_0_waits_for_nothing() -> None:
     assert 3 == c.enter("b", ["t"]).member_epoch
 
 
-def test_a_change_of_the_interval_acts_at_once() -> None:
+def test_changed_assignment_interval_applies_at_once() -> None:
     c = ConsumerCoordination(interval_ms=10_000)
     c.enter("a", ["t"])
     epoch = c.enter("b", ["t"]).member_epoch
@@ -109,7 +106,7 @@ def test_a_change_of_the_interval_acts_at_once() -> None:
     assert 3 == c.beat("b", epoch).member_epoch
 
 
-def test_several_changes_are_one_assignment() -> None:
+def test_several_changes_make_one_assignment() -> None:
     c = ConsumerCoordination(interval_ms=1000)
     c.create("t", 3)
     for member_id in ("a", "b", "c"):
@@ -130,7 +127,7 @@ def test_several_changes_are_one_assignment() -> None:
 # The assignor
 
 
-def test_the_assignor_with_most_votes_is_used(recorders: dict[str, Recorder]) -> None:
+def test_assignor_with_most_votes_is_used(recorders: dict[str, Recorder]) -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"])
     assert 1 == len(recorders["uniform"].specs)
@@ -151,12 +148,9 @@ def test_the_assignor_with_most_votes_is_used(recorders: dict[str, Recorder]) ->
         pytest.param("uniform", "range", id="the old vote would win a tie"),
     ],
 )
-def test_a_changed_vote_counts_for_the_next_assignment(
+def test_changed_vote_counts_for_the_next_assignment(
     recorders: dict[str, Recorder], first: str, second: str
 ) -> None:
-    """
-    And the one that is taken back does not.
-    """
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"], assignor=first).member_epoch
 
@@ -165,7 +159,7 @@ def test_a_changed_vote_counts_for_the_next_assignment(
     assert (1, 1) == (len(recorders[first].specs), len(recorders[second].specs))
 
 
-def test_a_tie_is_broken_as_in_kafka(recorders: dict[str, Recorder]) -> None:
+def test_tie_between_assignors_is_broken_as_in_kafka(recorders: dict[str, Recorder]) -> None:
     """
     By the order of a ``HashMap`` with the two names.
     """
@@ -180,7 +174,7 @@ def test_a_tie_is_broken_as_in_kafka(recorders: dict[str, Recorder]) -> None:
         assert ["uniform"] == used
 
 
-def test_the_first_configured_assignor_is_the_default(recorders: dict[str, Recorder]) -> None:
+def test_first_configured_assignor_is_the_default(recorders: dict[str, Recorder]) -> None:
     c = ConsumerCoordination(group_consumer_assignors=("range", "uniform"))
 
     c.enter("a", ["t"])
@@ -188,7 +182,9 @@ def test_the_first_configured_assignor_is_the_default(recorders: dict[str, Recor
     assert 1 == len(recorders["range"].specs)
 
 
-def test_votes_for_assignors_of_other_brokers_do_not_count(recorders: dict[str, Recorder]) -> None:
+def test_votes_for_assignors_unknown_to_this_broker_do_not_count(
+    recorders: dict[str, Recorder],
+) -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"])
     c.write_records([member_record(GROUP, replace(c.member("a"), server_assignor="org.Own"))])
@@ -198,7 +194,7 @@ def test_votes_for_assignors_of_other_brokers_do_not_count(recorders: dict[str, 
     assert {"a", "b"} == set(recorders["uniform"].specs[-1].members)
 
 
-def test_an_assignor_that_fails_fails_the_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_assignor_fails_the_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(spec: GroupSpec, counts: Mapping[UUID, int]) -> Mapping[str, Assignment]:
         raise PartitionAssignorError("no idea")
 
@@ -216,7 +212,7 @@ def test_an_assignor_that_fails_fails_the_heartbeat(monkeypatch: pytest.MonkeyPa
 # The specification
 
 
-def test_the_assignor_sees_targets_and_not_what_members_have(
+def test_assignor_sees_targets_rather_than_current_assignments(
     recorders: dict[str, Recorder],
 ) -> None:
     c = ConsumerCoordination()
@@ -231,7 +227,7 @@ def test_the_assignor_sees_targets_and_not_what_members_have(
     assert 1 == len(seen[topic_id])
 
 
-def test_the_assignor_sees_a_replaced_member_once(recorders: dict[str, Recorder]) -> None:
+def test_assignor_sees_a_replaced_member_once(recorders: dict[str, Recorder]) -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 2)
     c.enter("a", ["t"], instance_id="i", rack_id="r")
@@ -246,7 +242,7 @@ def test_the_assignor_sees_a_replaced_member_once(recorders: dict[str, Recorder]
     assert ["b"] == list(recorders["uniform"].specs[-1].members)
 
 
-def test_topics_that_do_not_exist_are_not_assigned(recorders: dict[str, Recorder]) -> None:
+def test_unknown_topics_are_not_assigned(recorders: dict[str, Recorder]) -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 2)
 
@@ -269,7 +265,7 @@ def test_topics_that_do_not_exist_are_not_assigned(recorders: dict[str, Recorder
         ([(["t"], "t"), (["t"], "t")], False),
     ],
 )
-def test_subscriptions_are_homogeneous_if_all_are_of_the_same_kind(
+def test_subscriptions_of_equal_kind_are_homogeneous(
     subscriptions: list[tuple[list[str], str]],
     is_homogeneous: bool,
     recorders: dict[str, Recorder],
@@ -290,7 +286,7 @@ def test_subscriptions_are_homogeneous_if_all_are_of_the_same_kind(
     assert is_homogeneous is recorders["uniform"].is_homogeneous
 
 
-def test_a_member_that_changes_its_topics_is_seen_with_the_new_ones(
+def test_assignor_sees_the_new_topics_of_a_member(
     recorders: dict[str, Recorder],
 ) -> None:
     c = ConsumerCoordination()
@@ -304,7 +300,7 @@ def test_a_member_that_changes_its_topics_is_seen_with_the_new_ones(
     assert {other_id} == set(recorders["uniform"].specs[-1].members["a"].subscribed_topic_ids)
 
 
-def test_the_assignor_sees_the_names_in_the_order_of_the_request(
+def test_assignor_sees_topic_names_in_request_order(
     recorders: dict[str, Recorder],
 ) -> None:
     """
@@ -320,7 +316,7 @@ def test_the_assignor_sees_the_names_in_the_order_of_the_request(
         c.go("a")
 
 
-def test_a_member_without_topics_is_not_counted_before_the_group_looks_at_its_topics(
+def test_member_without_topics_is_counted_when_the_group_next_checks_its_topics(
     recorders: dict[str, Recorder],
 ) -> None:
     """

@@ -24,7 +24,7 @@ def revoking(c: ConsumerCoordination, timeout_ms: int = 10_000) -> None:
     assert MemberState.UNREVOKED_PARTITIONS is c.member("a").state
 
 
-def test_a_member_without_heartbeats_is_removed() -> None:
+def test_member_is_removed_after_its_session_timeout_without_heartbeats() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -37,10 +37,7 @@ def test_a_member_without_heartbeats_is_removed() -> None:
     assert not c.consumers.members
 
 
-def test_each_heartbeat_prolongs_the_session() -> None:
-    """
-    Those with news and those without.
-    """
+def test_each_heartbeat_extends_the_session() -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"]).member_epoch
     for _ in range(3):
@@ -53,7 +50,7 @@ def test_each_heartbeat_prolongs_the_session() -> None:
     assert not c.consumers.members
 
 
-def test_the_session_timeout_of_the_group_counts_from_the_next_heartbeat() -> None:
+def test_changed_session_timeout_applies_from_the_next_heartbeat() -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"]).member_epoch
     c.beat("a", epoch)
@@ -69,7 +66,7 @@ def test_the_session_timeout_of_the_group_counts_from_the_next_heartbeat() -> No
     assert not c.consumers.members
 
 
-def test_the_heartbeat_interval_of_the_group_is_in_the_next_answer() -> None:
+def test_changed_heartbeat_interval_is_in_the_next_response() -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"]).member_epoch
     c.beat("a", epoch)
@@ -80,7 +77,7 @@ def test_the_heartbeat_interval_of_the_group_is_in_the_next_answer() -> None:
     assert 1234 == c.beat("a", epoch, rack_id="r").heartbeat_interval_ms
 
 
-def test_who_does_not_give_up_in_time_is_removed_though_it_sends_heartbeats() -> None:
+def test_member_that_does_not_revoke_in_time_is_removed_despite_heartbeats() -> None:
     c = ConsumerCoordination()
     revoking(c)
 
@@ -94,7 +91,7 @@ def test_who_does_not_give_up_in_time_is_removed_though_it_sends_heartbeats() ->
         c.beat("a", 2)
 
 
-def test_who_gives_up_in_time_stays() -> None:
+def test_member_that_revokes_in_time_stays() -> None:
     c = ConsumerCoordination()
     revoking(c)
     c.advance(9_999)
@@ -106,7 +103,7 @@ def test_who_gives_up_in_time_stays() -> None:
     assert {"a", "b"} == set(c.consumers.members)
 
 
-def test_a_second_revocation_has_the_whole_time() -> None:
+def test_second_revocation_has_the_full_timeout() -> None:
     c = ConsumerCoordination()
     revoking(c)
     c.advance(9_000)
@@ -123,7 +120,7 @@ def test_a_second_revocation_has_the_whole_time() -> None:
     assert "a" not in c.consumers.members
 
 
-def test_leaving_ends_all_timeouts() -> None:
+def test_leaving_cancels_all_timeouts() -> None:
     c = ConsumerCoordination()
     revoking(c)
     c.go("a")
@@ -135,7 +132,7 @@ def test_leaving_ends_all_timeouts() -> None:
     assert before == c.batches
 
 
-def test_a_restart_gives_all_members_the_whole_session() -> None:
+def test_restart_gives_all_members_a_full_session_timeout() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"])
     c.advance(SESSION_MS - 1)
@@ -148,7 +145,7 @@ def test_a_restart_gives_all_members_the_whole_session() -> None:
     assert not c.consumers.members
 
 
-def test_a_restart_uses_the_timeouts_of_the_group() -> None:
+def test_restart_uses_the_timeouts_of_the_group() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"])
     c.set_config(consumer_session_timeout_ms=6000)
@@ -159,7 +156,7 @@ def test_a_restart_uses_the_timeouts_of_the_group() -> None:
     assert not c.consumers.members
 
 
-def test_a_restart_gives_the_whole_time_to_give_up() -> None:
+def test_restart_gives_a_full_revocation_timeout() -> None:
     c = ConsumerCoordination()
     revoking(c)
     c.advance(9_000)
@@ -172,7 +169,7 @@ def test_a_restart_gives_the_whole_time_to_give_up() -> None:
     assert "a" not in c.consumers.members
 
 
-def test_a_restart_fences_nobody() -> None:
+def test_restart_fences_nobody() -> None:
     c = ConsumerCoordination()
     c.create("t", 2)
     epoch = c.enter("a", ["t"]).member_epoch
@@ -183,7 +180,7 @@ def test_a_restart_fences_nobody() -> None:
     assert "Stable" == c.consumers.state_name
 
 
-def test_a_member_whose_removal_was_refused_is_removed_later() -> None:
+def test_removal_of_an_expired_member_is_retried_after_a_failed_write() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"])
     c.append_error = ErrorCode.MESSAGE_TOO_LARGE
@@ -196,7 +193,7 @@ def test_a_member_whose_removal_was_refused_is_removed_later() -> None:
     assert not c.consumers.members
 
 
-def test_a_revocation_whose_end_was_refused_ends_later() -> None:
+def test_revocation_timeout_is_retried_after_a_failed_write() -> None:
     c = ConsumerCoordination()
     revoking(c)
     c.append_error = ErrorCode.MESSAGE_TOO_LARGE
@@ -209,7 +206,7 @@ def test_a_revocation_whose_end_was_refused_ends_later() -> None:
     assert "a" not in c.consumers.members
 
 
-def test_who_could_not_leave_is_removed_later() -> None:
+def test_member_whose_leave_failed_is_removed_after_its_session_timeout() -> None:
     c = ConsumerCoordination()
     c.enter("a", ["t"])
     c.append_error = ErrorCode.MESSAGE_TOO_LARGE
@@ -222,7 +219,7 @@ def test_who_could_not_leave_is_removed_later() -> None:
     assert not c.consumers.members
 
 
-def test_no_timeout_ends_a_group_that_is_gone() -> None:
+def test_timeout_of_a_deleted_group_has_no_effect() -> None:
     c = ConsumerCoordination()
     revoking(c)
     c.state.groups.put("group", None)
@@ -233,7 +230,7 @@ def test_no_timeout_ends_a_group_that_is_gone() -> None:
     assert before == c.batches
 
 
-def test_a_static_member_that_leaves_while_it_gives_up_has_its_session_to_come_back() -> None:
+def test_static_member_leaving_during_a_revocation_has_its_session_to_return() -> None:
     c = ConsumerCoordination()
     c.create("t", 2)
     epoch = c.enter("a", ["t"], timeout_ms=10_000, instance_id="i").member_epoch
@@ -247,7 +244,7 @@ def test_a_static_member_that_leaves_while_it_gives_up_has_its_session_to_come_b
     assert "a" in c.consumers.members
 
 
-def test_who_gave_up_within_its_epoch_is_waited_for_no_more() -> None:
+def test_revocation_within_the_epoch_ends_its_timeout() -> None:
     """
     The next epoch has no assignment yet.
     """

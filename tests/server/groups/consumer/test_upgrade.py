@@ -33,7 +33,7 @@ def refused(c: ConsumerCoordination, **facts: Any) -> str:
     return str(error.value)
 
 
-def test_the_members_go_on_from_where_they_are() -> None:
+def test_upgraded_group_keeps_members_epoch_and_assignments() -> None:
     c = ConsumerCoordination()
     topic_id = c.create("t", 4)
     a, b = classic(c, [0, 1], [2, 3])
@@ -60,7 +60,7 @@ def test_the_members_go_on_from_where_they_are() -> None:
     assert ("new", 2) == (c.member("new").member_id, c.member("new").member_epoch)
 
 
-def test_the_records_of_an_upgrade_have_an_order() -> None:
+def test_upgrade_records_are_in_kafkas_order() -> None:
     c = ConsumerCoordination()
     c.create("t", 4)
     a, b = timeline_order(classic(c, [0, 1], [2, 3]), 2)
@@ -78,7 +78,7 @@ def test_the_records_of_an_upgrade_have_an_order() -> None:
     assert [(1, 0), (2, c.now_ms)] == [(t.assignment_epoch, t.assignment_timestamp) for t in times]
 
 
-def test_an_upgrade_is_replayed() -> None:
+def test_upgrade_survives_a_replay() -> None:
     c = ConsumerCoordination()
     c.create("t", 4)
     a, b = classic(c, [0, 1], [2, 3])
@@ -91,7 +91,7 @@ def test_an_upgrade_is_replayed() -> None:
     assert {a, b, "new"} == set(before)
 
 
-def test_parked_joins_are_answered() -> None:
+def test_waiting_joins_are_answered_by_an_upgrade() -> None:
     c = ConsumerCoordination()
     c.create("t", 4)
     a, _ = classic(c, [0, 1], [2, 3])
@@ -104,7 +104,7 @@ def test_parked_joins_are_answered() -> None:
     assert {a, "new"} < set(c.consumers.members)
 
 
-def test_parked_syncs_are_answered() -> None:
+def test_waiting_syncs_are_answered_by_an_upgrade() -> None:
     c = ConsumerCoordination()
     c.create("t", 4)
     joins = [c.new_member(protocols=offer("t")) for _ in range(2)]
@@ -120,9 +120,9 @@ def test_parked_syncs_are_answered() -> None:
     assert {} == c.assigned(follower)
 
 
-def test_a_group_in_its_first_round_of_joins_can_be_upgraded() -> None:
+def test_group_in_its_first_join_round_can_be_upgraded() -> None:
     """
-    Kafka fails with UNKNOWN_SERVER_ERROR: the group has no protocol yet.
+    Kafka fails with UNKNOWN_SERVER_ERROR, as the group has no protocol yet.
     """
     c = ConsumerCoordination()
     c.create("t", 4)
@@ -135,7 +135,7 @@ def test_a_group_in_its_first_round_of_joins_can_be_upgraded() -> None:
 
 
 @pytest.mark.parametrize("policy", ["disabled", "downgrade", "DOWNGRADE"])
-def test_the_policy_may_forbid_upgrades(policy: str) -> None:
+def test_migration_policy_may_forbid_upgrades(policy: str) -> None:
     c = ConsumerCoordination(group_consumer_migration_policy=policy)
     classic(c, [0])
 
@@ -147,7 +147,7 @@ def test_the_policy_may_forbid_upgrades(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["upgrade", "bidirectional", "Upgrade"])
-def test_the_policy_may_allow_upgrades(policy: str) -> None:
+def test_migration_policy_may_allow_upgrades(policy: str) -> None:
     c = ConsumerCoordination(group_consumer_migration_policy=policy)
     classic(c, [0])
 
@@ -156,7 +156,7 @@ def test_the_policy_may_allow_upgrades(policy: str) -> None:
     assert 2 == len(c.consumers.members)
 
 
-def test_an_empty_group_is_replaced_whatever_the_policy_says() -> None:
+def test_empty_classic_group_is_replaced_whatever_the_migration_policy() -> None:
     c = ConsumerCoordination(group_consumer_migration_policy="disabled")
     (a,) = classic(c, [0])
     c.leave(a)
@@ -166,7 +166,7 @@ def test_an_empty_group_is_replaced_whatever_the_policy_says() -> None:
     assert ["new"] == list(c.consumers.members)
 
 
-def test_groups_that_are_not_of_consumers_stay() -> None:
+def test_classic_group_of_another_protocol_type_is_not_upgraded() -> None:
     c = ConsumerCoordination()
     c.stable(protocol_type="connect")
 
@@ -176,7 +176,7 @@ def test_groups_that_are_not_of_consumers_stay() -> None:
     )
 
 
-def test_a_group_may_be_too_large() -> None:
+def test_classic_group_above_group_max_size_is_not_upgraded() -> None:
     c = ConsumerCoordination(group_consumer_max_size=1)
     classic(c, [0], [1])
 
@@ -186,7 +186,7 @@ def test_a_group_may_be_too_large() -> None:
     )
 
 
-def test_a_group_that_is_just_small_enough_has_no_room_for_the_new_member() -> None:
+def test_upgraded_group_at_its_maximum_size_refuses_the_new_member() -> None:
     c = ConsumerCoordination(group_consumer_max_size=2)
     classic(c, [0], [1])
 
@@ -196,7 +196,7 @@ def test_a_group_that_is_just_small_enough_has_no_room_for_the_new_member() -> N
     assert isinstance(c.state.groups.get(GROUP), ClassicGroup)
 
 
-def test_metadata_that_cannot_be_read_keep_the_group() -> None:
+def test_malformed_subscription_prevents_the_upgrade() -> None:
     c = ConsumerCoordination()
     c.stable(protocol_type="consumer")  # its metadata are no subscription
 
@@ -207,14 +207,14 @@ def test_metadata_that_cannot_be_read_keep_the_group() -> None:
     assert GroupState.STABLE is c.group.state
 
 
-def test_an_assignment_that_cannot_be_read_keeps_the_group() -> None:
+def test_malformed_assignment_prevents_the_upgrade() -> None:
     c = ConsumerCoordination()
     c.stable(offers=[offer("t")])
 
     assert "the embedded consumer protocol is malformed" in refused(c)
 
 
-def test_an_assignor_of_the_users_keeps_the_group() -> None:
+def test_custom_assignor_with_user_data_prevents_the_upgrade() -> None:
     """
     What it tells its members would be lost.
     """
@@ -232,7 +232,7 @@ def test_an_assignor_of_the_users_keeps_the_group() -> None:
     )
 
 
-def test_empty_user_data_are_none() -> None:
+def test_empty_user_data_does_not_prevent_the_upgrade() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     (a, join) = c.new_member(protocols=offer("t"))
@@ -244,7 +244,7 @@ def test_empty_user_data_are_none() -> None:
     assert a in c.consumers.members
 
 
-def test_partitions_of_topics_that_are_gone_are_not_taken_over() -> None:
+def test_partitions_of_deleted_topics_are_not_taken_over() -> None:
     c = ConsumerCoordination()
     (a,) = classic(c, [0])
 
@@ -253,7 +253,7 @@ def test_partitions_of_topics_that_are_gone_are_not_taken_over() -> None:
     assert {} == c.assigned(a)
 
 
-def test_racks_and_instances_are_taken_over() -> None:
+def test_racks_and_instance_ids_are_taken_over() -> None:
     c = ConsumerCoordination()
     answer = c.join(protocols=offer("t", rack_id="r"), instance_id="i")
     c.advance(ROUND_MS)
@@ -266,7 +266,7 @@ def test_racks_and_instances_are_taken_over() -> None:
     assert {"i": member.member_id} == c.consumers.static_members
 
 
-def test_a_consumer_takes_the_place_of_a_static_classic_member() -> None:
+def test_consumer_replaces_a_static_classic_member() -> None:
     """
     It need not wait for that one to leave.
     """
@@ -286,7 +286,7 @@ def test_a_consumer_takes_the_place_of_a_static_classic_member() -> None:
     assert 1 == joined.member_epoch
 
 
-def test_classic_members_that_send_no_heartbeats_are_removed_after_their_session() -> None:
+def test_classic_members_without_heartbeats_are_removed_after_their_session() -> None:
     c = ConsumerCoordination()
     (a,) = classic(c, [0])
     c.enter("new", ["t"])
@@ -298,7 +298,7 @@ def test_classic_members_that_send_no_heartbeats_are_removed_after_their_session
     assert a not in c.consumers.members
 
 
-def test_an_upgrade_that_is_not_written_leaves_the_classic_group() -> None:
+def test_upgrade_that_cannot_be_written_leaves_the_classic_group() -> None:
     c = ConsumerCoordination()
     c.create("t", 2)
     (a,) = classic(c, [0, 1])
@@ -314,7 +314,7 @@ def test_an_upgrade_that_is_not_written_leaves_the_classic_group() -> None:
     assert not c.group.members
 
 
-def test_the_sessions_of_a_classic_group_go_on_when_its_upgrade_is_not_written() -> None:
+def test_sessions_of_the_classic_group_continue_after_a_failed_upgrade() -> None:
     c = ConsumerCoordination()
     (a,) = classic(c, [0])
     c.advance(5_000)
@@ -329,7 +329,7 @@ def test_the_sessions_of_a_classic_group_go_on_when_its_upgrade_is_not_written()
     assert not c.group.members
 
 
-def test_committed_offsets_stay() -> None:
+def test_committed_offsets_survive_the_upgrade() -> None:
     c = ConsumerCoordination()
     c.create("t", 1)
     (a,) = classic(c, [0])

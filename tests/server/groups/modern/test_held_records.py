@@ -43,7 +43,7 @@ def members(c: Coordination) -> list[str]:
 
 
 @pytest.mark.parametrize(("kind", "enter"), KINDS)
-def test_members_for_which_there_is_no_room_do_not_join(
+def test_members_beyond_the_memory_budget_cannot_join(
     kind: type[Any], enter: Callable[[Any, str], object]
 ) -> None:
     c = kind()
@@ -57,7 +57,7 @@ def test_members_for_which_there_is_no_room_do_not_join(
 
 
 @pytest.mark.parametrize(("kind", "enter"), KINDS)
-def test_the_memory_is_there_again_when_members_have_gone(
+def test_memory_of_removed_members_is_available_again(
     kind: type[Any], enter: Callable[[Any, str], object]
 ) -> None:
     c = kind()
@@ -74,7 +74,7 @@ def test_the_memory_is_there_again_when_members_have_gone(
     assert ["m9"] == members(c)
 
 
-def test_a_member_that_needs_no_more_than_before_is_not_refused() -> None:
+def test_member_that_needs_no_more_memory_is_not_refused() -> None:
     c = ConsumerCoordination()
     c.memory.members.limit_bytes = LIMIT
     for number in range(3):
@@ -87,7 +87,7 @@ def test_a_member_that_needs_no_more_than_before_is_not_refused() -> None:
     assert len(LONG) - 1 == len(c.member("m0").topic_names)
 
 
-def test_members_of_both_protocols_share_the_budget() -> None:
+def test_members_of_both_protocols_share_the_memory_budget() -> None:
     c = ConsumerCoordination()
     c.memory.members.limit_bytes = LIMIT
     c.join(group_id="classic", protocols=[("range", bytes(900_000))], version=3)
@@ -97,7 +97,7 @@ def test_members_of_both_protocols_share_the_budget() -> None:
     assert [] == members(c)
 
 
-def test_patterns_count_with_the_topics_that_they_match() -> None:
+def test_patterns_count_with_their_matched_topics() -> None:
     c = ConsumerCoordination()
     for number in range(100):
         c.create(f"{'t' * 200}{number}", 1)
@@ -113,7 +113,7 @@ def test_patterns_count_with_the_topics_that_they_match() -> None:
 @pytest.mark.parametrize(
     "request_type", [ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest]
 )
-async def test_a_client_is_told_to_try_later(request_type: type[Any]) -> None:
+async def test_client_beyond_the_memory_budget_is_told_to_retry(request_type: type[Any]) -> None:
     async with running(offsets_topic_num_partitions="1") as broker, await broker.client() as client:
         await client.ask(coordinator_request("g"), 4)
         groups = broker.inside.groups

@@ -41,13 +41,13 @@ class Group:
         (OTHER_ID, FACE, [("r2", "r1"), ()], -9068094942252320286),
     ],
 )
-def test_the_hash_of_a_topic_is_that_of_kafka(
+def test_topic_hash_equals_kafkas(
     topic_id: UUID, name: str, racks: list[Sequence[str]], expected: int
 ) -> None:
     assert expected == topic_hash(topic_id, name, racks)
 
 
-def test_the_hash_of_topics_has_the_order_of_their_utf_16_units() -> None:
+def test_hash_of_topics_uses_the_order_of_utf_16_units() -> None:
     table = TopicTable()
     table.put("z\uffff", 1, ID)
     table.put(f"z{FACE}", 2, OTHER_ID)
@@ -55,13 +55,13 @@ def test_the_hash_of_topics_has_the_order_of_their_utf_16_units() -> None:
     assert -8351304274719227939 == SubscribedTopics(table).hash(["z\uffff", f"z{FACE}"])
 
 
-def test_no_topics_have_the_hash_0() -> None:
+def test_hash_of_no_topics_is_0() -> None:
     topics = SubscribedTopics(TopicTable())
 
     assert [0, 0] == [topics.hash([]), topics.hash(["missing"])]
 
 
-def test_a_topic_that_is_missing_adds_nothing() -> None:
+def test_missing_topic_does_not_affect_the_hash() -> None:
     table = TopicTable()
     table.put("t", 1)
     topics = SubscribedTopics(table)
@@ -69,7 +69,7 @@ def test_a_topic_that_is_missing_adds_nothing() -> None:
     assert topics.hash(["t"]) == topics.hash(["missing", "t"])
 
 
-def test_a_hash_is_kept_until_its_topic_changes() -> None:
+def test_topic_hash_is_cached_until_the_topic_changes() -> None:
     table = TopicTable()
     table.put("t", 1)
     topics = SubscribedTopics(table)
@@ -83,7 +83,7 @@ def test_a_hash_is_kept_until_its_topic_changes() -> None:
     assert SubscribedTopics(table).hash(["t"]) == topics.hash(["t"])
 
 
-def test_racks_are_part_of_the_hash() -> None:
+def test_racks_are_part_of_the_topic_hash() -> None:
     table = TopicTable()
     table.put("t", 1)
     without = SubscribedTopics(table).hash(["t"])
@@ -93,7 +93,7 @@ def test_racks_are_part_of_the_hash() -> None:
     assert without != SubscribedTopics(table).hash(["t"])
 
 
-def test_a_subscriber_is_told_of_changes_of_its_topics() -> None:
+def test_subscriber_is_notified_of_changes_to_its_topics() -> None:
     topics = SubscribedTopics(TopicTable())
     one, other = Group("one", "t", "u"), Group("other", "u")
     topics.follow(one)
@@ -106,7 +106,7 @@ def test_a_subscriber_is_told_of_changes_of_its_topics() -> None:
     assert (2, 1) == (one.told, other.told)
 
 
-def test_a_subscriber_that_follows_again_is_told_of_its_new_topics_only() -> None:
+def test_subscriber_is_notified_of_its_new_topics_only() -> None:
     topics = SubscribedTopics(TopicTable())
     group = Group("g", "t", "u")
     topics.follow(group)
@@ -121,7 +121,7 @@ def test_a_subscriber_that_follows_again_is_told_of_its_new_topics_only() -> Non
     assert 2 == group.told
 
 
-def test_a_subscriber_may_be_another_object_of_the_same_group() -> None:
+def test_subscriber_may_be_replaced_by_another_object_of_the_group() -> None:
     topics = SubscribedTopics(TopicTable())
     before, after = Group("g", "t"), Group("g", "t")
     topics.follow(before)
@@ -132,7 +132,7 @@ def test_a_subscriber_may_be_another_object_of_the_same_group() -> None:
     assert (0, 1) == (before.told, after.told)
 
 
-def test_who_follows_no_more_is_told_nothing() -> None:
+def test_unsubscribed_group_is_not_notified() -> None:
     topics = SubscribedTopics(TopicTable())
     group = Group("g", "t")
     topics.follow(group)
@@ -146,7 +146,7 @@ def test_who_follows_no_more_is_told_nothing() -> None:
     assert {} == topics._followed
 
 
-def test_a_new_topic_has_a_version() -> None:
+def test_new_topic_has_a_version() -> None:
     table = TopicTable()
     topics = SubscribedTopics(table)
     table.put("t", 1)
@@ -158,7 +158,7 @@ def test_a_new_topic_has_a_version() -> None:
     assert first == topics.version_with_new_topics < table.version
 
 
-def test_ids_are_those_of_topics_that_exist() -> None:
+def test_topic_ids_are_those_of_existing_topics() -> None:
     table = TopicTable()
     topic_id = table.put("t", 1)
 

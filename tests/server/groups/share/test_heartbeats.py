@@ -16,7 +16,7 @@ from tests.support.share_groups import ShareCoordination, share_facts
 # Joining
 
 
-def test_the_first_member_begins_the_group_and_has_its_states_initialized() -> None:
+def test_first_member_creates_the_share_group_and_initializes_its_states() -> None:
     c = ShareCoordination()
     topic_id = c.create("t", 2)
     c.is_slow_to_initialize = True
@@ -34,7 +34,7 @@ def test_the_first_member_begins_the_group_and_has_its_states_initialized() -> N
     ]
 
 
-def test_partitions_are_assigned_when_their_states_are_initialized() -> None:
+def test_share_partitions_are_assigned_once_their_states_are_initialized() -> None:
     c = ShareCoordination()
     topic_id = c.create("t", 2)
     c.enter("a", ["t"])
@@ -46,7 +46,7 @@ def test_partitions_are_assigned_when_their_states_are_initialized() -> None:
     assert answer.assignment is not None
 
 
-def test_partitions_are_shared_once_members_are_more() -> None:
+def test_share_partitions_are_shared_among_more_members() -> None:
     c = ShareCoordination()
     topic_id = c.create("t", 1)
     for member_id in ("a", "b", "c"):
@@ -57,7 +57,7 @@ def test_partitions_are_shared_once_members_are_more() -> None:
     assert [{topic_id: [0]}] * 3 == [c.assigned(member_id) for member_id in ("a", "b", "c")]
 
 
-def test_partitions_are_spread_over_fewer_members() -> None:
+def test_share_partitions_are_spread_over_fewer_members() -> None:
     c = ShareCoordination()
     topic_id = c.create("t", 4)
     for member_id in ("a", "b"):
@@ -69,7 +69,7 @@ def test_partitions_are_spread_over_fewer_members() -> None:
     assert 2 == len(c.assigned("a")[topic_id])
 
 
-def test_members_have_only_the_topics_that_they_subscribe_to() -> None:
+def test_share_members_get_only_topics_they_subscribe_to() -> None:
     c = ShareCoordination()
     first, second = c.create("t", 2), c.create("u", 1)
     c.enter("a", ["t"])
@@ -80,7 +80,7 @@ def test_members_have_only_the_topics_that_they_subscribe_to() -> None:
     assert ({first: [0, 1]}, {second: [0]}) == (c.assigned("a"), c.assigned("b"))
 
 
-def test_a_heartbeat_that_says_nothing_new_writes_nothing() -> None:
+def test_heartbeat_without_changes_writes_nothing() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -92,7 +92,7 @@ def test_a_heartbeat_that_says_nothing_new_writes_nothing() -> None:
     assert (before, None) == (len(c.log), answer.assignment)
 
 
-def test_a_member_that_repeats_its_topics_is_told_what_it_has() -> None:
+def test_heartbeat_that_repeats_its_topics_returns_the_assignment() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -104,7 +104,7 @@ def test_a_member_that_repeats_its_topics_is_told_what_it_has() -> None:
     assert [[0]] == [topic.partitions for topic in answer.assignment.topic_partitions]
 
 
-def test_a_change_of_topics_begins_an_epoch() -> None:
+def test_changed_topics_begin_an_epoch() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     other = c.create("u", 1)
@@ -119,7 +119,7 @@ def test_a_change_of_topics_begins_an_epoch() -> None:
     assert {other: [0]} == c.assigned("a")
 
 
-def test_another_client_or_rack_is_a_record_without_an_epoch() -> None:
+def test_changed_client_or_rack_is_recorded_without_an_epoch() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -134,7 +134,7 @@ def test_another_client_or_rack_is_a_record_without_an_epoch() -> None:
     assert epoch == c.shares.group_epoch
 
 
-def test_the_next_assignment_waits_for_the_interval() -> None:
+def test_next_assignment_waits_for_the_assignment_interval() -> None:
     c = ShareCoordination(interval_ms=1000)
     c.create("t", 2)
     c.enter("a", ["t"])
@@ -150,7 +150,7 @@ def test_the_next_assignment_waits_for_the_interval() -> None:
 # Topics
 
 
-def test_partitions_that_are_added_are_initialized_and_assigned() -> None:
+def test_added_partitions_are_initialized_and_assigned() -> None:
     c = ShareCoordination()
     topic_id = c.create("t", 1)
     c.enter("a", ["t"])
@@ -165,7 +165,7 @@ def test_partitions_that_are_added_are_initialized_and_assigned() -> None:
     assert {topic_id: [0, 1, 2]} == c.assigned("a")
 
 
-def test_a_topic_that_is_created_later_is_assigned() -> None:
+def test_topic_created_later_is_assigned() -> None:
     c = ShareCoordination()
     c.enter("a", ["t"])
     assert not c.asked
@@ -176,7 +176,7 @@ def test_a_topic_that_is_created_later_is_assigned() -> None:
     assert {topic_id: [0]} == c.assigned("a")
 
 
-def test_states_that_do_not_come_are_asked_for_again_after_the_interval() -> None:
+def test_missing_share_states_are_requested_again_after_the_interval() -> None:
     c = ShareCoordination(group_share_initialize_retry_interval_ms=30_000)
     c.create("t", 1)
     c.is_slow_to_initialize = True
@@ -192,7 +192,7 @@ def test_states_that_do_not_come_are_asked_for_again_after_the_interval() -> Non
     assert 2 == len(c.asked)
 
 
-def test_states_that_failed_are_asked_for_with_the_next_heartbeat() -> None:
+def test_failed_share_states_are_requested_with_the_next_heartbeat() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     c.is_slow_to_initialize = True
@@ -204,10 +204,7 @@ def test_states_that_failed_are_asked_for_with_the_next_heartbeat() -> None:
     assert 2 == len(c.asked)
 
 
-def test_states_of_a_further_topic_that_failed_are_asked_for_again() -> None:
-    """
-    The group had all states before, with the same topics in the cluster.
-    """
+def test_failed_share_states_of_an_added_topic_are_requested_again() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     other = c.create("u", 1)
@@ -228,7 +225,7 @@ def test_states_of_a_further_topic_that_failed_are_asked_for_again() -> None:
 # Leaving
 
 
-def test_a_member_that_leaves_is_gone_and_an_epoch_begins() -> None:
+def test_leaving_member_is_removed_and_an_epoch_begins() -> None:
     c = ShareCoordination()
     topic_id = c.create("t", 2)
     for member_id in ("a", "b"):
@@ -245,7 +242,7 @@ def test_a_member_that_leaves_is_gone_and_an_epoch_begins() -> None:
     assert {topic_id: [0, 1]} == c.assigned("a")
 
 
-def test_a_group_without_members_is_empty_and_stays() -> None:
+def test_share_group_without_members_is_empty_and_kept() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -256,7 +253,7 @@ def test_a_group_without_members_is_empty_and_stays() -> None:
     assert c.shares.known_states.initialized
 
 
-def test_a_member_without_heartbeats_is_fenced() -> None:
+def test_member_without_heartbeats_is_fenced() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     c.set_config(share_assignment_interval_ms=0, share_session_timeout_ms=45_000)
@@ -272,7 +269,7 @@ def test_a_member_without_heartbeats_is_fenced() -> None:
 
 
 @pytest.mark.parametrize("leave", [False, True])
-def test_a_member_whose_removal_was_refused_is_removed_later(leave: bool) -> None:
+def test_removal_of_an_expired_member_is_retried_after_a_failed_write(leave: bool) -> None:
     c = ShareCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -289,7 +286,7 @@ def test_a_member_whose_removal_was_refused_is_removed_later(leave: bool) -> Non
     assert c.shares.is_empty
 
 
-def test_members_have_their_sessions_after_a_restart() -> None:
+def test_members_have_full_sessions_after_a_restart() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -307,9 +304,9 @@ def test_members_have_their_sessions_after_a_restart() -> None:
 # Epochs
 
 
-def test_the_previous_epoch_is_accepted() -> None:
+def test_previous_epoch_is_accepted() -> None:
     """
-    The answer with the present one may have been lost.
+    The response with the current epoch may have been lost.
     """
     c = ShareCoordination()
     c.create("t", 1)
@@ -336,7 +333,7 @@ def test_a_member_may_join_again() -> None:
 # Restarts
 
 
-def test_everything_survives_a_restart() -> None:
+def test_share_group_survives_a_restart() -> None:
     c = ShareCoordination()
     c.create("t", 3)
     c.create("u", 1)

@@ -22,7 +22,7 @@ def of(topic_id: UUID, *partitions: int) -> dict[UUID, TopicStates]:
     return {topic_id: TopicStates(f"t{topic_id.int}", frozenset(partitions))}
 
 
-def test_states_are_begun_and_completed_in_parts() -> None:
+def test_share_states_are_initialized_in_parts() -> None:
     begun = NO_STATES.beginning(of(A, 0, 1)).beginning(of(A, 2))
     assert of(A, 0, 1, 2) == begun.initializing
 
@@ -32,20 +32,20 @@ def test_states_are_begun_and_completed_in_parts() -> None:
     assert of(A, 0, 1) == completed.completed(of(A, 0)).initialized
 
 
-def test_states_that_failed_are_not_initializing_any_more() -> None:
+def test_failed_share_states_are_no_longer_initializing() -> None:
     failed = NO_STATES.beginning(of(A, 0, 1) | of(B, 0)).failed(of(A, 0) | of(B, 0))
 
     assert (of(A, 1), {}) == (failed.initializing, failed.initialized)
 
 
-def test_a_topic_begun_without_partitions_stays_until_it_is_named() -> None:
+def test_topic_without_partitions_stays_initializing_until_named() -> None:
     states = NO_STATES.beginning(of(A, 0) | of(B))
 
     assert of(B) == states.completed(of(A, 0)).initializing
     assert {} == states.completed(of(A, 0) | of(B, 0)).initializing
 
 
-def test_states_of_initialized_topics_end() -> None:
+def test_share_states_of_initialized_topics_can_be_deleted() -> None:
     states = StatePartitions(initialized=of(A, 0, 1) | of(B, 0), deleting={})
 
     ending = states.ending([A, UUID(int=9)])
@@ -54,7 +54,7 @@ def test_states_of_initialized_topics_end() -> None:
     assert {} == ending.ended([A]).deleting
 
 
-def test_a_topic_that_begins_again_is_not_being_deleted() -> None:
+def test_topic_initialized_again_is_no_longer_being_deleted() -> None:
     states = StatePartitions(deleting={A: "t1", B: "t2"})
 
     assert {B: "t2"} == states.beginning(of(A, 0)).deleting
@@ -68,7 +68,7 @@ def test_a_topic_that_begins_again_is_not_being_deleted() -> None:
         StatePartitions(deleting={A: "t1", B: "t2"}),
     ],
 )
-def test_topics_that_are_deleted_are_forgotten_wherever_they_are(states: StatePartitions) -> None:
+def test_deleted_topics_are_forgotten_in_every_state(states: StatePartitions) -> None:
     assert states.knows_any([A])
 
     left = states.without([A])
@@ -77,7 +77,7 @@ def test_topics_that_are_deleted_are_forgotten_wherever_they_are(states: StatePa
     assert left.knows_any([B])
 
 
-def test_a_deleted_topic_leaves_the_record_of_the_group() -> None:
+def test_deleted_topic_is_removed_from_the_group_record() -> None:
     c = ShareCoordination()
     topic_id = c.create("t", 2)
     other = c.create("u", 1)
@@ -92,7 +92,7 @@ def test_a_deleted_topic_leaves_the_record_of_the_group() -> None:
     assert {other} == set(c.shares.known_states.initialized)
 
 
-def test_a_deleted_topic_that_no_group_knows_is_no_record() -> None:
+def test_deleted_topic_unknown_to_all_groups_writes_no_record() -> None:
     c = ShareCoordination()
     c.create("t", 2)
     c.enter("a", ["t"])
@@ -104,7 +104,7 @@ def test_a_deleted_topic_that_no_group_knows_is_no_record() -> None:
     assert before == len(c.log)
 
 
-def test_a_share_group_without_members_is_kept_although_it_has_no_offsets() -> None:
+def test_share_group_without_members_and_offsets_is_kept() -> None:
     c = ShareCoordination()
     c.create("t", 1)
     c.enter("a", ["t"])
@@ -117,9 +117,9 @@ def test_a_share_group_without_members_is_kept_although_it_has_no_offsets() -> N
     assert c.shares.is_empty
 
 
-def test_a_topic_whose_deletion_nobody_has_noted_is_forgotten_by_a_heartbeat() -> None:
+def test_heartbeat_removes_a_deleted_topic_that_was_not_recorded() -> None:
     """
-    As after a crash between the deletion and the record; the epoch stays where it is then.
+    As after a crash between the deletion and the record; the epoch stays the same.
     """
     c = ShareCoordination()
     kept = c.create("t", 2)

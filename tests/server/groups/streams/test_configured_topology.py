@@ -34,7 +34,7 @@ def problem(found: ConfiguredTopology) -> tuple[StatusCode, str]:
     return found.problem.code, found.problem.detail
 
 
-def test_a_program_that_only_reads_is_ready() -> None:
+def test_topology_without_internal_topics_is_ready() -> None:
     """
     It has as many tasks as its largest source has partitions.
     """
@@ -45,7 +45,7 @@ def test_a_program_that_only_reads_is_ready() -> None:
     assert 5 == found.subtopologies["0"].task_count
 
 
-def test_missing_sources_are_named_in_order() -> None:
+def test_missing_source_topics_are_named_in_order() -> None:
     found = configure(part("0", ["d", "b", "t"]), part("1", ["c", "a"]), t=1)
 
     expected = "Source topics a, b, c and 1 additional topics are missing."
@@ -54,7 +54,7 @@ def test_missing_sources_are_named_in_order() -> None:
     assert found.subtopologies is None
 
 
-def test_a_changelog_has_as_many_partitions_as_the_largest_source() -> None:
+def test_changelog_has_as_many_partitions_as_the_largest_source() -> None:
     """
     It is created with the configuration of the topology.
     """
@@ -68,16 +68,13 @@ def test_a_changelog_has_as_many_partitions_as_the_largest_source() -> None:
     assert [("cleanup.policy", "compact")] == [(each.name, each.value) for each in topic.configs]
 
 
-def test_the_brokers_replication_factor_is_the_default() -> None:
+def test_default_replication_factor_is_that_of_the_broker() -> None:
     found = configure(part("0", ["t"], changelogs=[internal("c")]), t=1)
 
     assert -1 == found.missing["c"].replication_factor
 
 
-def test_a_repartition_topic_is_as_large_as_what_feeds_it() -> None:
-    """
-    Through any number of steps, in whatever order the subtopologies are.
-    """
+def test_repartition_topic_is_as_large_as_its_sources() -> None:
     one, other = internal("r1"), internal("r2")
     parts = [
         part("0", repartition=[other], changelogs=[internal("c")]),
@@ -89,14 +86,14 @@ def test_a_repartition_topic_is_as_large_as_what_feeds_it() -> None:
     assert {"r1": 4, "r2": 4, "c": 4} == missing(configure(*reversed(parts), t=4))
 
 
-def test_the_largest_source_feeds_a_repartition_topic() -> None:
+def test_largest_source_determines_a_repartition_topic() -> None:
     parts = [part("0", ["t", "u"], sinks=["r"]), part("1", repartition=[internal("r")])]
 
     assert {"r": 5} == missing(configure(*parts, t=3, u=5))
     assert {"r": 5} == missing(configure(*parts, t=5, u=3))
 
 
-def test_a_repartition_topic_may_say_its_size() -> None:
+def test_repartition_topic_may_declare_its_size() -> None:
     parts = [part("0", ["t"], sinks=["r"]), part("1", repartition=[internal("r", 7)])]
 
     found = configure(*parts, t=4)
@@ -115,14 +112,14 @@ def test_a_topic_that_says_its_size_stands_before_one_that_does_not() -> None:
     assert {"r": 7, "s": 4} == missing(configure(*parts, t=4))
 
 
-def test_topics_that_go_together_must_have_the_same_size() -> None:
+def test_copartitioned_topics_must_have_the_same_size() -> None:
     found = configure(part("0", ["u", "t"], copartition=[((0, 1), ())]), t=3, u=5)
 
     expected = "Following topics do not have the same number of partitions: [{t=3, u=5}]"
     assert (StatusCode.INCORRECTLY_PARTITIONED_TOPICS, expected) == problem(found)
 
 
-def test_a_repartition_topic_follows_the_topic_that_it_is_joined_with() -> None:
+def test_repartition_topic_follows_its_copartitioned_topic() -> None:
     def parts(count: int) -> list[Subtopology]:
         return [
             part("0", ["t"], sinks=["r"]),
@@ -142,7 +139,7 @@ def test_a_repartition_topic_follows_the_topic_that_it_is_joined_with() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "expected"), [(0, 0, {"r": 5, "s": 5}), (0, 2, {"r": 2, "s": 2})]
 )
-def test_repartition_topics_that_go_together_are_made_alike(
+def test_copartitioned_repartition_topics_get_the_same_size(
     first: int, second: int, expected: dict[str, int]
 ) -> None:
     """
@@ -161,7 +158,7 @@ def test_repartition_topics_that_go_together_are_made_alike(
     assert expected == missing(configure(*parts, t=3, u=5))
 
 
-def test_fixed_sizes_must_agree() -> None:
+def test_declared_sizes_must_agree() -> None:
     parts = [
         part("0", ["t"], sinks=["r", "s"]),
         part(
@@ -175,14 +172,14 @@ def test_fixed_sizes_must_agree() -> None:
     assert (StatusCode.INCORRECTLY_PARTITIONED_TOPICS, expected) == problem(configure(*parts, t=3))
 
 
-def test_an_internal_topic_of_another_size_is_wrong() -> None:
+def test_internal_topic_of_another_size_is_an_error() -> None:
     found = configure(part("0", ["t"], changelogs=[internal("c")]), t=3, c=2)
 
     expected = "Existing topic c has different number of partitions: expected 3, found 2"
     assert (StatusCode.INCORRECTLY_PARTITIONED_TOPICS, expected) == problem(found)
 
 
-def test_nothing_is_missing_when_all_is_there() -> None:
+def test_nothing_is_missing_when_all_topics_exist() -> None:
     found = configure(part("0", ["t"], changelogs=[internal("c")]), t=3, c=3)
 
     assert found.is_ready
@@ -223,7 +220,7 @@ def test_nothing_is_missing_when_all_is_there() -> None:
         ([part("0", ["t"]), part("0", ["t"])], UnknownServerError, "the same id"),
     ],
 )
-def test_a_topology_that_makes_no_sense_is_refused(
+def test_invalid_topology_is_refused(
     parts: list[Subtopology], error: type[KafkaError], sentence: str
 ) -> None:
     with pytest.raises(error) as refused:
@@ -233,12 +230,12 @@ def test_a_topology_that_makes_no_sense_is_refused(
     assert sentence in str(refused.value)
 
 
-def test_a_negative_epoch_is_refused() -> None:
+def test_negative_topology_epoch_is_refused() -> None:
     with pytest.raises(UnknownServerError):
         topology_of(topology(part("0", ["t"]), epoch=-1))
 
 
-def test_topologies_are_the_same_in_any_order() -> None:
+def test_topologies_are_equal_in_any_order() -> None:
     one, other = part("0", ["t"]), part("1", ["u"])
 
     assert topology_of(topology(one, other)) == topology_of(topology(other, one))

@@ -113,7 +113,7 @@ def check(c: StreamsCoordination, clients: list[Client]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_random_life_ends_in_balance(seed: int) -> None:
+def test_random_streams_group_history_ends_balanced(seed: int) -> None:
     random = Random(seed)
     c = StreamsCoordination(
         group={

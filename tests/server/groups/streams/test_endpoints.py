@@ -29,7 +29,7 @@ def at(port: int) -> Endpoint:
     return Endpoint(host="h", port=port)
 
 
-def test_members_are_told_which_partitions_are_where() -> None:
+def test_members_are_told_the_endpoints_of_partitions() -> None:
     """
     Of a topic with fewer partitions than there are tasks, only those that it has.
     """
@@ -47,7 +47,7 @@ def test_members_are_told_which_partitions_are_where() -> None:
     assert [(1, {"t": [0, 1, 2], "u": [0]}), (2, {})] == endpoints(second)
 
 
-def test_what_is_known_is_not_told_again() -> None:
+def test_unchanged_endpoints_are_not_repeated() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.create("u", 2)
@@ -63,7 +63,7 @@ def test_what_is_known_is_not_told_again() -> None:
     assert again.partitions_by_user_endpoint is None
 
 
-def test_an_endpoint_without_tasks_has_no_partitions() -> None:
+def test_endpoint_without_tasks_has_no_partitions() -> None:
     """
     Kafka refuses the heartbeat.
     """

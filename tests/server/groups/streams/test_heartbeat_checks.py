@@ -26,7 +26,7 @@ from tests.support.streams_programs import (
 )
 
 
-def test_a_classic_group_with_members_is_no_streams_group() -> None:
+def test_classic_group_with_members_is_no_streams_group() -> None:
     c = StreamsCoordination()
     c.stable()
 
@@ -38,7 +38,7 @@ def test_a_classic_group_with_members_is_no_streams_group() -> None:
     ]
 
 
-def test_a_member_is_known_and_at_its_epoch() -> None:
+def test_member_must_be_known_and_at_its_epoch() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -53,9 +53,9 @@ def test_a_member_is_known_and_at_its_epoch() -> None:
     assert "greater member epoch (9) than the one known by the group coordinator (3)" in sentence
 
 
-def test_the_epoch_before_is_accepted_with_tasks_that_the_member_has() -> None:
+def test_previous_epoch_with_tasks_of_the_member_is_accepted() -> None:
     """
-    The answer with the epoch may have been lost.
+    The response with the current epoch may have been lost.
     """
     c = StreamsCoordination()
     c.create("t", 2)
@@ -70,7 +70,7 @@ def test_the_epoch_before_is_accepted_with_tasks_that_the_member_has() -> None:
         assert FencedMemberEpoch is error
 
 
-def test_tasks_that_the_topology_does_not_have_are_refused() -> None:
+def test_unknown_tasks_are_refused() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -81,14 +81,14 @@ def test_tasks_that_the_topology_does_not_have_are_refused() -> None:
     assert (InvalidRequest, beyond) == refusal(lambda: c.beat("a", 2, standby={"0": [2]}))
 
 
-def test_tags_that_are_there_twice_are_refused() -> None:
+def test_duplicate_tags_are_refused() -> None:
     c = StreamsCoordination()
     tags = [KeyValue(key="a", value=value) for value in "bc"]
 
     assert UnknownServerError is refusal(lambda: c.enter("a", client_tags=tags))[0]
 
 
-def test_a_topology_stays_as_the_first_member_brought_it() -> None:
+def test_topology_of_the_first_member_is_kept() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.create("t-changelog", 2)
@@ -102,10 +102,7 @@ def test_a_topology_stays_as_the_first_member_brought_it() -> None:
     c.enter("b", later)
 
 
-def test_a_member_with_an_older_topology_is_told() -> None:
-    """
-    Whatever its topology says.
-    """
+def test_member_with_an_older_topology_epoch_is_told() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a", topology(part("0", ["t"]), epoch=4))

@@ -41,7 +41,7 @@ def commit(
     )
 
 
-def test_a_member_commits_at_its_epoch() -> None:
+def test_member_commits_at_its_epoch() -> None:
     c = coordination()
 
     commit(c, "a", 4)
@@ -49,7 +49,7 @@ def test_a_member_commits_at_its_epoch() -> None:
     assert c.state.offsets.is_known(GROUP, "t", 0)
 
 
-def test_a_stranger_does_not_commit() -> None:
+def test_unknown_member_cannot_commit() -> None:
     c = coordination()
 
     with pytest.raises(UnknownMemberId):
@@ -60,14 +60,14 @@ def test_a_stranger_does_not_commit() -> None:
         commit(c, "a", 5)
 
 
-def test_versions_before_the_protocol_do_not_commit() -> None:
+def test_commit_versions_before_the_protocol_are_refused() -> None:
     with pytest.raises(UnsupportedVersion, match="using the streams group protocol"):
         coordination().commit_offsets({("t", 0): 1}, member_id="a", generation_id=4, version=8)
 
 
-def test_an_older_epoch_counts_for_tasks_that_the_member_already_had() -> None:
+def test_older_epoch_may_commit_for_tasks_owned_then() -> None:
     """
-    Their topics are those that the subtopology reads (KIP-1251).
+    For the topics that their subtopologies read (KIP-1251).
     """
     c = coordination()
     kept = {(number, each) for number, tasks in c.active("a").items() for each in tasks}
@@ -85,7 +85,7 @@ def test_an_older_epoch_counts_for_tasks_that_the_member_already_had() -> None:
         commit(c, "a", 3, "u")
 
 
-def test_only_members_at_their_epoch_read_offsets() -> None:
+def test_only_members_at_their_epoch_fetch_offsets() -> None:
     group = coordination().streams
 
     group.validate_fetch(None, -1)
@@ -96,9 +96,9 @@ def test_only_members_at_their_epoch_read_offsets() -> None:
         group.validate_fetch("x", 4)
 
 
-def test_offsets_of_topics_that_the_program_reads_stay_while_it_runs() -> None:
+def test_offsets_of_source_topics_cannot_be_deleted_while_the_group_runs() -> None:
     """
-    Repartition topics among them; changelogs are read by nobody in the group.
+    Including repartition topics; nobody in the group commits changelogs.
     """
     c = coordination()
     assert [True, True, False] == [c.streams.is_subscribed_to(topic) for topic in "tru"]
@@ -119,7 +119,7 @@ def test_anybody_commits_to_an_empty_group() -> None:
     assert c.state.offsets.is_known(GROUP, "t", 0)
 
 
-def test_a_streams_group_is_listed_by_type_and_state() -> None:
+def test_streams_group_is_listed_by_type_and_state() -> None:
     group = coordination().streams
 
     line = listed(group)
@@ -133,7 +133,7 @@ def test_a_streams_group_is_listed_by_type_and_state() -> None:
     assert not is_listed(group, set(), {"consumer"})
 
 
-def test_a_group_that_is_not_ready_is_found_by_both_names() -> None:
+def test_not_ready_state_is_found_by_both_of_its_names() -> None:
     c = StreamsCoordination()
     c.enter("a")
     group = c.streams
@@ -144,7 +144,7 @@ def test_a_group_that_is_not_ready_is_found_by_both_names() -> None:
     assert not is_listed(group, {"stable"}, ())
 
 
-def test_a_description_shows_the_topology_as_it_is_configured() -> None:
+def test_streams_group_description_shows_the_configured_topology() -> None:
     """
     Once its topics are known, with their numbers of partitions.
     """

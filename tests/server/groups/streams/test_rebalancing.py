@@ -28,10 +28,7 @@ from tests.support.streams_programs import COUNTER, internal, part, topology
 SESSION_MS = 45_000
 
 
-def test_the_first_member_gets_all_tasks_at_once() -> None:
-    """
-    With the records in Kafka's order.
-    """
+def test_first_member_gets_all_tasks_at_once() -> None:
     c = StreamsCoordination()
     c.create("t", 3)
 
@@ -46,7 +43,7 @@ def test_the_first_member_gets_all_tasks_at_once() -> None:
     assert 0 == c.streams.validated_topology_epoch
 
 
-def test_a_heartbeat_that_changes_nothing_writes_nothing() -> None:
+def test_heartbeat_without_changes_writes_nothing() -> None:
     c = StreamsCoordination()
     c.create("t", 3)
     c.enter("a")
@@ -61,7 +58,7 @@ def test_a_heartbeat_that_changes_nothing_writes_nothing() -> None:
     assert answer.partitions_by_user_endpoint is None
 
 
-def test_a_task_moves_once_its_member_has_shown_that_it_gave_it_up() -> None:
+def test_task_moves_once_its_member_has_confirmed_the_revocation() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -82,10 +79,7 @@ def test_a_task_moves_once_its_member_has_shown_that_it_gave_it_up() -> None:
     assert "Stable" == c.streams.state_name
 
 
-def test_a_process_has_a_task_once() -> None:
-    """
-    A standby of a task is in another process than the task.
-    """
+def test_standby_task_is_in_another_process_than_the_active_task() -> None:
     c = StreamsCoordination(group={"streams_num_standby_replicas": 1})
     c.create("t", 2)
     c.enter("a", COUNTER, process="p")
@@ -101,7 +95,7 @@ def test_a_process_has_a_task_once() -> None:
     assert ({}, {}) == (c.standby("a"), c.standby("b"))
 
 
-def test_a_process_has_a_task_until_its_last_member_gives_it_up() -> None:
+def test_process_owns_a_task_until_its_last_member_revokes_it() -> None:
     """
     Two members of a process have the same standby once one of them has moved there.
     """
@@ -120,10 +114,7 @@ def test_a_process_has_a_task_until_its_last_member_gives_it_up() -> None:
     assert not owners.standby
 
 
-def test_a_new_number_of_standbys_begins_an_epoch() -> None:
-    """
-    The record of the group says what its assignment was made for.
-    """
+def test_changed_number_of_standbys_begins_an_epoch() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a", COUNTER)
@@ -141,10 +132,7 @@ def test_a_new_number_of_standbys_begins_an_epoch() -> None:
     assert (c.active("a"), c.active("b")) == (c.standby("b"), c.standby("a"))
 
 
-def test_a_group_waits_for_its_internal_topics() -> None:
-    """
-    Its members are told which are missing, and have no tasks meanwhile.
-    """
+def test_group_has_no_tasks_until_its_internal_topics_exist() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
 
@@ -163,7 +151,7 @@ def test_a_group_waits_for_its_internal_topics() -> None:
     assert "Stable" == c.streams.state_name
 
 
-def test_a_source_that_comes_and_goes_changes_the_group() -> None:
+def test_source_topic_that_disappears_and_returns_changes_the_group() -> None:
     c = StreamsCoordination()
     assert [StatusCode.MISSING_SOURCE_TOPICS] == statuses(c.enter("a"))
     assert "NotReady" == c.streams.state_name
@@ -181,10 +169,7 @@ def test_a_source_that_comes_and_goes_changes_the_group() -> None:
     assert "NotReady" == c.streams.state_name
 
 
-def test_the_first_assignment_of_an_empty_group_waits_for_more_members() -> None:
-    """
-    Then all members get theirs at once, without a heartbeat.
-    """
+def test_first_assignment_waits_for_the_initial_rebalance_delay() -> None:
     c = StreamsCoordination(group={"streams_initial_rebalance_delay_ms": 3000})
     c.create("t", 2)
     answer = c.enter("a")
@@ -203,7 +188,7 @@ def test_the_first_assignment_of_an_empty_group_waits_for_more_members() -> None
     assert [0, 1] == sorted(c.active("a")["0"] + c.active("b")["0"])
 
 
-def test_a_group_that_is_empty_after_the_delay_has_no_assignment() -> None:
+def test_group_empty_after_the_initial_delay_has_no_assignment() -> None:
     c = StreamsCoordination(group={"streams_initial_rebalance_delay_ms": 3000})
     c.create("t", 2)
     c.enter("a")
@@ -215,7 +200,7 @@ def test_a_group_that_is_empty_after_the_delay_has_no_assignment() -> None:
     assert before == len(c.batches)
 
 
-def test_a_group_that_is_deleted_does_not_end_the_delay_of_the_next() -> None:
+def test_deleting_a_group_does_not_end_the_delay_of_its_successor() -> None:
     c = StreamsCoordination(group={"streams_initial_rebalance_delay_ms": 3000})
     c.create("t", 2)
     c.enter("a")
@@ -233,7 +218,7 @@ def test_a_group_that_is_deleted_does_not_end_the_delay_of_the_next() -> None:
     assert {"0": [0, 1]} == c.active("a")
 
 
-def test_a_member_that_comes_back_does_not_prolong_the_delay() -> None:
+def test_returning_member_does_not_extend_the_initial_delay() -> None:
     c = StreamsCoordination(group={"streams_initial_rebalance_delay_ms": 3000})
     c.create("t", 2)
     c.enter("a")
@@ -247,10 +232,7 @@ def test_a_member_that_comes_back_does_not_prolong_the_delay() -> None:
     assert {"0": [0, 1]} == c.active("a")
 
 
-def test_a_topology_that_becomes_valid_begins_an_epoch() -> None:
-    """
-    Also where the hash of its topics is the same.
-    """
+def test_topology_that_becomes_valid_begins_an_epoch() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -262,7 +244,7 @@ def test_a_topology_that_becomes_valid_begins_an_epoch() -> None:
     assert (3, 0) == (c.streams.group_epoch, c.streams.validated_topology_epoch)
 
 
-def test_two_assignments_are_an_interval_apart() -> None:
+def test_assignments_are_at_least_an_interval_apart() -> None:
     c = StreamsCoordination(group={"streams_assignment_interval_ms": 1000})
     c.create("t", 2)
     c.enter("a")
@@ -276,7 +258,7 @@ def test_two_assignments_are_an_interval_apart() -> None:
     assert [] == statuses(c.report("b"))
 
 
-def test_a_member_that_leaves_is_gone_with_its_records() -> None:
+def test_leaving_member_is_removed_with_its_records() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -296,7 +278,7 @@ def test_a_member_that_leaves_is_gone_with_its_records() -> None:
     assert {"0": [0, 1]} == c.active("a")
 
 
-def test_a_member_that_is_silent_is_fenced() -> None:
+def test_member_is_fenced_after_its_session_timeout() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -311,7 +293,7 @@ def test_a_member_that_is_silent_is_fenced() -> None:
     assert ["a"] == list(c.streams.members)
 
 
-def test_a_member_that_does_not_give_up_its_tasks_is_fenced() -> None:
+def test_member_that_does_not_revoke_its_tasks_in_time_is_fenced() -> None:
     """
     However often it sends heartbeats.
     """
@@ -328,7 +310,7 @@ def test_a_member_that_does_not_give_up_its_tasks_is_fenced() -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_sessions_begin_again_with_a_restart(restarts: bool) -> None:
+def test_sessions_restart_after_a_broker_restart(restarts: bool) -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -343,7 +325,7 @@ def test_sessions_begin_again_with_a_restart(restarts: bool) -> None:
     assert c.streams.is_empty
 
 
-def test_a_removal_that_cannot_be_written_is_tried_again() -> None:
+def test_removal_is_retried_after_a_failed_write() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -357,10 +339,7 @@ def test_a_removal_that_cannot_be_written_is_tried_again() -> None:
     assert c.streams.is_empty
 
 
-def test_all_members_are_told_to_shut_down_until_the_group_is_empty() -> None:
-    """
-    By the name of the first one that asked for it.
-    """
+def test_shutdown_request_is_passed_to_all_members_until_the_group_is_empty() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -378,9 +357,9 @@ def test_all_members_are_told_to_shut_down_until_the_group_is_empty() -> None:
     assert [] == statuses(c.enter("a"))
 
 
-def test_an_empty_classic_group_becomes_a_streams_group_and_back() -> None:
+def test_empty_classic_group_becomes_a_streams_group_and_back() -> None:
     """
-    Its offsets stay.
+    Its offsets are kept.
     """
     c = StreamsCoordination()
     c.create("t", 2)
@@ -397,7 +376,7 @@ def test_an_empty_classic_group_becomes_a_streams_group_and_back() -> None:
     assert c.state.offsets.is_known(GROUP, "t", 0)
 
 
-def test_tombstones_delete_a_group_in_kafkas_order() -> None:
+def test_tombstones_of_a_streams_group_are_in_kafkas_order() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -411,7 +390,7 @@ def test_tombstones_delete_a_group_in_kafkas_order() -> None:
     assert {} == streams_facts(c.replayed())
 
 
-def test_a_rejoining_member_keeps_its_tasks() -> None:
+def test_rejoining_member_keeps_its_tasks() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -422,7 +401,7 @@ def test_a_rejoining_member_keeps_its_tasks() -> None:
     assert {"0": [0, 1]} == c.active("a")
 
 
-def test_several_subtopologies_share_the_members() -> None:
+def test_tasks_of_several_subtopologies_are_shared_by_the_members() -> None:
     program = topology(
         part("0", ["t"], sinks=["r"]),
         part("1", repartition=[internal("r", 2)], changelogs=[internal("c")]),
@@ -438,10 +417,7 @@ def test_several_subtopologies_share_the_members() -> None:
     assert {"a": 2, "b": 2} == counts
 
 
-def test_epochs_of_records_before_kafka_4_3_are_the_members() -> None:
-    """
-    Their tasks have none.
-    """
+def test_tasks_in_records_before_kafka_4_3_have_the_epoch_of_their_member() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")
@@ -463,7 +439,7 @@ def _fields(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in type(value).__annotations__ if name != "api"}
 
 
-def test_a_state_of_a_later_release_ends_with_a_fresh_start() -> None:
+def test_member_in_an_unknown_state_starts_over() -> None:
     c = StreamsCoordination()
     c.create("t", 2)
     c.enter("a")

@@ -57,7 +57,7 @@ class World:
             await asyncio.sleep(0)
 
 
-async def test_topics_are_created_together() -> None:
+async def test_internal_topics_are_created_together() -> None:
     world = World()
 
     await world.begin("a", "b")
@@ -66,7 +66,7 @@ async def test_topics_are_created_together() -> None:
     assert {} == world.creation.failures(["a", "b"])
 
 
-async def test_a_topic_is_not_created_twice_at_a_time() -> None:
+async def test_topic_creation_is_not_repeated_while_in_progress() -> None:
     world = World()
     world.topics.may_go_on.clear()
     await world.begin("a")
@@ -79,7 +79,7 @@ async def test_a_topic_is_not_created_twice_at_a_time() -> None:
     assert [["a"], ["b"], ["a"]] == world.topics.asked
 
 
-async def test_a_failure_is_told_for_a_while_and_not_tried_again() -> None:
+async def test_failed_topic_creation_is_reported_for_a_while_without_a_retry() -> None:
     world = World()
     world.topics.errors = {"a": TopicAlreadyExists("There is one.")}
     await world.begin("a", "b")
@@ -94,7 +94,7 @@ async def test_a_failure_is_told_for_a_while_and_not_tried_again() -> None:
     assert 2 == len(world.topics.asked)
 
 
-async def test_a_failure_of_all_is_told_of_each() -> None:
+async def test_failure_of_the_whole_creation_is_reported_for_each_topic() -> None:
     world = World()
     world.topics.failure = PolicyViolation()
 
@@ -104,7 +104,7 @@ async def test_a_failure_of_all_is_told_of_each() -> None:
     assert {"a": sentence, "b": sentence} == world.creation.failures(["a", "b"])
 
 
-async def test_the_failures_that_are_remembered_have_a_bound() -> None:
+async def test_number_of_remembered_failures_is_bounded() -> None:
     world = World()
     names = [str(number) for number in range(MOST_FAILURES + 5)]
     world.topics.errors = dict.fromkeys(names, TopicAlreadyExists("x"))

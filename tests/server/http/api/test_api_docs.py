@@ -14,13 +14,13 @@ from tests.support.limits import stated
 PAGE = (Path(__file__).parents[4] / "docs" / "http-api.md").read_text()
 
 
-def test_the_page_lists_every_path() -> None:
+def test_documentation_lists_every_api_path() -> None:
     listed = re.findall(r"^\| `(/[^`]+)` \| (.+) \|$", PAGE, re.MULTILINE)
 
     assert [(PREFIX + each.path, each.says) for each in OPERATIONS] == listed
 
 
-def test_the_bounds_are_those_of_the_pages() -> None:
+def test_api_limits_match_the_documentation() -> None:
     assert stated("api-answer") == LIMITS.most_bytes
     assert stated("api-answers") == LIMITS.most_at_once
     assert stated("api-waiting") == LIMITS.most_waiting

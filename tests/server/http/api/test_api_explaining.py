@@ -85,7 +85,9 @@ def suppositions(chance: Random) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_suppositions_are_answered_as_by_the_command(tmp_path: Path, seed: int) -> None:
+async def test_api_explanation_with_assumptions_agrees_with_the_command(
+    tmp_path: Path, seed: int
+) -> None:
     """
     For random logs and suppositions; the columns of the timeline have the same numbers.
     """
@@ -125,7 +127,7 @@ async def test_suppositions_are_answered_as_by_the_command(tmp_path: Path, seed:
             json.dumps(said)
 
 
-async def test_the_command_itself_says_the_same(
+async def test_explain_command_agrees_with_the_api(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -167,9 +169,9 @@ async def test_segments_of_an_explanation_are_paged(tmp_path: Path) -> None:
     assert len(everything["explained"]["segments"]) == everything["total"] > 3
 
 
-async def test_a_log_that_loses_segments_meanwhile_is_explained(tmp_path: Path) -> None:
+async def test_log_that_loses_segments_meanwhile_is_explained(tmp_path: Path) -> None:
     """
-    The broker deletes them while they are read, and the log is read once more.
+    It is read once more.
     """
     options = HTTP | {"log_dirs": str(tmp_path / "data")}
     files = Vanishing()

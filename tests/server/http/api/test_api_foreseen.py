@@ -16,7 +16,7 @@ GROUP: Final = "slow"
 TOPIC: Final = "t"
 
 
-async def test_a_group_that_stands_still_is_seen_to_lose_records_everywhere() -> None:
+async def test_forecast_losses_of_a_group_are_shown_on_every_path() -> None:
     """
     In the lists it is seen once a round has been; asked for by itself, at once.
     """

@@ -52,10 +52,7 @@ async def commit(broker: TestBroker, group: str, **facts: Any) -> None:
         assert [0, 0] == [each.error_code for each in answer.topics[0].partitions]
 
 
-async def test_a_group_of_offsets_alone_has_its_lag(broker: TestBroker) -> None:
-    """
-    Whatever its id is: the query takes any.
-    """
+async def test_simple_group_is_shown_with_its_lag(broker: TestBroker) -> None:
     for name in ("plain", "..", "a/b?c=d&e", "\u00e9\u2603", ""):
         await commit(broker, name, metadata="noted")
         said = await ask(broker, "/group", id=name)
@@ -86,7 +83,7 @@ async def test_a_group_of_offsets_alone_has_its_lag(broker: TestBroker) -> None:
     assert 1 == (await ask(broker, "/groups", contains="/b"))["total"]
 
 
-async def test_offsets_are_paged_and_the_lag_is_of_all(broker: TestBroker) -> None:
+async def test_offsets_are_paged_while_the_lag_is_that_of_all(broker: TestBroker) -> None:
     await commit(broker, "g")
     said = await ask(broker, "/group", id="g", start=1)
 
@@ -94,7 +91,7 @@ async def test_offsets_are_paged_and_the_lag_is_of_all(broker: TestBroker) -> No
     assert (2, 2, None) == (said["total"], said["lag"], said["next"])
 
 
-async def test_the_positions_of_groups_are_at_the_partition(broker: TestBroker) -> None:
+async def test_group_positions_are_shown_at_the_partition(broker: TestBroker) -> None:
     await commit(broker, "g")
     said = await ask(broker, f"/topics/{TOPIC}/partitions/0")
 
@@ -108,7 +105,7 @@ async def test_the_positions_of_groups_are_at_the_partition(broker: TestBroker) 
     )
 
 
-async def test_a_classic_group_has_its_members(broker: TestBroker) -> None:
+async def test_classic_group_is_shown_with_its_members(broker: TestBroker) -> None:
     async with await broker.client("app") as client:
         await join(client, "g")
         said = await ask(broker, "/group", id="g")
@@ -139,7 +136,7 @@ async def join(client: WireClient, group: str) -> None:
     assert 0 == (await client.ask(sync, 3)).error_code
 
 
-async def test_a_consumer_group_has_members_with_targets(broker: TestBroker) -> None:
+async def test_consumer_group_is_shown_with_members_and_targets(broker: TestBroker) -> None:
     request = consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
         group_id="g",
         member_id="m",
@@ -163,7 +160,7 @@ async def test_a_consumer_group_has_members_with_targets(broker: TestBroker) -> 
     assert [{"topic": TOPIC, "partitions": [0, 1]}] == member["target"]
 
 
-async def test_a_share_group_has_the_offsets_of_its_coordinator(broker: TestBroker) -> None:
+async def test_share_group_is_shown_with_the_offsets_of_its_coordinator(broker: TestBroker) -> None:
     client = await ShareClient.of(broker.port, TOPIC)
     request = share_group_heartbeat.ShareGroupHeartbeatRequest(
         group_id="g", member_id="A" * 22, member_epoch=0, subscribed_topic_names=[TOPIC]
@@ -188,7 +185,7 @@ async def test_a_share_group_has_the_offsets_of_its_coordinator(broker: TestBrok
     assert [("g", "share")] == [(each["group"], each["type"]) for each in timeline["groups"]]
 
 
-async def test_a_streams_group_has_tasks(broker: TestBroker) -> None:
+async def test_streams_group_is_shown_with_its_tasks(broker: TestBroker) -> None:
     request = first_heartbeat("program", topology(part("0", [TOPIC])))
     async with await broker.client("app") as client:
         assert 0 == (await client.ask(request, 0)).error_code
@@ -199,7 +196,7 @@ async def test_a_streams_group_has_tasks(broker: TestBroker) -> None:
     assert [{"subtopology": "0", "partitions": [0, 1]}] == member["tasks"]["active"]
 
 
-async def test_a_look_at_groups_creates_nothing() -> None:
+async def test_viewing_groups_creates_no_coordinator() -> None:
     async with running(**HTTP) as broker:
         said = await ask(broker, "/groups")
         await ask(broker, "/transactions")

@@ -10,11 +10,11 @@ from tests.support.api_client import HTTP, ask, described
 from tests.support.server import running
 
 
-def test_the_description_is_one_of_openapi() -> None:
+def test_openapi_description_is_valid() -> None:
     OpenAPIV31SpecValidator(described()).validate()
 
 
-def test_every_operation_has_an_id_of_its_own() -> None:
+def test_every_api_operation_has_a_unique_id() -> None:
     ids = [
         operation["operationId"]
         for path in described()["paths"].values()
@@ -24,7 +24,7 @@ def test_every_operation_has_an_id_of_its_own() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_bounds_and_defaults_come_from_the_fields() -> None:
+def test_openapi_bounds_and_defaults_come_from_the_fields() -> None:
     parameters = described()["paths"]["/api/v1/topics"]["get"]["parameters"]
     by_name = {each["name"]: each["schema"] for each in parameters}
 
@@ -33,7 +33,7 @@ def test_bounds_and_defaults_come_from_the_fields() -> None:
     assert "bytes_in" in by_name["sort"]["enum"]
 
 
-async def test_the_broker_describes_what_it_serves() -> None:
+async def test_openapi_description_covers_what_the_broker_serves() -> None:
     async with running(**HTTP) as broker:
         said = await ask(broker, "/openapi.json")
 

@@ -31,7 +31,7 @@ def use(kept: OpenedLogs, logs: Logs, partition: TopicPartition, stamp: object) 
     kept.use(cast(ReadOnlyLogs, logs), partition, stamp, lambda opened: opened)
 
 
-def test_a_log_is_opened_once_as_long_as_it_does_not_change() -> None:
+def test_unchanged_log_is_opened_once() -> None:
     kept, logs = OpenedLogs(), Logs()
     for stamp in (1, 1, 2, 2, None, None):
         use(kept, logs, FIRST, stamp)
@@ -39,7 +39,7 @@ def test_a_log_is_opened_once_as_long_as_it_does_not_change() -> None:
     assert [False, True, False, True, False, False] == [again for _, again in logs.opened]
 
 
-def test_only_the_last_logs_are_kept() -> None:
+def test_only_recently_used_logs_are_kept_open() -> None:
     kept, logs = OpenedLogs(), Logs()
     for index in (*range(MOST + 1), MOST, 0):
         use(kept, logs, TopicPartition("t", index), 1)
@@ -47,7 +47,7 @@ def test_only_the_last_logs_are_kept() -> None:
     assert [(MOST, True), (0, False)] == logs.opened[-2:]
 
 
-def test_a_log_that_could_not_be_used_is_opened_again() -> None:
+def test_log_that_could_not_be_used_is_reopened() -> None:
     kept, logs = OpenedLogs(), Logs()
     use(kept, logs, FIRST, 1)
 
@@ -63,7 +63,7 @@ def test_a_log_that_could_not_be_used_is_opened_again() -> None:
     assert [(0, False), (0, True), (0, False)] == logs.opened
 
 
-async def test_logs_are_kept_for_a_while_after_the_last_question() -> None:
+async def test_opened_logs_are_kept_for_a_while_after_the_last_request() -> None:
     clock = ManualClock(0)
     kept, logs = OpenedLogs(), Logs()
     for _ in range(3):

@@ -60,10 +60,7 @@ async def broker() -> AsyncIterator[TestBroker]:
         "/topics/t/tail?content=false&contains=a",
     ],
 )
-async def test_contents_are_not_shown_unless_allowed(path: str) -> None:
-    """
-    Neither can their parts be guessed by a filter.
-    """
+async def test_record_contents_are_hidden_unless_allowed(path: str) -> None:
     async with running(**HTTP) as broker:
         await broker.create("t")
         await produce(broker, one(b"secret", b"hidden", Header("name", b"silent")))
@@ -73,7 +70,7 @@ async def test_contents_are_not_shown_unless_allowed(path: str) -> None:
     assert "unless the broker has barnabas.http.records=true" in sentence
 
 
-async def test_sizes_and_times_are_shown_in_any_case() -> None:
+async def test_record_sizes_and_times_are_always_shown() -> None:
     async with running(**HTTP) as broker:
         await broker.create("t")
         await produce(broker, one(b"secret", b"hidden", Header("name", b"silent")))
@@ -107,7 +104,7 @@ async def test_sizes_and_times_are_shown_in_any_case() -> None:
         (b"x" + "é".encode() * 600, ("text", "x" + "é" * 511, True)),
     ],
 )
-async def test_contents_are_text_json_or_hex(
+async def test_record_contents_are_shown_as_text_json_or_hex(
     broker: TestBroker, value: bytes, shown: tuple[str, str, bool]
 ) -> None:
     await produce(broker, one(value))
@@ -163,7 +160,7 @@ async def test_records_are_found_by_time_and_from_the_end(broker: TestBroker) ->
         ({"content": "maybe"}, 400, "content is true or false"),
     ],
 )
-async def test_wrong_questions_are_named(
+async def test_invalid_query_is_reported_by_field(
     broker: TestBroker, query: dict[str, object], status: int, sentence: str
 ) -> None:
     said = await refused(broker, RECORDS, **query)
@@ -172,7 +169,7 @@ async def test_wrong_questions_are_named(
     assert sentence in said[1]
 
 
-async def test_a_filter_passes_the_other_records_over(broker: TestBroker) -> None:
+async def test_filter_skips_other_records(broker: TestBroker) -> None:
     await produce(broker, batch("apple", "pear", "apples"))
     await produce(broker, one(b"x", b"apple"))
 
@@ -182,7 +179,7 @@ async def test_a_filter_passes_the_other_records_over(broker: TestBroker) -> Non
     assert 4 == said["next_offset"]
 
 
-async def test_an_answer_is_bounded_whatever_the_records_are(broker: TestBroker) -> None:
+async def test_response_is_bounded_whatever_the_records_are(broker: TestBroker) -> None:
     """
     Control characters take six times as much in JSON.
     """
@@ -200,7 +197,7 @@ async def test_an_answer_is_bounded_whatever_the_records_are(broker: TestBroker)
     assert said["next_offset"] < rest["next_offset"]
 
 
-async def test_a_batch_that_would_take_too_much_memory_is_passed_over(broker: TestBroker) -> None:
+async def test_batch_that_would_take_too_much_memory_is_skipped(broker: TestBroker) -> None:
     await produce(broker, batch("a"))
     await produce(broker, one(bytes(MOST_READ_BYTES), compression=CompressionType.ZSTD))
     await produce(broker, batch("b"))
@@ -213,7 +210,7 @@ async def test_a_batch_that_would_take_too_much_memory_is_passed_over(broker: Te
     assert [True, False, True] == [each["ratio"] is not None for each in batches["batches"]]
 
 
-async def test_a_tail_waits_for_records(broker: TestBroker) -> None:
+async def test_tail_request_waits_for_records(broker: TestBroker) -> None:
     begun = await ask(broker, "/topics/t/tail")
     waiting = asyncio.create_task(
         ask(broker, "/topics/t/tail", positions=begun["positions"], wait_ms=30_000)
@@ -228,7 +225,7 @@ async def test_a_tail_waits_for_records(broker: TestBroker) -> None:
     assert not partition._watches
 
 
-async def test_a_partition_waits_as_well_and_ends_empty(broker: TestBroker) -> None:
+async def test_tail_of_one_partition_waits_and_may_end_empty(broker: TestBroker) -> None:
     clock = broker.clock
     assert isinstance(clock, ManualClock)
     waiting = asyncio.create_task(ask(broker, RECORDS, last=0, wait_ms=1000))
@@ -239,7 +236,7 @@ async def test_a_partition_waits_as_well_and_ends_empty(broker: TestBroker) -> N
     assert ([], 0) == (said["records"], said["next_offset"])
 
 
-async def test_a_client_that_leaves_waits_no_more(broker: TestBroker) -> None:
+async def test_disconnected_client_releases_its_waiting_request(broker: TestBroker) -> None:
     """
     Otherwise a page that is loaded again and again would take all places.
     """
@@ -253,7 +250,7 @@ async def test_a_client_that_leaves_waits_no_more(broker: TestBroker) -> None:
     await until(lambda: not partition._watches)
 
 
-async def test_only_so_many_requests_wait(broker: TestBroker) -> None:
+async def test_number_of_waiting_requests_is_limited(broker: TestBroker) -> None:
     partition = broker.partitions.expect("t", 0)
     waiting = [
         asyncio.create_task(ask(broker, RECORDS, last=0, wait_ms=30_000))
@@ -270,13 +267,13 @@ async def test_only_so_many_requests_wait(broker: TestBroker) -> None:
     assert [["x"]] * LIMITS.most_waiting == [texts(await each) for each in waiting]
 
 
-async def test_positions_that_are_none_are_named(broker: TestBroker) -> None:
+async def test_invalid_positions_are_reported(broker: TestBroker) -> None:
     status, sentence = await refused(broker, "/topics/t/tail", positions="0:x")
 
     assert (400, "positions are partition:offset,partition:offset, not '0:x'") == (status, sentence)
 
 
-async def test_positions_follow_what_is_there(broker: TestBroker) -> None:
+async def test_tail_positions_are_adjusted_to_the_log(broker: TestBroker) -> None:
     """
     A partition that the positions lack begins at its start, one behind its end at the end.
     """
@@ -287,7 +284,7 @@ async def test_positions_follow_what_is_there(broker: TestBroker) -> None:
     assert "0:1,1:0" == said["positions"]
 
 
-async def test_readers_of_committed_records_see_no_others() -> None:
+async def test_read_committed_queries_return_only_committed_records() -> None:
     async with running(**ALLOWED) as broker:
         await prepare(broker, 1)
         path = f"/topics/{TOPIC}/partitions/0"

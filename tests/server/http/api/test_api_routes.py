@@ -49,7 +49,7 @@ async def broker(clock: ManualClock) -> AsyncIterator[TestBroker]:
         yield broker
 
 
-async def test_the_cluster_is_summed_up(broker: TestBroker) -> None:
+async def test_api_summarises_the_cluster(broker: TestBroker) -> None:
     said = await ask(broker, "/cluster")
 
     assert (1, 2, 4, 0) == (
@@ -69,7 +69,9 @@ async def test_the_cluster_is_summed_up(broker: TestBroker) -> None:
     assert [] == said["attention"]
 
 
-async def test_rates_are_those_between_two_looks(broker: TestBroker, clock: ManualClock) -> None:
+async def test_rates_are_measured_between_two_requests(
+    broker: TestBroker, clock: ManualClock
+) -> None:
     first = await ask(broker, "/topics")
     clock.advance(SAMPLE_S)
     for _ in range(10):
@@ -102,7 +104,7 @@ async def test_topics_are_sorted_filtered_and_paged(broker: TestBroker) -> None:
     assert (["beta"], 1) == ([each["name"] for each in some["topics"]], some["total"])
 
 
-async def test_a_topic_has_its_partitions_and_settings(broker: TestBroker) -> None:
+async def test_topic_is_shown_with_partitions_and_settings(broker: TestBroker) -> None:
     said = await ask(broker, TOPIC)
 
     assert (2, 4) == (said["partitions"], said["segments"])
@@ -122,7 +124,7 @@ async def test_a_topic_has_its_partitions_and_settings(broker: TestBroker) -> No
     assert {"value": "604800000", "source": "default"} == said["settings"]["retention.ms"]
 
 
-async def test_a_timeline_has_all_segments_in_columns(broker: TestBroker) -> None:
+async def test_timeline_has_all_segments_in_columns(broker: TestBroker) -> None:
     said = await ask(broker, PARTITION, set=["retention.ms=1000"], at=START_MS + 1002)
 
     segments = said["segments"]
@@ -139,7 +141,7 @@ async def test_a_timeline_has_all_segments_in_columns(broker: TestBroker) -> Non
     assert {len(column) for column in segments.values()} == {3}
 
 
-async def test_a_timeline_may_do_without_the_reasons_for_ends(broker: TestBroker) -> None:
+async def test_timeline_may_omit_the_reasons_of_rolls(broker: TestBroker) -> None:
     whole = await ask(broker, PARTITION, at=START_MS)
     quick = await ask(broker, PARTITION, at=START_MS, endings="false")
 
@@ -147,7 +149,7 @@ async def test_a_timeline_may_do_without_the_reasons_for_ends(broker: TestBroker
     assert quick["segments"] == {name: whole["segments"][name] for name in quick["segments"]}
 
 
-async def test_a_segment_has_its_files_and_its_reasons(broker: TestBroker) -> None:
+async def test_segment_is_shown_with_files_and_reasons(broker: TestBroker) -> None:
     said = await ask(broker, f"{PARTITION}/segments/2")
 
     assert 2 == said["segment"]["base_offset"]
@@ -167,7 +169,7 @@ async def test_index_entries_are_those_of_the_file(broker: TestBroker) -> None:
     assert ([], None, 0) == (offsets["entries"], offsets["next"], offsets["total"])
 
 
-async def test_entries_are_paged(broker: TestBroker) -> None:
+async def test_index_entries_are_paged(broker: TestBroker) -> None:
     await broker.create("indexed", index_interval_bytes="0")
     for number in range(5):
         await produce(broker, "indexed", batch("x", timestamp=START_MS + number))
@@ -211,7 +213,7 @@ async def test_batches_are_paged_by_position(broker: TestBroker) -> None:
     assert (400, "no batch begins at the position 7") == (status, sentence)
 
 
-async def test_a_lookup_by_offset_has_every_step(broker: TestBroker) -> None:
+async def test_offset_lookup_returns_every_step(broker: TestBroker) -> None:
     said = await ask(broker, f"{PARTITION}/lookup", offset=3)
 
     assert (3, 2, 2) == (
@@ -225,17 +227,14 @@ async def test_a_lookup_by_offset_has_every_step(broker: TestBroker) -> None:
     assert 2 == said["segment"]["base_offset"]
 
 
-async def test_a_lookup_by_time_begins_in_the_time_index(broker: TestBroker) -> None:
+async def test_time_lookup_begins_in_the_time_index(broker: TestBroker) -> None:
     said = await ask(broker, f"{PARTITION}/lookup", timestamp=START_MS + 3)
 
     assert (1, 3) == (said["time"]["passed_segments"], said["time"]["found"]["offset"])
     assert 3 == said["offset"]["offset"]
 
 
-async def test_the_key_of_a_record_is_content(broker: TestBroker) -> None:
-    """
-    Neither the fields nor the sentences of a look-up have it.
-    """
+async def test_record_key_is_hidden_like_other_contents(broker: TestBroker) -> None:
     data = bytes(build_batch([SimpleRecord(START_MS, b"secret", b"v")]))
     await produce(broker, "orders", data, 1)
 
@@ -285,7 +284,7 @@ async def test_the_key_of_a_record_is_content(broker: TestBroker) -> None:
         ("/group?id=none", 404, "there is no group 'none': GET /api/v1/groups lists all"),
     ],
 )
-async def test_what_is_not_there_or_wrong_is_named(
+async def test_missing_or_invalid_resource_is_reported(
     broker: TestBroker, path: str, status: int, sentence: str
 ) -> None:
     said = await refused(broker, path)
@@ -294,16 +293,16 @@ async def test_what_is_not_there_or_wrong_is_named(
     assert sentence in said[1]
 
 
-async def test_times_far_away_are_answered(broker: TestBroker) -> None:
+async def test_times_outside_the_datetime_range_are_returned(broker: TestBroker) -> None:
     """
-    Behind the year 9999, and before 1970.
+    After the year 9999, and before 1970.
     """
     for at in (253_402_300_800_000, -1, 2**63 - 1, 10**30):
         said = await ask(broker, PARTITION, at=at)
         assert at == said["now_ms"]
 
 
-async def test_offline_partitions_are_named(broker: TestBroker) -> None:
+async def test_offline_partitions_are_listed(broker: TestBroker) -> None:
     assert broker.log_manager is not None
     broker.log_manager.failures.maybe_add_offline_log_dir(
         next(iter(broker.log_manager.directories.live)), "a test", OSError()
@@ -323,7 +322,7 @@ async def test_offline_partitions_are_named(broker: TestBroker) -> None:
     assert 503 == status
 
 
-async def test_a_transaction_that_stays_open_is_named(
+async def test_transaction_that_stays_open_is_listed(
     broker: TestBroker, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

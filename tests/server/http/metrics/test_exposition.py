@@ -62,19 +62,19 @@ def ours(*, is_open_metrics: bool) -> str:
     return b"".join(blocks.chunks()).decode()
 
 
-def test_the_text_format_reads_as_that_of_the_library() -> None:
+def test_text_format_is_parsed_by_the_prometheus_library() -> None:
     assert list(parse_text(generate_latest(Library()).decode())) == list(
         parse_text(ours(is_open_metrics=False))
     )
 
 
-def test_open_metrics_reads_as_that_of_the_library() -> None:
+def test_open_metrics_format_is_parsed_by_the_prometheus_library() -> None:
     assert list(parse_open_metrics(generate_open_metrics(Library()).decode())) == list(
         parse_open_metrics(ours(is_open_metrics=True))
     )
 
 
-def test_a_number_that_is_none_is_written() -> None:
+def test_nan_and_infinity_are_written() -> None:
     blocks = Blocks((GAUGED,), is_open_metrics=True)
     blocks.of(GAUGED.name).add("", nan)
 
@@ -82,7 +82,7 @@ def test_a_number_that_is_none_is_written() -> None:
     assert family.samples[0].value != family.samples[0].value
 
 
-def test_an_offset_is_written_to_its_last_digit() -> None:
+def test_large_offset_is_written_to_its_last_digit() -> None:
     blocks = Blocks((GAUGED,), is_open_metrics=False)
     blocks.of(GAUGED.name).add("", 2**63 - 1)
 
@@ -99,7 +99,7 @@ def test_any_number_of_lines_is_written_in_order(number: int) -> None:
     assert list(range(number)) == [sample.value for sample in family.samples]
 
 
-def test_half_a_character_in_a_label_is_replaced() -> None:
+def test_lone_surrogate_in_a_label_is_replaced() -> None:
     blocks = Blocks((GAUGED,), is_open_metrics=False)
     blocks.of(GAUGED.name).add(labels_text({"name": "\ud800"}), 1)
 

@@ -33,14 +33,14 @@ def queries() -> Iterator[str]:
             yield variable["query"]["query"]
 
 
-def test_the_page_has_the_table_of_the_code() -> None:
+def test_documentation_lists_every_metric() -> None:
     """
     All metrics with their kinds, labels, the names of Apache Kafka, and what they are.
     """
     assert table() in PAGE.read_text()
 
 
-def test_the_page_names_no_other_metric() -> None:
+def test_documentation_names_no_unknown_metric() -> None:
     prose = re.sub(r"```.*?```", "", PAGE.read_text().replace(table(), ""), flags=re.DOTALL)
     spans = " ".join(re.findall(r"`[^`]+`", prose))
     named = {name for name in _METRIC.findall(spans) if not name.endswith("_")}
@@ -49,10 +49,7 @@ def test_the_page_names_no_other_metric() -> None:
     assert LATENCY.name in named
 
 
-def test_names_are_unlike() -> None:
-    """
-    Also those of samples, which have suffixes.
-    """
+def test_metric_names_are_distinct() -> None:
     names = [family.name for family in FAMILIES]
     reserved = ("_total", "_created", "_bucket", "_sum", "_info")
 
@@ -63,10 +60,7 @@ def test_names_are_unlike() -> None:
 
 
 @pytest.mark.parametrize("query", sorted(set(queries())))
-def test_a_query_asks_for_metrics_that_there_are(query: str) -> None:
-    """
-    And for labels that they have.
-    """
+def test_dashboard_queries_use_existing_metrics_and_labels(query: str) -> None:
     asked = set(_METRIC.findall(query))
     labels = {
         f"{family.sample}{suffix}": {*family.labels}
@@ -86,11 +80,11 @@ def test_a_query_asks_for_metrics_that_there_are(query: str) -> None:
         assert all(wanted <= labels[name] | OF_PROMETHEUS for name in asked)
 
 
-def test_a_query_with_a_typing_error_would_be_found() -> None:
+def test_misspelled_dashboard_query_is_detected() -> None:
     assert not set(_METRIC.findall("rate(kafka_log_log_sizes[5m])")) <= sample_names()
 
 
-def test_panels_of_the_dashboard_do_not_overlap() -> None:
+def test_dashboard_panels_do_not_overlap() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in DASHBOARD["panels"]:
         place = panel["gridPos"]
@@ -106,7 +100,7 @@ def test_panels_of_the_dashboard_do_not_overlap() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_the_configuration_of_prometheus_asks_where_the_container_listens() -> None:
+def test_prometheus_configuration_targets_the_port_of_the_container() -> None:
     """
     On the port, and for the host, that compose.yaml gives.
     """

@@ -94,10 +94,7 @@ async def append(broker: TestBroker, topic: str, *values: str, partition: int = 
 
 
 @pytest.mark.parametrize("accept", ["text/plain", OPEN_METRICS])
-async def test_all_families_of_the_table_are_shown_and_no_other(accept: str) -> None:
-    """
-    Also before there is anything to show.
-    """
+async def test_scrape_contains_exactly_the_documented_families(accept: str) -> None:
     async with running(**HTTP) as broker:
         shown = await scrape(broker, accept)
         own = {sample.name for sample in broker.metrics}
@@ -126,7 +123,7 @@ async def test_requests_and_their_errors_are_counted_by_api() -> None:
     assert 3 == shown.value(f"{times}_bucket", request="Produce", le="+Inf")
 
 
-async def test_a_waiting_fetch_counts_with_its_wait() -> None:
+async def test_waiting_fetch_is_measured_including_its_wait() -> None:
     """
     It is counted when it is answered.
     """
@@ -150,7 +147,7 @@ async def test_a_waiting_fetch_counts_with_its_wait() -> None:
     assert 1 == before.value(purgatory, delayedOperation="Fetch")
 
 
-async def test_traffic_is_counted_by_topic_and_in_all() -> None:
+async def test_traffic_is_counted_per_topic_and_in_total() -> None:
     """
     The sum of all topics has those that were deleted.
     """
@@ -177,7 +174,7 @@ async def test_traffic_is_counted_by_topic_and_in_all() -> None:
     assert size == after.value(name.format("bytesout"))
 
 
-async def test_a_fetch_that_waits_counts_what_it_is_sent_once() -> None:
+async def test_waiting_fetch_counts_its_bytes_once() -> None:
     async with running(**HTTP) as broker, await broker.client() as client:
         await broker.create("t")
         await append(broker, "t", "a")
@@ -193,7 +190,7 @@ async def test_a_fetch_that_waits_counts_what_it_is_sent_once() -> None:
     assert sent == shown.value("kafka_server_brokertopicmetrics_bytesout_total", topic="t")
 
 
-async def test_logs_are_shown_by_partition() -> None:
+async def test_logs_have_metrics_per_partition() -> None:
     async with running(**HTTP) as broker:
         await broker.create("t", 2)
         await append(broker, "t", "a", "b", partition=1)
@@ -206,7 +203,7 @@ async def test_logs_are_shown_by_partition() -> None:
     assert {("0", "t"): 1, ("1", "t"): 1} == shown.of("kafka_log_log_numlogsegments")
 
 
-async def test_partitions_beyond_the_bound_are_summed_up() -> None:
+async def test_partitions_beyond_the_limit_are_aggregated() -> None:
     """
     In the order of their names: of ``b`` two fit, of ``c`` and ``d`` none.
     """
@@ -229,7 +226,7 @@ async def test_partitions_beyond_the_bound_are_summed_up() -> None:
     )
 
 
-async def test_series_of_partitions_may_be_none() -> None:
+async def test_partition_metrics_can_be_disabled() -> None:
     async with running(**HTTP, barnabas_http_metrics_partitions="0") as broker:
         await broker.create("t", 3)
         shown = await scrape(broker)
@@ -237,7 +234,7 @@ async def test_series_of_partitions_may_be_none() -> None:
     assert {("(others)", "(others)"): 3} == shown.of("kafka_log_log_numlogsegments")
 
 
-async def test_groups_are_shown_with_their_lag() -> None:
+async def test_group_lag_is_exported() -> None:
     """
     Of a partition without a commit there is none, and of one that is deleted neither.
     """
@@ -263,7 +260,7 @@ async def test_groups_are_shown_with_their_lag() -> None:
     assert 2 == shown.value(numbers.format("numoffsets"))
 
 
-async def test_the_lag_in_seconds_is_the_age_of_the_first_record() -> None:
+async def test_lag_in_seconds_is_the_age_of_the_first_unread_record() -> None:
     """
     Of its batch. A group that has consumed everything is no second behind.
     """
@@ -296,7 +293,7 @@ async def test_the_lag_in_seconds_is_the_age_of_the_first_record() -> None:
     assert 45 == second.value(name, **_labels("within", "t", 0))
 
 
-async def test_times_are_looked_up_once_and_not_without_number(
+async def test_record_times_for_the_lag_are_cached_and_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lag_times, "MOST_LOOKUPS", 2)
@@ -322,7 +319,7 @@ async def test_times_are_looked_up_once_and_not_without_number(
     assert [0, 0, 0] == looked_up
 
 
-async def test_groups_beyond_the_bound_are_summed_up() -> None:
+async def test_groups_beyond_the_limit_are_aggregated() -> None:
     """
     A group with a long name, which a client chooses, has no place either.
     """
@@ -353,7 +350,7 @@ async def foresee(broker: TestBroker, clock: ManualClock) -> None:
     await broker.forecasts.check()
 
 
-async def test_what_groups_will_lose_is_shown() -> None:
+async def test_forecast_losses_are_exported() -> None:
     """
     0 for one that loses nothing. Seconds are only those of a loss.
     """
@@ -379,7 +376,7 @@ async def test_what_groups_will_lose_is_shown() -> None:
     assert 7400 - 2 * 61 * 60 <= seconds[group, "0", "t"] <= 7400 - 2 * 61 * 60 + 300
 
 
-async def test_losses_of_groups_beyond_the_bound_are_summed_up() -> None:
+async def test_forecast_losses_of_groups_beyond_the_limit_are_aggregated() -> None:
     """
     The sum begins when the first of them does.
     """
@@ -400,19 +397,19 @@ async def test_losses_of_groups_beyond_the_bound_are_summed_up() -> None:
     assert others in shown.of(FORECAST.format("seconds"))
 
 
-async def test_a_coordinator_is_not_created_to_be_looked_at() -> None:
+async def test_scrape_creates_no_coordinator() -> None:
     async with running(**HTTP) as broker:
         await scrape(broker)
         assert broker.inside.coordinators.group_coordinator is None
 
 
-async def test_the_bounds_of_series_are_those_of_the_page() -> None:
+async def test_metric_series_limits_match_the_documentation() -> None:
     assert stated("lag-lookups") == lag_times.MOST_LOOKUPS
     async with running() as broker:
         assert stated("metrics-partitions") == broker.config.barnabas_http_metrics_partitions
 
 
-async def test_metrics_of_a_directory_that_fails_are_still_shown() -> None:
+async def test_metrics_of_a_failed_directory_are_still_exported() -> None:
     async with running(**HTTP) as broker:
         await broker.create("t", 2)
         assert broker.log_manager is not None
@@ -425,7 +422,7 @@ async def test_metrics_of_a_directory_that_fails_are_still_shown() -> None:
     assert 1 == shown.value("kafka_log_logmanager_offlinelogdirectorycount")
 
 
-async def test_scrapers_share_a_text_and_are_not_without_number(
+async def test_simultaneous_scrapes_share_one_text_and_are_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
@@ -478,7 +475,7 @@ async def test_scrapers_share_a_text_and_are_not_without_number(
         ("\x01\xff;;=,,", "text/plain; version=0.0.4; charset=utf-8"),
     ],
 )
-async def test_the_format_is_the_one_that_is_asked_for(accept: str, content_type: str) -> None:
+async def test_metrics_format_is_negotiated(accept: str, content_type: str) -> None:
     async with running(**HTTP) as broker:
         answer = await get(broker.http_port, "/metrics", accept=accept)
 
@@ -486,7 +483,7 @@ async def test_the_format_is_the_one_that_is_asked_for(accept: str, content_type
     assert content_type.startswith("text") != answer.text.endswith("# EOF\n")
 
 
-async def test_the_text_is_packed_if_the_scraper_can_unpack_it() -> None:
+async def test_metrics_are_compressed_if_the_scraper_accepts_it() -> None:
     async with running(**HTTP) as broker:
         port = broker.http_port
         await broker.create("t", 20)
@@ -499,7 +496,7 @@ async def test_the_text_is_packed_if_the_scraper_can_unpack_it() -> None:
     assert str(len(packed.body)) == packed.headers["content-length"]
 
 
-async def test_retention_and_the_cleaner_are_counted() -> None:
+async def test_retention_and_cleaner_have_metrics() -> None:
     async with running(MemoryFiles(), **HTTP) as broker:
         await broker.create("t", 1, internal_segment_bytes="200", retention_bytes="0")
         for _ in range(4):
@@ -512,10 +509,7 @@ async def test_retention_and_the_cleaner_are_counted() -> None:
     assert 0 == shown.value("barnabas_log_cleaner_cleanings_total")
 
 
-async def test_cleanings_are_counted() -> None:
-    """
-    With the bytes that they have read, and written again.
-    """
+async def test_cleanings_have_metrics() -> None:
     async with running(MemoryFiles(), **HTTP, log_cleaner_backoff_ms="1000000") as broker:
         await broker.create(
             "t",

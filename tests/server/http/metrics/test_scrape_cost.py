@@ -92,12 +92,9 @@ async def costs(broker: TestBroker, accept: str, encoding: str) -> list[Cost]:
         ("application/openmetrics-text; version=1.0.0", "gzip"),
     ],
 )
-async def test_a_scrape_of_many_partitions_is_cheap_and_holds_nobody_up(
+async def test_scrape_of_many_partitions_is_cheap_and_does_not_block(
     accept: str, encoding: str
 ) -> None:
-    """
-    All of them have series of their own.
-    """
     async with many_partitions() as broker:
         found = await costs(broker, accept, encoding)
 
@@ -107,7 +104,7 @@ async def test_a_scrape_of_many_partitions_is_cheap_and_holds_nobody_up(
     assert min(cost.size for cost in found) > (PARTITIONS if encoding == "gzip" else 1 << 20)
 
 
-def test_a_broker_with_http_takes_little_more_memory() -> None:
+def test_http_listener_takes_little_memory() -> None:
     """
     In processes of their own: nothing that other tests have loaded counts.
     """
@@ -146,7 +143,7 @@ asyncio.run(main())
     assert more * 1024 <= stated("http-memory")
 
 
-def test_the_bounds_of_the_page_are_those_of_the_server() -> None:
+def test_http_limits_match_the_documentation() -> None:
     assert stated("http-connections") == bounded.MOST_CONNECTIONS
     assert stated("http-request-time") == bounded.REQUEST_S
     assert stated("http-answer-time") == bounded.ANSWER_S

@@ -11,7 +11,7 @@ import pytest
 from tests.interop.clients.sessions import SESSIONS, Session, nothing_comes, values
 from tests.support.broker_process import BrokerProcess, wait_for
 
-OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, MESSAGE_TOO_LARGE = 1, 3, 10
+UNKNOWN_TOPIC, MESSAGE_TOO_LARGE, INVALID_TOPIC = 3, 10, 17
 INVALID_SESSION_TIMEOUT, TOPIC_EXISTS, INVALID_PARTITIONS, INVALID_REPLICAS = 26, 36, 37, 38
 INVALID_CONFIG, INVALID_TRANSACTION_TIMEOUT = 40, 50
 NOW_MS = 1_500_000_000_000
@@ -33,10 +33,13 @@ def numbered(count: int, first: int = 0) -> list[bytes]:
 
 
 def test_a_topic_is_created_once_and_deleted_once(session: Session, topic: str) -> None:
+    session.create(topic, 3, validate_only=True)
+    assert topic not in session.topics()
     session.create(topic, 3)
     with session.refuses(TOPIC_EXISTS):
-        session.create(topic, 3)
+        session.create(topic, 4)
     assert topic in session.topics()
+    assert 3 == session.partitions(topic)
 
     session.delete(topic)
 
@@ -50,6 +53,13 @@ def test_a_topic_with_an_invalid_setting_is_refused(session: Session, topic: str
         session.create(topic, 1, 2)
     with session.refuses(INVALID_CONFIG):
         session.create(topic, 1, retention_ms="soon")
+    with session.refuses(INVALID_CONFIG):
+        session.create(topic, 1, retention_sec="1")
+    with session.refuses(INVALID_PARTITIONS):
+        session.create(topic, 0)
+    with session.refuses(INVALID_TOPIC):
+        session.create("no spaces")
+    assert "no spaces" not in session.topics()
     assert topic not in session.topics()
 
 
@@ -61,6 +71,7 @@ def test_partitions_are_added_and_never_removed(session: Session, topic: str) ->
     assert [(2, 0)] == [sent[:2] for sent in session.writer().send(topic, [b""], partition=2)]
     with session.refuses(INVALID_PARTITIONS):
         session.add_partitions(topic, 2)
+    assert 3 == session.partitions(topic)
 
 
 def test_records_below_an_offset_are_deleted(session: Session, topic: str) -> None:
@@ -93,23 +104,29 @@ def test_records_keep_their_order_whatever_is_acknowledged(
 ) -> None:
     session.create(topic)
 
-    sent = session.writer(acks=acks).send(topic, numbered(200))
+    sent = session.writer(acks=acks).send(topic, numbered(1000))
 
-    assert numbered(200) == values(session.reader(topic, 0), 200)
+    assert numbered(1000) == values(session.reader(topic, 0), 1000)
     if acks:
-        assert list(range(200)) == [each.offset for each in sent]
+        assert list(range(1000)) == [each.offset for each in sent]
 
 
-def test_the_answer_holds_the_time_that_the_topic_asks_for(session: Session, topic: str) -> None:
+def test_the_answer_holds_the_place_and_time_of_a_record(session: Session, topic: str) -> None:
+    """
+    The time is the broker's if ``message.timestamp.type=LogAppendTime``, else the producer's.
+    """
     session.create(topic, message_timestamp_type="LogAppendTime")
-    session.create(f"{topic}-created")
+    session.create(f"{topic}-created", 2)
     writer = session.writer()
 
     [appended] = writer.send(topic, [b""], timestamp_ms=5)
-    [created] = writer.send(f"{topic}-created", [b""], timestamp_ms=123_123_123)
+    [own] = writer.send(f"{topic}-created", [b""], partition=1)
+    [given] = writer.send(f"{topic}-created", [b""], partition=1, timestamp_ms=123_123_123)
 
     assert appended.timestamp_ms > NOW_MS
-    assert 123_123_123 == created.timestamp_ms
+    assert (1, 0) == (own.partition, own.offset)
+    assert own.timestamp_ms > NOW_MS
+    assert (1, 1, 123_123_123) == given
 
 
 def test_a_batch_above_the_limit_of_its_topic_is_refused(session: Session, topic: str) -> None:
@@ -151,26 +168,30 @@ def test_an_offset_is_found_by_time(session: Session, topic: str) -> None:
     """
     The first record at or after the time, though a later one is older.
     """
-    session.create(topic)
-    for timestamp_ms in (1000, 3000, 2000):
-        session.writer().send(topic, [b""], timestamp_ms=timestamp_ms)
-    reader = session.reader(topic, 0)
+    session.create(topic, 2)
+    writer = session.writer()
+    for partition, timestamp_ms in ((0, 1000), (0, 3000), (0, 2000), (1, 2000)):
+        writer.send(topic, [b""], partition=partition, timestamp_ms=timestamp_ms)
+    reader = session.reader(topic, 0, 1)
+    times = (0, 1000, 1001, 3000, 3001)
 
-    found = [reader.at_time(0, timestamp_ms) for timestamp_ms in (0, 1000, 1001, 3000, 3001)]
+    assert [0, 0, 1, 1, None] == [reader.at_time(0, each) for each in times]
+    assert [0, 0, 0, None, None] == [reader.at_time(1, each) for each in times]
+    assert [(0, 3), (0, 1)] == [reader.bounds(partition) for partition in (0, 1)]
 
-    assert [0, 0, 1, 1, None] == found
-    assert (0, 3) == reader.bounds(0)
 
-
-def test_an_offset_out_of_range_is_an_error_without_a_reset_policy(
-    session: Session, topic: str
-) -> None:
+def test_without_a_reset_policy_a_missing_offset_is_an_error(session: Session, topic: str) -> None:
+    """
+    Nothing is committed at first; then the offset is beyond the end.
+    """
     session.create(topic)
     session.writer().send(topic, numbered(1))
-    reader = session.reader(topic, 0, group=topic, reset="none")
 
     with session.refuses():
-        values(reader, 1)
+        values(session.reader(topic, 0, group=topic, reset="none"), 1)
+    session.reader(topic, 0, group=topic).commit(0, 77)
+    with session.refuses():
+        values(session.reader(topic, 0, group=topic, reset="none"), 1)
 
 
 def test_members_share_partitions_and_one_takes_over(session: Session, topic: str) -> None:
@@ -205,11 +226,14 @@ def test_members_share_partitions_and_one_takes_over(session: Session, topic: st
     assert 2 == seen[taken]
 
 
-def test_a_session_timeout_below_the_minimum_is_refused(session: Session, topic: str) -> None:
+@pytest.mark.parametrize("milliseconds", [999, 1_800_001])
+def test_a_session_timeout_out_of_range_is_refused(
+    session: Session, topic: str, milliseconds: int
+) -> None:
     session.create(topic)
 
     with session.refuses(INVALID_SESSION_TIMEOUT):
-        values(session.reader(topic, group=topic, session_timeout_ms=999), 1)
+        values(session.reader(topic, group=topic, session_timeout_ms=milliseconds), 1)
 
 
 def test_a_leaving_member_commits_what_it_read(session: Session, topic: str) -> None:
@@ -279,6 +303,7 @@ def test_an_empty_transaction_leaves_nothing(session: Session, topic: str) -> No
 
 def test_offsets_are_part_of_the_transaction(session: Session, topic: str) -> None:
     session.create(topic)
+    session.create(f"{topic}-out")
     session.writer().send(topic, numbered(10))
     reader = session.reader(topic, group=topic)
     assert numbered(5) == values(reader, 5)
@@ -286,9 +311,14 @@ def test_offsets_are_part_of_the_transaction(session: Session, topic: str) -> No
 
     for end, expected in ((writer.abort, None), (writer.commit, 5)):
         writer.begin()
+        writer.send(f"{topic}-out", numbered(5))
         writer.send_offset(reader, topic, 5)
+        assert reader.committed(0) is None
         end()
         assert expected == reader.committed(0)
+    results = session.reader(f"{topic}-out", 0, committed=True)
+    assert numbered(5) == values(results, 5)
+    assert nothing_comes(results)
 
 
 def test_the_next_producer_of_a_name_fences_the_one_before(session: Session, topic: str) -> None:
@@ -302,6 +332,8 @@ def test_the_next_producer_of_a_name_fences_the_one_before(session: Session, top
     newer.send(topic, [b"kept"])
     newer.commit()
 
+    with session.refuses():
+        older.send(topic, [b"late"])
     with session.refuses():
         older.commit()
     reader = session.reader(topic, 0, committed=True)

@@ -15,10 +15,7 @@ from aiokafka import (  # type: ignore[import-untyped]  # the library ships no t
 from aiokafka.errors import (  # type: ignore[import-untyped]  # the same
     IllegalOperation,
     KafkaTimeoutError,
-    NoOffsetForPartitionError,
-    OffsetOutOfRangeError,
 )
-from aiokafka.structs import OffsetAndTimestamp  # type: ignore[import-untyped]  # the same
 
 from tests.interop.aiokafka_client.clients import (
     PATIENCE,
@@ -144,27 +141,6 @@ async def test_a_fetch_from_within_a_batch_hides_what_came_before(
         assert numbered(10 - first, first=first) == await values(consumer, 10 - first)
 
 
-async def test_positions_move_by_reading_and_by_seeking(clients: Clients, topic: str) -> None:
-    [p0] = partitions_of(topic, 0)
-    await clients.send(topic, 0, numbered(5))
-    consumer = await clients.consumer()
-    consumer.assign([p0])
-
-    assert 0 == await consumer.position(p0)
-    assert numbered(2) == await values(consumer, 2)
-    assert 2 == await consumer.position(p0)
-    consumer.seek(p0, 1)
-    assert numbered(2, first=1) == await values(consumer, 2)
-    consumer.seek(p0, 4)
-    assert [b"4"] == await values(consumer, 1)
-    await consumer.seek_to_beginning()
-    assert [b"0"] == await values(consumer, 1)
-    await consumer.seek_to_end(p0)
-    assert 5 == await consumer.position(p0)
-    await clients.send(topic, 0, [b"new"])
-    assert [b"new"] == await values(consumer, 1)
-
-
 async def test_a_waiting_reader_gets_what_comes(clients: Clients, topic: str) -> None:
     """
     At once, though its long poll could have gone on for half a minute.
@@ -191,23 +167,6 @@ async def test_a_topic_may_come_into_being_after_its_reader(clients: Clients, to
     assert b"first" == (await asyncio.wait_for(waiting, PATIENCE)).value
 
 
-async def test_without_a_way_to_reset_a_missing_offset_is_an_error(
-    clients: Clients, topic: str
-) -> None:
-    """
-    Nothing is committed at first; then the offset is beyond the end.
-    """
-    [p0] = partitions_of(topic, 0)
-    await clients.send(topic, 0, numbered(1))
-    consumer = await clients.consumer(topic, group_id=topic, auto_offset_reset="none")
-
-    with pytest.raises(NoOffsetForPartitionError):
-        await values(consumer, 1, p0)
-    consumer.seek(p0, 19_999)
-    with pytest.raises(OffsetOutOfRangeError):
-        await values(consumer, 1, p0)
-
-
 async def test_an_offset_out_of_range_is_reset(clients: Clients, topic: str) -> None:
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(3))
@@ -222,35 +181,6 @@ async def test_an_offset_out_of_range_is_reset(clients: Clients, topic: str) -> 
             assert await nothing_comes(last, 10)
     await clients.send(topic, 0, [b"3"])
     assert [b"3"] == await values(last, 1)
-
-
-async def test_offsets_are_found_by_time(clients: Clients, topic: str) -> None:
-    """
-    The first record at or after a time, in each partition for itself.
-    """
-    p0, p1 = partitions_of(topic, 0, 1)
-    producer = await clients.producer()
-    for partition, times in ((0, (1000, 3000)), (1, (2000,))):
-        for time in times:
-            await producer.send_and_wait(topic, b"", partition=partition, timestamp_ms=time)
-    consumer = await clients.consumer(topic)
-
-    async def find(time: int) -> list[OffsetAndTimestamp | None]:
-        found = await consumer.offsets_for_times({p0: time, p1: time})
-        return [found[p0], found[p1]]
-
-    first, second, other = (
-        OffsetAndTimestamp(0, 1000),
-        OffsetAndTimestamp(1, 3000),
-        OffsetAndTimestamp(0, 2000),
-    )
-    assert [first, other] == await find(0)
-    assert [first, other] == await find(1000)
-    assert [second, other] == await find(1001)
-    assert [second, None] == await find(3000)
-    assert [None, None] == await find(3001)
-    assert {p0: 0, p1: 0} == await consumer.beginning_offsets([p0, p1])
-    assert {p0: 2, p1: 1} == await consumer.end_offsets([p0, p1])
 
 
 async def test_offsets_of_a_partition_that_is_not_there_are_not_found(
@@ -295,20 +225,6 @@ async def test_no_more_records_than_wanted_come_at_a_time(clients: Clients, topi
         sizes.append(len(records))
 
     assert [48, 48, 4] == sizes
-
-
-async def test_a_paused_partition_waits(clients: Clients, topic: str) -> None:
-    p0, p1 = partitions_of(topic, 0, 1)
-    consumer = await clients.consumer()
-    consumer.assign([p0, p1])
-    consumer.pause(p0)
-    for partition in (0, 1):
-        await clients.send(topic, partition, [b"%d" % partition])
-
-    assert [b"1"] == await values(consumer, 1)
-    assert await nothing_comes(consumer)
-    consumer.resume(p0)
-    assert [b"0"] == await values(consumer, 1)
 
 
 async def test_a_reader_in_a_rack_is_served_by_the_leader(clients: Clients, topic: str) -> None:

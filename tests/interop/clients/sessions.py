@@ -33,6 +33,7 @@ PATIENCE = 60.0
 """
 Seconds after which a client that still waits has failed.
 """
+ANY_PARTITION = -1
 QUIET = 0.3
 """
 Seconds without a record after which a consumer is taken to be at the end.
@@ -124,7 +125,15 @@ class Session(ExitStack):
         """
         return int(getattr(error, "errno"))  # noqa: B009  # untyped
 
-    def create(self, topic: str, partitions: int = 1, replicas: int = 1, **configs: str) -> None:
+    def create(
+        self,
+        topic: str,
+        partitions: int = 1,
+        replicas: int = 1,
+        *,
+        validate_only: bool = False,
+        **configs: str,
+    ) -> None:
         """
         Create a topic; dots in names of configs are underscores.
         """
@@ -134,6 +143,9 @@ class Session(ExitStack):
         raise NotImplementedError
 
     def topics(self) -> set[str]:
+        raise NotImplementedError
+
+    def partitions(self, topic: str) -> int:
         raise NotImplementedError
 
     def add_partitions(self, topic: str, total: int) -> None:
@@ -215,15 +227,27 @@ class Confluent(Session):
     def code(self, error: Exception) -> int:
         return int(error.args[0].code())
 
-    def create(self, topic: str, partitions: int = 1, replicas: int = 1, **configs: str) -> None:
+    def create(
+        self,
+        topic: str,
+        partitions: int = 1,
+        replicas: int = 1,
+        *,
+        validate_only: bool = False,
+        **configs: str,
+    ) -> None:
         new = NewTopic(topic, partitions, replicas, config=_dotted(configs))
-        self._admin.create_topics([new])[topic].result(PATIENCE)
+        done = self._admin.create_topics([new], validate_only=validate_only)
+        done[topic].result(PATIENCE)
 
     def delete(self, topic: str) -> None:
         self._admin.delete_topics([topic])[topic].result(PATIENCE)
 
     def topics(self) -> set[str]:
         return set(self._admin.list_topics(timeout=PATIENCE).topics)
+
+    def partitions(self, topic: str) -> int:
+        return len(self._admin.list_topics(topic, timeout=PATIENCE).topics[topic].partitions)
 
     def add_partitions(self, topic: str, total: int) -> None:
         self._admin.create_partitions([NewPartitions(topic, total)])[topic].result(PATIENCE)
@@ -235,7 +259,7 @@ class Confluent(Session):
     def writer(
         self, transactional_id: str | None = None, timeout_ms: int = 60_000, acks: int | str = "all"
     ) -> Writer:
-        options: dict[str, Any] = {"linger.ms": 0, "acks": acks}
+        options: dict[str, Any] = {"acks": acks, "enable.idempotence": acks == "all"}
         if transactional_id is not None:
             options |= {"transactional.id": transactional_id, "transaction.timeout.ms": timeout_ms}
             options |= {"message.timeout.ms": timeout_ms}
@@ -263,6 +287,7 @@ class Confluent(Session):
                 "auto.commit.interval.ms": 3_600_000,
                 "isolation.level": "read_committed" if committed else "read_uncommitted",
                 "session.timeout.ms": session_timeout_ms,
+                "max.poll.interval.ms": max(300_000, session_timeout_ms),
                 "heartbeat.interval.ms": 50,
             }
         )
@@ -295,14 +320,14 @@ class _ConfluentWriter:
             if error is not None:
                 failed.append(error)
                 return
-            at, offset = message.partition(), message.offset()
-            sent.append(Sent(at or 0, -1 if offset is None else offset, message.timestamp()[1]))
+            place = message.partition() or 0, message.offset() or 0
+            sent.append(Sent(*place, message.timestamp()[1]))
 
-        options = {} if partition is None else {"partition": partition}
+        at = ANY_PARTITION if partition is None else partition
         for value in values:
             when = 0 if timestamp_ms is None else timestamp_ms
             self._producer.produce(
-                topic, value, key, on_delivery=delivered, timestamp=when, **options
+                topic, value, key, on_delivery=delivered, timestamp=when, partition=at
             )
         assert 0 == self._producer.flush(PATIENCE)
         if failed:
@@ -339,7 +364,7 @@ class _ConfluentReader:
         error = message.error()
         if error is not None:
             raise confluent.KafkaException(error)
-        return [(message.partition() or 0, bytes(message.value() or b""))]  # type: ignore[arg-type]  # bytes
+        return [(message.partition() or 0, bytes(message.value() or b""))]
 
     def assigned(self) -> set[int]:
         return {part.partition for part in self.consumer.assignment()}
@@ -396,15 +421,26 @@ class KafkaPython(Session):
         found = re.search(r"\[Error (\d+)\]", str(error))
         return int(found[1]) if found else super().code(error)
 
-    def create(self, topic: str, partitions: int = 1, replicas: int = 1, **configs: str) -> None:
+    def create(
+        self,
+        topic: str,
+        partitions: int = 1,
+        replicas: int = 1,
+        *,
+        validate_only: bool = False,
+        **configs: str,
+    ) -> None:
         new = python_admin.NewTopic(topic, partitions, replicas, topic_configs=_dotted(configs))
-        self._admin.create_topics([new])
+        self._admin.create_topics([new], validate_only=validate_only)
 
     def delete(self, topic: str) -> None:
         self._admin.delete_topics([topic])
 
     def topics(self) -> set[str]:
         return set(self._admin.list_topics())
+
+    def partitions(self, topic: str) -> int:
+        return len(self._admin.describe_topics([topic])[0]["partitions"])
 
     def add_partitions(self, topic: str, total: int) -> None:
         self._admin.create_partitions({topic: python_admin.NewPartitions(total)})
@@ -501,22 +537,18 @@ class _PythonWriter:
         return future.get(PATIENCE) if hasattr(future, "get") else self._wait(lambda: future)
 
     def begin(self) -> None:
-        self._wait(lambda: self._producer.begin_transaction())
+        self._wait(self._producer.begin_transaction)
 
     def commit(self) -> None:
-        self._wait(lambda: self._producer.commit_transaction())
+        self._wait(self._producer.commit_transaction)
 
     def abort(self) -> None:
-        self._wait(lambda: self._producer.abort_transaction())
+        self._wait(self._producer.abort_transaction)
 
     def send_offset(self, reader: Reader, topic: str, offset: int) -> None:
         assert isinstance(reader, _PythonReader)
-        group = reader.group
-        self._wait(
-            lambda: self._producer.send_offsets_to_transaction(
-                {reader.part(0): reader.meta(offset)}, group
-            )
-        )
+        offsets = {reader.part(0): reader.meta(offset)}
+        self._wait(partial(self._producer.send_offsets_to_transaction, offsets, reader.group))
 
 
 class _PythonReader:
@@ -591,7 +623,7 @@ class _PythonReader:
         if not self._closed:
             self._closed = True
             stop = getattr(self.consumer, "stop", None) or self.consumer.close
-            self._wait(lambda: stop())
+            self._wait(stop)
 
 
 class AioKafka(Session):
@@ -649,21 +681,35 @@ class AioKafka(Session):
             answer = self._wait(lambda: ask(admin))
         finally:
             self._wait(admin.close)
-        errors = getattr(answer, "topic_errors", None) or getattr(answer, "topic_error_codes", ())
+        errors: Any = getattr(answer, "topic_errors", None) or getattr(
+            answer, "topic_error_codes", []
+        )
         for _, code, *_ in errors:
             if code:
                 raise for_code(code)
         return answer
 
-    def create(self, topic: str, partitions: int = 1, replicas: int = 1, **configs: str) -> None:
+    def create(
+        self,
+        topic: str,
+        partitions: int = 1,
+        replicas: int = 1,
+        *,
+        validate_only: bool = False,
+        **configs: str,
+    ) -> None:
         new = aio_admin.NewTopic(topic, partitions, replicas, topic_configs=_dotted(configs))
-        self._administer(lambda admin: admin.create_topics([new]))
+        self._administer(lambda admin: admin.create_topics([new], validate_only=validate_only))
 
     def delete(self, topic: str) -> None:
         self._administer(lambda admin: admin.delete_topics([topic]))
 
     def topics(self) -> set[str]:
         return set(self._administer(lambda admin: admin.list_topics()))
+
+    def partitions(self, topic: str) -> int:
+        [described] = self._administer(lambda admin: admin.describe_topics([topic]))
+        return len(described["partitions"])
 
     def add_partitions(self, topic: str, total: int) -> None:
         wanted = {topic: aio_admin.NewPartitions(total)}

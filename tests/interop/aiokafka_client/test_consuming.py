@@ -5,7 +5,6 @@ Reading with aiokafka: what comes, from where, and how much at a time.
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any, cast
 
 import pytest
@@ -25,26 +24,6 @@ from tests.interop.aiokafka_client.clients import (
     partitions_of,
     values,
 )
-
-
-async def test_every_record_of_every_partition_is_read_once(clients: Clients, topic: str) -> None:
-    """
-    In the order of its partition; the consumer knows how far each one goes.
-    """
-    p0, p1 = partitions_of(topic, 0, 1)
-    await clients.send_batch(topic, 0, numbered(100))
-    await clients.send_batch(topic, 1, numbered(100, first=100))
-
-    consumer = await clients.consumer(topic)
-    seen: dict[TopicPartition, list[bytes]] = {p0: [], p1: []}
-    for _ in range(200):
-        record = await asyncio.wait_for(consumer.getone(), PATIENCE)
-        seen[TopicPartition(record.topic, record.partition)].append(record.value)
-
-    assert {p0: numbered(100), p1: numbered(100, first=100)} == seen
-    assert [100, 100] == [consumer.highwater(p0), consumer.highwater(p1)]
-    assert {0, 1} == consumer.partitions_for_topic(topic)
-    assert topic in await consumer.topics()
 
 
 async def test_a_partition_can_be_asked_for_by_name(clients: Clients, topic: str) -> None:
@@ -73,23 +52,6 @@ async def test_readers_without_a_group_each_get_everything(clients: Clients, top
         await readers[0].commit()
     with pytest.raises(IllegalOperation):
         await readers[0].committed(p0)
-
-
-@pytest.mark.parametrize("assigned", ["before the start", "after the start"])
-async def test_a_partition_is_read_without_a_subscription(
-    clients: Clients, topic: str, assigned: str
-) -> None:
-    await clients.send(topic, 1, numbered(3))
-    consumer = await clients.consumer(start=False)
-
-    if assigned == "before the start":
-        consumer.assign(partitions_of(topic, 1))
-        await consumer.start()
-    else:
-        await consumer.start()
-        consumer.assign(partitions_of(topic, 1))
-
-    assert numbered(3) == await values(consumer, 3)
 
 
 @pytest.mark.parametrize("limit", ["max_partition_fetch_bytes", "fetch_max_bytes"])
@@ -193,38 +155,6 @@ async def test_offsets_of_a_partition_that_is_not_there_are_not_found(
 
     with pytest.raises(KafkaTimeoutError):
         await consumer.offsets_for_times({TopicPartition(topic, 100): 0})
-
-
-async def test_a_record_comes_as_it_was_sent(clients: Clients, topic: str) -> None:
-    producer = await clients.producer(
-        key_serializer=str.encode, value_serializer=lambda value: json.dumps(value).encode()
-    )
-    headers = [("one", b"1"), ("one", b""), ("none", None)]
-    sent = await producer.send_and_wait(
-        topic, ["a", "list"], key="key", headers=headers, timestamp_ms=1234
-    )
-
-    consumer = await clients.consumer(
-        topic, key_deserializer=bytes.decode, value_deserializer=json.loads
-    )
-    record = await asyncio.wait_for(consumer.getone(), PATIENCE)
-
-    assert (sent.partition, sent.offset) == (record.partition, record.offset)
-    assert ("key", ["a", "list"], tuple(headers)) == (record.key, record.value, record.headers)
-    assert (1234, 0) == (record.timestamp, record.timestamp_type)
-    assert (3, 13) == (record.serialized_key_size, record.serialized_value_size)
-
-
-async def test_no_more_records_than_wanted_come_at_a_time(clients: Clients, topic: str) -> None:
-    await clients.send_batch(topic, 0, numbered(100))
-    consumer = await clients.consumer(topic, max_poll_records=48)
-
-    sizes: list[int] = []
-    while sum(sizes) < 100:
-        [records] = (await consumer.getmany(timeout_ms=10_000)).values()
-        sizes.append(len(records))
-
-    assert [48, 48, 4] == sizes
 
 
 async def test_a_reader_in_a_rack_is_served_by_the_leader(clients: Clients, topic: str) -> None:

@@ -112,45 +112,6 @@ def test_the_end_of_each_partition_is_told(clients: Clients, topic: str) -> None
     assert [(1, 1)] == until_ends(1)
 
 
-def test_messages_come_in_batches(clients: Clients, topic: str) -> None:
-    clients.create(topic, 1)
-    clients.send(topic, 0, numbered(1000), linger_ms=50)
-    consumer = clients.consumer(topic)
-    consumer.assign([TopicPartition(topic, 0)])
-
-    seen: list[bytes] = []
-    while len(seen) < 1000:
-        batch = consumer.consume(250, PATIENCE)
-        assert len(batch) <= 250
-        seen += [message.value() for message in batch]  # type: ignore[misc]  # bytes here
-
-    assert numbered(1000) == seen
-
-
-def test_a_message_comes_as_it_was_sent(clients: Clients, topic: str) -> None:
-    clients.create(topic, 1)
-    headers = [
-        ("one", b"1"),
-        ("one", b"2"),
-        ("empty", b""),
-        ("none", None),
-        ("Härjedalen", b"\xff"),
-    ]
-    producer = clients.producer()
-    producer.produce(topic, "größer", "key", headers=headers, timestamp=123_456_789_000)  # type: ignore[arg-type]  # a header may be null
-    producer.produce(topic, None, b"tombstone")
-    producer.flush(PATIENCE)
-    consumer = clients.consumer(topic)
-    consumer.assign([TopicPartition(topic, 0)])
-
-    full, empty = messages(consumer, 2)
-
-    assert ("größer".encode(), b"key", headers) == (full.value(), full.key(), full.headers())
-    assert (1, 123_456_789_000) == full.timestamp()
-    assert (None, b"tombstone", None) == (empty.value(), empty.key(), empty.headers())
-    assert 0 == full.leader_epoch()
-
-
 def test_an_unknown_topic_is_told(clients: Clients, topic: str) -> None:
     """
     The consumer's question creates none.

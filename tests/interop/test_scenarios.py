@@ -28,6 +28,15 @@ def session(request: pytest.FixtureRequest, broker: BrokerProcess) -> Iterator[S
         yield made
 
 
+@pytest.fixture(params=[name for name, kind in SESSIONS.items() if kind.polls_as_member])
+def member_session(request: pytest.FixtureRequest, broker: BrokerProcess) -> Iterator[Session]:
+    """
+    Of a library whose members may poll briefly; `test_groups.py` has members of all libraries.
+    """
+    with SESSIONS[request.param](broker.bootstrap) as made:
+        yield made
+
+
 def numbered(count: int, first: int = 0) -> list[bytes]:
     return [b"%d" % number for number in range(first, first + count)]
 
@@ -195,14 +204,14 @@ def test_without_a_reset_policy_a_missing_offset_is_an_error(session: Session, t
         values(session.reader(topic, 0, group=topic, reset="none"), 1)
 
 
-def test_members_share_partitions_and_one_takes_over(session: Session, topic: str) -> None:
+def test_members_share_partitions_and_one_takes_over(member_session: Session, topic: str) -> None:
     """
     The one that stays continues at the offset that the other committed.
     """
-    session.create(topic, 2)
+    member_session.create(topic, 2)
     for partition in (0, 1):
-        session.writer().send(topic, numbered(4), partition=partition)
-    one, two = (session.reader(topic, group=topic) for _ in range(2))
+        member_session.writer().send(topic, numbered(4), partition=partition)
+    one, two = (member_session.reader(topic, group=topic) for _ in range(2))
     seen = {0: 0, 1: 0}
 
     def are_shared() -> bool:
@@ -237,15 +246,15 @@ def test_a_session_timeout_out_of_range_is_refused(
         values(session.reader(topic, group=topic, session_timeout_ms=milliseconds), 1)
 
 
-def test_a_leaving_member_commits_what_it_read(session: Session, topic: str) -> None:
+def test_a_leaving_member_commits_what_it_read(member_session: Session, topic: str) -> None:
     """
     If it commits by itself, however long its interval.
     """
-    session.create(topic)
-    session.writer().send(topic, numbered(6))
+    member_session.create(topic)
+    member_session.writer().send(topic, numbered(6))
 
     for first in (0, 3):
-        reader = session.reader(topic, group=topic, auto_commit=True)
+        reader = member_session.reader(topic, group=topic, auto_commit=True)
         assert numbered(3, first=first) == values(reader, 3)
         reader.close()
 
@@ -302,13 +311,13 @@ def test_an_empty_transaction_leaves_nothing(session: Session, topic: str) -> No
     writer.commit()
 
 
-def test_offsets_are_part_of_the_transaction(session: Session, topic: str) -> None:
-    session.create(topic)
-    session.create(f"{topic}-out")
-    session.writer().send(topic, numbered(10))
-    reader = session.reader(topic, group=topic)
+def test_offsets_are_part_of_the_transaction(member_session: Session, topic: str) -> None:
+    member_session.create(topic)
+    member_session.create(f"{topic}-out")
+    member_session.writer().send(topic, numbered(10))
+    reader = member_session.reader(topic, group=topic)
     assert numbered(5) == values(reader, 5)
-    writer = session.writer(topic)
+    writer = member_session.writer(topic)
 
     for end in (writer.abort, writer.commit):
         writer.begin()
@@ -318,7 +327,7 @@ def test_offsets_are_part_of_the_transaction(session: Session, topic: str) -> No
         end()
     # Apache Kafka answers the commit before the group has it.
     wait_for(lambda: reader.committed(0) == 5, "the committed offset", 10)
-    results = session.reader(f"{topic}-out", 0, committed=True)
+    results = member_session.reader(f"{topic}-out", 0, committed=True)
     assert numbered(5) == values(results, 5)
     assert nothing_comes(results)
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import aiokafka  # type: ignore[import-untyped]  # the library ships no type hints
 import aiokafka.admin as aio_admin  # type: ignore[import-untyped]  # the same
@@ -114,6 +114,10 @@ class Session(ExitStack):
 
     name: str
     errors: type[Exception]
+    polls_as_member: ClassVar[bool] = True
+    """
+    Whether a member of a group may poll for a fraction of a second at a time.
+    """
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__()
@@ -408,6 +412,8 @@ class KafkaPython(Session):
 
     name = "kafka-python"
     errors = PythonError
+    # kafka-python 3.0.12 sometimes never returns from it, with Apache Kafka as well.
+    polls_as_member = False
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
@@ -494,8 +500,7 @@ def _python_options(
         "auto_commit_interval_ms": 3_600_000,
         "isolation_level": "read_committed" if committed else "read_uncommitted",
         "session_timeout_ms": session_timeout_ms,
-        "heartbeat_interval_ms": 50,
-        "metadata_max_age_ms": 200,
+        "heartbeat_interval_ms": 300,
         "max_poll_records": 1,
     }
 

@@ -103,6 +103,30 @@ async def test_a_fetch_from_within_a_batch_hides_what_came_before(
         assert numbered(10 - first, first=first) == await values(consumer, 10 - first)
 
 
+async def test_a_position_moves_to_the_beginning_and_to_the_end(
+    clients: Clients, topic: str
+) -> None:
+    """
+    The beginning is that of all partitions, the end that of one.
+    """
+    p0, p1 = partitions_of(topic, 0, 1)
+    for partition in (0, 1):
+        await clients.send(topic, partition, numbered(5))
+    consumer = await clients.consumer()
+    consumer.assign([p0, p1])
+    for part in (p0, p1):
+        consumer.seek(part, 3)
+
+    await consumer.seek_to_beginning()
+    assert [0, 0] == [await consumer.position(part) for part in (p0, p1)]
+    await consumer.seek_to_end(p0)
+    assert [5, 0] == [await consumer.position(part) for part in (p0, p1)]
+
+    await clients.send(topic, 0, [b"new"])
+    assert [b"new"] == await values(consumer, 1, p0)
+    assert numbered(5) == await values(consumer, 5, p1)
+
+
 async def test_a_waiting_reader_gets_what_comes(clients: Clients, topic: str) -> None:
     """
     At once, though its long poll could have gone on for half a minute.

@@ -4,10 +4,13 @@ Sending with aiokafka: what the broker answers, and what it refuses.
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from aiokafka.admin import NewTopic  # type: ignore[import-untyped]  # no type hints
 from aiokafka.errors import (  # type: ignore[import-untyped]  # the same
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
@@ -17,6 +20,7 @@ from aiokafka.protocol.produce import (  # type: ignore[import-untyped]  # the s
 )
 
 from tests.interop.aiokafka_client.clients import (
+    PATIENCE,
     Clients,
     nothing_comes,
     numbered,
@@ -42,6 +46,40 @@ async def test_a_batch_is_stored_as_it_was_made(clients: Clients, topic: str) ->
     assert [b"before"] + [b"value"] * count == await values(
         await clients.consumer(topic), 1 + count
     )
+
+
+async def test_a_serialized_record_is_read_as_it_was_sent(clients: Clients, topic: str) -> None:
+    producer = await clients.producer(
+        key_serializer=str.encode, value_serializer=lambda value: json.dumps(value).encode()
+    )
+    headers = [("one", b"1"), ("one", b""), ("none", None)]
+    await producer.send_and_wait(topic, ["a", "list"], key="key", headers=headers)
+    consumer = await clients.consumer(
+        topic, key_deserializer=bytes.decode, value_deserializer=json.loads
+    )
+
+    record = await asyncio.wait_for(consumer.getone(), PATIENCE)
+
+    assert ("key", ["a", "list"], tuple(headers)) == (record.key, record.value, record.headers)
+    assert (3, 13) == (record.serialized_key_size, record.serialized_value_size)
+
+
+@pytest.mark.parametrize(("clock", "kind"), [("CreateTime", 0), ("LogAppendTime", 1)])
+async def test_a_record_has_the_timestamp_and_its_type_that_the_producer_got(
+    clients: Clients, topic: str, clock: str, kind: int
+) -> None:
+    admin = await clients.admin()
+    configs = {"message.timestamp.type": clock}
+    await admin.create_topics([NewTopic(topic, 1, 1, topic_configs=configs)])
+    producer = await clients.producer()
+
+    sent = await producer.send_and_wait(topic, b"", timestamp_ms=1234)
+    consumer = await clients.consumer(topic)
+    record = await asyncio.wait_for(consumer.getone(), PATIENCE)
+
+    assert (clock == "CreateTime") == (sent.timestamp == 1234)
+    assert (sent.timestamp, kind) == (record.timestamp, record.timestamp_type)
+    assert kind == sent.timestamp_type
 
 
 async def test_a_topic_that_cannot_be_is_refused(

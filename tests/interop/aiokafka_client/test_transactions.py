@@ -13,7 +13,9 @@ from aiokafka.errors import (  # type: ignore[import-untyped]  # no type hints
 
 from tests.interop.aiokafka_client.clients import (
     Clients,
+    eventually,
     nothing_comes,
+    numbered,
     partitions_of,
     values,
 )
@@ -37,6 +39,85 @@ async def test_a_marker_is_passed_over(clients: Clients, topic: str, level: str)
     async with producer.transaction():
         await producer.send_and_wait(topic, b"two", partition=0)
     assert [b"two"] == await values(consumer, 1)
+
+
+async def test_an_open_transaction_holds_the_last_stable_offset(
+    clients: Clients, topic: str
+) -> None:
+    [p0] = partitions_of(topic, 0)
+    producer = await clients.producer(transactional_id=topic)
+    await producer.begin_transaction()
+    await producer.send_and_wait(topic, b"in it", partition=0)
+    await clients.send(topic, 0, [b"behind it"])
+    consumer = await clients.consumer(topic, isolation_level="read_committed", fetch_max_wait_ms=20)
+
+    assert await nothing_comes(consumer)
+    assert (0, 2) == (consumer.last_stable_offset(p0), consumer.highwater(p0))
+    await producer.commit_transaction()
+
+    assert [b"in it", b"behind it"] == await values(consumer, 2)
+    await eventually(lambda: (3, 3) == (consumer.last_stable_offset(p0), consumer.highwater(p0)))
+
+
+async def test_the_next_producer_of_a_name_has_its_id_and_a_later_epoch(
+    clients: Clients, topic: str
+) -> None:
+    older, newer = [(await clients.producer(transactional_id=topic))._txn_manager for _ in range(2)]
+
+    assert older.producer_id == newer.producer_id
+    assert older.producer_epoch < newer.producer_epoch
+
+
+@pytest.mark.parametrize("members", [1, 2])
+async def test_members_process_each_record_once_though_a_round_fails(
+    clients: Clients, topic: str, members: int
+) -> None:
+    """
+    Each round is a transaction of all records read and of their offsets; the second one is aborted.
+    """
+    for partition in (0, 1):
+        await clients.send(topic, partition, numbered(20))
+    readers = [
+        await clients.consumer(
+            topic, group_id=topic, enable_auto_commit=False, heartbeat_interval_ms=50
+        )
+        for _ in range(members)
+    ]
+    await eventually(
+        lambda: [2 // members] * members == [len(reader.assignment()) for reader in readers]
+    )
+    parts = {part: reader for reader in readers for part in reader.assignment()}
+    producer = await clients.producer(transactional_id=topic)
+    committed = dict.fromkeys(partitions_of(topic, 0, 1), 0)
+    assert set(committed) == set(parts)
+
+    rounds = 0
+    while {20} != set(committed.values()):
+        rounds += 1
+        for part, offset in committed.items():
+            parts[part].seek(part, offset)
+        await producer.begin_transaction()
+        offsets = {}
+        for reader in readers:
+            batches = await reader.getmany(timeout_ms=1000, max_records=8)
+            for part, records in batches.items():
+                for record in records:
+                    await producer.send(f"{topic}-out", record.value, partition=part.partition)
+                offsets[part] = records[-1].offset + 1
+        await producer.send_offsets_to_transaction(offsets, topic)
+        for part, offset in offsets.items():
+            assert offset != await parts[part].committed(part)
+        if rounds == 2:
+            await producer.abort_transaction()
+            continue
+        await producer.commit_transaction()
+        committed |= offsets
+
+    assert rounds > 3
+    consumer = await clients.consumer(f"{topic}-out", isolation_level="read_committed")
+    for part in partitions_of(f"{topic}-out", 0, 1):
+        assert numbered(20) == await values(consumer, 20, part)
+    assert await nothing_comes(consumer)
 
 
 async def test_a_gap_in_the_sequence_is_refused(clients: Clients, topic: str) -> None:

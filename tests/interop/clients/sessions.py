@@ -18,15 +18,14 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import aiokafka  # type: ignore[import-untyped]  # the library ships no type hints
 import aiokafka.admin as aio_admin  # type: ignore[import-untyped]  # the same
+import aiokafka.errors as aio_errors  # type: ignore[import-untyped]  # the same
 import confluent_kafka as confluent
 import kafka  # type: ignore[import-untyped]  # the same
 import kafka.admin as python_admin  # type: ignore[import-untyped]  # the same
+import kafka.errors as python_errors  # type: ignore[import-untyped]  # the same
 import pytest
-from aiokafka.errors import KafkaError as AioError  # type: ignore[import-untyped]  # the same
-from aiokafka.errors import for_code
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
-from kafka.errors import KafkaError as PythonError  # type: ignore[import-untyped]  # the same
 from kafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]  # the same
 
 PATIENCE = 60.0
@@ -94,6 +93,7 @@ class Reader(Protocol):
     def assigned(self) -> set[int]: ...
     def position(self, partition: int) -> int: ...
     def seek(self, partition: int, offset: int) -> None: ...
+    def seek_to_beginning(self, partition: int) -> None: ...
     def pause(self, partition: int) -> None: ...
     def resume(self, partition: int) -> None: ...
     def committed(self, partition: int) -> int | None: ...
@@ -118,6 +118,18 @@ class Session(ExitStack):
     """
     Whether a member of a group may poll for a fraction of a second at a time.
     """
+    many: ClassVar[int] = 1000
+    """
+    Records that the library sends and reads within a second or so.
+    """
+    no_offset: ClassVar[int | type[Exception]]
+    """
+    Code or type of the error for a group without a committed offset and a reset policy.
+    """
+    out_of_range: ClassVar[int | type[Exception]]
+    """
+    The same for an offset beyond the end.
+    """
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__()
@@ -128,6 +140,13 @@ class Session(ExitStack):
         The error code of the protocol.
         """
         return int(getattr(error, "errno"))  # noqa: B009  # untyped
+
+    def is_fenced(self, error: Exception) -> bool:
+        """
+        Whether an error reports a later producer with the same transactional id, if the library
+        has a separate error for it.
+        """
+        return isinstance(error, self.errors)
 
     def create(
         self,
@@ -182,13 +201,16 @@ class Session(ExitStack):
         raise NotImplementedError
 
     @contextmanager
-    def refuses(self, *codes: int) -> Iterator[None]:
+    def refuses(
+        self, kind: int | type[Exception] | None = None
+    ) -> Iterator[pytest.ExceptionInfo[Exception]]:
         """
-        Expect an error of the library with one of *codes*; any, if there are none.
+        Expect an error of the library: with a code, of a type, or any.
         """
-        with pytest.raises(self.errors) as refused:
-            yield
-        assert not codes or self.code(refused.value) in codes, repr(refused.value)
+        with pytest.raises(kind if isinstance(kind, type) else self.errors) as refused:
+            yield refused
+        if isinstance(kind, int):
+            assert kind == self.code(refused.value), repr(refused.value)
 
 
 def values(reader: Reader, count: int, partition: int | None = None) -> list[bytes]:
@@ -218,6 +240,8 @@ class Confluent(Session):
 
     name = "confluent-kafka"
     errors = confluent.KafkaException
+    many = 10_000
+    no_offset = out_of_range = confluent.KafkaError._AUTO_OFFSET_RESET
 
     @property
     def _conf(self) -> dict[str, Any]:
@@ -230,6 +254,9 @@ class Confluent(Session):
 
     def code(self, error: Exception) -> int:
         return int(error.args[0].code())
+
+    def is_fenced(self, error: Exception) -> bool:
+        return self.code(error) == confluent.KafkaError._FENCED and bool(error.args[0].fatal())
 
     def create(
         self,
@@ -263,7 +290,9 @@ class Confluent(Session):
     def writer(
         self, transactional_id: str | None = None, timeout_ms: int = 60_000, acks: int | str = "all"
     ) -> Writer:
-        options: dict[str, Any] = {"acks": acks, "enable.idempotence": acks == "all"}
+        # Small batches, so that several requests are in flight.
+        options: dict[str, Any] = {"acks": acks, "batch.num.messages": 100}
+        options["enable.idempotence"] = acks == "all"
         if transactional_id is not None:
             options |= {"transactional.id": transactional_id, "transaction.timeout.ms": timeout_ms}
             options |= {"message.timeout.ms": timeout_ms}
@@ -379,6 +408,9 @@ class _ConfluentReader:
     def seek(self, partition: int, offset: int) -> None:
         self.consumer.seek(self._part(partition, offset))
 
+    def seek_to_beginning(self, partition: int) -> None:
+        self.seek(partition, confluent.OFFSET_BEGINNING)
+
     def pause(self, partition: int) -> None:
         self.consumer.pause([self._part(partition)])
 
@@ -411,7 +443,9 @@ class KafkaPython(Session):
     """
 
     name = "kafka-python"
-    errors = PythonError
+    errors = python_errors.KafkaError
+    no_offset = python_errors.NoOffsetForPartitionError
+    out_of_range = python_errors.OffsetOutOfRangeError
     # kafka-python 3.0.12 sometimes never returns from it, with Apache Kafka as well.
     polls_as_member = False
 
@@ -601,6 +635,9 @@ class _PythonReader:
     def seek(self, partition: int, offset: int) -> None:
         self._wait(lambda: self.consumer.seek(self.part(partition), offset))
 
+    def seek_to_beginning(self, partition: int) -> None:
+        self._wait(lambda: self.consumer.seek_to_beginning(self.part(partition)))
+
     def pause(self, partition: int) -> None:
         self._wait(lambda: self.consumer.pause(self.part(partition)))
 
@@ -637,7 +674,9 @@ class AioKafka(Session):
     """
 
     name = "aiokafka"
-    errors = AioError
+    errors = aio_errors.KafkaError
+    no_offset = aio_errors.NoOffsetForPartitionError
+    out_of_range = aio_errors.OffsetOutOfRangeError
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
@@ -661,6 +700,9 @@ class AioKafka(Session):
             return (await found,) if asyncio.isfuture(found) else (found,)
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(PATIENCE)[0]
+
+    def is_fenced(self, error: Exception) -> bool:
+        return isinstance(error, aio_errors.ProducerFenced)
 
     def _made(self, make: Callable[[], T], stop: str) -> T:
         """
@@ -691,7 +733,7 @@ class AioKafka(Session):
         )
         for _, code, *_ in errors:
             if code:
-                raise for_code(code)
+                raise aio_errors.for_code(code)
         return answer
 
     def create(

@@ -112,6 +112,24 @@ def test_the_end_of_each_partition_is_told(clients: Clients, topic: str) -> None
     assert [(1, 1)] == until_ends(1)
 
 
+@pytest.mark.parametrize(("clock", "kind"), [("CreateTime", 1), ("LogAppendTime", 2)])
+def test_a_message_has_a_timestamp_type_and_a_leader_epoch(
+    clients: Clients, topic: str, clock: str, kind: int
+) -> None:
+    clients.create(topic, 1, message_timestamp_type=clock)
+    producer = clients.producer()
+    producer.produce(topic, b"", timestamp=123_456_789_000)
+    producer.flush(PATIENCE)
+    consumer = clients.consumer(topic)
+    consumer.assign([TopicPartition(topic, 0)])
+
+    [message] = messages(consumer, 1)
+
+    assert kind == message.timestamp()[0]
+    assert (clock == "CreateTime") == (message.timestamp()[1] == 123_456_789_000)
+    assert 0 == message.leader_epoch()
+
+
 def test_an_unknown_topic_is_told(clients: Clients, topic: str) -> None:
     """
     The consumer's question creates none.

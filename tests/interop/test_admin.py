@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaAdminClient  # type: ignore[import-untyped]  # the library has no type hints
 from kafka import TopicPartition as PythonTopicPartition
 from kafka.admin import ConfigResource as PythonResource  # type: ignore[import-untyped]  # the same
@@ -57,33 +57,6 @@ def test_topic_can_be_created_used_and_deleted_repeatedly(
         assert 0 == place.offset
         assert value == seen.value
         assert topic not in admin.list_topics(timeout=PATIENCE).topics
-
-
-@pytest.mark.parametrize(
-    ("new", "code"),
-    [
-        (NewTopic("no spaces", 1), KafkaError.TOPIC_EXCEPTION),
-        (NewTopic("three-replicas", 1, 3), KafkaError.INVALID_REPLICATION_FACTOR),
-        (NewTopic("bad-config", 1, config={"retention.ms": "soon"}), KafkaError.INVALID_CONFIG),
-        (NewTopic("no-config", 1, config={"retention.sec": "1"}), KafkaError.INVALID_CONFIG),
-    ],
-)
-def test_illegal_topic_is_refused(admin: AdminClient, new: NewTopic, code: int) -> None:
-    with pytest.raises(KafkaException) as refused:
-        admin.create_topics([new])[new.topic].result(PATIENCE)
-
-    assert code == refused.value.args[0].code()
-    assert new.topic not in admin.list_topics(timeout=PATIENCE).topics
-
-
-def test_existing_topic_is_not_created_again(admin: AdminClient, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 2)])[topic].result(PATIENCE)
-
-    with pytest.raises(KafkaException) as refused:
-        admin.create_topics([NewTopic(topic, 3)])[topic].result(PATIENCE)
-
-    assert KafkaError.TOPIC_ALREADY_EXISTS == refused.value.args[0].code()
-    assert 2 == len(admin.list_topics(topic, timeout=PATIENCE).topics[topic].partitions)
 
 
 def test_topic_configs_show_their_source(admin: AdminClient, topic: str) -> None:
@@ -141,31 +114,6 @@ def test_librdkafka_changes_configs(admin: AdminClient, topic: str) -> None:
         admin.incremental_alter_configs([bad])[bad].result(PATIENCE)
     assert KafkaError.INVALID_CONFIG == refused.value.args[0].code()
     assert "Not a number of type LONG" in refused.value.args[0].str()
-
-
-def test_librdkafka_adds_partitions_and_deletes_records(
-    broker: BrokerProcess, admin: AdminClient, topic: str
-) -> None:
-    """
-    New partitions can be written to at once; deleted records are not read any more.
-    """
-    client = Confluent()
-    admin.create_topics([NewTopic(topic, 1)])[topic].result(PATIENCE)
-    client.produce(broker.bootstrap, topic, [NewRecord(b"%d" % n) for n in range(5)], "none")
-
-    admin.create_partitions([NewPartitions(topic, 3)])[topic].result(PATIENCE)
-    [place] = client.produce(broker.bootstrap, topic, [NewRecord(b"new", partition=2)], "none")
-    wanted = TopicPartition(topic, 0, 3)
-    deleted = admin.delete_records([wanted])[wanted].result(PATIENCE)
-
-    assert (2, 0) == (place.partition, place.offset)
-    assert 3 == deleted.low_watermark
-    assert {b"3", b"4", b"new"} == {
-        seen.value for seen in client.read(broker.bootstrap, topic, 3, 3)
-    }
-    with pytest.raises(KafkaException) as refused:
-        admin.create_partitions([NewPartitions(topic, 2)])[topic].result(PATIENCE)
-    assert KafkaError.INVALID_PARTITIONS == refused.value.args[0].code()
 
 
 def test_kafka_python_changes_configs_partitions_and_records(

@@ -109,7 +109,7 @@ async def test_start_after_a_kill_logs_how_much_was_recovered(
     assert re.fullmatch(r"recovered 40 segments with \d+ bytes of batches", said[1])
     assert (
         f"{size - 1} bytes at the ends of logs were no whole batches and are cut off;"
-        " 0 segments behind lost records are deleted"
+        " 0 segments behind lost records are set aside"
     ) == said[2]
     assert 3 == len(said)
 

@@ -5,7 +5,6 @@ Reading with aiokafka: what comes, from where, and how much at a time.
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any, cast
 
 import pytest
@@ -15,10 +14,7 @@ from aiokafka import (  # type: ignore[import-untyped]  # the library ships no t
 from aiokafka.errors import (  # type: ignore[import-untyped]  # the same
     IllegalOperation,
     KafkaTimeoutError,
-    NoOffsetForPartitionError,
-    OffsetOutOfRangeError,
 )
-from aiokafka.structs import OffsetAndTimestamp  # type: ignore[import-untyped]  # the same
 
 from tests.interop.aiokafka_client.clients import (
     PATIENCE,
@@ -28,26 +24,6 @@ from tests.interop.aiokafka_client.clients import (
     partitions_of,
     values,
 )
-
-
-async def test_every_record_of_every_partition_is_read_once(clients: Clients, topic: str) -> None:
-    """
-    In the order of its partition; the consumer knows how far each one goes.
-    """
-    p0, p1 = partitions_of(topic, 0, 1)
-    await clients.send_batch(topic, 0, numbered(100))
-    await clients.send_batch(topic, 1, numbered(100, first=100))
-
-    consumer = await clients.consumer(topic)
-    seen: dict[TopicPartition, list[bytes]] = {p0: [], p1: []}
-    for _ in range(200):
-        record = await asyncio.wait_for(consumer.getone(), PATIENCE)
-        seen[TopicPartition(record.topic, record.partition)].append(record.value)
-
-    assert {p0: numbered(100), p1: numbered(100, first=100)} == seen
-    assert [100, 100] == [consumer.highwater(p0), consumer.highwater(p1)]
-    assert {0, 1} == consumer.partitions_for_topic(topic)
-    assert topic in await consumer.topics()
 
 
 async def test_a_partition_can_be_asked_for_by_name(clients: Clients, topic: str) -> None:
@@ -76,23 +52,6 @@ async def test_readers_without_a_group_each_get_everything(clients: Clients, top
         await readers[0].commit()
     with pytest.raises(IllegalOperation):
         await readers[0].committed(p0)
-
-
-@pytest.mark.parametrize("assigned", ["before the start", "after the start"])
-async def test_a_partition_is_read_without_a_subscription(
-    clients: Clients, topic: str, assigned: str
-) -> None:
-    await clients.send(topic, 1, numbered(3))
-    consumer = await clients.consumer(start=False)
-
-    if assigned == "before the start":
-        consumer.assign(partitions_of(topic, 1))
-        await consumer.start()
-    else:
-        await consumer.start()
-        consumer.assign(partitions_of(topic, 1))
-
-    assert numbered(3) == await values(consumer, 3)
 
 
 @pytest.mark.parametrize("limit", ["max_partition_fetch_bytes", "fetch_max_bytes"])
@@ -144,25 +103,28 @@ async def test_a_fetch_from_within_a_batch_hides_what_came_before(
         assert numbered(10 - first, first=first) == await values(consumer, 10 - first)
 
 
-async def test_positions_move_by_reading_and_by_seeking(clients: Clients, topic: str) -> None:
-    [p0] = partitions_of(topic, 0)
-    await clients.send(topic, 0, numbered(5))
+async def test_a_position_moves_to_the_beginning_and_to_the_end(
+    clients: Clients, topic: str
+) -> None:
+    """
+    The beginning is that of all partitions, the end that of one.
+    """
+    p0, p1 = partitions_of(topic, 0, 1)
+    for partition in (0, 1):
+        await clients.send(topic, partition, numbered(5))
     consumer = await clients.consumer()
-    consumer.assign([p0])
+    consumer.assign([p0, p1])
+    for part in (p0, p1):
+        consumer.seek(part, 3)
 
-    assert 0 == await consumer.position(p0)
-    assert numbered(2) == await values(consumer, 2)
-    assert 2 == await consumer.position(p0)
-    consumer.seek(p0, 1)
-    assert numbered(2, first=1) == await values(consumer, 2)
-    consumer.seek(p0, 4)
-    assert [b"4"] == await values(consumer, 1)
     await consumer.seek_to_beginning()
-    assert [b"0"] == await values(consumer, 1)
+    assert [0, 0] == [await consumer.position(part) for part in (p0, p1)]
     await consumer.seek_to_end(p0)
-    assert 5 == await consumer.position(p0)
+    assert [5, 0] == [await consumer.position(part) for part in (p0, p1)]
+
     await clients.send(topic, 0, [b"new"])
-    assert [b"new"] == await values(consumer, 1)
+    assert [b"new"] == await values(consumer, 1, p0)
+    assert numbered(5) == await values(consumer, 5, p1)
 
 
 async def test_a_waiting_reader_gets_what_comes(clients: Clients, topic: str) -> None:
@@ -191,23 +153,6 @@ async def test_a_topic_may_come_into_being_after_its_reader(clients: Clients, to
     assert b"first" == (await asyncio.wait_for(waiting, PATIENCE)).value
 
 
-async def test_without_a_way_to_reset_a_missing_offset_is_an_error(
-    clients: Clients, topic: str
-) -> None:
-    """
-    Nothing is committed at first; then the offset is beyond the end.
-    """
-    [p0] = partitions_of(topic, 0)
-    await clients.send(topic, 0, numbered(1))
-    consumer = await clients.consumer(topic, group_id=topic, auto_offset_reset="none")
-
-    with pytest.raises(NoOffsetForPartitionError):
-        await values(consumer, 1, p0)
-    consumer.seek(p0, 19_999)
-    with pytest.raises(OffsetOutOfRangeError):
-        await values(consumer, 1, p0)
-
-
 async def test_an_offset_out_of_range_is_reset(clients: Clients, topic: str) -> None:
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(3))
@@ -224,35 +169,6 @@ async def test_an_offset_out_of_range_is_reset(clients: Clients, topic: str) -> 
     assert [b"3"] == await values(last, 1)
 
 
-async def test_offsets_are_found_by_time(clients: Clients, topic: str) -> None:
-    """
-    The first record at or after a time, in each partition for itself.
-    """
-    p0, p1 = partitions_of(topic, 0, 1)
-    producer = await clients.producer()
-    for partition, times in ((0, (1000, 3000)), (1, (2000,))):
-        for time in times:
-            await producer.send_and_wait(topic, b"", partition=partition, timestamp_ms=time)
-    consumer = await clients.consumer(topic)
-
-    async def find(time: int) -> list[OffsetAndTimestamp | None]:
-        found = await consumer.offsets_for_times({p0: time, p1: time})
-        return [found[p0], found[p1]]
-
-    first, second, other = (
-        OffsetAndTimestamp(0, 1000),
-        OffsetAndTimestamp(1, 3000),
-        OffsetAndTimestamp(0, 2000),
-    )
-    assert [first, other] == await find(0)
-    assert [first, other] == await find(1000)
-    assert [second, other] == await find(1001)
-    assert [second, None] == await find(3000)
-    assert [None, None] == await find(3001)
-    assert {p0: 0, p1: 0} == await consumer.beginning_offsets([p0, p1])
-    assert {p0: 2, p1: 1} == await consumer.end_offsets([p0, p1])
-
-
 async def test_offsets_of_a_partition_that_is_not_there_are_not_found(
     clients: Clients, topic: str
 ) -> None:
@@ -263,52 +179,6 @@ async def test_offsets_of_a_partition_that_is_not_there_are_not_found(
 
     with pytest.raises(KafkaTimeoutError):
         await consumer.offsets_for_times({TopicPartition(topic, 100): 0})
-
-
-async def test_a_record_comes_as_it_was_sent(clients: Clients, topic: str) -> None:
-    producer = await clients.producer(
-        key_serializer=str.encode, value_serializer=lambda value: json.dumps(value).encode()
-    )
-    headers = [("one", b"1"), ("one", b""), ("none", None)]
-    sent = await producer.send_and_wait(
-        topic, ["a", "list"], key="key", headers=headers, timestamp_ms=1234
-    )
-
-    consumer = await clients.consumer(
-        topic, key_deserializer=bytes.decode, value_deserializer=json.loads
-    )
-    record = await asyncio.wait_for(consumer.getone(), PATIENCE)
-
-    assert (sent.partition, sent.offset) == (record.partition, record.offset)
-    assert ("key", ["a", "list"], tuple(headers)) == (record.key, record.value, record.headers)
-    assert (1234, 0) == (record.timestamp, record.timestamp_type)
-    assert (3, 13) == (record.serialized_key_size, record.serialized_value_size)
-
-
-async def test_no_more_records_than_wanted_come_at_a_time(clients: Clients, topic: str) -> None:
-    await clients.send_batch(topic, 0, numbered(100))
-    consumer = await clients.consumer(topic, max_poll_records=48)
-
-    sizes: list[int] = []
-    while sum(sizes) < 100:
-        [records] = (await consumer.getmany(timeout_ms=10_000)).values()
-        sizes.append(len(records))
-
-    assert [48, 48, 4] == sizes
-
-
-async def test_a_paused_partition_waits(clients: Clients, topic: str) -> None:
-    p0, p1 = partitions_of(topic, 0, 1)
-    consumer = await clients.consumer()
-    consumer.assign([p0, p1])
-    consumer.pause(p0)
-    for partition in (0, 1):
-        await clients.send(topic, partition, [b"%d" % partition])
-
-    assert [b"1"] == await values(consumer, 1)
-    assert await nothing_comes(consumer)
-    consumer.resume(p0)
-    assert [b"0"] == await values(consumer, 1)
 
 
 async def test_a_reader_in_a_rack_is_served_by_the_leader(clients: Clients, topic: str) -> None:

@@ -16,7 +16,6 @@ from aiokafka import (  # type: ignore[import-untyped]  # the library ships no t
 from aiokafka.errors import (  # type: ignore[import-untyped]  # the same
     CommitFailedError,
     InvalidGroupIdError,
-    InvalidSessionTimeoutError,
 )
 
 from tests.interop.aiokafka_client.clients import (
@@ -60,25 +59,6 @@ async def two_members(
         )
     )
     return one, two
-
-
-async def test_two_members_share_and_one_takes_over(clients: Clients, topic: str) -> None:
-    """
-    Each has one partition; when one leaves, the other has both and goes on where that one was.
-    """
-    both = set(partitions_of(topic, 0, 1))
-    for partition in (0, 1):
-        await clients.send(topic, partition, numbered(4))
-    (one, _), (two, told) = await two_members(clients, topic, max_poll_records=1)
-    [taken] = one.assignment()
-
-    assert numbered(2) == await values(one, 2)
-    await one.stop()
-    await told.until(both)
-
-    assert numbered(2, first=2) == await values(two, 2, taken)
-    [own] = both - {taken}
-    assert numbered(4) == await values(two, 4, own)
 
 
 async def test_a_member_is_told_what_it_loses_and_gets(clients: Clients, topic: str) -> None:
@@ -155,20 +135,6 @@ async def test_a_commit_is_what_the_next_member_begins_with(clients: Clients, to
     assert None is await after.committed(TopicPartition("a topic that is not there", 2))
 
 
-async def test_what_was_read_is_committed_at_the_end(clients: Clients, topic: str) -> None:
-    """
-    By a member that commits by itself, however long its interval.
-    """
-    await clients.send(topic, 0, numbered(5))
-    consumer, _ = await member(clients, topic, auto_commit_interval_ms=3_600_000)
-
-    assert numbered(2) == await values(consumer, 2)
-    await consumer.stop()
-
-    after, _ = await member(clients, topic)
-    assert numbered(3, first=2) == await values(after, 3)
-
-
 async def test_a_group_may_commit_without_members(clients: Clients, topic: str) -> None:
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(10))
@@ -193,21 +159,6 @@ async def test_a_commit_does_not_wait_for_a_long_poll(clients: Clients, topic: s
 
     assert not waiting.done()
     waiting.cancel()
-
-
-@pytest.mark.parametrize("milliseconds", [999, 1_800_001])
-async def test_a_session_timeout_out_of_range_is_refused(
-    clients: Clients, topic: str, milliseconds: int
-) -> None:
-    """
-    Below ``group.min.session.timeout.ms`` or above ``group.max.session.timeout.ms``.
-    """
-    consumer = await clients.consumer(
-        topic, start=False, group_id=topic, session_timeout_ms=milliseconds
-    )
-
-    with pytest.raises(InvalidSessionTimeoutError):
-        await consumer.start()
 
 
 async def test_a_group_without_a_name_is_refused(clients: Clients, topic: str) -> None:

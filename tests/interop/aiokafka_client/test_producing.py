@@ -5,13 +5,13 @@ Sending with aiokafka: what the broker answers, and what it refuses.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from aiokafka.admin import NewTopic  # type: ignore[import-untyped]  # no type hints
 from aiokafka.errors import (  # type: ignore[import-untyped]  # the same
-    MessageSizeTooLargeError,
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
 )
@@ -26,83 +26,6 @@ from tests.interop.aiokafka_client.clients import (
     numbered,
     values,
 )
-
-NOW_MS = 1_500_000_000_000
-
-
-async def test_the_answer_says_where_a_record_is(clients: Clients, topic: str) -> None:
-    """
-    With the producer's own time, or the one that it was given.
-    """
-    producer = await clients.producer()
-
-    first = await producer.send_and_wait(topic, b"one", partition=1)
-    second = await producer.send_and_wait(topic, b"two", partition=1, timestamp_ms=123_123_123)
-
-    assert [(topic, 1, 0), (topic, 1, 1)] == [
-        (sent.topic, sent.partition, sent.offset) for sent in (first, second)
-    ]
-    assert first.timestamp > NOW_MS
-    assert (123_123_123, 0) == (second.timestamp, second.timestamp_type)
-
-
-async def test_the_answer_says_what_time_the_broker_set(clients: Clients, topic: str) -> None:
-    """
-    In a topic with ``message.timestamp.type=LogAppendTime``, whatever the producer said.
-    """
-    admin = await clients.admin()
-    configs = {"message.timestamp.type": "LogAppendTime"}
-    await admin.create_topics([NewTopic(topic, 1, 1, topic_configs=configs)])
-    producer = await clients.producer()
-
-    sent = await producer.send_and_wait(topic, b"one", timestamp_ms=1)
-    consumer = await clients.consumer(topic)
-    record = await asyncio.wait_for(consumer.getone(), PATIENCE)
-
-    assert sent.timestamp > NOW_MS
-    assert (sent.timestamp, 1) == (record.timestamp, record.timestamp_type)
-    assert 1 == sent.timestamp_type
-
-
-@pytest.mark.parametrize("acks", [0, 1, "all"])
-async def test_a_record_arrives_whatever_is_waited_for(
-    clients: Clients, topic: str, acks: int | str
-) -> None:
-    """
-    Without an answer nobody knows where; it is there all the same, and in order.
-    """
-    producer = await clients.producer(acks=acks)
-
-    sent = [await producer.send_and_wait(topic, value, partition=0) for value in numbered(20)]
-    consumer = await clients.consumer(topic)
-
-    assert numbered(20) == await values(consumer, 20)
-    assert (acks == 0) == (sent[-1] is None)
-
-
-async def test_a_key_has_one_partition(clients: Clients, topic: str) -> None:
-    producer = await clients.producer(key_serializer=str.encode)
-
-    places = {
-        key: {(await producer.send_and_wait(topic, b"", key=key)).partition for _ in range(3)}
-        for key in ("a", "b", "c", "d", "e")
-    }
-
-    assert {1} == {len(partitions) for partitions in places.values()}
-    assert {0, 1} == set().union(*places.values())
-
-
-async def test_many_records_on_their_way_keep_their_order(clients: Clients, topic: str) -> None:
-    """
-    Gathered in batches and flushed; each of them is answered with its own offset.
-    """
-    producer = await clients.producer(linger_ms=5, max_batch_size=500)
-
-    futures = [await producer.send(topic, value, partition=0) for value in numbered(1000)]
-    await producer.flush()
-
-    assert list(range(1000)) == [future.result().offset for future in futures]
-    assert numbered(1000) == await values(await clients.consumer(topic), 1000)
 
 
 async def test_a_batch_is_stored_as_it_was_made(clients: Clients, topic: str) -> None:
@@ -125,18 +48,38 @@ async def test_a_batch_is_stored_as_it_was_made(clients: Clients, topic: str) ->
     )
 
 
-async def test_a_batch_that_is_too_large_is_refused(clients: Clients, topic: str) -> None:
-    """
-    By ``max.message.bytes`` of its topic; nothing of it is stored, and the next one is taken.
-    """
+async def test_a_serialized_record_is_read_as_it_was_sent(clients: Clients, topic: str) -> None:
+    producer = await clients.producer(
+        key_serializer=str.encode, value_serializer=lambda value: json.dumps(value).encode()
+    )
+    headers = [("one", b"1"), ("one", b""), ("none", None)]
+    await producer.send_and_wait(topic, ["a", "list"], key="key", headers=headers)
+    consumer = await clients.consumer(
+        topic, key_deserializer=bytes.decode, value_deserializer=json.loads
+    )
+
+    record = await asyncio.wait_for(consumer.getone(), PATIENCE)
+
+    assert ("key", ["a", "list"], tuple(headers)) == (record.key, record.value, record.headers)
+    assert (3, 13) == (record.serialized_key_size, record.serialized_value_size)
+
+
+@pytest.mark.parametrize(("clock", "kind"), [("CreateTime", 0), ("LogAppendTime", 1)])
+async def test_a_record_has_the_timestamp_and_its_type_that_the_producer_got(
+    clients: Clients, topic: str, clock: str, kind: int
+) -> None:
     admin = await clients.admin()
-    await admin.create_topics([NewTopic(topic, 1, 1, topic_configs={"max.message.bytes": "1000"})])
+    configs = {"message.timestamp.type": clock}
+    await admin.create_topics([NewTopic(topic, 1, 1, topic_configs=configs)])
     producer = await clients.producer()
 
-    with pytest.raises(MessageSizeTooLargeError):
-        await producer.send_and_wait(topic, b"x" * 1000)
+    sent = await producer.send_and_wait(topic, b"", timestamp_ms=1234)
+    consumer = await clients.consumer(topic)
+    record = await asyncio.wait_for(consumer.getone(), PATIENCE)
 
-    assert 0 == (await producer.send_and_wait(topic, b"x" * 500)).offset
+    assert (clock == "CreateTime") == (sent.timestamp == 1234)
+    assert (sent.timestamp, kind) == (record.timestamp, record.timestamp_type)
+    assert kind == sent.timestamp_type
 
 
 async def test_a_topic_that_cannot_be_is_refused(

@@ -11,7 +11,6 @@ import pytest
 from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
-    OFFSET_INVALID,
     KafkaError,
     KafkaException,
     TopicPartition,
@@ -24,7 +23,6 @@ from tests.interop.librdkafka_client.clients import (
     fails_with,
     messages,
     numbered,
-    offsets,
     values,
 )
 
@@ -57,20 +55,6 @@ def test_an_assignment_grows_and_shrinks(clients: Clients, topic: str) -> None:
         consumer.incremental_unassign([TopicPartition(one, 0)])
 
 
-def test_positions_move_by_reading_and_by_seeking(clients: Clients, topic: str) -> None:
-    clients.create(topic)
-    clients.send(topic, 0, numbered(5))
-    consumer = clients.consumer(topic)
-    part = TopicPartition(topic, 0)
-    consumer.assign([part])
-
-    assert numbered(2) == values(consumer, 2)
-    assert {(topic, 0): 2} == offsets(consumer.position([part]))
-    for place, expected in ((0, b"0"), (4, b"4"), (OFFSET_BEGINNING, b"0")):
-        consumer.seek(TopicPartition(topic, 0, place))
-        assert [expected] == values(consumer, 1)
-
-
 def test_a_consumer_that_begins_at_the_end_gets_only_new_records(
     clients: Clients, topic: str
 ) -> None:
@@ -85,39 +69,6 @@ def test_a_consumer_that_begins_at_the_end_gets_only_new_records(
 
     assert 5 == end.offset()
     assert [b"new"] == values(consumer, 1)
-
-
-def test_a_paused_partition_waits(clients: Clients, topic: str) -> None:
-    clients.create(topic)
-    consumer = clients.consumer(topic)
-    consumer.assign([TopicPartition(topic, 0), TopicPartition(topic, 1)])
-    consumer.pause([TopicPartition(topic, 0)])
-    for partition in (0, 1):
-        clients.send(topic, partition, [b"%d" % partition])
-
-    assert [b"1"] == values(consumer, 1)
-    assert consumer.poll(0.3) is None
-    consumer.resume([TopicPartition(topic, 0)])
-    assert [b"0"] == values(consumer, 1)
-
-
-def test_offsets_are_found_by_time(clients: Clients, topic: str) -> None:
-    """
-    The first record at or after a time; the end where there is none.
-    """
-    clients.create(topic)
-    producer = clients.producer()
-    for time in (1000, 3000, 2000):
-        producer.produce(topic, b"", partition=0, timestamp=time)
-        producer.flush(PATIENCE)
-    consumer = clients.consumer(topic)
-
-    found = [
-        consumer.offsets_for_times([TopicPartition(topic, 0, time)], PATIENCE)[0].offset
-        for time in (0, 1000, 1001, 3000, 3001)
-    ]
-
-    assert [0, 0, 1, 1, OFFSET_END] == found
 
 
 def test_the_bounds_of_a_partition_are_asked_for_and_remembered(
@@ -161,59 +112,22 @@ def test_the_end_of_each_partition_is_told(clients: Clients, topic: str) -> None
     assert [(1, 1)] == until_ends(1)
 
 
-def test_messages_come_in_batches(clients: Clients, topic: str) -> None:
-    clients.create(topic, 1)
-    clients.send(topic, 0, numbered(1000), linger_ms=50)
-    consumer = clients.consumer(topic)
-    consumer.assign([TopicPartition(topic, 0)])
-
-    seen: list[bytes] = []
-    while len(seen) < 1000:
-        batch = consumer.consume(250, PATIENCE)
-        assert len(batch) <= 250
-        seen += [message.value() for message in batch]  # type: ignore[misc]  # bytes here
-
-    assert numbered(1000) == seen
-
-
-def test_a_message_comes_as_it_was_sent(clients: Clients, topic: str) -> None:
-    clients.create(topic, 1)
-    headers = [
-        ("one", b"1"),
-        ("one", b"2"),
-        ("empty", b""),
-        ("none", None),
-        ("Härjedalen", b"\xff"),
-    ]
+@pytest.mark.parametrize(("clock", "kind"), [("CreateTime", 1), ("LogAppendTime", 2)])
+def test_a_message_has_a_timestamp_type_and_a_leader_epoch(
+    clients: Clients, topic: str, clock: str, kind: int
+) -> None:
+    clients.create(topic, 1, message_timestamp_type=clock)
     producer = clients.producer()
-    producer.produce(topic, "größer", "key", headers=headers, timestamp=123_456_789_000)  # type: ignore[arg-type]  # a header may be null
-    producer.produce(topic, None, b"tombstone")
+    producer.produce(topic, b"", timestamp=123_456_789_000)
     producer.flush(PATIENCE)
     consumer = clients.consumer(topic)
     consumer.assign([TopicPartition(topic, 0)])
 
-    full, empty = messages(consumer, 2)
+    [message] = messages(consumer, 1)
 
-    assert ("größer".encode(), b"key", headers) == (full.value(), full.key(), full.headers())
-    assert (1, 123_456_789_000) == full.timestamp()
-    assert (None, b"tombstone", None) == (empty.value(), empty.key(), empty.headers())
-    assert 0 == full.leader_epoch()
-
-
-@pytest.mark.parametrize("start", [OFFSET_INVALID, 77])
-def test_without_a_way_to_reset_a_missing_offset_is_an_error(
-    clients: Clients, topic: str, start: int
-) -> None:
-    """
-    Nothing is committed, or the offset is beyond the end.
-    """
-    clients.create(topic, 1)
-    clients.send(topic, 0, numbered(1))
-    consumer = clients.consumer(topic, auto_offset_reset="error")
-    consumer.assign([TopicPartition(topic, 0, start)])
-
-    with fails_with(KafkaError._AUTO_OFFSET_RESET):
-        messages(consumer, 1)
+    assert kind == message.timestamp()[0]
+    assert (clock == "CreateTime") == (message.timestamp()[1] == 123_456_789_000)
+    assert 0 == message.leader_epoch()
 
 
 def test_an_unknown_topic_is_told(clients: Clients, topic: str) -> None:

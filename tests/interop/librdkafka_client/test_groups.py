@@ -169,18 +169,6 @@ def test_a_member_has_an_id_while_it_is_one(clients: Clients, topic: str) -> Non
     assert consumer.memberid()
 
 
-def test_a_session_timeout_out_of_range_is_refused(clients: Clients, topic: str) -> None:
-    """
-    Below what the broker allows.
-    """
-    clients.create(topic)
-    consumer = clients.consumer(topic, session_timeout_ms=100, heartbeat_interval_ms=50)
-    consumer.subscribe([topic])
-
-    with fails_with(KafkaError.INVALID_SESSION_TIMEOUT):
-        values(consumer, 1)
-
-
 def test_a_commit_keeps_its_metadata(clients: Clients, topic: str) -> None:
     """
     Of any alphabet, or empty, and the epoch that comes with an offset.
@@ -211,15 +199,3 @@ def test_a_commit_may_be_waited_for_or_not(clients: Clients, topic: str) -> None
 
     assert [(None, {(topic, 0): 3})] == told
     assert [3] == [part.offset for part in consumer.committed([TopicPartition(topic, 0)], PATIENCE)]
-
-
-def test_what_was_read_is_committed_by_itself(clients: Clients, topic: str) -> None:
-    clients.create(topic, 1)
-    clients.send(topic, 0, numbered(6))
-    for first in (0, 3):
-        consumer = clients.consumer(
-            topic, enable_auto_commit=True, auto_commit_interval_ms=3_600_000, queued_min_messages=1
-        )
-        consumer.subscribe([topic])
-        assert numbered(3, first=first) == values(consumer, 3)
-        consumer.close()

@@ -4,33 +4,17 @@ Sending with librdkafka: what is reported of each message, and what is refused.
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 from confluent_kafka import (
-    DeserializingConsumer,
     KafkaError,
     Message,
-    SerializingProducer,
-    TopicPartition,
 )
 from confluent_kafka.aio import AIOConsumer, AIOProducer
-from confluent_kafka.serialization import (
-    DoubleDeserializer,
-    DoubleSerializer,
-    IntegerDeserializer,
-    IntegerSerializer,
-    StringDeserializer,
-    StringSerializer,
-)
 
 from tests.interop.librdkafka_client.clients import (
     PATIENCE,
     Clients,
     fails_with,
     numbered,
-    raise_if_failed,
-    values,
 )
 from tests.support.broker_process import BrokerProcess
 
@@ -49,39 +33,6 @@ class Reports:
         self.places.append((message.partition(), message.offset()))
 
 
-def test_each_message_is_reported_with_its_place(clients: Clients, topic: str) -> None:
-    """
-    In order; ``flush`` returns when all are.
-    """
-    clients.create(topic)
-    reports, producer = Reports(), clients.producer()
-
-    for number in range(20):
-        producer.produce(topic, b"", partition=number % 2, on_delivery=reports)
-    assert 20 == len(producer)
-    assert 0 == producer.flush(PATIENCE)
-
-    assert {None} == set(reports.errors)
-    assert [(number % 2, number // 2) for number in range(20)] == sorted(
-        reports.places, key=lambda place: (place[1], place[0])
-    )
-
-
-def test_only_failures_are_reported_if_so_wanted(clients: Clients, topic: str) -> None:
-    """
-    Of two messages the one that is too large for its topic.
-    """
-    clients.create(topic, 1, max_message_bytes="1000")
-    reports, producer = Reports(), clients.producer(delivery_report_only_error=True)
-
-    producer.produce(topic, b"x" * 100, on_delivery=reports)
-    producer.flush(PATIENCE)
-    producer.produce(topic, b"x" * 2000, on_delivery=reports)
-    producer.flush(PATIENCE)
-
-    assert [KafkaError.MSG_SIZE_TOO_LARGE] == reports.errors
-
-
 def test_a_partition_that_is_not_there_is_refused(clients: Clients, topic: str) -> None:
     """
     By the client, which knows the topic's partitions.
@@ -95,77 +46,6 @@ def test_a_partition_that_is_not_there_is_refused(clients: Clients, topic: str) 
         producer.produce(topic, b"", partition=7)
 
     assert [None] == reports.errors
-
-
-@pytest.mark.parametrize("partitioner", ["consistent_random", "murmur2_random", "fnv1a_random"])
-def test_a_key_has_one_partition(clients: Clients, topic: str, partitioner: str) -> None:
-    clients.create(topic, 5)
-    producer = clients.producer(partitioner=partitioner)
-    places: dict[bytes, set[int | None]] = {}
-
-    def note(_error: KafkaError | None, message: Message) -> None:
-        places.setdefault(message.key(), set()).add(message.partition())  # type: ignore[arg-type]  # bytes
-
-    for number in range(60):
-        producer.produce(topic, b"", b"%d" % (number % 20), on_delivery=note)
-    producer.flush(PATIENCE)
-
-    assert {1} == {len(partitions) for partitions in places.values()}
-    assert set(range(5)) == set().union(*places.values())
-
-
-@pytest.mark.parametrize("options", [{"acks": 0}, {"acks": 1}, {"enable_idempotence": True}])
-def test_many_messages_keep_their_order(
-    clients: Clients, topic: str, options: dict[str, Any]
-) -> None:
-    clients.create(topic, 1)
-    clients.send(topic, 0, numbered(10_000), linger_ms=1, batch_num_messages=100, **options)
-    consumer = clients.consumer(topic)
-    consumer.assign([TopicPartition(topic, 0)])
-
-    assert numbered(10_000) == values(consumer, 10_000)
-
-
-def test_the_time_may_be_that_of_the_broker(clients: Clients, topic: str) -> None:
-    clients.create(topic, 1, message_timestamp_type="LogAppendTime")
-    producer = clients.producer()
-    times: list[tuple[int, int]] = []
-
-    producer.produce(topic, b"", timestamp=5, on_delivery=lambda _, m: times.append(m.timestamp()))
-    producer.flush(PATIENCE)
-
-    [(kind, time)] = times
-    assert 2 == kind
-    assert time > 1_500_000_000_000
-
-
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        ((IntegerSerializer(), IntegerDeserializer()), -(2**31)),
-        ((DoubleSerializer(), DoubleDeserializer()), 1e-300),
-        ((StringSerializer("utf_16"), StringDeserializer("utf_16")), "Jämtland"),
-        ((StringSerializer("utf_8"), StringDeserializer("utf_8")), None),
-    ],
-)
-def test_a_serialized_value_comes_back(
-    clients: Clients, topic: str, kind: tuple[Any, Any], value: Any
-) -> None:
-    clients.create(topic, 1)
-    serializer, deserializer = kind
-    conf = {"bootstrap.servers": clients.bootstrap}
-    producer = SerializingProducer(conf | {"value.serializer": serializer})
-    producer.produce(topic, key="key", value=value, on_delivery=raise_if_failed)
-    producer.flush(PATIENCE)
-    reading = {"group.id": topic, "auto.offset.reset": "earliest"}
-    consumer = DeserializingConsumer(conf | reading | {"value.deserializer": deserializer})
-    clients.callback(consumer.close)
-    consumer.subscribe([topic])
-
-    message = consumer.poll(PATIENCE)
-
-    assert message is not None
-    assert (value, b"key") == (message.value(), message.key())
 
 
 async def test_producer_and_consumer_of_asyncio(

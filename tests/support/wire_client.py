@@ -82,15 +82,22 @@ class WireClient(Conversation):
 
     @classmethod
     async def open(
-        cls, port: int, *, host: str = "127.0.0.1", client_id: str | None = "t", **options: Any
+        cls,
+        port: int,
+        *,
+        host: str = "127.0.0.1",
+        client_id: str | None = "t",
+        limit: int = 1 << 26,
+        **options: Any,
     ) -> Self:
         """
         Connect to a broker.
 
         Args:
+            limit: half of the bytes that the client reads ahead, before a test receives them.
             options: other arguments of ``asyncio.open_connection``, such as those of TLS.
         """
-        reader, writer = await asyncio.open_connection(host, port, limit=1 << 26, **options)
+        reader, writer = await asyncio.open_connection(host, port, limit=limit, **options)
         return cls(reader, writer, client_id)
 
     @property

@@ -19,11 +19,9 @@ NONE = 0
 TOPIC, BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
 
 
-async def test_the_configs_of_a_topic_are_described_and_replaced(
-    clients: Clients, topic: str
-) -> None:
+async def test_topic_configs_are_described_and_replaced(clients: Clients, topic: str) -> None:
     """
-    What is not named in an alteration goes back to its default.
+    Options not named in the request are reset.
     """
     admin = await clients.admin()
     configs = {"retention.ms": "77", "cleanup.policy": "compact"}
@@ -42,9 +40,7 @@ async def test_the_configs_of_a_topic_are_described_and_replaced(
     assert {"retention.ms": "604800000", "cleanup.policy": "delete"} == await described(*configs)
 
 
-async def test_the_configs_of_the_broker_are_described(
-    clients: Clients, broker: BrokerProcess
-) -> None:
+async def test_broker_configs_are_described(clients: Clients, broker: BrokerProcess) -> None:
     admin = await clients.admin()
     cluster = await admin.describe_cluster()
     [node] = cluster["brokers"]
@@ -61,9 +57,6 @@ async def test_the_configs_of_the_broker_are_described(
 async def test_groups_are_listed_and_described_with_their_offsets(
     clients: Clients, topic: str
 ) -> None:
-    """
-    All offsets that they committed, or those that are asked for.
-    """
     p0, p1 = partitions_of(topic, 0, 1)
     consumer = await clients.consumer(topic, group_id=topic, client_id="the member")
     await consumer.commit({p0: 7, p1: (8, "why")})

@@ -55,10 +55,7 @@ def long_poll(topic: str, milliseconds: int) -> FetchRequest:
 
 
 @pytest.mark.parametrize("given", ["list", "text"])
-async def test_one_address_that_answers_is_enough(broker: BrokerProcess, given: str) -> None:
-    """
-    Nobody listens at the first address; the broker names itself as the second one has it.
-    """
+async def test_one_reachable_bootstrap_address_suffices(broker: BrokerProcess, given: str) -> None:
     addresses = [f"127.0.0.1:{free_port()}", broker.bootstrap]
     client = AIOKafkaClient(bootstrap_servers=addresses if given == "list" else ",".join(addresses))
 
@@ -68,7 +65,7 @@ async def test_one_address_that_answers_is_enough(broker: BrokerProcess, given: 
     await client.close()
 
 
-async def test_no_address_that_answers_is_an_error() -> None:
+async def test_unreachable_bootstrap_addresses_are_an_error() -> None:
     client = AIOKafkaClient(bootstrap_servers=f"127.0.0.1:{free_port()}")
 
     with pytest.raises(KafkaConnectionError):
@@ -77,10 +74,7 @@ async def test_no_address_that_answers_is_an_error() -> None:
     await client.close()
 
 
-async def test_asking_for_a_topic_creates_it(client: Any, topic: str) -> None:
-    """
-    With the broker's default number of partitions, each with a leader.
-    """
+async def test_metadata_request_creates_a_topic(client: Any, topic: str) -> None:
     await client.add_topic(topic)
     await client._wait_on_metadata(topic)
 
@@ -91,7 +85,7 @@ async def test_asking_for_a_topic_creates_it(client: Any, topic: str) -> None:
     }
 
 
-async def test_the_topics_asked_for_are_the_topics_told_of(client: Any, topic: str) -> None:
+async def test_metadata_returns_the_requested_topics(client: Any, topic: str) -> None:
     names = {f"{topic}-{number}" for number in range(3)}
     for name in names:
         await client._wait_on_metadata(name)
@@ -104,9 +98,7 @@ async def test_the_topics_asked_for_are_the_topics_told_of(client: Any, topic: s
     assert {one} == client.cluster.topics()
 
 
-async def test_answers_on_one_connection_are_in_the_order_of_the_requests(
-    client: Any, topic: str
-) -> None:
+async def test_responses_on_one_connection_are_in_request_order(client: Any, topic: str) -> None:
     await client._wait_on_metadata(topic)
     node = client.get_random_node()
     done: list[str] = []
@@ -122,7 +114,7 @@ async def test_answers_on_one_connection_are_in_the_order_of_the_requests(
     assert ["slow", "0", "1", "2", "3", "4"] == done
 
 
-async def test_a_long_poll_holds_up_no_other_connection(client: Any, topic: str) -> None:
+async def test_long_poll_does_not_block_other_connections(client: Any, topic: str) -> None:
     """
     The group's coordinator has a connection of its own for that reason.
     """
@@ -138,7 +130,7 @@ async def test_a_long_poll_holds_up_no_other_connection(client: Any, topic: str)
     assert 0 == answer.error_code
 
 
-async def test_both_sides_go_on_after_a_restart_of_the_broker(
+async def test_producer_and_member_continue_after_a_broker_restart(
     own_broker: BrokerProcess, topic: str
 ) -> None:
     """

@@ -26,7 +26,7 @@ from tests.interop.aiokafka_client.clients import (
 )
 
 
-async def test_a_partition_can_be_asked_for_by_name(clients: Clients, topic: str) -> None:
+async def test_partitions_can_be_polled_individually(clients: Clients, topic: str) -> None:
     """
     Two tasks share a consumer, each for a partition of its own.
     """
@@ -41,7 +41,9 @@ async def test_a_partition_can_be_asked_for_by_name(clients: Clients, topic: str
     assert numbered(50, first=50) == one
 
 
-async def test_readers_without_a_group_each_get_everything(clients: Clients, topic: str) -> None:
+async def test_consumers_without_a_group_each_get_every_record(
+    clients: Clients, topic: str
+) -> None:
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(3))
 
@@ -55,7 +57,7 @@ async def test_readers_without_a_group_each_get_everything(clients: Clients, top
 
 
 @pytest.mark.parametrize("limit", ["max_partition_fetch_bytes", "fetch_max_bytes"])
-async def test_a_record_beyond_the_limit_of_a_fetch_is_delivered(
+async def test_record_beyond_the_fetch_limit_is_delivered(
     clients: Clients, topic: str, limit: str
 ) -> None:
     """
@@ -69,7 +71,7 @@ async def test_a_record_beyond_the_limit_of_a_fetch_is_delivered(
     assert sent == await values(consumer, 3)
 
 
-async def test_no_partition_starves_under_a_small_limit(clients: Clients, topic: str) -> None:
+async def test_no_partition_starves_under_a_small_fetch_limit(clients: Clients, topic: str) -> None:
     """
     Each fetch has room for one batch of one partition, and yet both get their turn.
     """
@@ -88,7 +90,7 @@ async def test_no_partition_starves_under_a_small_limit(clients: Clients, topic:
     assert {0, 1} == {record.partition for record in records[:12]}
 
 
-async def test_a_fetch_from_within_a_batch_hides_what_came_before(
+async def test_fetch_from_within_a_batch_hides_earlier_records(
     clients: Clients, topic: str
 ) -> None:
     """
@@ -127,7 +129,7 @@ async def test_a_position_moves_to_the_beginning_and_to_the_end(
     assert numbered(5) == await values(consumer, 5, p1)
 
 
-async def test_a_waiting_reader_gets_what_comes(clients: Clients, topic: str) -> None:
+async def test_waiting_consumer_gets_new_records_at_once(clients: Clients, topic: str) -> None:
     """
     At once, though its long poll could have gone on for half a minute.
     """
@@ -144,7 +146,7 @@ async def test_a_waiting_reader_gets_what_comes(clients: Clients, topic: str) ->
     assert (1, b"new") == (record.offset, record.value)
 
 
-async def test_a_topic_may_come_into_being_after_its_reader(clients: Clients, topic: str) -> None:
+async def test_topic_may_be_created_after_its_consumer(clients: Clients, topic: str) -> None:
     consumer = await clients.consumer(topic)
     waiting = asyncio.create_task(consumer.getone())
 
@@ -153,7 +155,7 @@ async def test_a_topic_may_come_into_being_after_its_reader(clients: Clients, to
     assert b"first" == (await asyncio.wait_for(waiting, PATIENCE)).value
 
 
-async def test_an_offset_out_of_range_is_reset(clients: Clients, topic: str) -> None:
+async def test_offset_out_of_range_is_reset(clients: Clients, topic: str) -> None:
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(3))
     first, last = [await clients.consumer(auto_offset_reset=to) for to in ("earliest", "latest")]
@@ -169,19 +171,14 @@ async def test_an_offset_out_of_range_is_reset(clients: Clients, topic: str) -> 
     assert [b"3"] == await values(last, 1)
 
 
-async def test_offsets_of_a_partition_that_is_not_there_are_not_found(
-    clients: Clients, topic: str
-) -> None:
-    """
-    The client asks again until its time is up.
-    """
+async def test_offsets_of_an_unknown_partition_time_out(clients: Clients, topic: str) -> None:
     consumer = await clients.consumer(topic, request_timeout_ms=500)
 
     with pytest.raises(KafkaTimeoutError):
         await consumer.offsets_for_times({TopicPartition(topic, 100): 0})
 
 
-async def test_a_reader_in_a_rack_is_served_by_the_leader(clients: Clients, topic: str) -> None:
+async def test_consumer_in_a_rack_is_served_by_the_leader(clients: Clients, topic: str) -> None:
     """
     There is no other replica that could be nearer (KIP-392).
     """
@@ -192,7 +189,7 @@ async def test_a_reader_in_a_rack_is_served_by_the_leader(clients: Clients, topi
     assert numbered(3) == await values(consumer, 3)
 
 
-async def test_a_pattern_finds_internal_topics_if_it_may(clients: Clients, topic: str) -> None:
+async def test_pattern_matches_internal_topics_if_allowed(clients: Clients, topic: str) -> None:
     member = await clients.consumer(topic, group_id=topic)
     await member.commit(dict.fromkeys(partitions_of(topic, 0), 0))
 

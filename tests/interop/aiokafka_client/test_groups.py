@@ -61,10 +61,9 @@ async def two_members(
     return one, two
 
 
-async def test_a_member_is_told_what_it_loses_and_gets(clients: Clients, topic: str) -> None:
-    """
-    Nothing at first, then both, then one of them, then both again.
-    """
+async def test_rebalance_listener_is_told_of_revoked_and_assigned_partitions(
+    clients: Clients, topic: str
+) -> None:
     both = set(partitions_of(topic, 0, 1))
     one, told = await member(clients, topic)
     assert ([set()], [both]) == (told.revoked, told.assigned)
@@ -79,7 +78,7 @@ async def test_a_member_is_told_what_it_loses_and_gets(clients: Clients, topic: 
     assert [both, rest, both] == told.assigned
 
 
-async def test_all_topics_of_a_subscription_are_shared(clients: Clients, topic: str) -> None:
+async def test_all_topics_of_a_subscription_are_assigned(clients: Clients, topic: str) -> None:
     names = [topic, f"{topic}-too"]
     consumers = [await clients.consumer(start=False, group_id=topic, **BRISK) for _ in range(2)]
     for consumer in consumers:
@@ -92,7 +91,7 @@ async def test_all_topics_of_a_subscription_are_shared(clients: Clients, topic: 
     )
 
 
-async def test_a_pattern_takes_in_new_topics(clients: Clients, topic: str) -> None:
+async def test_pattern_subscription_includes_new_topics(clients: Clients, topic: str) -> None:
     """
     The group is rebalanced for each, and reads it from its first record.
     """
@@ -110,7 +109,7 @@ async def test_a_pattern_takes_in_new_topics(clients: Clients, topic: str) -> No
         assert [b"%d" % number] == await values(consumer, 1)
 
 
-async def test_a_commit_is_what_the_next_member_begins_with(clients: Clients, topic: str) -> None:
+async def test_next_member_begins_at_the_committed_offsets(clients: Clients, topic: str) -> None:
     """
     All positions at once, an offset of one partition, or one with metadata.
     """
@@ -135,7 +134,7 @@ async def test_a_commit_is_what_the_next_member_begins_with(clients: Clients, to
     assert None is await after.committed(TopicPartition("a topic that is not there", 2))
 
 
-async def test_a_group_may_commit_without_members(clients: Clients, topic: str) -> None:
+async def test_group_without_members_can_commit(clients: Clients, topic: str) -> None:
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(10))
     for first in (0, 5):
@@ -146,7 +145,7 @@ async def test_a_group_may_commit_without_members(clients: Clients, topic: str) 
         await consumer.stop()
 
 
-async def test_a_commit_does_not_wait_for_a_long_poll(clients: Clients, topic: str) -> None:
+async def test_commit_does_not_wait_for_a_long_poll(clients: Clients, topic: str) -> None:
     """
     It goes another way, and is answered while the fetch still waits.
     """
@@ -161,16 +160,14 @@ async def test_a_commit_does_not_wait_for_a_long_poll(clients: Clients, topic: s
     waiting.cancel()
 
 
-async def test_a_group_without_a_name_is_refused(clients: Clients, topic: str) -> None:
+async def test_group_without_an_id_is_refused(clients: Clients, topic: str) -> None:
     consumer = await clients.consumer(topic, start=False, group_id="")
 
     with pytest.raises(InvalidGroupIdError):
         await consumer.start()
 
 
-async def test_a_member_that_reads_nothing_any_more_is_left_out(
-    clients: Clients, topic: str
-) -> None:
+async def test_member_that_stops_polling_is_removed(clients: Clients, topic: str) -> None:
     """
     The other one has everything; it comes back with its next read.
     """
@@ -198,7 +195,7 @@ async def _read_on(consumer: Any) -> None:
         await consumer.getmany(timeout_ms=50)
 
 
-async def test_a_member_whose_session_ran_out_cannot_commit(clients: Clients, topic: str) -> None:
+async def test_member_with_an_expired_session_cannot_commit(clients: Clients, topic: str) -> None:
     """
     Its generation is over: its session ran out while its heartbeats were held back.
     """
@@ -218,7 +215,7 @@ async def test_a_member_whose_session_ran_out_cannot_commit(clients: Clients, to
         await consumer.commit({p0: 1})
 
 
-async def test_a_static_member_comes_back_to_its_own(clients: Clients, topic: str) -> None:
+async def test_static_member_returns_to_its_partitions(clients: Clients, topic: str) -> None:
     """
     Nobody is rebalanced while it is away (KIP-345) until its session is over; then the other one
     gets everything.
@@ -240,7 +237,7 @@ async def test_a_static_member_comes_back_to_its_own(clients: Clients, topic: st
     assert rounds + 1 == len(told.assigned)
 
 
-async def test_a_member_may_leave_join_and_change_topics_at_any_time(
+async def test_member_may_leave_join_and_change_topics_at_any_time(
     clients: Clients, topic: str
 ) -> None:
     """

@@ -28,7 +28,7 @@ from tests.interop.aiokafka_client.clients import (
 )
 
 
-async def test_a_batch_is_stored_as_it_was_made(clients: Clients, topic: str) -> None:
+async def test_manually_built_batch_is_stored_unchanged(clients: Clients, topic: str) -> None:
     """
     By hand, until it takes no more; sent after another record, it begins behind that.
     """
@@ -82,9 +82,7 @@ async def test_a_record_has_the_timestamp_and_its_type_that_the_producer_got(
     assert kind == sent.timestamp_type
 
 
-async def test_a_topic_that_cannot_be_is_refused(
-    clients: Clients, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_illegal_topic_is_refused(clients: Clients, caplog: pytest.LogCaptureFixture) -> None:
     producer = await clients.producer(request_timeout_ms=300)
 
     with pytest.raises(UnknownTopicOrPartitionError):
@@ -94,7 +92,7 @@ async def test_a_topic_that_cannot_be_is_refused(
 
 
 @pytest.mark.parametrize("transactional", [False, True])
-async def test_a_record_whose_answer_was_lost_is_stored_once(
+async def test_record_with_a_lost_response_is_stored_once(
     clients: Clients, topic: str, transactional: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

@@ -22,7 +22,7 @@ from tests.interop.aiokafka_client.clients import (
 
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
-async def test_a_marker_is_passed_over(clients: Clients, topic: str, level: str) -> None:
+async def test_consumer_skips_markers(clients: Clients, topic: str, level: str) -> None:
     """
     A reader whose fetch finds nothing else goes on behind it.
     """
@@ -120,7 +120,7 @@ async def test_members_process_each_record_once_though_a_round_fails(
     assert await nothing_comes(consumer)
 
 
-async def test_a_gap_in_the_sequence_is_refused(clients: Clients, topic: str) -> None:
+async def test_gap_in_the_sequence_is_refused(clients: Clients, topic: str) -> None:
     """
     The transaction is lost, and the producer's next one is not.
     """
@@ -141,9 +141,7 @@ async def test_a_gap_in_the_sequence_is_refused(clients: Clients, topic: str) ->
     assert [b"kept"] == await values(consumer, 1)
 
 
-async def test_what_was_not_sent_yet_is_sent_before_the_commit(
-    clients: Clients, topic: str
-) -> None:
+async def test_unsent_records_are_sent_before_the_commit(clients: Clients, topic: str) -> None:
     producer = await clients.producer(transactional_id=topic, linger_ms=60_000, max_batch_size=100)
     await producer.begin_transaction()
     futures = [await producer.send(topic, b"x" * 50, partition=0) for _ in range(10)]
@@ -153,10 +151,7 @@ async def test_what_was_not_sent_yet_is_sent_before_the_commit(
     assert list(range(10)) == [future.result().offset for future in futures]
 
 
-async def test_a_commit_that_nobody_waits_for_is_finished(clients: Clients, topic: str) -> None:
-    """
-    Who asked for it was cancelled in the middle.
-    """
+async def test_cancelled_commit_is_completed(clients: Clients, topic: str) -> None:
     producer = await clients.producer(transactional_id=topic)
     await producer.begin_transaction()
     await producer.send_and_wait(topic, b"one", partition=0)

@@ -53,7 +53,7 @@ def test_topics_are_described_with_their_partitions(
     assert plain.authorized_operations is None
 
 
-def test_the_cluster_is_described(admin: AdminClient, broker: BrokerProcess) -> None:
+def test_cluster_is_described(admin: AdminClient, broker: BrokerProcess) -> None:
     """
     One node, which is its controller; the same id as in the metadata.
     """
@@ -67,7 +67,7 @@ def test_the_cluster_is_described(admin: AdminClient, broker: BrokerProcess) -> 
     assert {AclOperation.ALTER, AclOperation.CREATE} <= set(found.authorized_operations)
 
 
-def test_the_metadata_of_one_topic_or_of_all(
+def test_metadata_of_one_or_all_topics_is_returned(
     clients: Clients, admin: AdminClient, topic: str
 ) -> None:
     clients.create(topic, 3)
@@ -83,7 +83,7 @@ def test_the_metadata_of_one_topic_or_of_all(
     assert KafkaError.UNKNOWN_TOPIC_OR_PART == none.topics[missing].error.code()
 
 
-def test_creating_may_be_only_a_question(admin: AdminClient, topic: str) -> None:
+def test_validate_only_creates_no_topic(admin: AdminClient, topic: str) -> None:
     new = NewTopic(topic, 2, 1, config={"compression.type": "gzip"})
 
     admin.create_topics([new], validate_only=True)[topic].result(PATIENCE)
@@ -98,7 +98,7 @@ def test_creating_may_be_only_a_question(admin: AdminClient, topic: str) -> None
         admin.create_partitions([more])[topic].result(PATIENCE)
 
 
-def test_partitions_may_be_placed_by_hand(admin: AdminClient, topic: str) -> None:
+def test_partitions_may_be_assigned_manually(admin: AdminClient, topic: str) -> None:
     [here] = admin.list_topics(timeout=PATIENCE).brokers
     placed = NewTopic(topic, 2, replica_assignment=[[here], [here]])
     admin.create_topics([placed])[topic].result(PATIENCE)
@@ -112,7 +112,9 @@ def test_partitions_may_be_placed_by_hand(admin: AdminClient, topic: str) -> Non
     assert 3 == len(admin.list_topics(topic, timeout=PATIENCE).topics[topic].partitions)
 
 
-def test_options_are_changed_one_by_one(clients: Clients, admin: AdminClient, topic: str) -> None:
+def test_configs_are_changed_incrementally(
+    clients: Clients, admin: AdminClient, topic: str
+) -> None:
     """
     Set, deleted, appended to and taken from; those of another topic in the same request.
     """
@@ -156,7 +158,7 @@ def test_options_are_changed_one_by_one(clients: Clients, admin: AdminClient, to
 
 
 @pytest.mark.parametrize("level", list(IsolationLevel))
-def test_offsets_are_listed_by_what_is_meant(
+def test_offsets_are_listed_by_specification(
     clients: Clients, admin: AdminClient, topic: str, level: IsolationLevel
 ) -> None:
     """
@@ -204,9 +206,7 @@ def test_records_are_deleted_in_many_partitions_at_once(
         admin.delete_records([missing])[missing].result(PATIENCE)
 
 
-def test_topics_are_deleted_each_for_itself(
-    clients: Clients, admin: AdminClient, topic: str
-) -> None:
+def test_topics_are_deleted_independently(clients: Clients, admin: AdminClient, topic: str) -> None:
     """
     One that is not there does not keep the others.
     """
@@ -220,7 +220,7 @@ def test_topics_are_deleted_each_for_itself(
     assert topic not in admin.list_topics(timeout=PATIENCE).topics
 
 
-def test_a_leader_that_leads_already_is_not_elected(
+def test_election_of_the_current_leader_is_not_needed(
     clients: Clients, admin: AdminClient, topic: str
 ) -> None:
     """

@@ -66,7 +66,7 @@ def test_groups_are_listed_by_state_and_type(
     assert busy not in listed(admin, types={ConsumerGroupType.CONSUMER})
 
 
-def test_a_group_is_described_with_its_members(
+def test_group_is_described_with_its_members(
     clients: Clients, admin: AdminClient, topic: str
 ) -> None:
     """
@@ -98,7 +98,7 @@ def test_a_group_is_described_with_its_members(
     assert {AclOperation.READ, AclOperation.DELETE} <= set(group.authorized_operations)
 
 
-def test_a_group_that_is_not_there_is_dead(admin: AdminClient, topic: str) -> None:
+def test_unknown_group_is_described_as_dead(admin: AdminClient, topic: str) -> None:
     """
     Described as one without members; it cannot be deleted.
     """
@@ -109,7 +109,7 @@ def test_a_group_that_is_not_there_is_dead(admin: AdminClient, topic: str) -> No
         admin.delete_consumer_groups([topic])[topic].result(PATIENCE)
 
 
-def test_offsets_are_changed_while_nobody_reads(
+def test_group_offsets_can_be_changed_only_without_members(
     clients: Clients, admin: AdminClient, topic: str
 ) -> None:
     """
@@ -138,9 +138,7 @@ def test_offsets_are_changed_while_nobody_reads(
     assert {(topic, 0): 3, (topic, 1): 0} == of_group(admin, topic)
 
 
-def test_groups_are_deleted_when_they_are_empty(
-    clients: Clients, admin: AdminClient, topic: str
-) -> None:
+def test_groups_are_deleted_when_empty(clients: Clients, admin: AdminClient, topic: str) -> None:
     """
     Each for itself; their offsets go with them.
     """

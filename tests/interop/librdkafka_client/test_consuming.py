@@ -27,7 +27,7 @@ from tests.interop.librdkafka_client.clients import (
 )
 
 
-def test_an_assignment_grows_and_shrinks(clients: Clients, topic: str) -> None:
+def test_incremental_assignment_grows_and_shrinks(clients: Clients, topic: str) -> None:
     """
     Partition by partition, none twice; one that was given back is read no further.
     """
@@ -55,9 +55,7 @@ def test_an_assignment_grows_and_shrinks(clients: Clients, topic: str) -> None:
         consumer.incremental_unassign([TopicPartition(one, 0)])
 
 
-def test_a_consumer_that_begins_at_the_end_gets_only_new_records(
-    clients: Clients, topic: str
-) -> None:
+def test_consumer_beginning_at_the_end_gets_only_new_records(clients: Clients, topic: str) -> None:
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(5))
     consumer = clients.consumer(topic, enable_partition_eof=True)
@@ -71,9 +69,7 @@ def test_a_consumer_that_begins_at_the_end_gets_only_new_records(
     assert [b"new"] == values(consumer, 1)
 
 
-def test_the_bounds_of_a_partition_are_asked_for_and_remembered(
-    clients: Clients, topic: str
-) -> None:
+def test_watermark_offsets_are_requested_or_cached(clients: Clients, topic: str) -> None:
     """
     Asked for at the broker, or as the last fetch told them.
     """
@@ -91,7 +87,7 @@ def test_the_bounds_of_a_partition_are_asked_for_and_remembered(
         consumer.get_watermark_offsets(TopicPartition(topic, 2), PATIENCE)
 
 
-def test_the_end_of_each_partition_is_told(clients: Clients, topic: str) -> None:
+def test_end_of_each_partition_is_reported(clients: Clients, topic: str) -> None:
     clients.create(topic)
     clients.send(topic, 0, numbered(2))
     consumer = clients.consumer(topic, enable_partition_eof=True)
@@ -130,10 +126,7 @@ def test_a_message_has_a_timestamp_type_and_a_leader_epoch(
     assert 0 == message.leader_epoch()
 
 
-def test_an_unknown_topic_is_told(clients: Clients, topic: str) -> None:
-    """
-    The consumer's question creates none.
-    """
+def test_unknown_topic_is_reported_and_not_created(clients: Clients, topic: str) -> None:
     consumer = clients.consumer(topic)
 
     consumer.subscribe([topic])
@@ -142,7 +135,7 @@ def test_an_unknown_topic_is_told(clients: Clients, topic: str) -> None:
     assert topic not in consumer.list_topics(timeout=PATIENCE).topics
 
 
-def test_statistics_show_what_was_done(clients: Clients, topic: str) -> None:
+def test_statistics_show_the_traffic(clients: Clients, topic: str) -> None:
     told: list[dict[str, Any]] = []
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(3))
@@ -161,7 +154,7 @@ def test_statistics_show_what_was_done(clients: Clients, topic: str) -> None:
     assert {"UP"} <= {node["state"] for node in latest["brokers"].values()}
 
 
-def test_a_stored_offset_is_committed(clients: Clients, topic: str) -> None:
+def test_stored_offset_is_committed(clients: Clients, topic: str) -> None:
     """
     And nothing that was not stored; a message that is an error cannot be.
     """

@@ -52,7 +52,9 @@ class Told:
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", COOPERATIVE])
-def test_members_share_and_one_takes_over(clients: Clients, topic: str, strategy: str) -> None:
+def test_members_share_partitions_and_one_takes_over(
+    clients: Clients, topic: str, strategy: str
+) -> None:
     """
     Each has its half; when one leaves, the other has everything.
     """
@@ -69,9 +71,7 @@ def test_members_share_and_one_takes_over(clients: Clients, topic: str, strategy
     eventually(lambda: everything == assigned(two), one, two)
 
 
-def test_a_cooperative_member_gives_back_only_what_another_gets(
-    clients: Clients, topic: str
-) -> None:
+def test_cooperative_member_revokes_only_what_another_gets(clients: Clients, topic: str) -> None:
     """
     It keeps reading the rest (KIP-429): partitions 0 and 1 for it, one of which goes.
     """
@@ -91,10 +91,9 @@ def test_a_cooperative_member_gives_back_only_what_another_gets(
     assert [f"+{moved}"] == [each for each in told_too.news if len(each) > 1]
 
 
-def test_a_cooperative_member_takes_in_another_topic(clients: Clients, topic: str) -> None:
-    """
-    Without giving back what it reads already.
-    """
+def test_cooperative_member_adds_another_topic_without_revocation(
+    clients: Clients, topic: str
+) -> None:
     names = [topic, f"{topic}-too"]
     for name in names:
         clients.create(name, 1)
@@ -111,10 +110,7 @@ def test_a_cooperative_member_takes_in_another_topic(clients: Clients, topic: st
     assert {(name, 0) for name in names} == assigned(consumer)
 
 
-def test_a_member_that_polls_too_seldom_loses_its_partitions(clients: Clients, topic: str) -> None:
-    """
-    And gets them again by polling on.
-    """
+def test_member_that_polls_too_rarely_loses_its_partitions(clients: Clients, topic: str) -> None:
     clients.create(topic, 1)
     options = {**BRISK, "partition_assignment_strategy": COOPERATIVE}
     idle = clients.consumer(topic, max_poll_interval_ms=2000, **options)
@@ -133,7 +129,7 @@ def test_a_member_that_polls_too_seldom_loses_its_partitions(clients: Clients, t
     assert ["+0", "!0", "+0"] == [each for each in told.news if len(each) > 1]
 
 
-def test_a_static_member_comes_back_to_its_own(clients: Clients, topic: str) -> None:
+def test_static_member_returns_to_its_partitions(clients: Clients, topic: str) -> None:
     """
     Nobody is told while it is away (KIP-345); another with its name puts an end to it.
     """
@@ -159,7 +155,7 @@ def test_a_static_member_comes_back_to_its_own(clients: Clients, topic: str) -> 
     assert news == told.news
 
 
-def test_a_member_has_an_id_while_it_is_one(clients: Clients, topic: str) -> None:
+def test_member_id_exists_while_the_member_is_joined(clients: Clients, topic: str) -> None:
     clients.create(topic)
     consumer = clients.consumer(topic, **BRISK)
 
@@ -169,7 +165,7 @@ def test_a_member_has_an_id_while_it_is_one(clients: Clients, topic: str) -> Non
     assert consumer.memberid()
 
 
-def test_a_commit_keeps_its_metadata(clients: Clients, topic: str) -> None:
+def test_commit_keeps_its_metadata(clients: Clients, topic: str) -> None:
     """
     Of any alphabet, or empty, and the epoch that comes with an offset.
     """
@@ -184,7 +180,7 @@ def test_a_commit_keeps_its_metadata(clients: Clients, topic: str) -> None:
         assert 0 == found.leader_epoch
 
 
-def test_a_commit_may_be_waited_for_or_not(clients: Clients, topic: str) -> None:
+def test_commit_may_be_synchronous_or_asynchronous(clients: Clients, topic: str) -> None:
     told: list[tuple[KafkaError | None, dict[tuple[str, int], int]]] = []
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(3))

@@ -33,10 +33,7 @@ class Reports:
         self.places.append((message.partition(), message.offset()))
 
 
-def test_a_partition_that_is_not_there_is_refused(clients: Clients, topic: str) -> None:
-    """
-    By the client, which knows the topic's partitions.
-    """
+def test_unknown_partition_is_refused(clients: Clients, topic: str) -> None:
     clients.create(topic)
     reports, producer = Reports(), clients.producer()
 
@@ -48,7 +45,7 @@ def test_a_partition_that_is_not_there_is_refused(clients: Clients, topic: str) 
     assert [None] == reports.errors
 
 
-async def test_producer_and_consumer_of_asyncio(
+async def test_asyncio_producer_and_consumer_work(
     broker: BrokerProcess, clients: Clients, topic: str
 ) -> None:
     clients.create(topic, 1)

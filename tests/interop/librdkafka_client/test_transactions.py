@@ -41,7 +41,7 @@ def committed(clients: Clients, topic: str) -> list[bytes]:
         seen.append(message.value())  # type: ignore[arg-type]  # bytes, as nothing deserializes
 
 
-def test_a_message_that_fails_makes_the_transaction_abortable(clients: Clients, topic: str) -> None:
+def test_failed_message_makes_the_transaction_abortable(clients: Clients, topic: str) -> None:
     """
     It cannot be committed; that of the next producer can.
     """

@@ -81,13 +81,15 @@ async def world(**options: str) -> AsyncIterator[World]:
         yield World(broker, clock)
 
 
+FORESEE: Final = Broker._foresee
+
+
 @pytest.fixture(autouse=True)
-def _no_rounds_of_its_own(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_rounds_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Unless the test is about them: a round is done in a thread, which the clock does not wait for.
+    Tests run the rounds themselves: the broker runs them in a thread that the clock does not wait for.
     """
-    if "by_itself" not in request.node.name:
-        monkeypatch.setattr(Broker, "_foresee", lambda self: None)
+    monkeypatch.setattr(Broker, "_foresee", lambda self: None)
 
 
 @pytest.fixture
@@ -393,6 +395,7 @@ async def test_forecasts_run_without_http_or_a_request(
         rounds += 1
 
     monkeypatch.setattr(Forecasts, "check", counted)
+    monkeypatch.setattr(Broker, "_foresee", FORESEE)
     async with world() as found:
         await found.broker.create("t", 1, **SMALL_SEGMENTS)
         await found.lag_behind("g")

@@ -296,7 +296,7 @@ class Tap:
 async def test_requests_of_a_tls_peer_that_does_not_read_are_not_received(
     broker: Barnabas, certificates: Certificates
 ) -> None:
-    client = await open_tls(broker, certificates)
+    client = await open_tls(broker, certificates, limit=1 << 16)
     client.client_id = "c" * 1000
     count = 10_000
     sent = 0
@@ -332,9 +332,11 @@ async def test_tls_requests_may_arrive_in_any_pieces(
             assert 0 == (await client.receive()).error_code
 
 
-async def open_tls(broker: Barnabas, certificates: Certificates) -> WireClient:
+async def open_tls(
+    broker: Barnabas, certificates: Certificates, limit: int = 1 << 26
+) -> WireClient:
     return await WireClient.open(
-        broker.ports["SSL"], ssl=certificates.context(), server_hostname="localhost"
+        broker.ports["SSL"], limit=limit, ssl=certificates.context(), server_hostname="localhost"
     )
 
 

@@ -87,7 +87,7 @@ FORESEE: Final = Broker._foresee
 @pytest.fixture(autouse=True)
 def _no_rounds_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Tests run the rounds themselves: the broker runs them in a thread that the clock does not wait for.
+    Tests run the rounds themselves: a thread of the broker would run them at a time of its own.
     """
     monkeypatch.setattr(Broker, "_foresee", lambda self: None)
 

@@ -64,8 +64,8 @@ class Dispatcher:
             header, position = decode_request_header(frame)
         except DecodeError as error:
             raise CloseConnection(f"the header of a request is malformed: {error}") from None
-        client_id = header.client_id
-        client.client_id = client_id if client_id is None else shortened(client_id)
+        client_id: str | None = header.client_id
+        client.client_id = None if client_id is None else shortened(client_id)
         key, version = header.api_key, header.api_version
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:

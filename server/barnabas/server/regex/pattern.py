@@ -4,7 +4,7 @@ Patterns, ready to be matched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import Final
 
 from barnabas.server.regex.characters import InvalidPattern
@@ -19,7 +19,6 @@ from barnabas.server.regex.program import (
     Char,
     Split,
 )
-from barnabas.server.scheduling.turns import Steps
 
 __all__ = ["InvalidPattern", "LinearPattern"]
 
@@ -68,7 +67,7 @@ class LinearPattern:
             except StopIteration as ended:
                 return bool(ended.value)
 
-    def matching(self, text: str) -> Steps[bool]:
+    def matching(self, text: str) -> Generator[None, None, bool]:
         """
         Find out in short steps whether all of *text* matches.
         """
@@ -97,7 +96,9 @@ class LinearPattern:
         self._next[key] = following
         self._kept_places += kept
 
-    def _after(self, places: frozenset[int], before: int, character: str) -> Steps[frozenset[int]]:
+    def _after(
+        self, places: frozenset[int], before: int, character: str
+    ) -> Generator[None, None, frozenset[int]]:
         program = self._program
         after = set()
         reached = yield from self._reachable(places, before, _kind(character))
@@ -109,7 +110,9 @@ class LinearPattern:
                 after.add(place + 1)
         return frozenset(after)
 
-    def _reachable(self, places: Iterable[int], before: int, behind: int) -> Steps[set[int]]:
+    def _reachable(
+        self, places: Iterable[int], before: int, behind: int
+    ) -> Generator[None, None, set[int]]:
         """
         The places that a match can reach without another character.
         """

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.mutations.drawing import AREAS, area_of, draw, modules
 from tests.mutations.results import Result, comparison, read, summary, write
 from tests.mutations.running import KILLED, SURVIVED
@@ -17,6 +19,7 @@ def result(status: str, name: str = NAME) -> Result:
     return Result(name, "constant", 1, status, "test_f", 1.0, 1, 1)
 
 
+@pytest.mark.prove
 def test_a_seed_always_draws_the_same_mutations() -> None:
     drawn = draw("coordination", seed=1, count=30)
 

@@ -37,6 +37,7 @@ def test_message_survives_a_round_trip_and_its_prefixes_are_refused(
             decode(cls, version, encoded[:size])
 
 
+@pytest.mark.prove
 @every_version
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

@@ -98,6 +98,7 @@ def converted(value: Any, nested: Any, kind: str | None, version: int) -> Any:
     return value * MILLISECOND if kind in ("timedelta_i32", "timedelta_i64") else value
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize(("cls", "version"), VERSIONS, ids=name_of)
 @settings(max_examples=12)
 @given(data=st.data())

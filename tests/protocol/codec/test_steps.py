@@ -23,6 +23,7 @@ from barnabas.protocol.errors import DecodeError
 from tests.support.messages import VERSIONS, messages, name_of
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize(("cls", "version"), VERSIONS, ids=name_of)
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

@@ -57,6 +57,7 @@ async def many_groups() -> AsyncIterator[TestBroker]:
             yield broker
 
 
+@pytest.mark.prove
 async def test_forecast_round_over_many_groups_does_not_block_the_event_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,6 +5,7 @@ The configuration of a broker and where it comes from.
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,32 @@ def test_cluster_id_variable_is_that_of_the_kafka_image() -> None:
 
     assert "5L6g3nShT-eMCtK--X86sw" == settings.config().barnabas_cluster_id
     assert [] == settings.unknown
+
+
+@pytest.mark.parametrize("prefix", ["", "KAFKA_", "BARNABAS_"])
+def test_variables_of_kubernetes_services_are_ignored_whatever_the_service_is_called(
+    prefix: str,
+) -> None:
+    """
+    Kubernetes sets them in every container. A Service may have the name of an option.
+    """
+    environment = {}
+    for option in ["", *BrokerConfig.options()]:
+        service = (prefix + re.sub("[.-]", "_", option.removeprefix("barnabas.")).upper()).strip(
+            "_"
+        )
+        environment |= {
+            f"{service}_SERVICE_HOST": "10.0.0.1",
+            f"{service}_SERVICE_PORT": "9092",
+            f"{service}_SERVICE_PORT_MS": "9092",
+            f"{service}_PORT": "tcp://10.0.0.1:9092",
+            f"{service}_PORT_9092_TCP": "tcp://10.0.0.1:9092",
+            f"{service}_PORT_9092_TCP_PROTO": "tcp",
+            f"{service}_PORT_9092_TCP_PORT": "9092",
+            f"{service}_PORT_9092_UDP_ADDR": "10.0.0.1",
+        }
+
+    assert load_settings() == load_settings(environment=environment)
 
 
 def test_environment_variable_that_resembles_an_option_is_an_error() -> None:

@@ -8,12 +8,13 @@ metadata log override all of them.
 
 Where ``config.providers`` names providers, values may have variables (``providers.py``).
 
-An unknown name is refused, with a suggestion. Other programs share the environment, so that only a
-name which is close to an option's is taken for a mistake there.
+An unknown name is refused, with a suggestion. Other programs share the environment: there, only a
+name close to an option's is taken for a mistake, and variables of Kubernetes Services are ignored.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -55,6 +56,12 @@ CLUSTER_ID: Final = "CLUSTER_ID"
 """The variable of Kafka's image for the id of new directories."""
 PROVIDERS_PREFIX: Final = f"{PROVIDERS}."
 _CLOSE: Final = 0.85
+_OF_SERVICES: Final = re.compile(
+    r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
+"""Variables that Kubernetes sets in every container for each Service of its namespace."""
+_ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://")
+"""The value of another one, ``NAME_PORT``."""
 
 
 @struct(frozen=False)
@@ -206,7 +213,7 @@ def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]
             if found is not None:
                 yield variable, *found
                 continue
-        if variable in _NOT_OPTIONS:
+        if variable in _NOT_OPTIONS or _is_of_a_service(variable, environment[variable]):
             continue
         if variable == CLUSTER_ID:
             yield variable, "barnabas.cluster.id", environment[variable]
@@ -215,6 +222,12 @@ def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]
             yield variable, _dotted(rest), environment[variable]
         elif prefix == "BARNABAS" and rest:
             yield variable, "barnabas." + _dotted(rest), environment[variable]
+
+
+def _is_of_a_service(variable: str, text: str) -> bool:
+    if _OF_SERVICES.fullmatch(variable):
+        return True
+    return variable.endswith("_PORT") and _ADDRESS.match(text) is not None
 
 
 def _dotted(text: str) -> str:

@@ -71,6 +71,23 @@ def test_backup_copies_the_whole_log_directory_except_process_files_and_deleted_
     assert "t-1 10" == log_file(backup.path / "data" / "t-1", 10).read_text()
 
 
+@pytest.mark.parametrize("mask", [0o077, 0o027, 0o022, 0o000])
+def test_backup_grants_nobody_more_than_the_log_directories(
+    data: Path, tmp_path: Path, clock: ManualClock, mask: int
+) -> None:
+    other = log_directory(tmp_path / "other", "t-2")
+    for path in (data, *data.rglob("*")):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+    backup = back_up([data, other], tmp_path / "to", clock)
+
+    for path in (data, *data.rglob("*")):
+        copy = backup.path / "data" / path.relative_to(data)
+        assert f"{path.stat().st_mode:o}" == f"{copy.stat().st_mode:o}", copy
+    both = data.stat().st_mode & other.stat().st_mode
+    assert f"{both:o}" == f"{backup.path.stat().st_mode:o}"
+
+
 def test_backup_of_a_running_broker_has_no_clean_shutdown_file(
     data: Path, tmp_path: Path, clock: ManualClock
 ) -> None:

@@ -18,6 +18,7 @@ from barnabas.storage.backup.log_copy import (
     Listing,
     copy_file,
     copy_log,
+    make_directory_like,
     versions,
 )
 from barnabas.storage.clock import Clock
@@ -136,10 +137,10 @@ def _copy(
 ) -> Copied:
     served = is_served(directories)
     names = dict(zip(directories, _names_in(directories), strict=True))
-    partial.mkdir()
+    make_directory_like(partial, *directories)
     copied = Copied()
     for directory, name in names.items():
-        (partial / name).mkdir()
+        make_directory_like(partial / name, directory)
         copied.add(_copy_files(directory, partial / name))
     # All at once, so that the copy is of one moment: that takes some milliseconds.
     for log, listing in _list_logs(directories):

@@ -9,7 +9,10 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from pathlib import Path
+from stat import S_IMODE, S_IRWXU
 from threading import Event
 from typing import Final, NamedTuple, TypeAlias
 
@@ -144,7 +147,7 @@ def _copy_once(
         raise _Changed
     copied = Copied(logs=1)
     active = _active_of(listing)
-    target.mkdir()
+    make_directory_like(target, source)
     for name in _in_order(listing):
         is_closed = _is_of_segment(name) and offset_of(name) != offset_of(active)
         if not is_closed and is_served and name.endswith((INDEX_SUFFIX, TIME_INDEX_SUFFIX)):
@@ -231,7 +234,7 @@ def offset_of(name: str) -> int:
 
 def copy_file(source: Path, target: Path, previous: Path | None, size: int | None) -> Copied:
     """
-    Copy *source*, with its time, and wait until the copy is on the disk.
+    Copy *source*, with its time and permissions, and wait until the copy is on the disk.
 
     Args:
         size: how many bytes; None is all.
@@ -243,14 +246,28 @@ def copy_file(source: Path, target: Path, previous: Path | None, size: int | Non
             with suppress(OSError):  # of another disk, or linked too often
                 os.link(previous, target)
                 return Copied(linked_bytes=stat.st_size)
-        with target.open("xb", buffering=0) as writing:
+        with open(target, "xb", buffering=0, opener=_private) as writing:
             left = size = stat.st_size if size is None else size
             while left and (piece := reading.read(min(left, PIECE_BYTES))):
                 writing.write(piece)
                 left -= len(piece)
+            os.fchmod(writing.fileno(), S_IMODE(stat.st_mode))
             os.fsync(writing.fileno())
     os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     return Copied(copied_bytes=size - left)
+
+
+def make_directory_like(target: Path, *sources: Path) -> None:
+    """
+    Make *target* with the permissions that all *sources* grant, and every one for its owner.
+    """
+    target.mkdir(mode=S_IRWXU)
+    granted = reduce(and_, [S_IMODE(source.stat().st_mode) for source in sources])
+    target.chmod(granted | S_IRWXU)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _is_same(previous: Path, stat: os.stat_result) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Any, Final
 
 import pytest
 from confluent_kafka import Producer
-from joserfc import jwt
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from joserfc import jws, jwt
 from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 
 from barnabas.server.security.sasl import signed_tokens
@@ -140,6 +143,65 @@ def test_valid_token_is_accepted(validate: SignedValidator, text: str) -> None:
 def test_invalid_token_is_refused(validate: SignedValidator, text: str, reason: str | None) -> None:
     with pytest.raises(InvalidToken, match=reason):
         validate(text)
+
+
+JSON: Final = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=6,
+)
+HEADER_NAMES: Final = ("alg", "kid", "crit", "typ", "cty", "b64", "jwk", "jku", "x5c", "zip", "exp")
+
+
+def part(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+@settings(max_examples=300)
+@given(
+    header=st.dictionaries(st.sampled_from(HEADER_NAMES), JSON),
+    claims=JSON,
+    signature=st.binary(max_size=70),
+    kid=st.sampled_from(["first", "second", "none"]),
+    algorithm=st.sampled_from(["RS256", "ES256", "EdDSA", "none"]),
+)
+@example(header={"crit": 5}, claims={}, signature=b"", kid="first", algorithm="RS256")
+def test_token_with_any_header_and_claims_is_refused_as_invalid(
+    header: dict[str, object], claims: object, signature: bytes, kid: str, algorithm: str
+) -> None:
+    clock = ManualClock(NOW_S * 1000)
+    header = {"alg": algorithm, "kid": kid, **header}
+    parts = (json.dumps(header).encode(), json.dumps(claims).encode(), signature)
+
+    with pytest.raises(InvalidToken):
+        SignedValidator(fixed_keys(), RULES, clock)(".".join(map(part, parts)))
+
+
+@settings(max_examples=100)
+@given(claims=st.dictionaries(st.sampled_from(["sub", "exp", "iat", "nbf", "iss", "aud"]), JSON))
+def test_signed_token_with_any_claims_is_accepted_or_refused_as_invalid(
+    claims: dict[str, object],
+) -> None:
+    text = part(json.dumps({**CLAIMS, **claims}).encode())
+    signed = jws.serialize_compact(
+        {"alg": "ES256", "kid": EC.kid}, urlsafe_b64decode(text + "=="), EC, algorithms=["ES256"]
+    )
+    try:
+        found = SignedValidator(fixed_keys(), RULES, ManualClock(NOW_S * 1000))(signed)
+    except InvalidToken:
+        return
+
+    assert found.user == {**CLAIMS, **claims}["sub"]
+
+
+def fixed_keys() -> JsonWebKeys:
+    """
+    The keys of an issuer that is never asked again.
+    """
+    keys = JsonWebKeys.__new__(JsonWebKeys)
+    keys.current = KeySet([RSA, EC])
+    keys.look = lambda *, is_missing: None  # type: ignore[method-assign]
+    return keys
 
 
 def test_new_signing_keys_are_found_and_old_ones_kept(

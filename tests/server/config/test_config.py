@@ -183,7 +183,7 @@ def test_variables_of_kubernetes_services_are_ignored_whatever_the_service_is_ca
     """
     Kubernetes sets them in every container. A Service may have the name of an option.
     """
-    environment = {}
+    environment: dict[str, str] = {}
     for option in ["", *BrokerConfig.options()]:
         service = (prefix + re.sub("[.-]", "_", option.removeprefix("barnabas.")).upper()).strip(
             "_"

@@ -40,6 +40,7 @@ from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.requests import client as requests_client
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.resources.descriptors import LEAST_FILES
+from barnabas.server.security.host_address import host_address
 from barnabas.server.security.security import Security
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fs.interface import WouldBlock
@@ -191,9 +192,13 @@ class Server:
         self.port = 0
         self._server: asyncio.Server | None = None
 
-    async def start(self) -> None:
+    async def start(self, *, on_all_addresses: bool = False) -> None:
+        if on_all_addresses:
+            listening = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+        else:
+            listening = socket.create_server(("127.0.0.1", 0))
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: LoopProtocol(Connection(self.connections.resources, LISTENER)), "127.0.0.1", 0
+            lambda: LoopProtocol(Connection(self.connections.resources, LISTENER)), sock=listening
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -947,9 +952,13 @@ async def test_connection_waiting_for_a_response_is_not_idle() -> None:
     await server.stop()
 
 
-async def test_connections_per_address_are_limited() -> None:
+@pytest.mark.parametrize("on_all_addresses", [False, True])
+async def test_connections_per_address_are_limited(on_all_addresses: bool) -> None:
+    """
+    A listener on all addresses sees IPv4 clients as IPv6 ones (``::ffff:127.0.0.1``).
+    """
     server = Server(max_connections_per_ip="1", max_connections_per_ip_overrides="127.0.0.1:2")
-    await server.start()
+    await server.start(on_all_addresses=on_all_addresses)
     async with await server.client() as first, await server.client() as second:
         async with await server.client() as third:
             assert await third.disconnected()
@@ -958,6 +967,33 @@ async def test_connections_per_address_are_limited() -> None:
 
         assert (["a"], ["b"]) == (await first.hear(), await second.hear())
     await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("host", "override"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("::ffff:127.0.0.1", "127.0.0.1"),
+        ("::ffff:7f00:1", "localhost"),
+        ("127.0.0.1", "::ffff:127.0.0.1"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("::1", "localhost"),
+        ("FE80::A", "fe80:0:0:0:0:0:0:a"),
+    ],
+)
+async def test_limit_of_an_address_applies_however_the_address_is_written(
+    monkeypatch: pytest.MonkeyPatch, host: str, override: str
+) -> None:
+    where = {"localhost": ["127.0.0.1", "::1"]}.get(override, [override])
+    monkeypatch.setattr(
+        "barnabas.server.network.registry.socket.getaddrinfo",
+        lambda *_: [(0, 0, 0, "", (each, 0)) for each in where],
+    )
+    limits = ConnectionLimits.of(
+        BrokerConfig.parse({"max.connections.per.ip.overrides": f"{override}:2"})
+    )
+
+    assert 2 == limits.by_address[host_address(host)]
 
 
 @pytest.mark.parametrize(

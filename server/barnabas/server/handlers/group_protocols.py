@@ -13,7 +13,6 @@ from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
-from barnabas.server.security.host_address import host_address
 
 _FEATURES: Final = {
     GroupType.CONSUMER: GROUP_VERSION,
@@ -48,6 +47,6 @@ def caller_of(context: RequestContext) -> Caller:
     return Caller(
         context.version,
         context.client_id or "",
-        f"/{host_address(context.client.address)}",
+        f"/{context.client.address}",
         partial(context.sees, DESCRIBE_TOPIC),
     )

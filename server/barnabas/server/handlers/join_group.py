@@ -14,7 +14,6 @@ from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.security.acl.permissions import READ_GROUP
-from barnabas.server.security.host_address import host_address
 
 NULL_PROTOCOL_SINCE: Final = 7
 
@@ -24,9 +23,7 @@ async def join_group(request: JoinGroupRequest, context: RequestContext) -> Join
     """
     Answer when the round of joins is over, or at once if there is nothing to wait for.
     """
-    caller = Caller(
-        context.version, context.client_id or "", f"/{host_address(context.client.address)}"
-    )
+    caller = Caller(context.version, context.client_id or "", f"/{context.client.address}")
     offer = await context.broker.turns.finish(offer_of(request))
     return _of_version(await context.broker.groups.join(request, caller, offer), context.version)
 

@@ -37,6 +37,7 @@ from barnabas.server.network.sender import Sender
 from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.requests.client import Client, no_connection
 from barnabas.server.requests.errors import CloseConnection
+from barnabas.server.security.host_address import host_address
 
 if TYPE_CHECKING:
     from barnabas.server.clock import Timer
@@ -147,7 +148,7 @@ class Connection:
         )
         name = transport.get_extra_info("peername")
         if name:
-            self.client.address = name[0]
+            self.client.address = host_address(name[0])
             self.client.peer = f"{name[0]}:{name[1]}"
         self.client.throttle = self.throttle
         self._resources.owner.made(self)

@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from barnabas.server.security.host_address import host_address
 from barnabas.server.security.quotas.limits import DEFAULT
 from barnabas.server.security.quotas.quotas import RateQuotas
 from barnabas.server.security.quotas.rate import MS, Rate, Windows, now_ms
@@ -214,7 +213,7 @@ class ConnectionRates:
         if connection.client.is_closing:
             return
         now = now_ms(self._clock)
-        address = host_address(connection.client.address)
+        address = connection.client.address
         throttle_ms = self._addresses.record(address, DEFAULT, ONE, now)
         if not throttle_ms:
             self._strangers.remove(connection)

@@ -31,6 +31,7 @@ from barnabas.server.resources.descriptors import (
     most_open_files,
 )
 from barnabas.server.resources.memory import trim_heap
+from barnabas.server.security.host_address import host_address
 from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.units import INT_MAX, SECONDS
 
@@ -79,7 +80,7 @@ class ConnectionLimits:
         of hosts are resolved to addresses.
         """
         by_address = {
-            str(address[0]): count
+            host_address(str(address[0])): count
             for host, count in parse_limits(config.max_connections_per_ip_overrides).items()
             for *_, address in socket.getaddrinfo(host, None)
         }

@@ -52,7 +52,7 @@ class Client:
         """
         Args:
             listener: the one that the client has connected to.
-            address: the client's IP address.
+            address: the client's IP address as Java writes it (``host_address``).
             peer: the same with its port.
         """
         self.listener = listener

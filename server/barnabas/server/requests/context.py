@@ -40,7 +40,6 @@ from barnabas.server.requests.errors import AnswerAndClose, CloseConnection
 from barnabas.server.requests.release import released
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
-from barnabas.server.security.host_address import host_address
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -311,7 +310,7 @@ class RequestContext:
         if authorizer is None:
             return True
         client = self.client
-        return authorizer.allows(client.principal, host_address(client.address), permission, name)
+        return authorizer.allows(client.principal, client.address, permission, name)
 
     def sees_any(self, permission: Permission) -> bool:
         """
@@ -321,7 +320,7 @@ class RequestContext:
         if authorizer is None:
             return True
         client = self.client
-        return authorizer.allows_any(client.principal, host_address(client.address), permission)
+        return authorizer.allows_any(client.principal, client.address, permission)
 
     def require(self, permission: Permission, name: str = CLUSTER_NAME) -> None:
         """

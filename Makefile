@@ -28,6 +28,9 @@ PYTEST ?= $(ON_COPY) $(BIN)/python -m pytest
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PARALLEL := -n $(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 TESTS ?= tests
+# Clients whose broker is gone log to stderr between tests. What ends pytest itself is shown.
+STDERR := build/pytest.stderr
+QUIETLY := 2>$(STDERR) || { status=$$?; test $$status = 1 || tail -n 30 $(STDERR) >&2; exit $$status; }
 
 .DEFAULT_GOAL := help
 .PHONY: help run compile install format lint types contracts unit test prove interop bench wheels docs \
@@ -65,18 +68,22 @@ contracts: $(VENV)/.checks ## Check which package may import which
 	@$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/.tests ## Run the tests that need nothing but Python
-	@$(PYTEST) $(PARALLEL) -m "not interop and not prove" $(TESTS) $(ARGS)
+	@mkdir -p build
+	@$(PYTEST) $(PARALLEL) -m "not interop and not prove" $(TESTS) $(ARGS) $(QUIETLY)
 
 test: lint types contracts $(VENV)/.spark ## Check everything and run the tests that find most faults
 	@echo "test: pytest $(TESTS) (about 7 minutes; make unit needs neither Spark nor Java)"
-	@$(PYTEST) $(PARALLEL) -m "not prove" -rf --durations=20 $(TESTS) $(ARGS)
+	@mkdir -p build
+	@$(PYTEST) $(PARALLEL) -m "not prove" -rf --durations=20 $(TESTS) $(ARGS) $(QUIETLY)
 
 prove: $(VENV)/.tests $(VENV)/.spark ## Run the tests that search deeper: crashes, soaks, products, browsers
 	@echo "prove: pytest $(TESTS) (about 30 minutes)"
-	@$(PYTEST) $(PARALLEL) -m prove -rf --durations=20 $(TESTS) $(ARGS)
+	@mkdir -p build
+	@$(PYTEST) $(PARALLEL) -m prove -rf --durations=20 $(TESTS) $(ARGS) $(QUIETLY)
 
 interop: $(VENV)/.tests $(VENV)/.spark ## Run the tests with real clients, Java and Docker
-	@$(PYTEST) $(PARALLEL) -m interop $(TESTS) $(ARGS)
+	@mkdir -p build
+	@$(PYTEST) $(PARALLEL) -m interop $(TESTS) $(ARGS) $(QUIETLY)
 
 bench: compile $(VENV)/.tests ## Measure Barnabas, compiled, beside Apache Kafka
 	@$(COPY) require $(BIN)/python -m benchmarks.compare $(ARGS)

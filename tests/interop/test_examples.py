@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from tests.interop.conftest import needs_program
 from tests.support.kafka_jars import VERSION, require_java
 from tests.support.maven import PrerequisiteMissing
-from tests.support.wheel import ROOT, environment, plain_wheel
+from tests.support.wheel import ROOT, environment, plain_wheel, variables
 
 pytestmark = pytest.mark.prove
 
@@ -40,7 +39,7 @@ def run(folder: Path, *command: str | Path, program: Path | None = None) -> str:
     done = subprocess.run(
         command,
         cwd=folder,
-        env=os.environ | ({} if program is None else {"BARNABAS": str(program)}),
+        env=variables() | ({} if program is None else {"BARNABAS": str(program)}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -25,7 +25,7 @@ from tests.support.broker_process import answers, free_port, wait_for
 from tests.support.compiled import compilable
 from tests.support.docker_image import BASE
 from tests.support.maven import PrerequisiteMissing
-from tests.support.wheel import ROOT, built_wheel, environment, plain_wheel
+from tests.support.wheel import ROOT, built_wheel, environment, plain_wheel, variables
 
 pytestmark = pytest.mark.prove
 
@@ -134,11 +134,18 @@ def test_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None:
     """
     barnabas = environment(tmp_path / "venv", str(wheel)) / "barnabas"
     says = subprocess.run(
-        [barnabas, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path
+        [barnabas, "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=variables(),
     )
     port = free_port()
     listeners = f"listeners=PLAINTEXT://127.0.0.1:{port}"
-    broker = subprocess.Popen([barnabas, "serve", "--ephemeral", "--set", listeners], cwd=tmp_path)
+    broker = subprocess.Popen(
+        [barnabas, "serve", "--ephemeral", "--set", listeners], cwd=tmp_path, env=variables()
+    )
     try:
         wait_for(lambda: answers(port), "the broker of the wheel", PATIENCE)
         client = KafkaPython()

@@ -4,7 +4,6 @@ A cluster of Spark on this machine: a standalone master and its workers, each a 
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ import pyspark
 
 from tests.support.maven import PrerequisiteMissing
 from tests.support.spark import QUICK
+from tests.support.wheel import variables
 
 SPARK_HOME: Final = Path(pyspark.__file__).parent
 
@@ -123,7 +123,7 @@ def _daemon(directory: Path, name: str, kind: str, *options: str) -> Iterator[_D
 def _environment() -> dict[str, str]:
     # What the scripts of Spark would find out, with one virtual machine more for each daemon.
     (core,) = (SPARK_HOME / "jars").glob("spark-core_*.jar")
-    inherited = {name: text for name, text in os.environ.items() if "PYSPARK" not in name}
+    inherited = {name: text for name, text in variables().items() if "PYSPARK" not in name}
     return inherited | {
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",

@@ -47,6 +47,14 @@ def built_wheel(source: Path, folder: Path, **variables: str) -> Path:
     return wheel
 
 
+def variables() -> dict[str, str]:
+    """
+    The variables of the environment for a process with packages of its own: without those under
+    test, which ``make test COMPILED=1`` puts on ``PYTHONPATH``.
+    """
+    return {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+
+
 def environment(folder: Path, *packages: str) -> Path:
     """
     The folder with the programs of a fresh environment, with nothing in it but *packages* and what

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from io import BytesIO
-from typing import Any
+from typing import Any, Final
 
 import fastavro
 import numpy as np
@@ -70,6 +70,34 @@ def test_avro_values_equal_those_of_fastavro(data: st.DataObject) -> None:
     expected = [fastavro.schemaless_reader(BytesIO(payload), parsed, None) for payload in payloads]
 
     assert [comparable(value) for value in expected] == rows(column(schema, schema, payloads))
+
+
+NULLS: Final = {"type": "array", "items": "null"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (["null", NULLS], [None, None]),
+        (["null", NULLS], []),
+        (["null", {"type": "array", "items": NULLS}], [[None, None], [], [None]]),
+        (["null", {"type": "map", "values": "null"}], {"a": None, "b": None}),
+        (["null", {"type": "map", "values": NULLS}], {"a": [None, None], "b": []}),
+        (
+            ["null", {"type": "record", "name": "r", "fields": [{"name": "f", "type": NULLS}]}],
+            {"f": [None, None]},
+        ),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2])
+def test_nullable_containers_of_nulls_keep_their_lengths(
+    schema: Any, value: Any, count: int
+) -> None:
+    payloads = [written(schema, each) for each in [value, None][:count]]
+
+    found = column(schema, schema, payloads)
+
+    assert [comparable(value), None][:count] == rows(found)
 
 
 @given(data=st.data())

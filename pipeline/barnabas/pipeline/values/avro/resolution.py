@@ -126,8 +126,17 @@ def _to_union(writer: AvroType, reader: AvroType) -> Read:
             continue
         if reader.is_struct_of_members:
             return _as_member(read_member, number, reader.arrow)
-        return lambda places: read_member(places).cast(reader.arrow)
+        return _as_type(read_member, reader.arrow)
     raise UnusableSchema(f"A union that is read has no place for {_described(writer)}.")
+
+
+def _as_type(read_member: Read, kind: pa.DataType) -> Read:
+    def read(places: Places) -> pa.Array:
+        found = read_member(places)
+        # pyarrow 26 cuts the items of a list of nulls when it casts the list to its own type.
+        return found if found.type == kind else found.cast(kind)
+
+    return read
 
 
 def _as_member(read_member: Read, number: int, kind: pa.StructType) -> Read:

@@ -73,6 +73,7 @@ def test_handlers_are_imported_on_first_use(loaded: set[str]) -> None:
         "uvicorn",
         "lz4",
         "_ssl",  # OpenSSL; asyncio and uvloop would load it.
+        "_hashlib",  # OpenSSL as well: 3 MiB.
         "shutil",  # To read a command line it is not needed; it brings archivers with it.
         "tempfile",
     ],

@@ -6,7 +6,6 @@ The memory that Python takes for a text that a client has sent.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Final
 
 MOST_BYTES_OF_A_CHARACTER: Final = 4
@@ -38,6 +37,8 @@ def shortened(text: str) -> str:
     """
     if is_short(text):
         return text
+    import hashlib  # noqa: PLC0415 - it loads OpenSSL, 3 MiB, which few brokers need
+
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

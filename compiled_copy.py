@@ -84,7 +84,7 @@ def build() -> int:
 
 def is_current() -> bool:
     """
-    Whether the copy is complete and was compiled from the sources of the checkout.
+    Return True if the copy is complete and was compiled from the sources of the checkout.
     """
     try:
         if (COPY / PYTHON).read_text() != _environment():

@@ -77,7 +77,7 @@ os.write(end, b".")
 
 def test_unreaped_child_keeps_counting() -> None:
     """
-    As with the workers of PySpark's daemon, which does not reap them.
+    PySpark's daemon does not reap its workers.
     """
     readings = used("""
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)

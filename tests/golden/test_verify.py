@@ -176,7 +176,7 @@ def test_repair_fixes_what_recovery_fixes(
     golden: Path, tmp_path: Path, name: str, more: dict[str, set[tuple[str, str, str]]]
 ) -> None:
     """
-    What remains is damage below the recovery point and what recovery does not check, as after a
+    Damage remains below the recovery point and where recovery does not check, as after a
     recovery by Apache Kafka.
     """
     root = unpacked(golden, f"recovery-{name}/before", tmp_path)

@@ -130,7 +130,7 @@ class _Walk:
 
     def at_end(self) -> bool:
         """
-        Whether no byte is left.
+        Return True if no byte is left; it may take the next piece.
         """
         return self._at >= self._size and next(self._pieces, None) is None
 

@@ -156,7 +156,7 @@ class PartitionLog:
     @property
     def is_settled(self) -> bool:
         """
-        Whether a crash takes nothing back of what the state is made from.
+        Return True if a crash takes back no record of the current state.
         """
         return self.partition.is_settled
 

@@ -279,8 +279,8 @@ def _further(
 
 def _names_topics(request: FetchRequest, version: int) -> bool:
     """
-    Whether all names in a request may be those of topics. A session, whose limit counts partitions,
-    does not keep others.
+    Return True if topics may have all names in a request. A session keeps no other names, because
+    its limit counts partitions, not bytes.
     """
     return version >= FIRST_TOPIC_ID_VERSION or all(
         len(topic.topic) <= MAX_NAME_LENGTH and topic.topic.isascii() for topic in request.topics

@@ -223,7 +223,7 @@ class Partition:
     @property
     def is_settled(self) -> bool:
         """
-        Whether all records that were appended are committed.
+        Return True if the high watermark has reached the end of the log.
         """
         return self.log.high_watermark >= self.log.log_end_offset
 

@@ -58,7 +58,7 @@ class LinearPattern:
 
     def fullmatch(self, text: str) -> bool:
         """
-        Whether all of *text* matches; for short texts and patterns, since nothing else runs.
+        Match all of *text* in one step. Use ``matching`` for a long text or pattern.
         """
         steps = self.matching(text)
         while True:

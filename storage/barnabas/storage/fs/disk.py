@@ -30,7 +30,7 @@ from barnabas.storage.fs.open_files import OpenFiles
 
 _NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _OPENINGS: Final = frozenset({"open", "map", "resize", "list", "sync directory"})
-"""What needs a map or memory of the kernel, and has changed nothing when it gets none."""
+"""Operations that may fail for lack of a map or of kernel memory, and then have changed nothing."""
 _MAX_MAP_COUNT: Final = "/proc/sys/vm/max_map_count"
 
 

@@ -332,7 +332,7 @@ class LogLoader:
 
     def _has_lost_records(self, indexed: int | None, end: int, next_base: int) -> bool:
         """
-        Whether a crash of the machine took records between a segment and the next one.
+        Return True if a machine crash provably took records between a segment and the next one.
 
         A crash may keep a later segment and lose the end of an earlier one. The gap alone proves
         nothing: compaction leaves the same, here or on another broker. It proves a loss only if

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import tempfile
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -16,10 +19,14 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
+from tests.support.checkers import findings, hook
 from tests.support.crash.count import CRASH_POINTS
 from tests.support.maven import PrerequisiteMissing
 
 CRASH_POINTS_OF_WORKER: Final = "crash_points"
+WATCHED_OF_WORKER: Final = "watched_brokers"
+WATCHED: Final[Counter[str]] = Counter()
+"""The number of brokers that checkers have watched."""
 
 SHOWN_LINES: Final = 100
 """Lines of each captured stream that the report of a failed test shows."""
@@ -73,6 +80,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """
+    Let checkers watch every broker: those of this process, and those of processes that tests start.
+    """
+    folder = tempfile.mkdtemp(prefix="barnabas-checkers-")
+    config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
+    os.environ[findings.VARIABLE] = folder
+    site = str(_ROOT / "tests/support/checkers/site")
+    others = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    os.environ["PYTHONPATH"] = os.pathsep.join([site, *(path for path in others if path != site)])
+    hook.install(str(_ROOT))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, None, None]:
+    """
+    Fail a test whose brokers, those of its fixtures included, have broken a rule.
+    """
+    yield
+    if found := findings.collect():
+        pytest.fail("\n".join(["brokers have broken rules:", *found]), pytrace=False)
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     left_out = collection_path.relative_to(_ROOT).as_posix() in _NEED_SPARK
     return True if left_out and not has_spark() else None
@@ -109,6 +139,7 @@ def is_longer_than_usual(config: pytest.Config) -> bool:
         or config.getoption("--power-losses") > USUAL_POWER_LOSSES
         or config.getoption("--ecosystem") == "all"
         or "BARNABAS_HOSTILE" in os.environ
+        or "BARNABAS_SWEEP" in os.environ
     )
 
 
@@ -188,18 +219,27 @@ def prerequisites() -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    here, below = findings.brokers()
+    WATCHED.update({"in the process of the test": here, "in processes of their own": below})
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[CRASH_POINTS_OF_WORKER] = dict(CRASH_POINTS)
+        output[WATCHED_OF_WORKER] = dict(WATCHED)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     # One of the processes in which tests run side by side; what it has counted is counted here.
-    CRASH_POINTS.update(getattr(node, "workeroutput", {}).get(CRASH_POINTS_OF_WORKER, {}))
+    output = getattr(node, "workeroutput", {})
+    CRASH_POINTS.update(output.get(CRASH_POINTS_OF_WORKER, {}))
+    WATCHED.update(output.get(WATCHED_OF_WORKER, {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if WATCHED.total():
+        terminalreporter.section("brokers that checkers have watched")
+        for name, count in WATCHED.items():
+            terminalreporter.write_line(f"{count:6d}  {name}")
     if CRASH_POINTS:
         terminalreporter.section("crash points")
         for name, count in sorted(CRASH_POINTS.items()):

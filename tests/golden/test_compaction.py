@@ -8,7 +8,6 @@ Kafka kept something tell where they began and ended; the others are gone, whate
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -17,6 +16,7 @@ from barnabas.protocol.records.record import Record
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import offset_from_file_name
+from tests.golden.test_replay import written
 from tests.support.cleaning import clean
 from tests.support.clock import StillClock
 from tests.support.kafka_directory import topic_configs
@@ -27,29 +27,16 @@ DAY_MS = 86_400_000
 SUFFIXES = (".log", ".index", ".timeindex")
 
 
-class Topic(NamedTuple):
-    """
-    A compacted topic, and when it was.
-    """
-
-    name: str
-    cleaned_ms: int = 1_795_227_870_000
-
-
-TOPICS = [
-    Topic("compact"),
-    Topic("tombstone-gone"),
+CLEANED_MS = 1_795_227_870_000
+TOPICS = {
+    "compact": CLEANED_MS,
+    "tombstone-gone": CLEANED_MS,
     # Horizons tell the time to the millisecond.
-    Topic("compact-lz4", 1_795_314_250_092 - DAY_MS),
-    Topic("compact-delete", 1_795_314_250_209 - DAY_MS),
-    Topic("append-time"),
-]
-
-
-def batches_of(directory: Path) -> list[RecordBatch]:
-    return [
-        batch for path in sorted(directory.glob("*.log")) for batch in batches(path.read_bytes())
-    ]
+    "compact-lz4": 1_795_314_250_092 - DAY_MS,
+    "compact-delete": 1_795_314_250_209 - DAY_MS,
+    "append-time": CLEANED_MS,
+}
+"""When each compacted topic was."""
 
 
 def before(offset: int, sent: dict[int, Record]) -> Record:
@@ -83,10 +70,10 @@ def write_again(log: Log, theirs: Path, bases: list[int]) -> None:
     """
     sent = {
         record.offset: record
-        for batch in batches_of(theirs.parent / "dirty-0")
+        for batch in written(theirs.parent / "dirty-0")
         for record in batch.records()
     }
-    kept = {batch.base_offset: batch for batch in batches_of(theirs)}
+    kept = {batch.base_offset: batch for batch in written(theirs)}
     end = max(batch.next_offset for batch in kept.values())
     while (offset := log.log_end_offset) < end:
         if offset in bases[1:] and offset != log.active_segment.base_offset:
@@ -99,14 +86,14 @@ def write_again(log: Log, theirs: Path, bases: list[int]) -> None:
     log.update_high_watermark(log.log_end_offset)
 
 
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+@pytest.mark.parametrize("topic", TOPICS)
 def test_cleaning_a_compacted_log_of_kafka_again_gives_the_same_files(
-    golden: Path, tmp_path: Path, topic: Topic
+    golden: Path, tmp_path: Path, topic: str
 ) -> None:
-    theirs = golden / "compaction" / "data" / f"{topic.name}-0"
-    config = topic_configs(golden / "compaction")[topic.name]
+    theirs = golden / "compaction" / "data" / f"{topic}-0"
+    config = topic_configs(golden / "compaction")[topic]
     bases = sorted(offset_from_file_name(path.name) for path in theirs.glob("*.log"))
-    clock = StillClock(topic.cleaned_ms)
+    clock = StillClock(TOPICS[topic])
     ours = tmp_path / "t-0"
     uncleaned = config_with(
         cleanup_policy=("delete",), index_interval_bytes=config.index_interval_bytes
@@ -133,11 +120,11 @@ def test_cleaning_a_dirty_log_keeps_the_records_that_kafka_kept(
     Kafka's batches have other boundaries.
     """
     data = golden / "compaction" / "data"
-    clock = StillClock(TOPICS[0].cleaned_ms)
+    clock = StillClock(CLEANED_MS)
     ours = tmp_path / "t-0"
     dirty = topic_configs(golden / "compaction")["dirty"]
     log = new_log(ours, dirty, files=FILES, clock=clock, producer_config=None)
-    for batch in batches_of(data / "dirty-0"):
+    for batch in written(data / "dirty-0"):
         append_with_offsets(log, memoryview(bytearray(batch.data)))
     log.roll()
     log.update_high_watermark(log.log_end_offset)
@@ -147,11 +134,8 @@ def test_cleaning_a_dirty_log_keeps_the_records_that_kafka_kept(
     log.close()
 
     assert [0, 20, 37, 54] == bases[:4]
-    expected = [
-        record
-        for batch in batches(next(iter(sorted((data / "compact-0").glob("*.log")))).read_bytes())
-        for record in batch.records()
-    ]
+    first = min((data / "compact-0").glob("*.log"))
+    expected = [record for batch in batches(first.read_bytes()) for record in batch.records()]
     tombstone = Record(55, 1_700_000_000_550, b"key4", None)
-    found = [record for batch in batches_of(ours) for record in batch.records()]
+    found = [record for batch in written(ours) for record in batch.records()]
     assert expected == [record for record in found if record != tombstone]

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,8 @@ import pytest
 
 from barnabas.storage.dump.command import main
 from barnabas.storage.dump.findings import KINDS
+from tests.support.fingerprint import fingerprint
+from tests.support.kafka_directory import KafkaDirectory
 
 
 @dataclass(frozen=True)
@@ -67,26 +68,15 @@ def remarks(text: str) -> list[str]:
     return sorted(said)
 
 
-def state_of(directory: Path) -> dict[str, tuple[int, int]]:
-    return {
-        str(path): (path.stat().st_size, path.stat().st_mtime_ns)
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
-
-
 @pytest.fixture
 def place(golden: Path, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, Path]:
     """
     The directory in which Kafka's tool was run, and the one with what it printed.
     """
-    directory = golden / request.param[0]
-    archive = directory / request.param[2]
-    if request.param[2]:
-        with tarfile.open(archive) as tar:
-            tar.extractall(tmp_path, filter="data")
-        return tmp_path, directory / request.param[1]
-    return directory, directory / request.param[1]
+    name, commands, archive = request.param
+    if archive:
+        KafkaDirectory(golden / name, archive, tmp_path)
+    return tmp_path if archive else golden / name, golden / name / commands
 
 
 @pytest.mark.parametrize(
@@ -98,10 +88,10 @@ def place(golden: Path, tmp_path: Path, request: pytest.FixtureRequest) -> tuple
         ("groups-compacted", "dump", ""),
         ("metadata", "dump", ""),
         ("recovery-clean", "dump-after", ""),
-        ("recovery-clean", "dump-before", "before.tar.gz"),
+        ("recovery-clean", "dump-before", "before"),
         ("recovery-killed", "dump-after", ""),
-        ("recovery-killed", "dump-before", "before.tar.gz"),
-        ("retention-killed", "dump", "data.tar.gz"),
+        ("recovery-killed", "dump-before", "before"),
+        ("retention-killed", "dump", "data"),
         ("segments", "dump", ""),
         ("transactions-tv0", "dump", ""),
         ("transactions-tv1", "dump", ""),
@@ -113,11 +103,8 @@ def place(golden: Path, tmp_path: Path, request: pytest.FixtureRequest) -> tuple
 def test_dump_of_every_file_equals_that_of_kafkas_tool(
     place: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Standard output is equal to the byte, and no file is touched.
-    """
     directory, commands = place
-    before = state_of(directory)
+    before = fingerprint(directory)
     differing = {}
 
     for name, run in runs_in(directory, commands):
@@ -126,7 +113,7 @@ def test_dump_of_every_file_equals_that_of_kafkas_tool(
             differing[name] = status, out, err
 
     assert {} == differing
-    assert before == state_of(directory)
+    assert before == fingerprint(directory)
 
 
 def test_dump_options_and_errors_equal_those_of_kafkas_tool(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,8 @@ import pytest
 from barnabas.storage.explain.known import ExplainError
 from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.explaining import Explainer
+from tests.support.fingerprint import fingerprint
+from tests.support.kafka_directory import KafkaDirectory
 from tests.support.some import some
 
 SETS = [
@@ -88,50 +89,33 @@ def some_of(batches: list[Batch]) -> list[Batch]:
     return [batches[at] for at in sorted(places)]
 
 
-def snapshot_of(directory: Path) -> dict[Path, tuple[int, int]]:
-    """
-    All there is below a directory, with sizes and times.
-    """
-    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in directory.rglob("*")}
-
-
-@pytest.mark.parametrize(("name", "data"), [(name, data) for name, data, _ in SETS])
+@pytest.mark.parametrize(("name", "data", "_"), SETS)
 def test_every_partition_of_kafka_is_explained_and_unchanged(
-    name: str, data: str, golden: Path
+    name: str, data: str, _: str, golden: Path
 ) -> None:
-    """
-    Each segment has a reason for its end and for its presence.
-    """
     directory = golden / name / data
-    before = snapshot_of(directory)
+    before = fingerprint(directory)
 
     for partition in some(partitions_in(directory)):
         explain = Explainer(directory)
         facts = explain.facts(partition, "--all")
         logs = sorted((directory / partition).glob("*.log"))
-        assert [offset_from_file_name(path.name) for path in logs] == [
-            segment["base_offset"] for segment in facts["segments"]
-        ]
-        assert [path.stat().st_size for path in logs] == [
-            segment["size"] for segment in facts["segments"]
+        assert [(offset_from_file_name(path.name), path.stat().st_size) for path in logs] == [
+            (segment["base_offset"], segment["size"]) for segment in facts["segments"]
         ]
         text = explain.text(partition, "--all")
-        assert len(logs) == len(re.findall(r"^  End(?:s|ed) +\S", text, re.MULTILINE))
-        assert len(logs) == len(re.findall(r"^  Kept +\S", text, re.MULTILINE))
-        assert len(logs) == len(re.findall(r"^  Deleted +\S", text, re.MULTILINE))
+        for title in ("End(?:s|ed)", "Kept", "Deleted"):
+            assert len(logs) == len(re.findall(rf"^  {title} +\S", text, re.MULTILINE))
         for segment in facts["segments"]:
             explain.text(partition, "--segment", str(segment["base_offset"]))
 
-    assert before == snapshot_of(directory)
+    assert before == fingerprint(directory)
 
 
 @pytest.mark.parametrize(("name", "data", "dump"), SETS)
 def test_offset_lookup_agrees_with_kafkas_dump_tool(
     name: str, data: str, dump: str, golden: Path
 ) -> None:
-    """
-    The batch, its position, and the nearest index entry.
-    """
     looked_at = 0
     for partition in partitions_in(golden / name / data):
         log_dump = golden / name / dump / f"{partition}.log.txt"
@@ -244,10 +228,8 @@ def test_directory_of_a_crashed_kafka_is_explained(golden: Path, tmp_path: Path)
     The broker was killed: indexes are untrimmed, deleted files remain, and there is no clean
     shutdown file.
     """
-    with tarfile.open(golden / "retention-killed" / "data.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    explain = Explainer(tmp_path / "data")
-    before = snapshot_of(tmp_path)
+    explain = Explainer(KafkaDirectory(golden / "retention-killed", "data", tmp_path).path)
+    before = fingerprint(tmp_path)
 
     by_ms, future = explain.facts("by-ms-0"), explain.facts("future-blocks-0")
     deleted, empty = explain.facts("delete-records-0"), explain.facts("by-ms-all-0")
@@ -261,18 +243,16 @@ def test_directory_of_a_crashed_kafka_is_explained(golden: Path, tmp_path: Path)
     assert (14, 12) == (deleted["log_start_offset"], deleted["segments"][0]["base_offset"])
     assert 30 == empty["log_end_offset"]
     assert empty["segments"][0]["departure"]["is_empty"]
-    assert before == snapshot_of(tmp_path)
+    assert before == fingerprint(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["recovery-killed", "recovery-clean"])
 def test_damaged_logs_of_kafka_are_explained(name: str, golden: Path, tmp_path: Path) -> None:
-    with tarfile.open(golden / name / "before.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    directory = tmp_path / "before"
+    directory = KafkaDirectory(golden / name, "before", tmp_path).path
     explain = Explainer(directory)
-    before = snapshot_of(directory)
+    before = fingerprint(directory)
 
     for partition in some(partitions_in(directory)):
         assert explain.text(partition, "--all").startswith(partition)
 
-    assert before == snapshot_of(directory)
+    assert before == fingerprint(directory)

@@ -4,6 +4,7 @@ Damaged logs that Apache Kafka has opened and closed: the same files must come o
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -59,8 +60,13 @@ def contents(directory: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["recovery-killed", "recovery-clean"])
-@pytest.mark.parametrize("log_name", LOGS)
+@pytest.mark.parametrize(
+    ("name", "log_name"),
+    [
+        *itertools.product(["recovery-killed", "recovery-clean"], LOGS),
+        ("recovery-killed", "tail-zeros-0"),
+    ],
+)
 def test_damaged_log_is_recovered_as_by_kafka(
     golden: Path, tmp_path: Path, name: str, log_name: str
 ) -> None:
@@ -74,19 +80,6 @@ def test_damaged_log_is_recovered_as_by_kafka(
 
     assert answers == given
     assert contents(golden / name / "after" / log_name) == contents(directory.path / log_name)
-
-
-def test_zeros_behind_the_last_batch_are_truncated_after_a_crash(
-    golden: Path, tmp_path: Path
-) -> None:
-    directory = KafkaDirectory(golden / "recovery-killed", "before", tmp_path, only="tail-zeros-0")
-
-    log = directory.open("tail-zeros-0", epoch=EPOCH_AFTERWARDS)
-    log.close()
-
-    expected = contents(golden / "recovery-killed" / "after" / "tail-zeros-0")
-    assert expected == contents(directory.path / "tail-zeros-0")
-    assert 300 == log.recovery_report.truncated_bytes
 
 
 def test_zeros_behind_the_last_batch_after_a_clean_shutdown_are_an_error(

@@ -19,7 +19,6 @@ from tests.golden.test_logs import everything, list_offset
 from tests.golden.test_recovery import contents
 from tests.support.clock import StillClock
 from tests.support.kafka_directory import KafkaDirectory
-from tests.support.segments import aborted_txns
 
 SETS = ["transactions-tv0", "transactions-tv1", "transactions-tv2"]
 LOGS = ["txn-0", "txn-1", "idem-0", "input-0"]
@@ -36,9 +35,13 @@ _PRODUCER = re.compile(
 
 
 def opened(golden: Path, name: str, log_name: str, target: Path) -> Log:
+    return written(golden, name, log_name, target).open(log_name)
+
+
+def written(golden: Path, name: str, log_name: str, target: Path) -> KafkaDirectory:
     directory = KafkaDirectory(golden / name, "data", target, only=log_name)
     directory.clock = StillClock(WRITTEN_MS)
-    return directory.open(log_name)
+    return directory
 
 
 def recovered(
@@ -47,8 +50,7 @@ def recovered(
     """
     The log as after a crash before anything was noted: it is recovered from its first offset on.
     """
-    directory = KafkaDirectory(golden / name, "data", target, only=log_name)
-    directory.clock = StillClock(WRITTEN_MS)
+    directory = written(golden, name, log_name, target)
     directory.is_clean = False
     directory._recovery_points.clear()
     directory._high_watermarks.clear()
@@ -60,11 +62,10 @@ def aborted(log: Log) -> list[Any]:
     """
     What a reader of committed records is told from each offset on.
     """
-    told = []
-    for offset in range(log.last_stable_offset + 1):
-        info = log.read(offset, 400, FetchIsolation.TXN_COMMITTED, True)
-        told.append(info.aborted_transactions)
-    return told
+    return [
+        log.read(offset, 400, FetchIsolation.TXN_COMMITTED, True).aborted_transactions
+        for offset in range(log.last_stable_offset + 1)
+    ]
 
 
 def as_it_is(_: Path) -> None:
@@ -98,9 +99,6 @@ DAMAGES = [as_it_is, without_what_can_be_rebuilt, with_garbage]
 def test_producers_equal_those_described_by_kafka(
     golden: Path, tmp_path: Path, name: str, log_name: str
 ) -> None:
-    """
-    Epochs, sequences and open transactions, as in DescribeProducers.
-    """
     answers: dict[str, str] = json.loads((golden / name / "producers.json").read_text())
     expected = {
         tuple(-1 if number is None else int(number) for number in found.groups())
@@ -119,9 +117,6 @@ def test_producers_equal_those_described_by_kafka(
 def test_recovery_restores_kafkas_transaction_indexes_and_snapshots(
     golden: Path, tmp_path: Path, name: str, log_name: str, damage: Callable[[Path], None]
 ) -> None:
-    """
-    Whatever is left of them.
-    """
     log = recovered(golden, name, log_name, tmp_path, damage)
     log.close()
 
@@ -144,28 +139,3 @@ def test_recovery_restores_producers_last_stable_offset_and_aborted_transactions
     assert before.last_stable_offset == after.last_stable_offset
     assert aborted(before) == aborted(after)
     assert list(map(repr, everything(before))) == list(map(repr, everything(after)))
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_aborted_transactions_are_indexed_in_the_segment_of_their_marker(
-    golden: Path, tmp_path: Path, name: str
-) -> None:
-    """
-    In the order of markers.
-    """
-    log = opened(golden, name, "txn-0", tmp_path)
-
-    found = [
-        (segment, entry)
-        for segment in log.segments.values()
-        for entry in aborted_txns(segment.txn_index)
-    ]
-
-    assert len(found) >= 3
-    for segment, entry in found:
-        assert segment.base_offset <= entry.last_offset < segment.read_next_offset()
-        [marker] = [b for b in everything(log) if b.base_offset == entry.last_offset]
-        assert marker.is_control
-        assert marker.producer_id == entry.producer_id
-    markers = [entry.last_offset for _, entry in found]
-    assert sorted(markers) == markers

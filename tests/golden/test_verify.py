@@ -5,7 +5,6 @@ and nothing else, whatever Kafka has left there.
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from barnabas.storage.verify.repair import repair
 from barnabas.storage.verify.report import Violation
 from tests.golden.test_logs import STOPPED
 from tests.support.clock import StillClock
-from tests.support.kafka_directory import AFTERWARDS_MS, FILES
+from tests.support.kafka_directory import AFTERWARDS_MS, FILES, KafkaDirectory
 from tests.support.some import some
 from tests.support.verifying import verified
 
@@ -91,16 +90,6 @@ The same damage after a clean stop.
 """
 
 
-def unpacked(golden: Path, name: str, target: Path) -> Path:
-    """
-    The directory *name* of a golden set, as a broker has left it.
-    """
-    directory, _, part = name.partition("/")
-    with tarfile.open(golden / directory / f"{part}.tar.gz") as archive:
-        archive.extractall(target, filter="data")
-    return target / part
-
-
 def in_short(violations: list[Violation], root: Path) -> dict[str, set[tuple[str, str, str]]]:
     """
     Severity, rule and file of each violation, by log; without the zeros in front of the names.
@@ -142,7 +131,7 @@ def test_verify_accepts_a_single_log_of_kafka(golden: Path, tmp_path: Path, name
 def test_verify_finds_exactly_the_damage_that_was_done(
     golden: Path, tmp_path: Path, name: str, expected: dict[str, set[tuple[str, str, str]]]
 ) -> None:
-    root = unpacked(golden, f"recovery-{name}/before", tmp_path)
+    root = KafkaDirectory(golden / f"recovery-{name}", "before", tmp_path).path
 
     violations, _ = verified([root], read_topics)
 
@@ -153,7 +142,7 @@ def test_verify_reports_only_pending_deletions_after_a_kill(golden: Path, tmp_pa
     """
     Indexes are untrimmed, final snapshots are missing, and DeleteRecords has moved start offsets.
     """
-    root = unpacked(golden, "retention-killed/data", tmp_path)
+    root = KafkaDirectory(golden / "retention-killed", "data", tmp_path).path
 
     violations, verification = verified([root], read_topics)
 
@@ -175,11 +164,7 @@ def test_verify_reports_only_pending_deletions_after_a_kill(golden: Path, tmp_pa
 def test_repair_fixes_what_recovery_fixes(
     golden: Path, tmp_path: Path, name: str, more: dict[str, set[tuple[str, str, str]]]
 ) -> None:
-    """
-    Damage remains below the recovery point and where recovery does not check, as after a
-    recovery by Apache Kafka.
-    """
-    root = unpacked(golden, f"recovery-{name}/before", tmp_path)
+    root = KafkaDirectory(golden / f"recovery-{name}", "before", tmp_path).path
     told: list[str] = []
 
     repair(

@@ -1,24 +1,23 @@
 """
-The product with one module mutated, without a change of the checkout.
+The product with changed modules, without a change of the checkout.
 
 The overlay is a folder with the trees of all packages: symbolic links to their files, but for the
-mutated module. Its folders precede the others in ``PYTHONPATH``, which brokers that a test starts
-inherit. Compiled modules are left out, for Python would take one instead of the mutated source.
+changed modules. Its folders precede the others in ``PYTHONPATH``, which brokers that a test starts
+inherit. Compiled modules are left out, for Python would take one instead of the changed source.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Final
 
 from tests.mutations.drawing import ROOT
-from tests.mutations.mutation import Mutation
 
-_PACKAGES: Final = ("protocol", "storage", "server", "pipeline", "testing")
+_PACKAGES: Final = ("protocol", "storage", "client", "server", "pipeline", "testing")
 _COMPILED: Final = (".so", ".pyd")
 
 
@@ -43,13 +42,16 @@ class Overlay:
         return os.pathsep.join(str(self._folder / package) for package in _PACKAGES)
 
     @contextmanager
-    def holding(self, mutation: Mutation) -> Iterator[None]:
+    def holding(self, path: str, apply: Callable[[bytes], bytes]) -> Iterator[None]:
         """
-        Have the mutated module in the place of its link.
+        Have a changed module in the place of its link.
+
+        Args:
+            path: the module, relative to the root of the repository.
+            apply: makes the changed source of the one that there is.
         """
-        module = self._folder / mutation.path
-        source = module.read_bytes()
-        self._replace(module, mutation.apply(source))
+        module = self._folder / path
+        self._replace(module, apply(module.read_bytes()))
         try:
             yield
         finally:

@@ -88,7 +88,12 @@ class Runner:
         with TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as name:
             folder = Path(name)
             (folder / "tests.json").write_text(json.dumps(tests))
-            with self.overlay.holding(mutation) if mutation is not None else nullcontext():
+            held = (
+                nullcontext()
+                if mutation is None
+                else self.overlay.holding(mutation.path, mutation.apply)
+            )
+            with held:
                 code = self._pytest(folder, tests, slow, memory_limit)
             failure = folder / FAILURE
             found = json.loads(failure.read_text()) if failure.exists() else None

@@ -106,7 +106,7 @@ def test_processes_import_the_mutated_module_and_the_checkout_stays_as_it_is(
     source = (ROOT / MODULE).read_bytes()
     mutation = next(iter(find_mutations(MODULE, ROOT)))
 
-    with runner.overlay.holding(mutation):
+    with runner.overlay.holding(mutation.path, mutation.apply):
         assert mutation.apply(source) == imported(runner) != source
         assert source == (ROOT / MODULE).read_bytes()
 

@@ -40,16 +40,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def session(spark: SparkSession) -> SparkSession:
-    """
-    A session in which nothing was registered.
-    """
     return spark.newSession()
 
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[S3Server]:
-    """
-    A server for all tests of a file.
-    """
     with s3_server() as server:
         yield server

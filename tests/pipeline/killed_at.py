@@ -1,10 +1,9 @@
 """
-A process that runs a job, and dies at one of the steps with which it changes files.
+A process that runs a job and kills itself at one of the steps that change files.
 
-Run as ``python -m tests.pipeline.killed_at JOB LOGS TO STEP SPARK``: the STEPth time that something
-in the directory TO is made, renamed or removed, or that a table begins or ends to commit, it kills
-itself. SPARK is a master, or ``-`` to do without. If it comes to its end, it prints how many steps
-there were.
+Run as ``python -m tests.pipeline.killed_at JOB LOGS TO STEP SPARK``. A step creates, renames or
+removes something in the directory TO, or begins or ends a commit of a table. SPARK is a master, or
+``-`` to run without Spark. A process that completes prints the number of steps.
 """
 
 from __future__ import annotations
@@ -48,9 +47,6 @@ _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.truncate"}
 
 
 def catalog_properties(warehouse: str, catalog: str) -> dict[str, str]:
-    """
-    Of a catalog in the file *catalog* for the tables in *warehouse*.
-    """
     return {"type": "sql", "uri": f"sqlite:///{catalog}", "warehouse": warehouse}
 
 
@@ -61,7 +57,7 @@ def iceberg_table(warehouse: str) -> ArchiveTable:
 
 class Killer:
     """
-    Counts what changes files below a directory.
+    Counts the steps that change files below a directory.
     """
 
     def __init__(self, directory: str, step: int) -> None:
@@ -83,9 +79,6 @@ class Killer:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(self, owner: Any, name: str) -> None:
-        """
-        Count when the method of that *name* begins, and when it ends.
-        """
         method = getattr(owner, name)
 
         @wraps(method)
@@ -101,7 +94,7 @@ class Killer:
 
 def watch_commits(job: str, killer: Killer) -> None:
     """
-    What writes files without telling the interpreter.
+    Count commits of libraries that write files without Python's functions.
     """
     if job == "archive-delta":
         from deltalake import DeltaTable  # noqa: PLC0415  # not all have it
@@ -132,7 +125,7 @@ def run_module(
     name: str, *arguments: object, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """
-    What is left of a process of its own that runs the module of tests.pipeline of that *name*.
+    Run a module of tests.pipeline in a separate process.
     """
     return subprocess.run(
         [sys.executable, "-m", f"tests.pipeline.{name}", *map(str, arguments)],

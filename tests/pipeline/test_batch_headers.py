@@ -1,7 +1,3 @@
-"""
-The headers of batches: a walk, compiled or not, and array operations read the same.
-"""
-
 from __future__ import annotations
 
 import random
@@ -48,7 +44,7 @@ def batch(base: int, size: int = 3) -> bytes:
 @pytest.mark.parametrize("count", [0, 1, 2, 40])
 def test_all_implementations_read_every_header_field(count: int) -> None:
     """
-    Of headers of any bytes but for the length, with a piece of the next batch behind.
+    Headers have random bytes except for the length, and a part of the next batch follows.
     """
     chance = random.Random(count)
     data = bytearray(b"before")
@@ -91,7 +87,8 @@ def test_header_fields_are_those_of_a_batch() -> None:
 @pytest.mark.parametrize("at", range(8, 12))
 def test_all_implementations_stop_at_the_same_length(at: int) -> None:
     """
-    The second of three batches has every length that one other byte makes, and is cut anywhere.
+    One byte of the length of the second of three batches has any value, and the data may end
+    anywhere.
     """
     whole = batch(1), batch(2, size=300), batch(3)
     ends = set()

@@ -1,7 +1,3 @@
-"""
-Decoding by arrays gives what reading record by record gives.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -31,9 +27,6 @@ def record(offset: int, *, size: int = 3, timestamp: int = 1_700_000_000_000) ->
 
 
 def rows(data: bytes | bytearray, **options: Any) -> list[dict[str, Any]]:
-    """
-    All that ``decode`` makes of the batches in *data*.
-    """
     offsets = options.pop("offsets", Offsets())
     wanted = Wanted(**options)
     buffer = bytes(data)
@@ -47,9 +40,6 @@ def rows(data: bytes | bytearray, **options: Any) -> list[dict[str, Any]]:
 
 
 def expected_rows(data: bytes | bytearray) -> list[dict[str, Any]]:
-    """
-    The same from the protocol's own reader of records.
-    """
     return [
         {
             "key": record.key,
@@ -141,9 +131,6 @@ def test_decoded_rows_equal_those_read_one_by_one(batches: list[Any], base_offse
 def test_requested_columns_and_offsets_are_returned(
     batches: list[Any], start: int, length: int, columns: list[str]
 ) -> None:
-    """
-    Any columns in any order, of the records whose offset is in the range.
-    """
     data = build(batches, base_offset=10)
 
     found = rows(data, columns=tuple(columns), offsets=Offsets(start, start + length))
@@ -160,8 +147,8 @@ def test_requested_columns_and_offsets_are_returned(
 @pytest.mark.parametrize("per_batch", [1, 3, 2000])
 def test_large_and_small_batches_are_decoded_alike(per_batch: int) -> None:
     """
-    Starts are found by a loop where batches are large, and side by side where they are many. Sizes
-    around those where a length takes one byte more.
+    Large batches are decoded by a loop, and many small ones side by side. The sizes are around
+    those where a length needs one byte more.
     """
     sizes = [0, 48, 49, 50, 51, 8_170, 8_180, 8_190, 8_200]
     records = [record(offset, size=sizes[offset % len(sizes)]) for offset in range(2000)]
@@ -173,9 +160,6 @@ def test_large_and_small_batches_are_decoded_alike(per_batch: int) -> None:
 
 
 def test_decoding_works_in_chunks_of_limited_size() -> None:
-    """
-    Compressed batches are decoded in pieces of what they become.
-    """
     data = bytearray()
     for base in range(0, 40, 10):
         data += build_batch_with_offsets(
@@ -193,9 +177,6 @@ def test_decoding_works_in_chunks_of_limited_size() -> None:
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
 def test_decompression_bomb_is_refused(codec: CompressionType) -> None:
-    """
-    A batch that becomes more than is allowed is refused, naming the codec and the limit.
-    """
     good = build_batch_with_offsets([record(0)], base_offset=0)
     bomb = build_batch_with_offsets([record(1, size=3_000_000)], base_offset=1, compression=codec)
 
@@ -209,7 +190,7 @@ def test_decompression_bomb_is_refused(codec: CompressionType) -> None:
 
 def test_timestamps_before_1970_and_beyond_microseconds_are_accepted() -> None:
     """
-    -1 is a time like others; what Arrow cannot count is cut.
+    -1 is an ordinary timestamp; what Arrow cannot represent is clamped.
     """
     records = [Record(0, -1, None, None), Record(1, 2**62, None, None)]
     data = build_batch_with_offsets(records, base_offset=0)
@@ -237,8 +218,8 @@ def test_header_key_with_invalid_utf_8_is_replaced() -> None:
 )
 def test_malformed_records_are_detected(at: int, flip: int, filler: int, copies: int) -> None:
     """
-    A byte that changed makes other records or an error, as reading one by one does; the error is
-    about the first such batch.
+    A changed byte gives other records or an error, exactly as in the plain reader; the error names
+    the first malformed batch.
     """
     headers = (Header("h", b"1"), Header("n", None))
     records = [Record(i, i, b"key", b"value", headers) for i in range(3)]
@@ -275,9 +256,6 @@ def test_wrong_record_count_is_detected(count: int) -> None:
 
 
 def test_checksums_are_verified_per_batch() -> None:
-    """
-    The numbers of the batches in which a byte has changed.
-    """
     data = bytearray()
     starts = []
     for base in range(5):
@@ -292,7 +270,7 @@ def test_checksums_are_verified_per_batch() -> None:
 
 def test_walk_ends_where_no_whole_batch_begins() -> None:
     """
-    At a batch that is cut it says how long that is, and at zeros that there is none.
+    A truncated batch reports its full length, and zeros report none.
     """
     data = bytes(build_batch_with_offsets([record(0)], base_offset=0))
 

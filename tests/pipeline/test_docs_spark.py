@@ -21,9 +21,6 @@ PAGE = (ROOT / "docs" / "spark.md").read_text()
 
 
 def examples(language: str, paths: dict[str, Path]) -> list[str]:
-    """
-    What stands in the page, with *paths* of the test.
-    """
     found = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
     found = [example for example in found if "bootstrap" not in example]
     return [re.sub(r"/tmp/\w+", lambda match: str(paths[match[0]]), example) for example in found]
@@ -31,9 +28,6 @@ def examples(language: str, paths: dict[str, Path]) -> list[str]:
 
 @pytest.fixture
 def paths(tmp_path: Path) -> dict[str, Path]:
-    """
-    A topic of two segments, and its archive.
-    """
     directory = WrittenDirectory(tmp_path / "data")
     log = directory.log("orders")
     for start in (0, 10):
@@ -48,9 +42,6 @@ def paths(tmp_path: Path) -> dict[str, Path]:
 def test_documented_programs_run(
     spark: SparkSession, paths: dict[str, Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    One after the other, in one session: what they print, and what a stream writes.
-    """
     programs = examples("python", paths)
     names: dict[str, Any] = {}
 

@@ -1,7 +1,3 @@
-"""
-Log directories in other file systems than the local one.
-"""
-
 from __future__ import annotations
 
 import sys
@@ -26,9 +22,6 @@ fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 
 @pytest.fixture
 def written(tmp_path: Path) -> WrittenDirectory:
-    """
-    A directory with transactions, several segments and a checkpoint.
-    """
     directory = WrittenDirectory(tmp_path)
     log = directory.log(segment_bytes=1000, index_interval_bytes=100)
     for start in range(0, 60, 5):
@@ -42,9 +35,6 @@ def written(tmp_path: Path) -> WrittenDirectory:
 
 @pytest.fixture
 def bucket(written: WrittenDirectory) -> Any:
-    """
-    The URL of a copy in fsspec's memory, and its file system.
-    """
     memory = fsspec.filesystem("memory")
     memory.put(str(written.path), "/bucket", recursive=True)
     yield memory
@@ -107,7 +97,7 @@ def test_unsupported_url_is_refused_and_never_a_local_path(
 @pytest.mark.parametrize("url", ["s3://bucket/a", Path("s3://bucket/a"), "nosuch::file:///a"])
 def test_url_is_refused_where_a_local_path_is_required(url: str | Path) -> None:
     """
-    A ``Path`` of a URL has lost a slash, and is recognised all the same.
+    A ``Path`` made of a URL has lost a slash and is still recognised.
     """
     with pytest.raises(InvalidOption, match=f"{url} is a URL"):
         local_path(url)
@@ -147,7 +137,7 @@ def test_file_system_wrapper_refuses_writes(bucket: Any) -> None:
 
 class _Refusing:
     """
-    A file system of pyarrow whose store refuses all, with an error that has no class of its own.
+    A pyarrow file system whose store raises an error without a class of its own.
     """
 
     def _refuse(self, _: object) -> NoReturn:
@@ -170,7 +160,7 @@ def test_arrow_error_without_a_class_is_an_os_error(
     look: Callable[[RemoteFiles], object],
 ) -> None:
     """
-    So that a command prints it as a sentence, and no traceback.
+    Commands print an ``OSError`` as a sentence, without a traceback.
     """
     with pytest.raises(OSError, match=r"^no token for DefaultAzureCredential$"):
         look(RemoteFiles(_Refusing()))

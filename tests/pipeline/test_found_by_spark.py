@@ -1,7 +1,3 @@
-"""
-Spark finds the source ``barnabas`` by itself: in sessions, in SQL, and under ``spark-submit``.
-"""
-
 from __future__ import annotations
 
 import os
@@ -25,9 +21,6 @@ PROGRAMS = Path(pyspark.__file__).parent / "bin"
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    A topic of ten records.
-    """
     directory = WrittenDirectory(tmp_path_factory.mktemp("logs"))
     append(directory.log("orders"), some_records(10))
     directory.stop()
@@ -63,9 +56,6 @@ def test_source_can_be_registered_again(session: SparkSession, path: Path) -> No
 
 
 def test_spark_submit_finds_the_source(path: Path, tmp_path: Path) -> None:
-    """
-    The first lines of the page, as they are there.
-    """
     page = (ROOT / "docs" / "spark.md").read_text()
     (example, *_) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     program = example.replace('"/tmp/data"', repr(str(path)))
@@ -82,7 +72,7 @@ def test_spark_submit_finds_the_source(path: Path, tmp_path: Path) -> None:
 
 def test_spark_connect_finds_the_source(path: Path, tmp_path: Path) -> None:
     """
-    Its server has the source; in SQL, too. ``SPARK_TESTING`` has it take a port that is free.
+    The server has the source, also in SQL. ``SPARK_TESTING`` makes it choose a free port.
     """
     pytest.importorskip("grpc", reason="pyspark[connect] is not installed")
     program = f"""if True:
@@ -103,9 +93,6 @@ def test_spark_connect_finds_the_source(path: Path, tmp_path: Path) -> None:
 
 
 def ran(folder: Path, program: str, *command: str | Path) -> str:
-    """
-    What *program* prints when *command* runs it.
-    """
     file = folder / "program.py"
     file.write_text(program)
     of_spark = {

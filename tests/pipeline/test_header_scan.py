@@ -1,7 +1,3 @@
-"""
-Walking from header to header, against walking along all bytes.
-"""
-
 from __future__ import annotations
 
 import random
@@ -23,10 +19,6 @@ PATH = Path("/data/t-0/0.log")
 
 
 class CountingFile:
-    """
-    A file in memory that knows how much of it was read.
-    """
-
     def __init__(self, data: bytes) -> None:
         files = MemoryFiles(lambda: 0)
         files.make_directory(PATH.parent)
@@ -42,9 +34,6 @@ class CountingFile:
 
 
 def batches(sizes: list[int]) -> bytes:
-    """
-    A batch of one record for each size of a value.
-    """
     made = b""
     for offset, size in enumerate(sizes):
         batch = bytearray(build_batch([SimpleRecord(1, None, bytes(size))]))
@@ -54,9 +43,6 @@ def batches(sizes: list[int]) -> bytes:
 
 
 def both_ways(data: bytes, end: int, *, is_local: bool) -> tuple[Any, Any, CountingFile]:
-    """
-    What either scan finds, and why it stops there.
-    """
     file: Any = CountingFile(data)
     scan = HeaderScan(file, 0, end, is_local=is_local)
     found = [*scan]
@@ -89,7 +75,7 @@ def test_headers_are_found_in_batches_of_any_size_and_order(
 @pytest.mark.parametrize("size", [10, 20_000])
 def test_malformed_batch_ends_the_header_scan(size: int, is_local: bool) -> None:
     """
-    With the same place and the same words: a torn batch, zeros, an old format, nonsense.
+    Both scans report the same place and reason: a torn batch, zeros, an old format or random bytes.
     """
     data = batches([size] * 3)
     one = len(data) // 3

@@ -1,7 +1,3 @@
-"""
-What reading costs in memory: chunk after chunk goes into the same.
-"""
-
 from __future__ import annotations
 
 import platform
@@ -67,7 +63,7 @@ print(faults())
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has other rules")
 def test_chunks_reuse_memory_pages(tmp_path: Path) -> None:
     """
-    Those of the chunks before: 20 MB that are decompressed would be 5,000 new pages.
+    20 MB of decompressed data would need 5,000 new pages.
     """
     path = write(tmp_path, CompressionType.LZ4)
 

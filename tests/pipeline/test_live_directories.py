@@ -1,7 +1,3 @@
-"""
-The directories of running brokers, read while they run and after they have stopped.
-"""
-
 from __future__ import annotations
 
 import time
@@ -25,9 +21,6 @@ PATIENCE_SECONDS = 60
 
 @pytest.fixture(params=[Barnabas, ApacheKafka])
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerProcess]:
-    """
-    Each broker in turn.
-    """
     if request.param is ApacheKafka:
         class_path()
     started: BrokerProcess = request.param(tmp_path)
@@ -45,8 +38,8 @@ def seen(broker: BrokerProcess, **options: str) -> list[Seen]:
 
 def seen_once_committed(broker: BrokerProcess, count: int) -> list[Seen]:
     """
-    What is committed, as soon as that is *count* rows: Apache Kafka says that a transaction has
-    ended before its markers are in the log.
+    The committed rows, once there are *count*: Apache Kafka reports the end of a transaction before
+    its markers are in the log.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -57,8 +50,8 @@ def seen_once_committed(broker: BrokerProcess, count: int) -> list[Seen]:
 
 def test_rows_of_a_live_directory_equal_what_was_sent(broker: BrokerProcess) -> None:
     """
-    By librdkafka with every codec, in transactions that were committed, aborted or are still open;
-    while the broker runs, and once it has stopped, which is when it has noted deleted records.
+    librdkafka sends with every codec, and in committed, aborted and open transactions. The
+    directory is read while the broker runs and after its stop, which records deleted offsets.
     """
     topic = Topic(broker, "live", partitions=2, segment_bytes=str(1 << 20))
     for seed, codec in enumerate(CODECS):

@@ -1,7 +1,3 @@
-"""
-The options of the source, as Spark's users write them.
-"""
-
 from __future__ import annotations
 
 import json
@@ -72,7 +68,7 @@ def test_invalid_size_is_refused(text: str) -> None:
 )
 def test_times_are_parsed_as_iso_or_as_in_spark(text: str, ms: int) -> None:
     """
-    Or ms since 1970; in UTC unless they say otherwise. The first whole ms counts.
+    Or as ms since 1970. Times without a zone are in UTC, and are rounded up to whole ms.
     """
     assert ms == parse_time(text, UTC)
 
@@ -148,7 +144,7 @@ def test_deprecated_option_name_is_warned_of_once() -> None:
 
 def test_deprecated_columns_are_available_by_name() -> None:
     """
-    ``corrupt`` where the option of its time is used.
+    ``corrupt`` is present where its deprecated option is used.
     """
     with pytest.warns(FutureWarning, match="onCorrupt"):
         old = parsed(onCorrupt="permissive")
@@ -195,7 +191,7 @@ def test_headers_are_rows_on_request() -> None:
 
 def test_segments_and_batches_have_the_same_offset_columns(tmp_path: Path) -> None:
     """
-    A batch ends where the next one begins.
+    The end offset of a batch is the start of the next one.
     """
     directory = WrittenDirectory(tmp_path)
     log = directory.log()
@@ -215,9 +211,6 @@ def test_segments_and_batches_have_the_same_offset_columns(tmp_path: Path) -> No
 
 
 def test_several_paths_may_be_given(tmp_path: Path) -> None:
-    """
-    In a list, whose paths may have commas, as ``load([a, b])`` gives it; or with commas between.
-    """
     paths = [tmp_path / "one", tmp_path / "two,three"]
     for number, path in enumerate(paths):
         directory = WrittenDirectory(path)

@@ -1,7 +1,3 @@
-"""
-What the packages ``barnabas.pipeline`` and ``pyspark_barnabas`` give away, and what they load.
-"""
-
 from __future__ import annotations
 
 import ast
@@ -19,9 +15,6 @@ HEAVY = {"numpy", "pandas", "pyarrow", "confluent_kafka", "matplotlib"}
 
 
 def ran(program: str) -> str:
-    """
-    What *program* prints in a process of its own.
-    """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
@@ -30,9 +23,6 @@ def ran(program: str) -> str:
 
 
 def modules_after(program: str) -> set[str]:
-    """
-    The packages that are loaded when *program* has run.
-    """
     printed = ran(f"import sys; {program}; print(*{{name.split('.')[0] for name in sys.modules}})")
     return set(printed.split())
 
@@ -76,7 +66,8 @@ def test_deprecated_scan_module_still_works() -> None:
 
 def test_spark_data_source_is_importable_without_the_extra() -> None:
     """
-    An error there would take all sources in Python from the session; using it says what is missing.
+    An import error would remove all Python sources from the session; the use of the source reports
+    the missing package.
     """
     assert not {*HEAVY, "barnabas"} & modules_after("import pyspark_barnabas")
     program = """if True:
@@ -97,7 +88,7 @@ def test_spark_data_source_is_importable_without_the_extra() -> None:
 )
 def test_no_private_name_of_another_package_is_imported(source: Path) -> None:
     """
-    It may be gone in the next version.
+    Private names may disappear in the next version.
     """
     imports = [
         part

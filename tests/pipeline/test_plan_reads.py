@@ -1,13 +1,9 @@
-"""
-What a plan reads: of each segment the offset index, once, and only where names do not decide.
-"""
-
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -31,10 +27,6 @@ RECORD_BYTES = 50_000
 
 
 class CountingFiles(DiskFiles):
-    """
-    A disk that counts which files are read whole.
-    """
-
     def __init__(self) -> None:
         super().__init__()
         self.read = Counter[str]()
@@ -45,9 +37,6 @@ class CountingFiles(DiskFiles):
 
     @property
     def indexes(self) -> dict[int, int]:
-        """
-        How often the index of each segment was read.
-        """
         return {
             int(name.removesuffix(".index")) // BATCHES: count
             for name, count in sorted(self.read.items())
@@ -87,6 +76,12 @@ def planned(logs: Path, options: Mapping[str, Any]) -> list[Work]:
 LAST = SEGMENTS - 1
 
 
+CUT: Final = {"maxPartitionBytes": "300k"}
+FROM_90: Final = {"startingOffsets": '{"events": {"0": 90}}'}
+TO_150: Final = {"endingOffsets": '{"events": {"0": 150}}'}
+FINELY_CUT_BATCHES: Final = {"level": "batches", "maxPartitionBytes": "100k"}
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -94,32 +89,15 @@ LAST = SEGMENTS - 1
         ({}, {LAST: 1}),
         ({"startingOffsets": '{"events": {"0": 80}}'}, {LAST: 1}),
         # Cut, and begun in the middle.
-        ({"maxPartitionBytes": "300k"}, dict.fromkeys(range(SEGMENTS), 1)),
-        (
-            {"maxPartitionBytes": "300k", "startingOffsets": '{"events": {"0": 90}}'},
-            dict.fromkeys(range(2, SEGMENTS), 1),
-        ),
-        (
-            {
-                "maxPartitionBytes": "300k",
-                "startingOffsets": '{"events": {"0": 90}}',
-                "endingOffsets": '{"events": {"0": 150}}',
-            },
-            {2: 1, 3: 1, LAST: 1},
-        ),
+        (CUT, dict.fromkeys(range(SEGMENTS), 1)),
+        (CUT | FROM_90, dict.fromkeys(range(2, SEGMENTS), 1)),
+        (CUT | FROM_90 | TO_150, {2: 1, 3: 1, LAST: 1}),
         # Made smaller, as there are too few tasks.
         ({"minPartitions": "20"}, dict.fromkeys(range(SEGMENTS), 1)),
         # The share of headers, the first position and the cuts.
-        (
-            {
-                "level": "batches",
-                "maxPartitionBytes": "100k",
-                "startingOffsets": '{"events": {"0": 90}}',
-            },
-            dict.fromkeys(range(2, SEGMENTS), 1),
-        ),
-        ({"isolationLevel": "read_committed", "maxPartitionBytes": "300k"}, None),
-        ({"startingTimestamp": str(FIRST_TIMESTAMP + 90), "maxPartitionBytes": "300k"}, None),
+        (FINELY_CUT_BATCHES | FROM_90, dict.fromkeys(range(2, SEGMENTS), 1)),
+        (CUT | {"isolationLevel": "read_committed"}, None),
+        (CUT | {"startingTimestamp": str(FIRST_TIMESTAMP + 90)}, None),
     ],
 )
 def test_each_index_is_read_once(
@@ -152,9 +130,6 @@ def test_stream_step_reads_no_index_twice(disk: CountingFiles, logs: Path) -> No
 def test_index_cache_is_bounded(
     disk: CountingFiles, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A log of any size is planned in the same memory: an index that had to go is read again.
-    """
     monkeypatch.setattr(indexes, "KEPT_ENTRIES", BATCHES + 1)
     (log,) = open_logs(parse_options({"path": str(logs)}))
     first, second, *_ = log.segments

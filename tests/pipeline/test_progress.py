@@ -1,7 +1,3 @@
-"""
-The bar of a long job.
-"""
-
 from __future__ import annotations
 
 import io
@@ -13,10 +9,6 @@ MiB = 1 << 20
 
 
 class Terminal(io.StringIO):
-    """
-    What is written, and that somebody looks at it.
-    """
-
     def isatty(self) -> bool:
         return True
 
@@ -56,9 +48,6 @@ def test_progress_is_logged_occasionally() -> None:
 
 
 def test_progress_is_not_written_without_a_terminal() -> None:
-    """
-    Into a file at once, or of nothing to do.
-    """
     file, terminal = io.StringIO(), Terminal()
     for stream, total in ((file, 10), (terminal, 0)):
         bar = ProgressBar("archived", total, stream, StillClock(0))

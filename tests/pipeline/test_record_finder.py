@@ -1,7 +1,3 @@
-"""
-Where the fields of records are: a walk, compiled or not, and array operations find the same.
-"""
-
 from __future__ import annotations
 
 import itertools
@@ -35,9 +31,6 @@ Found = list[list[Any]]
 
 
 def found(raw: bytes, spans: RecordSpans) -> Found:
-    """
-    All that is told of the records; where there are no headers, it says nothing where they begin.
-    """
     arrays: list[npt.NDArray[np.int64]] = [
         spans.ends,
         spans.timestamps,
@@ -65,10 +58,10 @@ def find(
     bases: int | Sequence[int] = 0,
 ) -> Found:
     """
-    The records of batches that lie one behind the other in *raw*; nothing if some are none.
+    The records of the consecutive batches in *raw*; empty if any are malformed.
 
     Args:
-        bases: of their offsets and of their timestamps.
+        bases: the base offset and base timestamp of each batch.
     """
     edges = np.array([0, *ends], np.int64)
     of_batches = np.zeros(len(counts), HEADERS)
@@ -140,9 +133,6 @@ def test_fields_are_found_at_their_positions(lists: list[list[Record]]) -> None:
 
 @pytest.mark.parametrize("size", range(20))
 def test_short_field_is_read_anywhere_in_the_buffer(size: int) -> None:
-    """
-    Also at the end of the buffer, and if its highest bits are set.
-    """
     field = bytes(range(0xF0, 0xF0 + size)) if size <= 16 else bytes([0xFF] * size)
     records = [Record(0, 0, field, b"long enough to follow"), Record(1, 1, None, field)]
     raw = bytes(encode_records(records, 0, 0))
@@ -178,9 +168,6 @@ def test_timestamp_beyond_64_bits_wraps_around() -> None:
 
 
 def test_result_buffer_is_reused_for_more_or_fewer_records() -> None:
-    """
-    The memory is used again: nothing of what was there is seen.
-    """
     with pytest.MonkeyPatch.context() as monkeypatch:
         by_walk(PLAIN, monkeypatch)
         for count in (3, 1, 5, 0, 2):
@@ -197,9 +184,6 @@ TELLING = (0, 1, 2, 3, 4, 6, 8, 0x7F, 0x80, 0x81, 0xFF)
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("headers", [False, True])
 def test_all_implementations_agree_on_damaged_records(count: int, headers: bool) -> None:
-    """
-    Every two bytes changed in turn, with a record fewer and more than there are as well.
-    """
     records = [Record(0, 5, b"k", b"va", (Header("h", b"v"),)), Record(1, -70, None, b"", ())]
     raw = bytes(encode_records(records, 0, 0))
     refused = 0
@@ -242,8 +226,8 @@ def test_varint_of_any_length_is_read_or_refused(
     field: int, number: bytes, is_followed: bool
 ) -> None:
     """
-    Size, time, offset, the lengths of key and value and the count of headers, with the bytes of
-    another record behind, and without.
+    For size, time, offset, the lengths of key and value, and the count of headers, with and without
+    the bytes of another record behind.
     """
     fields = [b"", b"\x00", b"\x00", b"\x01", b"\x01", b"\x00"]
     fields[field] = number

@@ -1,7 +1,3 @@
-"""
-Where records begin, found by a plain loop.
-"""
-
 from __future__ import annotations
 
 from barnabas.pipeline.decoding.record_positions import note_records
@@ -22,9 +18,6 @@ def test_varint_lengths_of_one_to_four_bytes_are_read() -> None:
 
 
 def test_records_that_end_in_the_wrong_place_are_refused() -> None:
-    """
-    Too few records, too many, a length of null or of too many bytes, and the end of the data.
-    """
     data = bytes(encode_records([Record(0, 0, b"k", b"v")] * 2, 0, 0))
     half = len(data) // 2
 

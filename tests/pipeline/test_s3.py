@@ -1,7 +1,3 @@
-"""
-Log directories on S3.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -35,9 +31,6 @@ def written(tmp_path: Path) -> WrittenDirectory:
 
 
 def s3a_options(s3: S3Server) -> dict[str, str]:
-    """
-    How it is reached, by the names of Hadoop.
-    """
     return {
         "fs.s3a.access.key": s3.storage["AWS_ACCESS_KEY_ID"],
         "fs.s3a.secret.key": s3.storage["AWS_SECRET_ACCESS_KEY"],
@@ -57,9 +50,6 @@ def test_logs_are_read_from_s3(
     scheme: str,
     source: str,
 ) -> None:
-    """
-    With credentials of the environment, of Spark's settings, or of the source's options.
-    """
     s3.put_directory(written.path, "logs")
     url = s3.url("logs", scheme)
     for name in s3.storage:
@@ -131,7 +121,7 @@ def test_number_of_plan_requests_does_not_grow_with_segments(
     s3: S3Server, tmp_path: Path, segments: int
 ) -> None:
     """
-    Sizes come from the listing, of which a page has a thousand files.
+    The sizes are in the listing, which has a thousand files per page.
     """
     directory = WrittenDirectory(tmp_path)
     log = directory.log()

@@ -1,7 +1,3 @@
-"""
-The data source on S3, reached as its options or the session's settings say.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -25,9 +21,6 @@ PATIENCE = 60
 
 @pytest.fixture(scope="module")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """
-    With a topic of ten records.
-    """
     with s3_server() as server:
         server.put_directory(written(tmp_path_factory.mktemp("logs"), 10), "logs")
         yield server
@@ -68,8 +61,7 @@ def test_registered_source_has_the_settings_of_its_session(
     session: SparkSession, s3: S3Server
 ) -> None:
     """
-    Options of a query count before them. A session that is registered again has the settings that
-    it has by then.
+    Options of a query take precedence. Registering again takes over the current settings.
     """
     register(session)
     for name, value in options_of(s3, "spark.hadoop.").items():
@@ -86,9 +78,6 @@ def test_registered_source_has_the_settings_of_its_session(
 def test_reused_worker_reaches_another_store(
     session: SparkSession, s3: S3Server, tmp_path: Path
 ) -> None:
-    """
-    The same URL is another directory there.
-    """
     with s3_server() as other:
         other.put_directory(written(tmp_path, 7), "logs")
         for server, records in ((s3, 10), (other, 7), (s3, 10)):

@@ -1,7 +1,3 @@
-"""
-Reading whole log directories, without Spark.
-"""
-
 from __future__ import annotations
 
 import json
@@ -33,9 +29,6 @@ YEAR_10000_MS = 253_402_300_800_000
 
 @pytest.fixture
 def written(tmp_path: Path) -> WrittenDirectory:
-    """
-    A directory with one log of 100 records in 20 batches and several segments.
-    """
     directory = WrittenDirectory(tmp_path)
     log = directory.log(segment_bytes=1000, index_interval_bytes=200)
     for start in range(0, 100, 5):
@@ -46,9 +39,6 @@ def written(tmp_path: Path) -> WrittenDirectory:
 
 
 def test_every_record_is_a_row(tmp_path: Path) -> None:
-    """
-    Of all topics but internal ones, of all codecs, with and without keys, values and headers.
-    """
     directory = WrittenDirectory(tmp_path)
     headers = (Header("a", b"1"), Header("a", None), Header("é", b""))
     for partition, codec in enumerate(CompressionType):
@@ -71,9 +61,6 @@ def test_every_record_is_a_row(tmp_path: Path) -> None:
 
 
 def test_rows_stay_valid_while_others_are_read(tmp_path: Path) -> None:
-    """
-    What finds the records uses its memory again; who keeps rows does not notice.
-    """
     directory = WrittenDirectory(tmp_path)
     log = directory.log()
     for start in range(0, 2000, 20):
@@ -100,9 +87,6 @@ def test_rows_stay_valid_while_others_are_read(tmp_path: Path) -> None:
 def test_partitions_are_selected_as_in_the_connector(
     tmp_path: Path, options: dict[str, str], expected: list[str]
 ) -> None:
-    """
-    By names, by a pattern for the whole name, or one by one.
-    """
     directory = WrittenDirectory(tmp_path)
     for topic, partition in (("a", 0), ("a", 1), ("ab", 0), ("b", 0), ("__c", 0)):
         append(directory.log(topic, partition), some_records(1))
@@ -197,7 +181,7 @@ def test_task_size_counts_the_bytes_read(
 
 def test_segment_without_an_index_is_one_task(tmp_path: Path) -> None:
     """
-    Nothing tells how large its batches are; it cannot be cut, but nothing is packed with it.
+    Its batches are of unknown size: it is not split, and shares its task with no other segment.
     """
     directory = WrittenDirectory(tmp_path)
     for partition in range(2):
@@ -225,8 +209,8 @@ def test_only_requested_columns_are_built(written: WrittenDirectory) -> None:
 
 def test_scan_ends_at_the_high_watermark(written: WrittenDirectory) -> None:
     """
-    As far as it was noted; a partition that was not is too new. Where none was ever noted, or on
-    demand, all is read.
+    The high watermark is the noted one; a partition without a note is too new to read. A directory
+    without notes, or an option, reads to the end.
     """
     written.checkpoint(events=42)
     noted = scanned_offsets(written.path)
@@ -242,9 +226,6 @@ def test_scan_ends_at_the_high_watermark(written: WrittenDirectory) -> None:
 
 
 def test_scan_begins_at_the_log_start_offset(written: WrittenDirectory) -> None:
-    """
-    Where records were deleted, those that are still in the file are not there.
-    """
     written.checkpoint(START_OFFSETS, events=13)
 
     assert list(range(13, 100)) == scanned_offsets(written.path)
@@ -273,7 +254,7 @@ def test_committed_scan_excludes_open_and_aborted_transactions(
     tmp_path: Path, with_snapshot: bool
 ) -> None:
     """
-    Up to where the first transaction begins that is open at the high watermark.
+    The scan ends at the first transaction that is open at the high watermark.
     """
     directory = WrittenDirectory(tmp_path)
     log = directory.log(segment_bytes=300)
@@ -338,8 +319,8 @@ def test_transaction_whose_marker_is_above_the_high_watermark_is_open(tmp_path: 
 @pytest.mark.parametrize("index", ["with its index", "without its index"])
 def test_times_are_converted_to_offsets(written: WrittenDirectory, index: str) -> None:
     """
-    Of the first record that is not older; the end is not a row. As the connector does it, with all
-    partitions or each for itself.
+    The offset is that of the first record that is not older; the end is excluded. Times apply to
+    all partitions or to each one, as in the connector.
     """
     if index == "without its index":
         for pattern in ("*.timeindex", "*.index"):
@@ -367,7 +348,7 @@ def test_times_are_converted_to_offsets(written: WrittenDirectory, index: str) -
 @pytest.mark.parametrize("kept_bytes", [0, 12, 18, 24])
 def test_torn_time_index_hides_no_record(written: WrittenDirectory, kept_bytes: int) -> None:
     """
-    Also of a segment behind which there is another one, where the index should be whole.
+    Also for a segment that is not the last, whose index should be complete.
     """
     for file in (written.path / "events-0").glob("*.timeindex"):
         file.write_bytes(file.read_bytes()[:kept_bytes])
@@ -408,9 +389,6 @@ def test_start_after_all_records_is_an_error_unless_the_end_is_allowed(
 
 
 def test_batches_are_described_from_their_headers(tmp_path: Path) -> None:
-    """
-    Markers too; where they are, how large, and whose.
-    """
     directory = WrittenDirectory(tmp_path)
     log = directory.log()
     append(log, some_records(5), compression=CompressionType.ZSTD)
@@ -442,7 +420,7 @@ def test_batches_are_described_from_their_headers(tmp_path: Path) -> None:
 
 def test_segments_are_described_from_names_and_indexes(written: WrittenDirectory) -> None:
     """
-    The active one by its headers too, for its indexes lag behind.
+    The active segment is described by its headers as well, since its indexes lag behind.
     """
     segments = written.events.segments.values()
 
@@ -488,7 +466,7 @@ def test_segment_times_may_be_outside_the_datetime_range(tmp_path: Path) -> None
 
 def test_partition_in_two_directories_is_refused(tmp_path: Path) -> None:
     """
-    Nobody could say which is right. One directory may be named twice.
+    Either could be the current one. The same directory may be named twice.
     """
     for number in range(2):
         directory = WrittenDirectory(tmp_path / str(number))
@@ -510,9 +488,6 @@ def test_missing_directory_is_reported(tmp_path: Path) -> None:
 
 
 def test_missing_topic_or_partition_is_named(written: WrittenDirectory) -> None:
-    """
-    It is named, and what there is too.
-    """
     with pytest.raises(UnknownTopic, match=r"has no nothing\. There is events\."):
         scanned_rows(written.path, subscribe="events,nothing")
     with pytest.raises(UnknownTopic, match="has no events-1"):
@@ -523,7 +498,7 @@ def test_missing_topic_or_partition_is_named(written: WrittenDirectory) -> None:
 
 def test_directory_without_broker_data_is_refused(tmp_path: Path) -> None:
     """
-    An empty directory is a mistake, that of a new broker is not.
+    An empty directory is a mistake; that of a new broker is accepted.
     """
     with pytest.raises(UnknownTopic, match="has no logs of topics"):
         scanned_rows(tmp_path)
@@ -584,7 +559,7 @@ def test_unknown_column_is_refused_with_the_existing_ones(written: WrittenDirect
 
 def test_kafka_client_options_are_ignored(written: WrittenDirectory) -> None:
     """
-    So that a query can come from the connector as it is.
+    A query written for the connector works unchanged.
     """
     options = {"kafka.bootstrap.servers": "localhost:9092", "includeHeaders": "false"}
 

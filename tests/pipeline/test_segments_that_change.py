@@ -1,7 +1,3 @@
-"""
-What a broker does to its files while they are read, and what is wrong with them.
-"""
-
 from __future__ import annotations
 
 import re
@@ -12,11 +8,14 @@ from typing import Any
 import pytest
 
 from barnabas.pipeline.errors import CorruptBatch, DataLoss, OldFormat, TooManyBytes
+from barnabas.pipeline.logs.indexes import batch_at
 from barnabas.pipeline.rows import parse_options, plan, read, scan, schema
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch_with_offsets, seal_batch
 from barnabas.protocol.records.record import Record, encode_records
 from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from tests.support.bombs import bomb, memory_below
 from tests.support.legacy_messages import legacy_message
 from tests.support.limits import stated
@@ -29,9 +28,6 @@ ACTIVE = "00000000000000000080"
 
 @pytest.fixture
 def written(tmp_path: Path) -> WrittenDirectory:
-    """
-    A directory with one log of five segments, each with four batches of five records.
-    """
     directory = WrittenDirectory(tmp_path)
     log = directory.log(segment_bytes=1000, index_interval_bytes=100)
     for start in range(0, 100, 5):
@@ -48,9 +44,6 @@ def segment(directory: WrittenDirectory, base: int, suffix: str = ".log") -> Pat
 def offsets_after(
     directory: WrittenDirectory, change: Callable[[], Any], **options: str
 ) -> list[int]:
-    """
-    The offsets of a read that is planned before a change and made after it.
-    """
     parsed = parse_options({"path": str(directory.path), **options})
     works = plan(parsed)
     change()
@@ -62,10 +55,6 @@ def offsets_after(
 
 
 def test_segment_being_deleted_is_read(written: WrittenDirectory) -> None:
-    """
-    It has another name for a minute.
-    """
-
     def delete() -> None:
         for base in (0, 20):
             segment(written, base).rename(segment(written, base, ".log.deleted"))
@@ -74,9 +63,6 @@ def test_segment_being_deleted_is_read(written: WrittenDirectory) -> None:
 
 
 def test_deleted_segment_is_a_data_loss(written: WrittenDirectory) -> None:
-    """
-    The file and its offsets are named; or it is passed over.
-    """
     deleted = re.escape(str(segment(written, 0)))
 
     def delete() -> None:
@@ -87,6 +73,14 @@ def test_deleted_segment_is_a_data_loss(written: WrittenDirectory) -> None:
         offsets_after(written, delete)
     segment(written, 0).write_bytes(b"")
     assert list(range(20, 100)) == offsets_after(written, delete, failOnDataLoss="false")
+
+
+def test_segment_deleted_during_planning_has_no_batch(written: WrittenDirectory) -> None:
+    files = DiskFiles()
+    deleted = ReadOnlySegment(files, segment(written, 20))
+    segment(written, 20).unlink()
+
+    assert batch_at(files, deleted, 0) is None
 
 
 def test_deleted_partition_is_a_data_loss(written: WrittenDirectory) -> None:
@@ -103,7 +97,7 @@ def test_compaction_between_plan_and_read_loses_nothing(
     written: WrittenDirectory, bytes_per_task: str
 ) -> None:
     """
-    It puts several segments into one, and leaves out records: what is left comes once.
+    The compaction merges segments and drops records; each remaining record is returned once.
     """
 
     def compact() -> None:
@@ -148,7 +142,7 @@ def test_incomplete_batch_is_not_read(written: WrittenDirectory, cut: int) -> No
 @pytest.mark.parametrize("zeros", [1, 30, 61, 5000])
 def test_zeros_behind_the_last_batch_are_not_read(written: WrittenDirectory, zeros: int) -> None:
     """
-    A segment or an index may have its whole size from the beginning.
+    A segment or an index may be preallocated.
     """
     for suffix in (".log", ".index", ".timeindex"):
         path = segment(written, 80, suffix)
@@ -163,8 +157,7 @@ def test_zeros_behind_the_last_batch_are_not_read(written: WrittenDirectory, zer
 
 def test_torn_last_batch_is_not_read(written: WrittenDirectory) -> None:
     """
-    Where a crash left the file's size but not its last bytes; below the high watermark it is an
-    error.
+    A crash left the file size without the last bytes; below the high watermark this is an error.
     """
     path = segment(written, 80)
     path.write_bytes(path.read_bytes()[:-10] + bytes(10))
@@ -208,9 +201,6 @@ def test_batch_with_a_wrong_checksum_may_be_skipped(written: WrittenDirectory) -
 
 
 def test_batch_with_a_wrong_checksum_may_be_returned_as_a_row(written: WrittenDirectory) -> None:
-    """
-    One for the batch, which says what is wrong with it; in the place of its records.
-    """
     path, position = segment(written, 20), batch_positions(written, 20)[2]
     flip(path, position + 80)
 
@@ -225,7 +215,7 @@ def test_batch_with_a_wrong_checksum_may_be_returned_as_a_row(written: WrittenDi
 @pytest.mark.parametrize("at", [8, 16])
 def test_scan_resumes_behind_damage_at_an_index_entry(written: WrittenDirectory, at: int) -> None:
     """
-    A wrong length or magic byte hides what follows, up to where the index knows a batch.
+    A wrong length or magic byte hides the batches up to the next index entry.
     """
     positions = batch_positions(written, 20)
     flip(segment(written, 20), positions[1] + at)
@@ -251,7 +241,7 @@ def test_closed_segment_that_ends_early_fails(written: WrittenDirectory) -> None
 @pytest.mark.parametrize("magic", [0, 1])
 def test_old_message_formats_are_refused(tmp_path: Path, magic: int, size: int) -> None:
     """
-    Also where what is corrupt is passed over: these are good records that nobody would see.
+    In every mode, because these records are valid and would otherwise be skipped.
     """
     directory = tmp_path / "events-0"
     directory.mkdir()
@@ -265,8 +255,7 @@ def test_old_message_formats_are_refused(tmp_path: Path, magic: int, size: int) 
 
 def test_malformed_records_with_a_right_checksum_are_detected(tmp_path: Path) -> None:
     """
-    As some producer may have sent them; the batches around are good, also those of other segments
-    and partitions that are decoded together.
+    The batches around it are returned, also those of other partitions that are decoded with it.
     """
     for partition in range(3):
         directory = tmp_path / f"events-{partition}"
@@ -311,9 +300,6 @@ def test_decompression_bomb_is_refused(written: WrittenDirectory) -> None:
 def test_decompression_bomb_counts_as_a_corrupt_batch(
     codec: CompressionType, written: WrittenDirectory
 ) -> None:
-    """
-    It says where; whoever goes on without it gets all others, in the memory of one batch.
-    """
     log = written.events
     log.update_config(LogConfig())
     append_with_offsets(log, memoryview(bomb(codec, base_offset=100)))

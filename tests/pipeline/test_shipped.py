@@ -1,5 +1,5 @@
 """
-What Spark ships to executors: without Barnabas there, one line says what is missing.
+Spark ships functions to executors: without Barnabas there, one line says what is missing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def test_job_fails_with_the_message_of_its_executor() -> None:
 
 def test_python_without_a_working_spark_is_reported() -> None:
     """
-    It fails before it gets to what was shipped.
+    It fails before it unpickles what was shipped.
     """
     said = "it failed:\nTraceback:\n  ...\nModuleNotFoundError: No module named 'pyarrow'\n"
 
@@ -94,16 +94,13 @@ def test_python_without_a_working_spark_is_reported() -> None:
 
 
 def pickled(what: Any) -> bytes:
-    """
-    As Spark does it.
-    """
     data: bytes = cloudpickle.dumps(what)  # type: ignore[no-untyped-call]  # it has no types
     return data
 
 
 def said_without_barnabas(what: Any) -> list[str]:
     """
-    The lines that an executor whose Python has nothing but PySpark writes about *what* it gets.
+    What an executor whose Python has only PySpark prints about *what* it gets.
     """
     libraries = (Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip")
     done = subprocess.run(

@@ -1,5 +1,5 @@
 """
-The source ``barnabas`` in Spark. What rows there are is tested without Spark; here, that Spark gets
+The source ``barnabas`` in Spark. Tests without Spark cover the rows; these check that Spark gets
 them.
 """
 
@@ -26,9 +26,6 @@ HEADERS = (Header("a", b"1"), Header("n", None))
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    Three partitions of two topics.
-    """
     directory = WrittenDirectory(tmp_path_factory.mktemp("logs"))
     for topic, partition in (("events", 0), ("events", 1), ("users", 0)):
         log = directory.log(topic, partition, segment_bytes=2000)
@@ -41,9 +38,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
-    """
-    The session with the source.
-    """
     register(spark)
     return spark
 
@@ -81,9 +75,6 @@ def test_spark_rows_equal_those_of_a_scan(session: SparkSession, path: Path) -> 
 def test_several_directories_are_loaded_as_one(
     session: SparkSession, path: Path, tmp_path: Path
 ) -> None:
-    """
-    Given as a list; one of them as a URL of a file.
-    """
     directory = WrittenDirectory(tmp_path)
     append(directory.log("more"), some_records(7))
     directory.stop()
@@ -120,9 +111,6 @@ def test_schema_selects_columns(session: SparkSession, path: Path) -> None:
 
 
 def test_frame_can_be_queried_twice(session: SparkSession, path: Path) -> None:
-    """
-    A filter of one query does not leak into another one.
-    """
     frame = loaded(session, path)
 
     assert 204 == frame.filter("topic = 'events'").count()

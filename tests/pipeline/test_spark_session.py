@@ -1,7 +1,3 @@
-"""
-The session that the tests of the pipeline share.
-"""
-
 from __future__ import annotations
 
 import sys

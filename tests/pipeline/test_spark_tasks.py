@@ -1,7 +1,3 @@
-"""
-What a worker of Spark does before its first task.
-"""
-
 from __future__ import annotations
 
 import gc
@@ -23,7 +19,7 @@ WAVE = 4
 
 def test_worker_freezes_objects_after_its_first_task(spark: SparkSession) -> None:
     """
-    Spark has it search for garbage after each task.
+    Spark collects garbage after each task.
     """
 
     def settled(wave: Sequence[int], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -35,9 +31,6 @@ def test_worker_freezes_objects_after_its_first_task(spark: SparkSession) -> Non
 
 
 def test_spark_job_has_a_description_in_the_ui(spark: SparkSession) -> None:
-    """
-    The results come in the order of the tasks.
-    """
     tasks = range(2 * WAVE + 3)
 
     made = [*in_waves(spark, "test", tasks, partial(each_of, str))]
@@ -53,7 +46,7 @@ def test_spark_job_has_a_description_in_the_ui(spark: SparkSession) -> None:
 
 def test_objects_are_frozen_only_in_workers() -> None:
     """
-    The process belongs to somebody else there.
+    Elsewhere the process belongs to the user.
     """
     before = gc.get_freeze_count()
 

@@ -1,5 +1,5 @@
 """
-The source ``barnabas`` as a stream in Spark. How far its steps go is tested without Spark.
+The source ``barnabas`` as a stream in Spark. Tests without Spark cover the steps.
 """
 
 from __future__ import annotations
@@ -20,10 +20,6 @@ LIMIT_S = 120
 
 
 class Stream:
-    """
-    A query that is started again and again with the same checkpoint.
-    """
-
     def __init__(self, spark: SparkSession, directory: WrittenDirectory, checkpoint: Path) -> None:
         self._spark = spark
         self._directory = directory
@@ -32,9 +28,6 @@ class Stream:
         """Partition and offset of all rows, by step."""
 
     def run(self, **options: Any) -> None:
-        """
-        Read what there is.
-        """
         register(self._spark)
         frame = (
             self._spark.readStream.format("barnabas")
@@ -73,10 +66,6 @@ def written(tmp_path: Path) -> WrittenDirectory:
 def test_stream_reads_everything_once_across_restarts(
     spark: SparkSession, written: WrittenDirectory, tmp_path: Path
 ) -> None:
-    """
-    Also over a restart, from where the checkpoint says, with records and a partition that came
-    meanwhile.
-    """
     stream = Stream(spark, written, tmp_path / "checkpoint")
 
     stream.run(maxOffsetsPerTrigger=80)

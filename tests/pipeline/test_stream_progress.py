@@ -1,7 +1,3 @@
-"""
-How far the steps of a stream go.
-"""
-
 from __future__ import annotations
 
 import shutil
@@ -32,9 +28,6 @@ NOTHING = dict.fromkeys(BOTH, 0)
 
 @pytest.fixture
 def written(tmp_path: Path) -> WrittenDirectory:
-    """
-    300 records in one partition and 100 in another, in batches of five.
-    """
     directory = WrittenDirectory(tmp_path)
     for (topic, partition), count in BOTH.items():
         log = directory.log(topic, partition, segment_bytes=5000, index_interval_bytes=100)
@@ -54,9 +47,6 @@ def step(directory: WrittenDirectory, start: Any, **given: Any) -> Any:
 
 
 def offsets(directory: WrittenDirectory, start: Any, end: Any, **given: str) -> list[int]:
-    """
-    Those of the rows of one step.
-    """
     parsed = options(directory, **given)
     return [
         offset
@@ -97,9 +87,6 @@ def test_stream_step_without_limits_goes_to_the_end(written: WrittenDirectory) -
 
 
 def test_offset_limit_is_shared_among_partitions_with_backlog(written: WrittenDirectory) -> None:
-    """
-    Each partition gets a part, and in the end each gets there.
-    """
     first, second = BOTH
 
     progress = step(written, NOTHING, max_offsets=40)
@@ -110,9 +97,6 @@ def test_offset_limit_is_shared_among_partitions_with_backlog(written: WrittenDi
 
 
 def test_byte_limit_is_shared_among_partitions_with_backlog(written: WrittenDirectory) -> None:
-    """
-    Steps are about as large as asked for and end where a batch does; nothing is missing or double.
-    """
     progress: Any = NOTHING
     seen: list[int] = []
     steps = 0
@@ -140,7 +124,7 @@ def test_stream_steps_have_the_requested_number_of_tasks(written: WrittenDirecto
 
 def test_one_batch_is_read_however_small_the_limit(written: WrittenDirectory) -> None:
     """
-    Else a stream would stand still; also where there is no index.
+    The stream would otherwise stop; this applies to segments without an index, too.
     """
     for index in written.path.glob("events-1/*.index"):
         index.unlink()
@@ -182,9 +166,6 @@ def test_deleted_partition_is_a_data_loss(written: WrittenDirectory) -> None:
 
 
 def test_log_that_became_shorter_is_a_data_loss(written: WrittenDirectory) -> None:
-    """
-    As when its topic was deleted and made again.
-    """
     beyond = {**BOTH, TopicPartition("events", 1): 120}
 
     with pytest.raises(DataLoss, match="events-1 was read up to offset 120, and ends at 100 now"):

@@ -1,5 +1,5 @@
 """
-Topics that are filled by a real producer, and what has to be read from them.
+Topics filled by a real producer, and the rows that a reader has to return.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ The timestamp of the first record, unless a test says otherwise.
 
 class Topic:
     """
-    A topic of a running broker, and all that was sent to it: ``expected``, as far as it was not
-    removed again.
+    A topic of a running broker. ``expected`` has the sent records that were not deleted.
     """
 
     def __init__(
@@ -42,15 +41,9 @@ class Topic:
 
     @property
     def directory(self) -> Path:
-        """
-        The log directory that the topic's partitions are in.
-        """
         return self.broker.data
 
     def send(self, records: Sequence[NewRecord], codec: str = "none") -> list[Seen]:
-        """
-        Send *records*, whose timestamps are given, and return them as a reader sees them.
-        """
         places = self._client.produce(self.broker.bootstrap, self.name, records, codec)
         sent = [_seen(record, place) for record, place in zip(records, places, strict=True)]
         self.expected = sorted([*self.expected, *sent])
@@ -58,7 +51,7 @@ class Topic:
 
     def transaction(self, records: Iterable[NewRecord], *, end: str) -> None:
         """
-        One transaction, whose *end* is ``commit``, ``abort``, or ``leave``: it stays open.
+        Send a transaction and end it with ``commit`` or ``abort``, or ``leave`` it open.
         """
         producer = Producer(
             {"bootstrap.servers": self.broker.bootstrap, "transactional.id": f"{self.name}-{end}"}
@@ -90,9 +83,6 @@ class Topic:
             assert end == "leave", end
 
     def delete_records(self, before: int, partition: int = 0) -> None:
-        """
-        Remove what is below the offset *before*.
-        """
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         place = TopicPartition(self.name, partition, before)
         for future in admin.delete_records([place]).values():
@@ -102,17 +92,11 @@ class Topic:
         ]
 
     def grow(self, partitions: int) -> None:
-        """
-        Have that many partitions from now on.
-        """
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         for future in admin.create_partitions([NewPartitions(self.name, partitions)]).values():
             future.result(PATIENCE)
 
     def end(self, partition: int = 0) -> int:
-        """
-        The high watermark.
-        """
         consumer = Consumer({"bootstrap.servers": self.broker.bootstrap, "group.id": "unused"})
         try:
             offsets = consumer.get_watermark_offsets(TopicPartition(self.name, partition))
@@ -123,7 +107,7 @@ class Topic:
 
     def read_times(self) -> list[int]:
         """
-        The timestamps that librdkafka sees, where the broker may have chosen them.
+        The timestamps that librdkafka reads, for topics whose broker sets them.
         """
         count = len(self.expected)
         partitions = 1 + max(seen.partition for seen in self.expected)
@@ -133,8 +117,7 @@ class Topic:
 
 def records(count: int, *, partitions: int = 1, seed: int = 0) -> list[NewRecord]:
     """
-    Records of every shape: without key, value or headers, with empty ones, with repeated headers
-    and null ones; a millisecond apart, in turn to each partition.
+    Records of every shape, a millisecond apart, to each partition in turn.
     """
     return list(_records(count, partitions, random.Random(seed)))
 
@@ -177,7 +160,7 @@ def seen_in(frame: DataFrame) -> list[Seen]:
 
 def seen_row(row: tuple[Any, ...]) -> Seen:
     """
-    The same of a row that ``tests.support.scanned`` has read.
+    The same columns of a row of ``tests.support.scanned``.
     """
     key, value, _, partition, offset, timestamp, _, headers = row
     return Seen(partition, offset, timestamp, key, value, tuple(headers or ()))

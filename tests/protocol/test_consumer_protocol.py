@@ -1,7 +1,3 @@
-"""
-What consumers and their leader say to each other.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -29,9 +25,6 @@ OWNED = [TopicPartition(topic="t", partitions=[0, 2])]
     ],
 )
 def test_subscription_has_the_fields_of_its_version(version: int, data: str) -> None:
-    """
-    Also after a round trip.
-    """
     subscription = ConsumerProtocolSubscription(
         topics=["t"],
         owned_partitions=OWNED if version >= 1 else [],

@@ -1,34 +1,27 @@
-"""
-Error codes and their exceptions.
-"""
-
 import re
 
 import pytest
 
+from barnabas.protocol.codec.primitives import MAX_STRING_BYTES
 from barnabas.protocol.errors import (
+    MOST_OF_A_SENTENCE,
     ErrorCode,
     KafkaError,
     OffsetOutOfRange,
     UnknownServerError,
     error_for,
+    joined,
 )
 
 CODES = [code for code in ErrorCode if code is not ErrorCode.NONE]
 
 
 def test_error_codes_are_those_of_kafka_without_gaps() -> None:
-    """
-    Apache Kafka 4.3 has the codes -1 to 133.
-    """
     assert list(range(-1, 134)) == sorted(ErrorCode)
 
 
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
 def test_every_error_code_has_an_exception_of_its_name(code: ErrorCode) -> None:
-    """
-    It carries the code and Kafka's message.
-    """
     error = error_for(code)
 
     assert code is error.code
@@ -39,9 +32,6 @@ def test_every_error_code_has_an_exception_of_its_name(code: ErrorCode) -> None:
 
 @pytest.mark.parametrize("code", [-2, 134, 32767])
 def test_unknown_error_code_counts_as_unknown_server_error(code: int) -> None:
-    """
-    Clients treat codes of later versions like this.
-    """
     assert UnknownServerError is error_for(code)
 
 
@@ -72,3 +62,23 @@ def test_exception_subclass_keeps_the_error_code() -> None:
 
     assert ErrorCode.OFFSET_OUT_OF_RANGE is OffsetBeyondEnd.code
     assert OffsetOutOfRange is error_for(1)
+
+
+def test_sentence_that_quotes_a_long_text_fits_into_a_string() -> None:
+    error = UnknownServerError("The name is bad: " + "\U0001f600" * MAX_STRING_BYTES)
+
+    assert str(error).startswith("The name is bad: \U0001f600")
+    assert len(str(error).encode()) <= MAX_STRING_BYTES
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, MOST_OF_A_SENTENCE])
+def test_texts_of_a_sentence_are_joined_up_to_its_length(count: int) -> None:
+    texts = [f"text-{number}" for number in range(count)]
+    limited = joined(texts, ", ")
+
+    assert str(KafkaError(", ".join(texts))) == str(KafkaError(limited))
+    assert len(limited) <= MOST_OF_A_SENTENCE + len("text-0000, ") + 1
+
+
+def test_long_text_of_a_sentence_is_not_copied() -> None:
+    assert len(joined(["x" * 1_000_000] * 3, ",")) == MOST_OF_A_SENTENCE + 1

@@ -1,7 +1,3 @@
-"""
-The headers of requests and responses.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -97,9 +93,6 @@ def test_truncated_response_header_is_refused(size: int) -> None:
 
 
 def test_invalid_utf_8_in_a_request_header_is_replaced() -> None:
-    """
-    Kafka answers such requests.
-    """
     header, _ = decode_request_header(bytes.fromhex("0001 000c 00000007 0003 61ff62 00"))
 
     assert "a\ufffdb" == header.client_id

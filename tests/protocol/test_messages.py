@@ -44,9 +44,6 @@ def test_message_survives_a_round_trip_and_its_prefixes_are_refused(
 def test_damaged_message_is_decoded_or_refused(
     data: st.DataObject, cls: type[Message], version: int
 ) -> None:
-    """
-    No exception other than ``DecodeError`` is raised.
-    """
     damaged = bytearray(encode(data.draw(messages(cls, version)), version))
     for _ in range(data.draw(st.integers(1, 3))):
         if damaged:
@@ -69,9 +66,6 @@ def is_refused_or_understood(cls: Any, version: int, data: bytes | bytearray) ->
 
 @pytest.mark.parametrize("key", REQUESTS)
 def test_request_has_a_response_of_the_same_versions(key: int) -> None:
-    """
-    Both are found by the key of their API.
-    """
     request, response = REQUESTS[key], RESPONSES[key]
 
     assert request.api is response.api

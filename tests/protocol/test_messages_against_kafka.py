@@ -32,9 +32,6 @@ def test_kafka_messages_cover_exactly_our_versions() -> None:
 @pytest.mark.parametrize("full", [True, False], ids=["full", "bare"])
 @pytest.mark.parametrize(("cls", "version"), VERSIONS, ids=name_of)
 def test_encoding_equals_that_of_kafka(cls: type[Message], version: int, full: bool) -> None:
-    """
-    Kafka's bytes are also decoded to the intended message.
-    """
     golden = GOLDEN[cls.__name__, version][full]
     sample = Samples(full=full).message(cls, version)
 

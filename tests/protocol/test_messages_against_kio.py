@@ -47,9 +47,6 @@ NUMBERS = {
 
 
 def kio_entity(cls: type[Message], version: int) -> Any:
-    """
-    kio's class for *version* of *cls*.
-    """
     load = load_request_schema if cls.__name__.endswith("Request") else load_response_schema
     return load(cls.api.key, version)
 
@@ -72,9 +69,6 @@ def to_kio(message: Any, entity: Any, version: int) -> Any:
 
 
 def entity_classes(hint: Any) -> Iterator[Any]:
-    """
-    The class of kio that *hint* is about, if it is about one.
-    """
     if dataclasses.is_dataclass(hint):
         yield hint
     for part in get_args(hint):
@@ -105,9 +99,6 @@ def converted(value: Any, nested: Any, kind: str | None, version: int) -> Any:
 def test_encoding_is_compatible_with_kio(
     data: st.DataObject, cls: type[Message], version: int
 ) -> None:
-    """
-    Byte for byte, in both directions.
-    """
     entity = kio_entity(cls, version)
     message = data.draw(messages(cls, version, NUMBERS))
     theirs = to_kio(message, entity, version)

@@ -18,10 +18,6 @@ T = TypeVar("T")
 
 
 class Place(structs.NamedTuple, Generic[T]):
-    """
-    Where something is.
-    """
-
     street: str
     number: int = 1
     kept: T | None = None

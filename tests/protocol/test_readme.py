@@ -1,7 +1,3 @@
-"""
-The table of APIs in the README of the package.
-"""
-
 from __future__ import annotations
 
 import re

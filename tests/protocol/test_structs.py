@@ -1,7 +1,3 @@
-"""
-Structs: what dataclasses are, made quickly.
-"""
-
 from __future__ import annotations
 
 import copy
@@ -24,10 +20,6 @@ class Season(IntEnum):
 
 @struct
 class Road(Generic[S]):
-    """
-    Has a field of each kind.
-    """
-
     longest: ClassVar[int] = 9
 
     length: int
@@ -58,10 +50,6 @@ def test_struct_default_factories_are_called_for_each_object() -> None:
 
 
 def test_second_object_of_a_struct_is_created_like_the_first() -> None:
-    """
-    The first object generates the constructor.
-    """
-
     @struct
     class Bridge:
         length: int

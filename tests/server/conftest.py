@@ -1,5 +1,5 @@
 """
-The broker of a test of the server, and the event loop that it runs on.
+The broker of a server test, and its event loop.
 """
 
 from __future__ import annotations

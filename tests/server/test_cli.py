@@ -1,7 +1,3 @@
-"""
-The ``barnabas`` command itself; its subcommands have tests of their own.
-"""
-
 from __future__ import annotations
 
 from importlib.metadata import version

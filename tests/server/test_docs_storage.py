@@ -1,7 +1,7 @@
 """
-Pages with commands (``docs/storage.md``, say): what they show is what the commands print.
+Pages such as ``docs/storage.md`` show what their commands print.
 
-With ``BARNABAS_WRITE_DOCS=1`` a page is brought up to date instead.
+With ``BARNABAS_WRITE_DOCS=1`` the pages are updated instead.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ELISION = "..."
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
-    Where the log directories of the page are: ``data``, and ``killed`` of a broker that was killed.
+    The directory with the log directories of the page: ``data``, and ``killed`` of a killed broker.
     """
     path = tmp_path_factory.mktemp("canary")
     asyncio.run(write_canary(path / "data"))
@@ -37,9 +37,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def commands_in(block: str) -> Iterator[tuple[str, list[str]]]:
-    """
-    Each command of a block, and the lines that follow it.
-    """
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, *lines = part.splitlines()
         yield command, lines
@@ -60,7 +57,7 @@ def printed(command: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 def is_shown(shown: list[str], lines: list[str]) -> bool:
     """
-    Whether *lines* are those of the page, which may leave some out.
+    Whether the page shows *lines*, some of which it may omit.
     """
     pattern = "".join(
         r"(?:.*\n)*" if line == ELISION else re.escape(line) + r"\n" for line in shown
@@ -115,7 +112,7 @@ def test_files_on_the_storage_page_equal_those_of_kafka(
     partition: str, directory: Path, golden: Path
 ) -> None:
     """
-    Byte for byte, as far as both go: it has written more records.
+    Byte for byte up to the end of the shorter one.
     """
     theirs, ours = golden / "segments" / "data" / partition, directory / "data" / partition
     ended = sorted(ours.glob("*.log"))[:-1]

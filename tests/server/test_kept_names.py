@@ -1,5 +1,5 @@
 """
-A collection whose limit counts entries keeps no long text of a client.
+Collections limited by a count of entries keep no long texts of clients.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def memory_after(work: Callable[[str], Any], names: Iterator[str]) -> int:
 
 def cached_functions() -> Iterator[Any]:
     """
-    Every function of the server that takes a text and remembers its results.
+    The server's functions that take a text and cache results.
     """
     for path in sorted(SOURCES.rglob("*.py")):
         if "cache" not in (source := path.read_text()):
@@ -78,7 +78,7 @@ def test_a_remembered_function_of_texts_is_called_for_short_ones_only(
     module: str, name: str
 ) -> None:
     """
-    A function that remembers is private to one that passes it short texts.
+    A cached function is private to a caller that passes short texts.
     """
     source = SOURCES.parents[1].joinpath(*module.split(".")).with_suffix(".py").read_text()
 

@@ -48,16 +48,14 @@ def test_every_documented_limit_is_a_quantity(name: str) -> None:
 
 
 def test_largest_request_matches_the_documentation() -> None:
-    """
-    The page states the default of ``socket.request.max.bytes``.
-    """
     assert stated("request-size") == BrokerConfig().socket_request_max_bytes
     assert stated("unauthenticated-request") == BrokerConfig().sasl_server_max_receive_size
 
 
 def test_topic_size_limits_match_the_documentation() -> None:
     """
-    The page states what bounds names, configs, batches and files, and the defaults of the options.
+    The page states the limits of names, configs, batches and files, and the defaults of the
+    options.
     """
     config = BrokerConfig()
 
@@ -72,9 +70,6 @@ def test_topic_size_limits_match_the_documentation() -> None:
 
 
 def test_expiry_times_of_peers_match_the_documentation() -> None:
-    """
-    The page states the defaults of the options.
-    """
     config = BrokerConfig()
 
     assert stated("producer-expiry") == config.producer_id_expiration_ms / 1000
@@ -89,7 +84,7 @@ def test_expiry_times_of_peers_match_the_documentation() -> None:
 @pytest.mark.parametrize("length", [MAX_STRING_BYTES, MAX_STRING_BYTES + 1])
 async def test_string_beyond_the_limit_closes_the_connection(length: int) -> None:
     """
-    In the body of a request; the size of its header is bounded in the same way.
+    In the body of a request; the header is bounded by its size.
     """
     async with running(MemoryFiles()) as broker, await broker.client() as client:
         request = bytearray(client.frame(FindCoordinatorRequest(key="k", key_type=0), 3))

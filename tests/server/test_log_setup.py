@@ -1,5 +1,5 @@
 """
-What peers cause the broker to log is bounded, and forges no lines.
+Log messages caused by peers are bounded, and cannot forge lines.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_name_with_a_line_break_cannot_start_a_log_line(stream: io.StringIO, for
 
 def test_repeated_log_events_of_a_kind_are_suppressed(stream: io.StringIO) -> None:
     """
-    Until the window is over; the last one that is logged says so. Others are logged meanwhile.
+    The last logged event announces the suppression. Other events are still logged.
     """
     set_up_logging("INFO", "json", stream)
 
@@ -98,7 +98,7 @@ def test_traceback_keeps_its_lines(stream: io.StringIO) -> None:
 
 def test_preformatted_log_messages_count_as_one_kind(stream: io.StringIO) -> None:
     """
-    As those of asyncio, which may have what a peer has sent.
+    asyncio's messages may contain what a peer has sent.
     """
     set_up_logging("INFO", "text", stream)
 

@@ -1,7 +1,3 @@
-"""
-Counters and gauges.
-"""
-
 from __future__ import annotations
 
 import pytest

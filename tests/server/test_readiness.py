@@ -1,7 +1,3 @@
-"""
-States of a broker.
-"""
-
 from __future__ import annotations
 
 from barnabas.server.readiness import BrokerState
@@ -9,7 +5,7 @@ from barnabas.server.readiness import BrokerState
 
 def test_states_have_the_numbers_of_kafka() -> None:
     """
-    Those of its enumeration ``BrokerState``, which are in the metric of the same name.
+    The numbers of ``BrokerState``, which are exported in the metric of the same name.
     """
     assert {
         "NOT_RUNNING": 0,

@@ -1,5 +1,5 @@
 """
-What a broker loads before it serves: most of a start is that.
+The modules that a broker loads at its start, which take most of its time.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ main()
 """
 HANDLERS = "barnabas.server.handlers"
 MESSAGES = "barnabas.protocol.messages"
-MOST_OWN = 249
+MOST_OWN = 253
 
 
 class Watched(Barnabas):
     """
-    At its end it prints what it has loaded.
+    Prints the loaded modules when it ends.
     """
 
     def command(self) -> list[str]:
@@ -34,7 +34,7 @@ class Watched(Barnabas):
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """
-    The modules that a broker has loaded which was asked for its versions, and nothing else.
+    The modules that a broker has loaded after a request for its versions.
     """
     with Watched(tmp_path_factory.mktemp("broker")) as broker:
         assert 0 == broker.stop()
@@ -43,7 +43,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_handlers_are_imported_on_first_use(loaded: set[str]) -> None:
     """
-    And most messages with them: a broker lists all of its APIs, and hears of a few.
+    Most messages are imported with them: a broker lists all APIs and usually serves a few.
     """
     handlers = {name for name in loaded if name.startswith(f"{HANDLERS}.")}
 
@@ -84,7 +84,7 @@ def test_start_does_not_import_rarely_needed_modules(loaded: set[str], module: s
 
 def test_start_imports_few_modules(loaded: set[str]) -> None:
     """
-    One more is fine; twenty at once are an import that could wait until it is needed.
+    A few more are fine; twenty at once point to an import that could wait.
     """
     own = {name for name in loaded if name.startswith("barnabas.")}
 

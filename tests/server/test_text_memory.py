@@ -1,7 +1,3 @@
-"""
-Budgets count the memory of texts, however many bytes Python takes for a character.
-"""
-
 from __future__ import annotations
 
 import tracemalloc
@@ -40,7 +36,7 @@ def test_the_bytes_of_a_text_are_at_least_what_python_takes(text: str) -> None:
 
 def texts(other: str, count: int = 60) -> Iterator[str]:
     """
-    Texts with one *other* character among many that need one byte.
+    Texts with one *other* character among many of one byte.
     """
     for number in range(count):
         yield f"{number:08d}" + "a" * 8_000 + other

@@ -1,7 +1,3 @@
-"""
-Real time.
-"""
-
 from __future__ import annotations
 
 import threading

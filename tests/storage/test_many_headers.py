@@ -4,7 +4,6 @@ Readers that need no headers make no object for each of them.
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from typing import Final
 
@@ -17,6 +16,7 @@ from barnabas.protocol.records.record_headers import StoredHeaders
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.offsets_by_time import MAX_TIMESTAMP
 from barnabas.storage.verify.batch import check_batch
+from tests.support.bombs import memory_below
 from tests.support.logs import config_with, new_log
 from tests.support.segments import FIRST_TIMESTAMP
 
@@ -73,30 +73,20 @@ def test_reading_a_record_with_many_headers_takes_memory_for_its_bytes_only(
     log.append_as_leader(batch(), 0)
     log.update_high_watermark(log.log_end_offset)
 
-    assert peak_of(lambda: read(log)) < BOUND
+    with memory_below(BOUND):
+        read(log)
 
 
 def test_recompressing_a_record_with_many_headers_takes_memory_for_its_bytes_only() -> None:
     log = new_log(config=config_with(compression_type="zstd"))
     sent = batch()
 
-    assert peak_of(lambda: log.append_as_leader(sent, 0)) < BOUND
+    with memory_below(BOUND):
+        log.append_as_leader(sent, 0)
     (stored,) = log.active_segment.log.batches()
     assert CompressionType.ZSTD == stored.compression
     (record,) = stored.records()
     assert COUNT == len(record.headers)
-
-
-def peak_of(work: Callable[[], object]) -> int:
-    """
-    The most bytes that Python allocates at a time while *work* runs.
-    """
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

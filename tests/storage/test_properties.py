@@ -1,7 +1,3 @@
-"""
-Java's .properties files.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -25,6 +21,8 @@ from barnabas.storage.properties import format_properties, read_properties
         ("a=b\\\\\nc=d", {"a": "b\\", "c": "d"}),
         ("a\\=b\\ c=d", {"a=b c": "d"}),
         ("a=\\u0041\\t\\q", {"a": "A\tq"}),
+        ("a=\\u00e9 \\ud83d\\ude00", {"a": "é 😀"}),
+        ("a=é \\ud83d\\ude00 \\ud83d", {"a": "é 😀 \ud83d"}),
         ("a=1\r\na=2\r", {"a": "2"}),
         ("a=b\\", {"a": "b"}),
         ("a=b\\\n# c", {"a": "b# c"}),

@@ -1,7 +1,3 @@
-"""
-UUIDs in text.
-"""
-
 from __future__ import annotations
 
 import os
@@ -17,9 +13,6 @@ from barnabas.storage.uuids import parse_uuid, random_uuid, uuid_text
 
 @given(st.uuids(allow_nil=True))
 def test_uuid_text_survives_a_round_trip(value: UUID) -> None:
-    """
-    22 characters without padding; padding is accepted.
-    """
     text = uuid_text(value)
 
     assert 22 == len(text)
@@ -38,9 +31,6 @@ def test_reserved_uuids_are_those_of_kafka() -> None:
     "text", ["", "A", "AAAAAAAAAAAAAAAAAAAA", "A" * 24, "AAAAAAAAAAAAAAAAAAAAA+", "é" * 22, "A A"]
 )
 def test_invalid_uuid_text_is_refused(text: str) -> None:
-    """
-    Wrong lengths, and characters of the other base64 alphabet.
-    """
     with pytest.raises(ValueError, match=r"base64 UUID|decodes to"):
         parse_uuid(text)
 

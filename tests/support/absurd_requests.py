@@ -1,5 +1,5 @@
 """
-Requests that are well-formed and absurd: one array has as many entries as there are asked for.
+Well-formed requests with any number of entries in one array.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Path = tuple[str, ...]
 
 def array_paths(cls: type, version: int) -> Iterator[Path]:
     """
-    The arrays that *version* of *cls* has, those within the entries of others too.
+    The arrays of *version* of *cls*, including those within entries.
     """
     for field in fields(cls):
         if not field.is_in(version):
@@ -32,17 +32,17 @@ def array_paths(cls: type, version: int) -> Iterator[Path]:
 
 def absurd_request(cls: type, version: int, path: Path, entries: int, **given: Any) -> Any:
     """
-    A message of *cls* with *entries* entries in the array at *path* and one in every other.
+    A message of *cls* with *entries* entries in the array at *path*, and one in every other array.
 
     Args:
-        given: values of fields, whichever struct they are in, in place of the made ones.
+        given: values of fields in any struct, instead of generated ones.
     """
     return _Maker(version, entries, given).struct(cls, path)(0)
 
 
 class _Maker:
     """
-    Makes the values of one message. Those of the entries of an array differ by their numbers.
+    Generates the values of one message; the entries of an array differ by their numbers.
     """
 
     def __init__(self, version: int, entries: int, given: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ class _Maker:
 
     def struct(self, cls: type, path: Path) -> Callable[[int], Any]:
         """
-        A function that makes the struct with a number. All of them share their arrays.
+        A function that makes the struct with a number; all structs share their arrays.
         """
         same: dict[str, Any] = {}
         numbered: dict[str, Callable[[int], Any]] = {}

@@ -55,7 +55,7 @@ async def allow(
     host: str = "*",
 ) -> None:
     """
-    Add an entry about the resource *name*, or about those whose names begin so.
+    Add an entry about the resource *name*, or about resources whose names have that prefix.
     """
     entry = AclBinding(
         resource_type=permission.resource_type,
@@ -71,9 +71,6 @@ async def allow(
 
 
 async def revoke_all(broker: TestBroker) -> None:
-    """
-    Remove all entries.
-    """
     controller = broker.inside.controller
     records = [
         (RemoveAccessControlEntryRecord(id=acl_id), 0)
@@ -83,9 +80,6 @@ async def revoke_all(broker: TestBroker) -> None:
 
 
 async def allow_only(broker: TestBroker, rights: Iterable[Right]) -> None:
-    """
-    Take back what clients are allowed, and allow them this.
-    """
     await revoke_all(broker)
     for permission, name in rights:
         await allow(broker, permission, name)
@@ -93,7 +87,7 @@ async def allow_only(broker: TestBroker, rights: Iterable[Right]) -> None:
 
 async def create_topics(broker: TestBroker, topics: Mapping[str, int]) -> None:
     """
-    Create topics with that many partitions. After that nothing is allowed.
+    Create topics, and allow nothing afterwards.
     """
     await allow(broker, CREATE_CLUSTER, CLUSTER_NAME)
     for name, partitions in topics.items():

@@ -13,6 +13,7 @@ from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.class_archive import archive_options
 from tests.support.kafka_jars import (
+    BROKER_VERSION,
     QUICK,
     VERSION,
     cache_directory,
@@ -61,6 +62,7 @@ def java(
     level: str = "warn",
     options: tuple[str, ...] | None = None,
     extra_class_path: str = "",
+    version: str = VERSION,
 ) -> list[str]:
     """
     The command that runs a class of Apache Kafka, or one of ours beside its jars.
@@ -74,7 +76,7 @@ def java(
     """
     if options is None:
         options = (*QUICK, *archive_options())
-    path = os.pathsep.join(filter(None, (class_path(), extra_class_path)))
+    path = os.pathsep.join(filter(None, (class_path(version), extra_class_path)))
     logging = f"-Dlog4j2.configurationFile={_logging_file(level)}"
     return ["java", f"-Xmx{heap}", *options, logging, "-cp", path, main_class, *arguments]
 
@@ -86,6 +88,7 @@ class ApacheKafka(BrokerProcess):
 
     name = "Apache Kafka"
     start_timeout = 120.0
+    version = BROKER_VERSION
     options: tuple[str, ...] = QUICK
     """
     Without the archive of classes: what some tests compare depends on which part of a broker is up
@@ -100,7 +103,12 @@ class ApacheKafka(BrokerProcess):
     def command(self) -> list[str]:
         properties = self.directory / "server.properties"
         return java(
-            "kafka.Kafka", str(properties), heap=self.heap, level="info", options=self.options
+            "kafka.Kafka",
+            str(properties),
+            heap=self.heap,
+            level="info",
+            options=self.options,
+            version=self.version,
         )
 
     def prepare(self) -> None:
@@ -109,7 +117,9 @@ class ApacheKafka(BrokerProcess):
         if not (self.data / "meta.properties").exists():
             format_it = ("format", "-t", CLUSTER_ID, "-c", str(properties))
             subprocess.run(
-                java("kafka.tools.StorageTool", *format_it), check=True, stdout=subprocess.DEVNULL
+                java("kafka.tools.StorageTool", *format_it, version=self.version),
+                check=True,
+                stdout=subprocess.DEVNULL,
             )
 
     def is_ready(self) -> bool:

@@ -21,9 +21,6 @@ HTTP = {"barnabas_http_listener": "0"}
 
 @cache
 def described() -> dict[str, Any]:
-    """
-    The description.
-    """
     return description(OPERATIONS, prefix=PREFIX, version="0")
 
 
@@ -35,9 +32,6 @@ def _validator(path: str) -> Draft202012Validator:
 
 
 def _strict(schema: Any) -> Any:
-    """
-    The same schema, where an object has no properties that are not described.
-    """
     if isinstance(schema, list):
         return [_strict(each) for each in schema]
     if not isinstance(schema, dict):
@@ -47,9 +41,6 @@ def _strict(schema: Any) -> Any:
 
 
 def _template(path: str) -> str:
-    """
-    The path of the description that *path* is one of.
-    """
     parts = path.split("/")
     for template in described()["paths"]:
         names = template.split("/")
@@ -61,16 +52,13 @@ def _template(path: str) -> str:
 
 
 async def request(broker: TestBroker, path: str, *query: tuple[str, object]) -> Answer:
-    """
-    The answer to one request.
-    """
     encoded = urlencode([(name, _text(value)) for name, value in query])
     return await get(broker.http_port, f"{PREFIX}{path}?{encoded}".rstrip("?"))
 
 
 async def ask(broker: TestBroker, path: str, **query: object) -> Any:
     """
-    What the API says. A list as a value is a name that is repeated.
+    The response to a successful request. A list stands for a repeated parameter.
     """
     pairs = [
         (name, each)
@@ -84,9 +72,6 @@ async def ask(broker: TestBroker, path: str, **query: object) -> Any:
 
 
 async def refused(broker: TestBroker, path: str, **query: object) -> tuple[int, str]:
-    """
-    The status and the sentence of a request that is not served.
-    """
     answer = await request(broker, path, *query.items())
     assert answer.status >= 400, answer.text
     assert ["error"] == list(answer.json)

@@ -1,7 +1,7 @@
 """
-A request of every API that asks who may, about what a client may have and about what it may not.
+Requests of every API that checks permissions, about resources that a client may use and others.
 
-None changes anything that another one looks at, but for DeleteTopics (``DOOMED``).
+No request changes what another one reads, except DeleteTopics (``DOOMED``).
 """
 
 from __future__ import annotations
@@ -11,12 +11,27 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from barnabas.protocol.apis import MODULES
 from barnabas.protocol.codec.schema import ZERO_UUID, Message
 from barnabas.protocol.messages import REQUESTS
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from tests.support.build import API_KEYS, api_request
-from tests.support.config_requests import SET
+from tests.support.cluster_requests import (
+    acls,
+    election,
+    features,
+    moves,
+    moving,
+    new_acl,
+    new_credentials,
+    new_quotas,
+    no_acl,
+    quotas,
+    sizes,
+    users,
+)
+from tests.support.config_requests import SET, change, change_all, describe_all, replace_all
 from tests.support.streams_programs import first_heartbeat, internal, part, topology
 from tests.support.topic_requests import creatable
 from tests.support.transaction_requests import (
@@ -66,29 +81,18 @@ IN_TRANSACTION: Final = ((OPEN, OPEN), (OPEN, OTHER), (OTHER, OPEN))
 """
 Transactional ids and groups.
 """
-NO_ACL: Final = {
-    "resource_type_filter": 2,
-    "resource_name_filter": "for nobody",
-    "pattern_type_filter": 1,
-    "principal_filter": None,
-    "host_filter": None,
-    "operation": 1,
-    "permission_type": 1,
-}
 RENEWERS: Final = [[{"principal_type": kind, "principal_name": "x"}] for kind in ("User", "Group")]
-RESOURCES: Final[list[dict[str, Any]]] = [
-    *({"resource_type": 2, "resource_name": name} for name in NAMES),
-    *({"resource_type": 32, "resource_name": name} for name in BOTH),
-    {"resource_type": 4, "resource_name": "1"},
-    {"resource_type": 8, "resource_name": "1"},
-    {"resource_type": 16, "resource_name": "m"},
-]
-OPTIONS: Final[Mapping[Any, Mapping[str, str]]] = {
-    2: {"name": "retention.ms", "value": "5000"},
-    4: {"name": "background.threads", "value": "10"},
-    8: {"name": "kafka", "value": "INFO"},
-    16: {"name": "interval.ms", "value": "5000"},
-    32: {"name": "consumer.session.timeout.ms", "value": "50000"},
+RESOURCES: Final = (
+    *((2, name) for name in NAMES),
+    *((32, name) for name in BOTH),
+    *((4, "1"), (8, "1"), (16, "m")),
+)
+OPTIONS: Final[Mapping[int, tuple[str, str]]] = {
+    2: ("retention.ms", "5000"),
+    4: ("background.threads", "10"),
+    8: ("kafka", "INFO"),
+    16: ("interval.ms", "5000"),
+    32: ("consumer.session.timeout.ms", "50000"),
 }
 WRONG_CHANGES: Final[Sequence[tuple[int, str, Mapping[str, Sequence[str | None]]]]] = (
     # Reported before permissions,
@@ -109,9 +113,6 @@ Types and names of resources, and the values that their configs are set to.
 
 
 def _named(each: str, names: tuple[str, ...] = NAMES, **values: Any) -> list[dict[str, Any]]:
-    """
-    A dict for each name, which has it as *each* and the same *values*.
-    """
     return [{each: name, **values} for name in names]
 
 
@@ -180,64 +181,10 @@ SAME: Final[Mapping[str, list[dict[str, Any]]]] = {
         }
     ],
     "describe_transactions": [{"transactional_ids": [OPEN, OTHER, MISSING]}],
-    "describe_acls": [NO_ACL],
-    "create_acls": [
-        {
-            "creations": [
-                {
-                    "resource_type": 4,
-                    "resource_name": "another cluster",
-                    "principal": "User:x",
-                    "host": "*",
-                    "operation": 3,
-                    "permission_type": 3,
-                }
-            ]
-        }
-    ],
-    "delete_acls": [{"filters": [{**NO_ACL, "pattern_type_filter": 3}]}],
     "describe_delegation_token": [{"owners": None}, {"owners": RENEWERS[0]}],
-    "describe_configs": [
-        {"resources": [{**each, "configuration_keys": None} for each in RESOURCES]}
-    ],
-    "alter_configs": [
-        {
-            "resources": [
-                {**each, "configs": [OPTIONS[each["resource_type"]]]} for each in RESOURCES
-            ],
-            "validate_only": True,
-        }
-    ],
-    "incremental_alter_configs": [
-        {
-            "resources": [
-                {**each, "configs": [{**OPTIONS[each["resource_type"]], "config_operation": SET}]}
-                for each in RESOURCES
-            ],
-            "validate_only": True,
-        },
-        *(
-            {
-                "resources": [
-                    {
-                        "resource_type": kind,
-                        "resource_name": name,
-                        "configs": [
-                            {"name": option, "config_operation": SET, "value": value}
-                            for option, values in changes.items()
-                            for value in values
-                        ],
-                    }
-                ],
-                "validate_only": True,
-            }
-            for kind, name, changes in WRONG_CHANGES
-        ),
-    ],
     "alter_replica_log_dirs": [
         {"dirs": [{"path": "/no/where", "topics": [{"name": MISSING, "partitions": [0, 1]}]}]}
     ],
-    "describe_log_dirs": [{"topics": [{"topic": OPEN, "partitions": [0]}]}],
     "create_partitions": [
         {
             "topics": _named("name", names, count=1, assignments=None),
@@ -246,33 +193,8 @@ SAME: Final[Mapping[str, list[dict[str, Any]]]] = {
         }
         for names in (NAMES, (OPEN, OPEN))
     ],
-    "elect_leaders": [{"topic_partitions": [{"topic": MISSING, "partitions": [0]}]}],
-    "alter_partition_reassignments": [
-        {"topics": [{"name": MISSING, "partitions": [{"partition_index": 0, "replicas": [1]}]}]}
-    ],
-    "list_partition_reassignments": [{"topics": None}],
-    "describe_client_quotas": [{"components": [], "strict": False}],
-    "alter_client_quotas": [
-        {
-            "entries": [
-                {
-                    "entity": [{"entity_type": "user", "entity_name": "x"}],
-                    "ops": [{"key": "producer_byte_rate", "value": 5.0, "remove": False}],
-                }
-            ],
-            "validate_only": True,
-        }
-    ],
-    # Kafka trips over a refusal of all users, and answers nothing.
-    "describe_user_scram_credentials": [{"users": [{"name": "nobody"}]}],
-    "alter_user_scram_credentials": [
-        {"deletions": [{"name": "nobody", "mechanism": 1}], "upsertions": []}
-    ],
     "describe_quorum": [
         {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
-    ],
-    "update_features": [
-        {"feature_updates": [{"feature": "no.such.feature", "max_version_level": 1}]}
     ],
     "describe_cluster": [{"include_cluster_authorized_operations": True}],
     "describe_producers": [{"topics": _named("name", partition_indexes=[0])}],
@@ -313,6 +235,39 @@ SAME: Final[Mapping[str, list[dict[str, Any]]]] = {
 }
 """
 The fields of the requests that are the same in each version and for each broker, by API.
+"""
+MADE: Final[Sequence[Message]] = (
+    acls(resource_type_filter=2, resource_name_filter="for nobody"),
+    new_acl("another cluster", resource_type=4, principal="User:x"),
+    no_acl("for nobody", pattern_type_filter=3),
+    describe_all(*((kind, name, ()) for kind, name in RESOURCES)),
+    replace_all(*((kind, name, [OPTIONS[kind]]) for kind, name in RESOURCES), validate=True),
+    change_all(
+        *((kind, name, [(OPTIONS[kind][0], SET, OPTIONS[kind][1])]) for kind, name in RESOURCES),
+        validate=True,
+    ),
+    *(
+        change(
+            kind,
+            name,
+            *((option, SET, value) for option, values in changes.items() for value in values),
+            validate=True,
+        )
+        for kind, name, changes in WRONG_CHANGES
+    ),
+    sizes([(OPEN, [0])]),
+    election(0, (MISSING, [0])),
+    moves((MISSING, 0, [1])),
+    moving(),
+    quotas(),
+    new_quotas(({"user": "x"}, [("producer_byte_rate", 5.0)]), validate=True),
+    # Kafka fails on a refusal of all users, and answers nothing.
+    users("nobody"),
+    new_credentials(without=[("nobody", 1)]),
+    features(("no.such.feature", 1, 1)),
+)
+"""
+More requests that are the same in each version and for each broker.
 """
 OF_STATES: Final[Mapping[str, dict[str, Any]]] = {
     "initialize_share_group_state": {"state_epoch": 0, "start_offset": 0},
@@ -497,7 +452,7 @@ def _txn_offset_commit(_version: int, _ids: Ids) -> Iterator[Message]:
 
 def _create_delegation_token(version: int, _ids: Ids) -> Iterator[Message]:
     """
-    There is no key that tokens are made with.
+    The broker has no secret key for tokens.
     """
     owner = {"owner_principal_type": "User", "owner_principal_name": "x"}
     for renewers in RENEWERS:
@@ -550,8 +505,9 @@ def _streams_group_heartbeat(_version: int, _ids: Ids) -> Iterator[Message]:
 
 
 def _same(api: str, _version: int, _ids: Ids) -> Iterator[Message]:
-    for fields in SAME[api]:
+    for fields in SAME.get(api, ()):
         yield api_request(api, **fields)
+    yield from (message for message in MADE if message.api.key == API_KEYS[api])
 
 
 def _of_state(api: str, _version: int, ids: Ids) -> Iterator[Message]:
@@ -561,7 +517,7 @@ def _of_state(api: str, _version: int, ids: Ids) -> Iterator[Message]:
 
 Make = Callable[[int, Ids], Iterator[Message]]
 _BY_NAME: Final[Mapping[str, Make]] = {
-    **{api: partial(_same, api) for api in SAME},
+    **{api: partial(_same, api) for api in (*SAME, *(MODULES[each.api.key] for each in MADE))},
     **{api: partial(_of_state, api) for api in OF_STATES},
     "produce": _produce,
     "fetch": _fetch,

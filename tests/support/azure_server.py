@@ -35,17 +35,13 @@ _PATIENCE_S: Final = 600
 
 
 class AzureServer:
-    """
-    The server, as a test sees it.
-    """
-
     def __init__(self, port: int) -> None:
         self.authority = f"127.0.0.1:{port}"
 
     @property
     def storage(self) -> Mapping[str, str]:
         """
-        How it is reached, by the names of the environment.
+        The credentials, by environment variable.
         """
         return {
             "AZURE_STORAGE_ACCOUNT_KEY": KEY,
@@ -55,7 +51,7 @@ class AzureServer:
     @property
     def hadoop(self) -> Mapping[str, str]:
         """
-        The same by the names of Hadoop.
+        The credentials, by option of Hadoop.
         """
         return {
             "fs.azure.account.key": KEY,
@@ -67,9 +63,6 @@ class AzureServer:
         return f"{scheme}://{CONTAINER}@{ACCOUNT}.dfs.core.windows.net/{path}"
 
     def put_directory(self, directory: Path, path: str) -> None:
-        """
-        Copy the files of a local directory.
-        """
         for file in directory.rglob("*"):
             if file.is_file():
                 name = f"{CONTAINER}/{path}/{file.relative_to(directory)}"
@@ -78,7 +71,7 @@ class AzureServer:
 
     def files(self, path: str) -> list[str]:
         """
-        Those below *path*, from the container.
+        The files below *path*, as the container lists them.
         """
         from pyarrow import fs  # noqa: PLC0415  # an extra
 

@@ -1,5 +1,5 @@
 """
-Batches that nobody can decompress: those that become too large, and those that break off.
+Batches that cannot be decompressed: too large, or cut off.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tests.support.limits import stated
 @cache
 def bomb(codec: CompressionType, *, base_offset: int = 0) -> bytes:
     """
-    A batch of one record that is larger than any batch may become. snappy and LZ4 cannot become
-    so large; theirs has 8 MiB, and the last bytes of the stream are missing.
+    A batch of one record that exceeds the limit of decompression. snappy and LZ4 cannot compress
+    that much; their batch has 8 MiB and lacks the last bytes of the stream.
     """
     too_large = codec in (CompressionType.GZIP, CompressionType.ZSTD)
     size = int(stated("decompressed")) if too_large else 8 * 2**20
@@ -38,7 +38,7 @@ def bomb(codec: CompressionType, *, base_offset: int = 0) -> bytes:
 @contextmanager
 def memory_below(most: int) -> Iterator[None]:
     """
-    Fail if Python holds more than *most* bytes more at any time.
+    Fail if Python allocates more than *most* bytes at any time.
     """
     tracemalloc.start()
     try:

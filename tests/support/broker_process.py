@@ -1,5 +1,5 @@
 """
-A broker as its user runs it: a process of its own, on a free port, with a directory of its own.
+A broker as a process, on a free port and with a directory of its own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def free_port() -> int:
 
 def _ports_of_this_process() -> Iterator[int]:
     """
-    All of them again and again, from any one on.
+    The ports of this process, cyclically, from a random one on.
     """
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -63,10 +63,10 @@ _ports: Final = _ports_of_this_process()
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float) -> None:
     """
-    Ask until *condition* holds.
+    Wait until *condition* holds.
 
     Raises:
-        TimeoutError: it did not within *seconds*; the message says *what* was waited for.
+        TimeoutError: it did not within *seconds*; the message names *what*.
     """
     deadline = time.monotonic() + seconds
     while not condition():
@@ -76,9 +76,6 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float) -> None:
 
 
 def answers(port: int, seconds: float = 2.0) -> bool:
-    """
-    Whether a broker on *port* of the loopback interface answers an ApiVersions request.
-    """
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
             connection.sendall(_API_VERSIONS)
@@ -126,9 +123,6 @@ class BrokerProcess:
 
     @property
     def listeners(self) -> str:
-        """
-        All listeners for clients, as the option has them.
-        """
         ports = {"PLAINTEXT": self.port, **self.ports}
         return ",".join(f"{protocol}://127.0.0.1:{port}" for protocol, port in ports.items())
 
@@ -150,9 +144,6 @@ class BrokerProcess:
         return self._process is not None and self._process.poll() == -signal.SIGKILL
 
     def command(self) -> Sequence[str]:
-        """
-        The program and its arguments.
-        """
         raise AssertionError("each kind of broker says how it is run")
 
     def prepare(self) -> None:
@@ -161,9 +152,6 @@ class BrokerProcess:
         """
 
     def is_ready(self) -> bool:
-        """
-        Whether it answers in its own protocol.
-        """
         return answers(self.port)
 
     def launch(self) -> None:
@@ -212,8 +200,8 @@ class BrokerProcess:
 
     def __enter__(self) -> Self:
         """
-        Start it. At the end of the block, or when it does not start, it is closed, and what it said
-        last is printed to stderr.
+        Start the process. At the end of the block, or if it does not start, close it and print the
+        end of its log to stderr.
         """
         try:
             self.start()
@@ -228,21 +216,12 @@ class BrokerProcess:
 
     @property
     def log_path(self) -> Path:
-        """
-        Where everything that it prints goes, over all its starts.
-        """
         return self.directory / "server.log"
 
     def log_text(self) -> str:
-        """
-        All that it has printed so far.
-        """
         return self._log_bytes().decode(errors="replace")
 
     def log_since_start(self) -> str:
-        """
-        What it has printed since it was last started.
-        """
         return self._log_bytes()[self._log_start :].decode(errors="replace")
 
     def _log_bytes(self) -> bytes:
@@ -250,10 +229,6 @@ class BrokerProcess:
 
 
 class Barnabas(BrokerProcess):
-    """
-    The broker of this project, as ``barnabas serve`` runs it.
-    """
-
     name = "Barnabas"
 
     def __init__(self, directory: Path, *, ephemeral: bool = False, **options: Any) -> None:
@@ -275,7 +250,7 @@ class Barnabas(BrokerProcess):
 
 def resident_bytes(pid: int) -> int:
     """
-    How much memory the process holds now (Linux).
+    The resident memory of the process (Linux).
     """
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -283,7 +258,7 @@ def resident_bytes(pid: int) -> int:
 
 def cpu_seconds(pid: int) -> float:
     """
-    The processor time that the process has used so far, in user and system mode (Linux).
+    The processor time of the process so far, user and system (Linux).
     """
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

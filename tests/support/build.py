@@ -1,5 +1,5 @@
 """
-Messages in few words: what they contain is given as dicts, and is not imported.
+Build messages from dicts, without imports of their classes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ The key of each API, by the name of its module of messages.
 
 def api_request(api: str, /, **values: Any) -> Message:
     """
-    The request of an API, such as ``create_topics``.
+    The request of an API, named as its module: ``create_topics``.
     """
     return build(REQUESTS[API_KEYS[api]], **values)
 
 
 def build(message: type[M], /, **values: Any) -> M:
     """
-    A message. A dict stands for a message inside of it, and any iterable for an array.
+    Build a message. A dict stands for a nested message, and any iterable for an array.
     """
     types = {field.name: field.type for field in fields(message)}
     return message(**{name: _value(types[name], value) for name, value in values.items()})
@@ -43,7 +43,4 @@ def _value(kind: Type, value: Any) -> Any:
 
 
 def named(topic: str | UUID) -> dict[str, Any]:
-    """
-    The field that names a topic or has its id.
-    """
     return {"topic_id": topic} if isinstance(topic, UUID) else {"name": topic}

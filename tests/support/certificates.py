@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import trustme
+from cryptography.hazmat.primitives import serialization
 
 HOST: Final = "127.0.0.1"
 
@@ -37,10 +38,10 @@ class Certificates:
         ends: datetime | None = None,
     ) -> Path:
         """
-        A file with a key and its certificate.
+        Write a file with a key and its certificate.
 
         Args:
-            begins, ends: when it is valid.
+            begins, ends: the period of validity.
         """
         issued = self._authority.issue_cert(
             *identities,
@@ -55,15 +56,9 @@ class Certificates:
         return path
 
     def client(self, name: str) -> Path:
-        """
-        A certificate with the subject CN=*name*.
-        """
         return self.issue(name, f"{name}@example.org", common_name=name)
 
     def settings(self) -> dict[str, str]:
-        """
-        The options of a broker.
-        """
         return {
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self.broker),
@@ -75,11 +70,11 @@ class Certificates:
         self, client: Path | None = None, version: ssl.TLSVersion | None = None
     ) -> ssl.SSLContext:
         """
-        What a client connects with.
+        The TLS context of a client.
 
         Args:
             client: its certificate.
-            version: the only one that it speaks.
+            version: the only TLS version that it accepts.
         """
         context = ssl.create_default_context(cafile=self.ca)
         if client is not None:
@@ -87,3 +82,15 @@ class Certificates:
         if version is not None:
             context.minimum_version = context.maximum_version = version
         return context
+
+
+def java_can_read(path: Path) -> Path:
+    """
+    Write the key of a PEM file in PKCS8, the one form that Java reads, and return *path*.
+    """
+    text = path.read_bytes()
+    key = serialization.load_pem_private_key(text, None).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(key + text[text.index(b"-----BEGIN CERTIFICATE") :])
+    return path

@@ -9,7 +9,7 @@ import threading
 
 class StillClock:
     """
-    The time is what the test says. Threads cannot wait for it; ``ManualClock`` is for them.
+    A clock that a test sets. Threads cannot wait for it; they need ``ManualClock``.
     """
 
     def __init__(self, start_ms: int = 1_700_000_000_000) -> None:

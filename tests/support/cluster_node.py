@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from barnabas.protocol.codec.schema import Message
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
+from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
@@ -54,10 +55,6 @@ So that a file system in memory does not have to hold 20 MiB of zeros for each l
 
 
 class InlineExecutor(Executor):
-    """
-    Does what it is given at once, in the thread that gives it.
-    """
-
     def submit(self, work: Callable[..., T], /, *args: Any, **options: Any) -> Future[T]:
         future: Future[T] = Future()
         try:
@@ -69,7 +66,7 @@ class InlineExecutor(Executor):
 
 class ClusterNode:
     """
-    A node that is up from ``start`` to ``stop``; to leave it alone is to kill it.
+    A node that runs from ``start`` to ``stop``; without ``stop`` it is killed.
     """
 
     def __init__(
@@ -161,9 +158,6 @@ class ClusterNode:
         self.log_manager.shutdown(self.controller.broker_epoch)
 
     def context(self, version: int) -> RequestContext:
-        """
-        What a handler gets with a request of that version.
-        """
         parts = SimpleNamespace(
             node_id=NODE_ID,
             cluster_id=self.cluster_id,
@@ -193,9 +187,12 @@ class ClusterNode:
         assert plan.errors == {}
 
     async def delete(self, name: str) -> None:
+        assert await self.topics.delete([self.topic(name).id]) == {}
+
+    def topic(self, name: str) -> Topic:
         topic = self.topics.get(name)
         assert topic is not None
-        assert await self.topics.delete([topic.id]) == {}
+        return topic
 
 
 async def started(
@@ -206,7 +203,7 @@ async def started(
     **config: str | None,
 ) -> ClusterNode:
     """
-    A node that is up, in memory unless *files* says where; configs have ``_`` for ``.``.
+    Start a node, in memory unless *files* is given; configs have ``_`` for ``.``.
     """
     named = {name.replace("_", "."): value for name, value in config.items()}
     return await ClusterNode(files or MemoryFiles(), clock or StillClock(), named, log_dirs).start()
@@ -214,6 +211,7 @@ async def started(
 
 async def ask(node: ClusterNode, request: Message, version: int) -> Any:
     """
-    The answer of a handler, as it comes through the wire; errors as the connection answers them.
+    The response of a handler after encoding and decoding; errors become responses as in a
+    connection.
     """
     return await handled(request, node.context(version))

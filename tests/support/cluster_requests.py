@@ -20,9 +20,6 @@ Entity = Mapping[str, str | None]
 
 
 def topic_pages(*topics: str, after: tuple[str, int] | None = None, limit: int = 2000) -> Message:
-    """
-    A request for a page of topics: of all, if none is named.
-    """
     return api_request(
         "describe_topic_partitions",
         topics=[{"name": name} for name in topics],
@@ -32,23 +29,14 @@ def topic_pages(*topics: str, after: tuple[str, int] | None = None, limit: int =
 
 
 def sizes(topics: Sequence[Partitions] | None) -> Message:
-    """
-    A request for the sizes of logs.
-    """
     return api_request("describe_log_dirs", topics=_of("topic", "partitions", topics))
 
 
 def resources(*types: int) -> Message:
-    """
-    A request for what has configs.
-    """
     return api_request("list_config_resources", resource_types=types)
 
 
 def quorum(*topics: Partitions) -> Message:
-    """
-    A request for the state of a quorum.
-    """
     return api_request(
         "describe_quorum",
         topics=[
@@ -60,7 +48,7 @@ def quorum(*topics: Partitions) -> Message:
 
 def election(kind: int, *topics: Partitions, everything: bool = False) -> Message:
     """
-    A request for elections: 0 of preferred leaders, 1 of unclean ones.
+    Elections of preferred leaders (0) or unclean ones (1).
     """
     asked = None if everything else _of("topic", "partitions", topics)
     return api_request(
@@ -70,7 +58,7 @@ def election(kind: int, *topics: Partitions, everything: bool = False) -> Messag
 
 def moves(*partitions: tuple[str, int, list[int] | None], factor: bool = True) -> Message:
     """
-    A request to have partitions on other brokers, or, without any, to leave them where they were.
+    Move partitions to other brokers; without brokers, cancel the move.
     """
     topics: dict[str, list[dict[str, Any]]] = {}
     for name, index, replicas in partitions:
@@ -84,16 +72,13 @@ def moves(*partitions: tuple[str, int, list[int] | None], factor: bool = True) -
 
 
 def moving(topics: Sequence[Partitions] | None = None) -> Message:
-    """
-    A request for the moves that are under way.
-    """
     asked = _of("name", "partition_indexes", topics)
     return api_request("list_partition_reassignments", timeout_ms=TIMEOUT_MS, topics=asked)
 
 
 def quotas(*filters: tuple[str, int, str | None], strict: bool = False) -> Message:
     """
-    A request for the quotas that match filters: types of entities, types of matches and names.
+    The quotas that match filters of entity type, match type and name.
     """
     components = [
         {"entity_type": kind, "match_type": how, "match": name} for kind, how, name in filters
@@ -105,7 +90,7 @@ def new_quotas(
     *entries: tuple[Entity, Sequence[tuple[str, float | None]]], validate: bool = False
 ) -> Message:
     """
-    A request to give entities other quotas; ``None`` takes one away.
+    Change quotas of entities; ``None`` removes one.
     """
     return api_request(
         "alter_client_quotas",
@@ -124,9 +109,6 @@ def new_quotas(
 
 
 def users(*names: str) -> Message:
-    """
-    A request for the credentials of some users, or of all.
-    """
     users = [{"name": name} for name in names] or None
     return api_request("describe_user_scram_credentials", users=users)
 
@@ -135,7 +117,7 @@ def new_credentials(
     *wanted: tuple[str, int, int], without: Sequence[tuple[str, int]] = ()
 ) -> Message:
     """
-    A request to set credentials (user, mechanism, iterations) and to remove some.
+    Set SCRAM credentials (user, mechanism, iterations), and remove some.
     """
     secret = {"salt": b"salt", "salted_password": b"salted password"}
     return api_request(
@@ -149,9 +131,6 @@ def new_credentials(
 
 
 def acls(**otherwise: Any) -> Message:
-    """
-    A request for all access control lists, with some fields *otherwise*.
-    """
     everything: dict[str, Any] = {
         "resource_type_filter": 1,
         "resource_name_filter": None,
@@ -165,9 +144,6 @@ def acls(**otherwise: Any) -> Message:
 
 
 def new_acl(topic: str, **otherwise: Any) -> Message:
-    """
-    A request to allow everybody to read a topic, with some fields *otherwise*.
-    """
     reading = {
         "resource_type": 2,
         "resource_name": topic,
@@ -180,9 +156,6 @@ def new_acl(topic: str, **otherwise: Any) -> Message:
 
 
 def no_acl(topic: str | None, **otherwise: Any) -> Message:
-    """
-    A request to delete the entries of a topic, or of all topics, with some fields *otherwise*.
-    """
     those = {
         "resource_type_filter": 2,
         "resource_name_filter": topic,
@@ -196,7 +169,7 @@ def no_acl(topic: str | None, **otherwise: Any) -> Message:
 
 def features(*wanted: tuple[str, int, int], validate: bool = False) -> Message:
     """
-    A request for other levels of features: 1 is an upgrade, 2 a safe and 3 an unsafe downgrade.
+    Change feature levels: 1 is an upgrade, 2 a safe and 3 an unsafe downgrade.
     """
     updates = [
         {"feature": name, "max_version_level": level, "upgrade_type": upgrade_type}
@@ -208,9 +181,6 @@ def features(*wanted: tuple[str, int, int], validate: bool = False) -> Message:
 
 
 def relocation(*wanted: tuple[str, str, int]) -> Message:
-    """
-    A request to have logs in directories: directory, topic and partition.
-    """
     dirs = [
         {"path": path, "topics": [{"name": name, "partitions": [index]}]}
         for path, name, index in wanted
@@ -219,7 +189,4 @@ def relocation(*wanted: tuple[str, str, int]) -> Message:
 
 
 def _of(first: str, second: str, pairs: Iterable[tuple[Any, Any]] | None) -> Any:
-    """
-    A dict for each pair, whose keys are *first* and *second*.
-    """
     return pairs if pairs is None else [{first: a, second: b} for a, b in pairs]

@@ -1,5 +1,5 @@
 """
-Commits of groups: requests, and the records that coordinators make of them.
+Offset commits: requests, and the records that coordinators write for them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from tests.support.server import TestBroker
 
 
 async def commit(broker: TestBroker, group_id: str, topic: str, *offsets: int) -> None:
-    """
-    Commit an offset for each of the first partitions of a topic, as a consumer without a group.
-    """
     request = commit_request(group_id, topic, dict(enumerate(offsets)), metadata=None)
     async with await broker.client() as client:
         answer = await client.ask(request, 7)
@@ -27,9 +24,6 @@ async def commit(broker: TestBroker, group_id: str, topic: str, *offsets: int) -
 def commit_batch(
     group_id: str, topic: str, offset: int, time_ms: int, **options: Unpack[BatchOptions]
 ) -> bytearray:
-    """
-    A batch with one commit for the first partition of a topic.
-    """
     value = OffsetCommitValue(offset=offset, metadata="", commit_timestamp=time_ms)
     key, data = encode_record(OffsetRecord(group_id, topic, 0, value))
     return build_batch([SimpleRecord(time_ms, key, data)], **options)

@@ -15,13 +15,10 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[2]
-FOLDERS: Final = ("protocol", "storage", "server", "pipeline")
+FOLDERS: Final = ("protocol", "storage", "client", "server", "pipeline")
 
 
 def compilable() -> list[Path]:
-    """
-    The sources that can be compiled, as the build hook finds them.
-    """
     hook = (ROOT / "hatch_build.py").read_text()
     (mark,) = re.findall(r'^MARK = "(.*)"$', hook, re.MULTILINE)
     return [
@@ -33,15 +30,12 @@ def compilable() -> list[Path]:
 
 
 def name_of(source: Path) -> str:
-    """
-    The name of the module that is in *source*.
-    """
     return ".".join(source.relative_to(ROOT).with_suffix("").parts[1:])
 
 
 def compiled(name: str) -> ModuleType:
     """
-    The module *name*; skips the test if it is not compiled here.
+    The compiled module *name*; skips the test if it is not compiled here.
     """
     module = import_module(name)
     if _file(module).suffix == ".py":
@@ -51,7 +45,7 @@ def compiled(name: str) -> ModuleType:
 
 def plain(*names: str) -> ModuleType:
     """
-    The last of *names* as plain Python, and those before it, which it imports, as well.
+    Import the last of *names* as plain Python, together with those before it, which it imports.
     """
     imported = {name: sys.modules.pop(name, None) for name in names}
     try:

@@ -26,18 +26,12 @@ The newest version of each request here.
 def change(
     resource_type: int, name: str, *changes: tuple[str, int, str | None], validate: bool = False
 ) -> IncrementalAlterConfigsRequest:
-    """
-    A request to change some options of one resource.
-    """
     return change_all((resource_type, name, changes), validate=validate)
 
 
 def change_all(
     *resources: tuple[int, str, Sequence[tuple[str, int, str | None]]], validate: bool = False
 ) -> IncrementalAlterConfigsRequest:
-    """
-    The same for several resources.
-    """
     return build(
         IncrementalAlterConfigsRequest,
         resources=[
@@ -58,27 +52,42 @@ def change_all(
 def replace(
     resource_type: int, name: str, *configs: tuple[str, str | None], validate: bool = False
 ) -> Message:
-    """
-    A request to replace all options of one resource.
-    """
-    wanted = {
-        "resource_type": resource_type,
-        "resource_name": name,
-        "configs": [{"name": option, "value": value} for option, value in configs],
-    }
-    return api_request("alter_configs", resources=[wanted], validate_only=validate)
+    return replace_all((resource_type, name, configs), validate=validate)
+
+
+def replace_all(
+    *resources: tuple[int, str, Sequence[tuple[str, str | None]]], validate: bool = False
+) -> Message:
+    wanted = [
+        {
+            "resource_type": resource_type,
+            "resource_name": name,
+            "configs": [{"name": option, "value": value} for option, value in configs],
+        }
+        for resource_type, name, configs in resources
+    ]
+    return api_request("alter_configs", resources=wanted, validate_only=validate)
 
 
 def describe(resource_type: int, name: str, *options: str) -> DescribeConfigsRequest:
     """
-    A request to describe options of one resource, with their synonyms.
+    Describe options of one resource, with their synonyms.
     """
-    wanted = {
-        "resource_type": resource_type,
-        "resource_name": name,
-        "configuration_keys": options or None,
-    }
-    return build(DescribeConfigsRequest, resources=[wanted], include_synonyms=True)
+    return describe_all((resource_type, name, options), synonyms=True)
+
+
+def describe_all(
+    *resources: tuple[int, str, Sequence[str]], synonyms: bool = False
+) -> DescribeConfigsRequest:
+    wanted = [
+        {
+            "resource_type": resource_type,
+            "resource_name": name,
+            "configuration_keys": options or None,
+        }
+        for resource_type, name, options in resources
+    ]
+    return build(DescribeConfigsRequest, resources=wanted, include_synonyms=synonyms)
 
 
 def grow(
@@ -89,7 +98,7 @@ def grow(
     validate: bool = False,
 ) -> CreatePartitionsRequest:
     """
-    A request to give one topic more partitions.
+    Give one topic more partitions.
     """
     given = None
     if assignments is not None:
@@ -102,7 +111,7 @@ def grow(
 
 def trim(topic: str, *offsets: tuple[int, int]) -> DeleteRecordsRequest:
     """
-    A request to delete records of one topic: partitions and the offsets that they begin with then.
+    Delete the records of partitions below the given offsets.
     """
     partitions = [{"partition_index": p, "offset": o} for p, o in offsets]
     topics = [{"name": topic, "partitions": partitions}]
@@ -111,7 +120,7 @@ def trim(topic: str, *offsets: tuple[int, int]) -> DeleteRecordsRequest:
 
 def told(answer: Any) -> Any:
     """
-    What an answer says, as plain values that can be compared; options in the order of their names.
+    The content of a response as plain values that can be compared; options in alphabetical order.
     """
     kind = type(answer).__name__
     if kind == "CreatePartitionsResponse":

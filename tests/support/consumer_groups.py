@@ -4,7 +4,7 @@ A partition of the group coordinator whose groups use the consumer protocol (KIP
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -41,8 +41,12 @@ class ConsumerCoordination(ModernCoordination):
     A coordinator that targets are computed by at once, unless ``interval_ms`` says otherwise.
     """
 
-    def __init__(self, *, interval_ms: int = 0, **options: Any) -> None:
-        super().__init__(**options)
+    kind = "consumer"
+
+    def __init__(
+        self, topics: Mapping[str, int] | None = None, *, interval_ms: int = 0, **options: Any
+    ) -> None:
+        super().__init__(topics, **options)
         self.set_config(consumer_assignment_interval_ms=interval_ms)
         self.state.loaded(self.now_ms)
 
@@ -107,6 +111,9 @@ class ConsumerCoordination(ModernCoordination):
         """
         return self.beat(member_id, epoch, **facts)
 
+    def arrive(self, member_id: str) -> ConsumerGroupHeartbeatResponse:
+        return self.enter(member_id, ["t"])
+
     def report(self, member_id: str) -> ConsumerGroupHeartbeatResponse:
         """
         A heartbeat of a member that has done as it was told.
@@ -127,15 +134,13 @@ class ConsumerCoordination(ModernCoordination):
         """
         Commit the offset 7 of a topic that exists.
         """
-        known = self.topics.get(topic)
-        assert known is not None
         return self.commit_offsets(
             {(topic, partition): 7},
             member_id=member_id,
             generation_id=epoch,
             version=version,
             metadata=metadata,
-            topic_id=known.id,
+            topic_id=self.topic_id(topic),
         )
 
     # What came of it
@@ -214,7 +219,7 @@ def consumer_facts(state: ShardState) -> dict[str, dict[str, Any]]:
     }
 
 
-def check_owners(group: ConsumerGroup, members: Sequence[str] = ()) -> None:
+def check_owners(group: ConsumerGroup) -> None:
     """
     No partition has two owners, and each owner is known as such.
     """

@@ -1,5 +1,5 @@
 """
-A broker that is controlled over HTTP, and a client for that.
+A broker that is controlled over HTTP, and a client of its control.
 """
 
 from __future__ import annotations
@@ -24,19 +24,11 @@ _BOUNDED = (
 
 
 class Reply(NamedTuple):
-    """
-    What a server answers.
-    """
-
     status: int
     content: Any
 
 
 class Control:
-    """
-    The client for a control.
-    """
-
     def __init__(self, host: str, port: int) -> None:
         self.host = host
         self.port = port
@@ -45,7 +37,7 @@ class Control:
         self, method: str, path: str, body: object = None, *, headers: dict[str, str] | None = None
     ) -> Reply:
         """
-        Send a request; a *body* of bytes as it is, others as JSON.
+        Send a request. Bytes are sent as they are, other bodies as JSON.
         """
         connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
         encoded = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -59,25 +51,16 @@ class Control:
         return Reply(response.status, json.loads(content) if is_json else None)
 
     def get(self, path: str) -> Any:
-        """
-        The content of a path that is there.
-        """
         status, content = self.ask("GET", path)
         assert 200 == status, content
         return content
 
     def post(self, path: str, **fields: object) -> Any:
-        """
-        The content of the answer to an operation that succeeds.
-        """
         status, content = self.ask("POST", path, fields)
         assert status in (200, 201, 204), content
         return content
 
     def error(self, method: str, path: str, body: object = None) -> tuple[int, str]:
-        """
-        The status and the sentence of an operation that is refused.
-        """
         status, content = self.ask(method, path, body)
         assert ["error"] == list(content or {}), content
         return status, content["error"]
@@ -119,9 +102,6 @@ class ControlledBroker:
         return int(self.bootstrap.rpartition(":")[2])
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-        """
-        Send a signal; return the exit status and the log.
-        """
         self._process.send_signal(number)
         self._process.communicate(timeout=PATIENCE)
         return self._process.returncode, self._log_text()

@@ -5,7 +5,7 @@ moved by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -34,7 +34,7 @@ from barnabas.server.groups.records import (
 )
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.timeouts import TimerKey
-from barnabas.server.scheduling.turns import Steps, finished
+from barnabas.server.scheduling.turns import finished
 from tests.support.build import build
 from tests.support.group_requests import heartbeat_request, join_request, sync_request
 from tests.support.topic_table import TopicTable
@@ -90,9 +90,9 @@ class Work:
 
     def __init__(self, write: Callable[[GroupResult], None]) -> None:
         self._write = write
-        self._scheduled: dict[str, Callable[[], Steps[GroupResult]]] = {}
+        self._scheduled: dict[str, Callable[[], Coroutine[Any, Any, GroupResult]]] = {}
 
-    def schedule(self, key: str, work: Callable[[], Steps[GroupResult]]) -> None:
+    def schedule(self, key: str, work: Callable[[], Coroutine[Any, Any, GroupResult]]) -> None:
         assert key not in self._scheduled
         self._scheduled[key] = work
 
@@ -117,10 +117,11 @@ class Coordination:
     One partition of the coordinator.
 
     Args:
+        topics: numbers of partitions, by name.
         options: those of ``BrokerConfig``, by attribute.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, topics: Mapping[str, int] | None = None, **options: Any) -> None:
         self.options = BrokerConfig(**options)
         self.now_ms = START_MS
         self.queue: TimerQueue[TimerKey, Operation] = TimerQueue(lambda: self.now_ms / 1000)
@@ -135,6 +136,8 @@ class Coordination:
         self.append_error: ErrorCode | None = None
         self.is_slow = False
         self._uncommitted: list[Callable[[ErrorCode | None], None]] = []
+        for name, count in (topics or {}).items():
+            self.create(name, count)
 
     def new_state(
         self, queue: TimerQueue[TimerKey, Operation], subscribed: SubscribedTopics | None = None
@@ -296,14 +299,13 @@ class Coordination:
         generation_id: int,
         assignment: dict[str, bytes] | None = None,
         *,
-        group_id: str = GROUP,
         instance_id: str | None = None,
         protocol_type: str | None = None,
         protocol_name: str | None = None,
     ) -> Answer[SyncGroupResponse]:
         answer: Answer[SyncGroupResponse] = Answer()
         request = sync_request(
-            group_id,
+            GROUP,
             member_id,
             generation_id,
             group_instance_id=instance_id,
@@ -318,27 +320,20 @@ class Coordination:
         return answer
 
     def heartbeat(
-        self,
-        member_id: str,
-        generation_id: int,
-        *,
-        group_id: str = GROUP,
-        instance_id: str | None = None,
+        self, member_id: str, generation_id: int, *, instance_id: str | None = None
     ) -> None:
         self.state.classic.heartbeat(
-            heartbeat_request(group_id, member_id, generation_id, group_instance_id=instance_id)
+            heartbeat_request(GROUP, member_id, generation_id, group_instance_id=instance_id)
         )
 
-    def leave(
-        self, *members: tuple[str, str | None] | str, group_id: str = GROUP
-    ) -> LeaveGroupResponse:
+    def leave(self, *members: tuple[str, str | None] | str) -> LeaveGroupResponse:
         identities = [
             MemberIdentity(member_id=m)
             if isinstance(m, str)
             else MemberIdentity(member_id=m[0], group_instance_id=m[1])
             for m in members
         ]
-        steps = self.state.classic.leave(group_id, identities, self.now_ms)
+        steps = self.state.classic.leave(GROUP, identities, self.now_ms)
         changes, response = finished(steps)
         self.write(changes)
         return response
@@ -350,7 +345,6 @@ class Coordination:
         member_id: str = "",
         generation_id: int = -1,
         group_id: str = GROUP,
-        instance_id: str | None = None,
         version: int = 9,
         retention_ms: int = -1,
         metadata: str | None = "",
@@ -368,7 +362,6 @@ class Coordination:
             group_id=group_id,
             generation_id_or_member_epoch=generation_id,
             member_id=member_id,
-            group_instance_id=instance_id,
             retention_time_ms=retention_ms,
             topics=[
                 {"name": name, "topic_id": topic_id, "partitions": partitions}

@@ -1,5 +1,5 @@
 """
-The descriptors of this process.
+Open descriptors of this process.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pathlib import Path
 
 def open_descriptors(directory: Path) -> int:
     """
-    How many there are of *directory* and of files below it, removed ones too.
+    The number of open descriptors of *directory* and of files below it, including deleted ones.
 
-    Those of other files come and go meanwhile: clients of tests before this one end in threads.
+    Other descriptors vary while clients of earlier tests end in their threads.
     """
     below = f"{directory.resolve()}/"
     return sum(f"{_target(name)}/".startswith(below) for name in os.listdir("/proc/self/fd"))

@@ -25,3 +25,10 @@ class RecordingFiles(MemoryFiles):
             return
         detail = f" @{position} +{len(data)}" if action == "write" else ""
         self.operations.append(f"{action} {path.name}{detail}")
+
+
+def contents(files: MemoryFiles) -> dict[Path, bytes]:
+    """
+    Copy all files, to compare them with what is left of them later.
+    """
+    return {path: bytes(node.data) for path, node in files.nodes.items()}

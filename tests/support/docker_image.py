@@ -5,6 +5,9 @@ The image of this project, built on a Docker engine.
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +17,8 @@ os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
 
 import docker
 import kafka  # type: ignore[import-untyped]  # the library has no type hints
-from testcontainers.core.image import DockerImage
 
+from tests.support.commands import output_of
 from tests.support.maven import PrerequisiteMissing, alone, cache
 
 ROOT: Final = Path(__file__).parents[2]
@@ -25,6 +28,7 @@ OPTIMIZATION: Final = "0"
 """
 Of the compiler: it takes a minute less, and is tested the same.
 """
+_BUILD: Final = re.compile("^docker build .*$", re.MULTILINE)
 CONFLUENT_TAG: Final = "8.0.0"
 """
 Some containers for Confluent's image read in the tag what the image can do.
@@ -46,29 +50,32 @@ def docker_engine() -> docker.DockerClient:
 
 def build_image(engine: docker.DockerClient) -> str:
     """
-    Build the image that the Dockerfile describes, and return its name. A second process that asks
+    Build the image by the documented command, and return its name. A second process that asks
     meanwhile waits, and finds all layers there.
 
     Raises:
         AssertionError: it cannot be built.
+        PrerequisiteMissing: there is no docker command.
     """
-    built = DockerImage(
-        path=ROOT,
-        tag=f"{NAME}:latest",
-        clean_up=False,
-        network_mode="host",
-        buildargs={"OPTIMIZATION": OPTIMIZATION},
-    )
+    if shutil.which("docker") is None:
+        raise PrerequisiteMissing("there is no docker command here")
     with alone(cache("image")):
-        try:
-            built.build()
-        except docker.errors.BuildError as error:
-            lines = [
-                str(line.get("stream", "")) for line in error.build_log if isinstance(line, dict)
-            ]
-            raise AssertionError("".join(lines)[-4000:]) from error
+        output_of(*build_command(), cwd=ROOT, seconds=600)
     engine.images.get(NAME).tag(NAME, CONFLUENT_TAG)
-    return str(built)
+    return f"{NAME}:latest"
+
+
+def build_command() -> list[str]:
+    """
+    ``docker build`` as the README and ``docs/containers.md`` have it, with the name of these tests,
+    a compiler that optimizes less, and the network of the host.
+    """
+    pages = ("README.md", "docs/containers.md")
+    lines = [line for page in pages for line in _BUILD.findall((ROOT / page).read_text())]
+    shown = [shlex.split(line, comments=True) for line in lines]
+    assert shown == [["docker", "build", "-t", "barnabas", "."]] * 2
+    *words, context = [NAME if word == "barnabas" else word for word in shown[0]]
+    return [*words, "--network", "host", "--build-arg", f"OPTIMIZATION={OPTIMIZATION}", context]
 
 
 def with_kafka_python(

@@ -27,10 +27,6 @@ NOW_MS = 1_795_240_000_000
 
 
 class Explainer:
-    """
-    Explains what is in some log directories.
-    """
-
     def __init__(
         self,
         *data_dirs: Path,
@@ -54,7 +50,7 @@ class Explainer:
         What the command prints.
 
         Raises:
-            ExplainError, ConfigError: it prints that instead.
+            ExplainError, ConfigError: the command prints this error instead.
         """
         parser = argparse.ArgumentParser()
         add_arguments(parser)
@@ -75,9 +71,6 @@ class Explainer:
         return self._known[assignments]
 
     def facts(self, *arguments: str) -> dict[str, Any]:
-        """
-        The one object that the command prints with ``--format json``.
-        """
         found = [json.loads(line) for line in self.all_facts(*arguments)]
         assert len(found) == 1
         return dict(found[0])
@@ -88,7 +81,7 @@ class Explainer:
 
 class StatedCluster:
     """
-    A cluster of which is known what the test says.
+    A cluster with the configs that the test states.
     """
 
     def __init__(
@@ -121,10 +114,10 @@ def look_at(
     home: LogHome, *, supposed: LogConfig | None = None, now_ms: int | None = None, **facts: Any
 ) -> PartitionReport:
     """
-    The report on the log of a home.
+    Report on the log of a home.
 
     Args:
-        supposed: the configuration that counts, where it is not that of the home.
+        supposed: a configuration that replaces that of the home.
         facts: as ``StatedCluster``.
     """
     cluster = StatedCluster(home.config, supposed=supposed, **facts)

@@ -1,5 +1,5 @@
 """
-A transport without a socket: what is written is kept, and it takes as much as the test lets it.
+A transport without a socket, which keeps what is written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Data = bytes | bytearray | memoryview
 
 class Receiver(Protocol):
     """
-    As much of a protocol, or of a connection, as bytes that arrive need.
+    The part of a protocol or connection that takes received bytes.
     """
 
     def get_buffer(self, sizehint: int) -> Data: ...
@@ -23,7 +23,7 @@ class Receiver(Protocol):
 
 class FakeTransport(asyncio.Transport):
     """
-    Keeps what is written. ``lost`` is called when it is closed, as a loop would later.
+    Keeps what is written. ``close`` calls ``lost``, as an event loop does later.
     """
 
     def __init__(self, lost: Callable[[Exception | None], None] = lambda _: None) -> None:
@@ -42,9 +42,6 @@ class FakeTransport(asyncio.Transport):
             self.write(part)
 
     def take(self) -> bytes:
-        """
-        What was written since the last call.
-        """
         data = bytes(self.written)
         self.written.clear()
         return data

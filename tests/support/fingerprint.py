@@ -1,5 +1,5 @@
 """
-What a directory is, to see whether anything in it changes.
+Fingerprints of directories, to detect changes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ from typing import NamedTuple
 
 
 class Print(NamedTuple):
-    """
-    A file or a directory.
-    """
-
     is_file: bool
     size: int
     mode: int
@@ -22,9 +18,6 @@ class Print(NamedTuple):
 
 
 def fingerprint(directory: Path) -> dict[str, Print]:
-    """
-    Everything in *directory*, and itself, by name.
-    """
     found = {}
     for path in (directory, *sorted(directory.rglob("*"))):
         facts = path.stat()

@@ -1,5 +1,5 @@
 """
-Reading what Apache Kafka has written.
+Log files written by Apache Kafka.
 """
 
 from __future__ import annotations

@@ -11,19 +11,12 @@ from typing import Any, NamedTuple
 
 
 class Answer(NamedTuple):
-    """
-    An answer of an HTTP server.
-    """
-
     status: int
     headers: dict[str, str]
     body: bytes
 
     @property
     def text(self) -> str:
-        """
-        The body as text, unpacked.
-        """
         is_zipped = self.headers.get("content-encoding") == "gzip"
         return (gzip.decompress(self.body) if is_zipped else self.body).decode()
 
@@ -44,9 +37,6 @@ async def get(port: int, path: str, method: str = "GET", **headers: str) -> Answ
 
 
 async def exchange(port: int, request: bytes) -> bytes:
-    """
-    All that a server says to these bytes until it closes the connection.
-    """
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)
@@ -59,7 +49,7 @@ async def exchange(port: int, request: bytes) -> bytes:
 
 def parsed(answer: bytes) -> Answer:
     """
-    An answer with a length, or that ends with its connection.
+    A response with a length, or one that ends with its connection.
     """
     head, _, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")

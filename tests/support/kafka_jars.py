@@ -1,6 +1,8 @@
 """
 The jars of Apache Kafka, fetched once from Maven Central.
 
+``KAFKA_VERSION`` names another version of the brokers; clients and tools stay at 4.3.1.
+
 Whoever has them already says where in ``KAFKA_CLASSPATH`` (a class path as ``java -cp`` takes it);
 otherwise Maven copies them into a cache directory of the user, 55 MB, in about ten seconds.
 """
@@ -15,17 +17,15 @@ from typing import Final
 from tests.support.maven import PrerequisiteMissing, cache, jars
 
 VERSION: Final = "4.3.1"
+BROKER_VERSION: Final = os.environ.get("KAFKA_VERSION", VERSION)
 
 QUICK: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 """
 Options of a virtual machine that compiles little: what a test runs is over before more pays.
 """
 
-_ARTIFACTS: Final = {
-    "org.apache.kafka:kafka_2.13": VERSION,
-    "org.apache.kafka:kafka-tools": VERSION,
-    "org.apache.logging.log4j:log4j-slf4j-impl": "2.24.3",
-}
+_ARTIFACTS: Final = ("org.apache.kafka:kafka_2.13", "org.apache.kafka:kafka-tools")
+_LOGGING: Final = {"org.apache.logging.log4j:log4j-slf4j-impl": "2.24.3"}
 
 
 def require_java() -> None:
@@ -38,7 +38,7 @@ def require_java() -> None:
             raise PrerequisiteMissing(f"no {program} on the path (a JDK of 17 or newer is needed)")
 
 
-def class_path() -> str:
+def class_path(version: str = VERSION) -> str:
     """
     The class path of Apache Kafka's broker, clients and tools.
 
@@ -47,7 +47,10 @@ def class_path() -> str:
     """
     require_java()
     given = os.environ.get("KAFKA_CLASSPATH")
-    return given if given else f"{jars(cache_directory(), 'libs', _ARTIFACTS)}/*"
+    if given:
+        return given
+    artifacts = dict.fromkeys(_ARTIFACTS, version) | _LOGGING
+    return f"{jars(cache_directory(version), 'libs', artifacts)}/*"
 
 
 def library(name: str) -> str:
@@ -62,8 +65,8 @@ def library(name: str) -> str:
     return f"{jars(cache_directory(), name, {f'org.apache.kafka:{name}': VERSION})}/*"
 
 
-def cache_directory() -> Path:
+def cache_directory(version: str = VERSION) -> Path:
     """
     Where the jars are, and what else is made once.
     """
-    return cache(f"apache-kafka-{VERSION}")
+    return cache(f"apache-kafka-{version}")

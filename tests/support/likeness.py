@@ -1,5 +1,5 @@
 """
-Comparing what two brokers answer, but for what each of them makes up for itself.
+Compare the responses of two brokers, without the values that each broker generates.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ What stands for a value that is there, and is another one on each broker.
 
 def plain(message: Any, own: Container[str] = ()) -> Any:
     """
-    A message as plain values.
-
-    Sentences that say no more than the code are left out: each broker has words of its own for
-    them.
+    A message as plain values, without sentences that only repeat the code, which each broker words
+    differently.
 
     Args:
-        own: the names of fields whose values are not compared, only whether there is one.
+        own: fields whose presence is compared, but not their value.
     """
     if isinstance(message, list):
         return [plain(item, own) for item in message]
@@ -39,7 +37,7 @@ def plain(message: Any, own: Container[str] = ()) -> Any:
 
 def without_common_sentences(ours: Any, theirs: Any) -> Any:
     """
-    *theirs* with our sentence wherever ours is just that of the error code.
+    *theirs* with our sentence wherever ours only repeats the error code.
     """
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         return [without_common_sentences(a, b) for a, b in zip(ours, theirs, strict=True)]
@@ -57,7 +55,7 @@ def without_common_sentences(ours: Any, theirs: Any) -> Any:
 
 def in_order(theirs: Any, ours: Any) -> Any:
     """
-    *theirs* with its lists in the order of ours, where they hold the same: Kafka's come from hash
+    *theirs* with its lists in our order where both have the same items: Kafka's come from hash
     maps.
     """
     if isinstance(theirs, dict) and isinstance(ours, dict):

@@ -28,9 +28,6 @@ def stated(name: str) -> float:
 
 @cache
 def rows() -> dict[str, str]:
-    """
-    What the page states, by the name of the row.
-    """
     found = {row["name"]: row["most"] for row in _ROW.finditer(LIMITS.read_text())}
     assert found, f"{LIMITS} has no rows"
     return found

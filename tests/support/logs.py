@@ -172,6 +172,18 @@ def append(
     return info
 
 
+def log_of(
+    count: int = 1, *, size: int = 150, timestamp: int | None = None, **config: Any
+) -> tuple[LogHome, Log]:
+    """
+    A new log with batches as of ``append``; *config* is that of ``LogHome``.
+    """
+    home = LogHome(**config)
+    log = home.open()
+    append(log, count, size=size, timestamp=timestamp)
+    return home, log
+
+
 def append_with_offsets(log: Log, records: memoryview) -> LogAppendInfo:
     """
     Append batches of one leader epoch that have their offsets, as the metadata log does. Neither

@@ -4,14 +4,16 @@ Any message of any version, for property tests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Generator, Mapping
+from typing import Any, TypeVar
 from uuid import UUID
 
 from hypothesis import strategies as st
 
 from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 from barnabas.protocol.messages import REQUESTS, RESPONSES
+
+T = TypeVar("T")
 
 _FIXED: Mapping[str, st.SearchStrategy[Any]] = {
     "b": st.integers(-(2**7), 2**7 - 1),
@@ -45,7 +47,7 @@ Each request and each response in each of its versions.
 
 def name_of(value: object) -> str:
     """
-    How a parameter of a test is called.
+    The id of a test parameter.
     """
     return value.__name__ if isinstance(value, type) else f"v{value}"
 
@@ -77,9 +79,6 @@ def messages(cls: type, version: int, numbers: Numbers = _ANY) -> st.SearchStrat
 
 
 def field_values(field: Field, version: int, numbers: Numbers = _ANY) -> st.SearchStrategy[Any]:
-    """
-    Any value of *field*, null and its default among them.
-    """
     chosen = [strategy for end, strategy in numbers.items() if field.name.endswith(end)]
     strategy = chosen[0] if chosen else _values(field.type, version, numbers)
     if field.tag is not None and field.default != []:
@@ -103,10 +102,10 @@ def _values(kind: Type, version: int, numbers: Numbers) -> st.SearchStrategy[Any
 
 class Samples:
     """
-    Messages with made-up values that are the same in each run, and different from field to field.
+    Messages with generated values that are the same in each run and differ between fields.
 
     Args:
-        full: whether there is something in lists and in fields that may be null.
+        full: fill lists and nullable fields.
     """
 
     def __init__(self, *, full: bool) -> None:
@@ -114,9 +113,6 @@ class Samples:
         self._count = 0
 
     def message(self, cls: type, version: int) -> Any:
-        """
-        A *cls* with values in the fields that *version* has.
-        """
         return cls(
             **{
                 field.name: self._field(field, version)
@@ -146,3 +142,15 @@ class Samples:
         if kind.format in "?d":
             return self._count % 2 == 0 if kind.format == "?" else self._count / 4
         return self._count % 100 * (-1 if kind.format in "bhiq" and self._count % 3 == 0 else 1)
+
+
+def ended(steps: Generator[None, None, T]) -> T:
+    """
+    Take all *steps*, and return their result.
+    """
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result

@@ -14,16 +14,10 @@ _HEAD: Final = "| metric | kind | labels | Apache Kafka | |\n|---|---|---|---|--
 
 
 def table() -> str:
-    """
-    The table that the page has to have.
-    """
     return "\n".join([_HEAD, *map(_row, FAMILIES)])
 
 
 def sample_names() -> set[str]:
-    """
-    The names of all samples that there may be.
-    """
     return {
         f"{family.sample}{suffix}"
         for family in FAMILIES

@@ -1,10 +1,12 @@
 """
-What partitions of the group coordinator have in common whose groups compute assignments themselves.
+Common parts of the coordinators of groups that compute assignments themselves.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, ClassVar, Self
+from uuid import UUID
 
 from barnabas.protocol.internal_topics import group_records as schemas
 from barnabas.server.groups.modern.records import ModernRecord
@@ -17,16 +19,63 @@ class ModernCoordination(Coordination):
     A coordinator whose members learn what they have from heartbeats.
     """
 
+    kind: ClassVar[str]
+    """The prefix of the group's options."""
+
+    @classmethod
+    def of(cls, *member_ids: str, partitions: int = 2, **options: Any) -> Self:
+        """
+        A settled group of these members, which share the partitions of *t*.
+        """
+        c = cls({"t": partitions}, **options)
+        for member_id in member_ids:
+            c.arrive(member_id)
+        c.settle(*member_ids)
+        return c
+
     @abstractmethod
-    def report(self, member_id: str) -> object:
+    def arrive(self, member_id: str) -> Any:
         """
-        Send a heartbeat of a member that has done as it was told, and wants nothing new.
+        Join with epoch 0 and subscribe to *t*.
         """
+
+    @abstractmethod
+    def beat(self, member_id: str, epoch: int) -> Any:
+        """
+        Send a heartbeat; a refused one raises the error.
+        """
+
+    @abstractmethod
+    def go(self, member_id: str) -> Any:
+        """
+        Leave.
+        """
+
+    @abstractmethod
+    def report(self, member_id: str) -> Any:
+        """
+        Send a heartbeat of a member that has followed its assignment and asks for nothing new.
+        """
+
+    @property
+    def modern(self) -> Any:
+        """
+        The group.
+        """
+        return self.state.groups.get(GROUP)
+
+    def topic_id(self, name: str = "t") -> UUID:
+        topic = self.topics.get(name)
+        assert topic is not None
+        return topic.id
+
+    def epoch(self, member_id: str) -> int:
+        epoch: int = self.modern.members[member_id].member_epoch
+        return epoch
 
     def settle(self, *member_ids: str, rounds: int = 20) -> None:
         """
-        Let members send heartbeats, each with what it was given, until no heartbeat changes
-        anything.
+        Let members send heartbeats with their assignments until nothing changes.
         """
         for _ in range(rounds):
             before = len(self.log)

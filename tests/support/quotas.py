@@ -40,8 +40,7 @@ def clock_of(broker: TestBroker) -> ManualClock:
 
 async def waits(broker: TestBroker, work: Coroutine[Any, Any, T], seconds: float) -> T:
     """
-    The result of *work*, which is there after so many seconds of the broker's clock, and not
-    before.
+    Await *work*, and check that it completes after *seconds* of the broker's clock, not before.
     """
     task = asyncio.ensure_future(work)
     await clock_of(broker).pass_time(seconds - 0.05)

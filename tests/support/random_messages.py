@@ -1,5 +1,5 @@
 """
-Messages of any kind with any content that they can have.
+Random messages of any kind.
 """
 
 from __future__ import annotations

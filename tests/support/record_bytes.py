@@ -1,20 +1,51 @@
 """
-Records made by hand, right and wrong, and a slow, plain reading of them to compare with.
+Valid and damaged records, and a slow plain reader of them.
 """
 
 from __future__ import annotations
 
 import random
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from hypothesis import strategies as st
+
+from barnabas.protocol.records.batch import seal_batch
 from barnabas.protocol.records.record import Header, Record, encode_records
 
 INT64 = 2**63
 
+THREE_RECORDS = bytes.fromhex(
+    "0000000000000000 00000055 ffffffff 02 2f513fdc 0000 00000002 0000018bcfe56800 0000018bcfe56805"
+    "ffffffffffffffff ffff ffffffff 00000003"
+    "14 00 00 00 04 6b31 04 7631 00"
+    "1e 00 0a 02 01 04 7632 04 02 68 02 78 02 6e 01"
+    "10 00 01 04 04 6b33 01 00"
+)
+"""A batch as Apache Kafka's own producer builds it."""
+
+HEADERS = st.lists(
+    st.builds(Header, st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=3
+).map(tuple)
+
+
+def record_lists(
+    sizes: Sequence[int] = (), *, least_offset: int = -5, **count: Any
+) -> st.SearchStrategy[list[Record]]:
+    """
+    Lists of any records, some of their keys and values as large as one of *sizes*.
+    """
+    data = st.none() | st.binary(max_size=200)
+    if sizes:
+        data |= st.sampled_from(sizes).map(bytes)
+    times = st.integers(-10, 20_000) | st.integers(-(2**62), 2**62)
+    record = st.builds(Record, st.integers(least_offset, 2**31 - 1), times, data, data, HEADERS)
+    return st.lists(record, **count)
+
 
 class Walked(NamedTuple):
     """
-    What Kafka would find in a record: its timestamp delta, its offset delta, whether it has a key.
+    What Kafka finds in a record: its timestamp delta, its offset delta, and whether it has a key.
     """
 
     delta: int
@@ -24,7 +55,7 @@ class Walked(NamedTuple):
 
 class NotRecords(Exception):
     """
-    Kafka would find the records malformed.
+    Kafka would reject the records as malformed.
     """
 
 
@@ -99,14 +130,14 @@ def slow_walk(data: bytes, count: int, *, exact: bool) -> list[Walked] | None:
 
 def wrapped(timestamp: int) -> int:
     """
-    As a sum of Java's longs.
+    The value after an overflow of Java's long.
     """
     return (timestamp + INT64) % (2 * INT64) - INT64
 
 
 def some_records(chance: random.Random) -> list[Record]:
     """
-    Records of all shapes that clients write, and few.
+    A few records of every shape that clients write.
     """
     return [
         Record(
@@ -125,7 +156,7 @@ def some_records(chance: random.Random) -> list[Record]:
 
 def damaged(payload: bytes, chance: random.Random) -> bytes:
     """
-    *payload*, at times with a byte changed, missing or too many, mostly where it hurts.
+    *payload*, sometimes with a byte changed, removed or added, mostly at sensitive places.
     """
     data = bytearray(payload)
     for _ in range(chance.choice((0, 1, 1, 1, 2, 3))):
@@ -149,9 +180,18 @@ def damaged(payload: bytes, chance: random.Random) -> bytes:
 
 
 def some_payload(chance: random.Random) -> tuple[bytes, int]:
-    """
-    The bytes of records, damaged or not, and how many they should be.
-    """
     records = some_records(chance)
     payload = damaged(bytes(encode_records(records, 0, 0)), chance)
     return payload, len(records) + chance.choice((0,) * 20 + (-1, 1))
+
+
+def sealed(
+    payload: bytes | bytearray, count: int = 1, *, timestamp: int = 0, **header: Any
+) -> bytearray:
+    """
+    Make a batch of *payload*, whatever it is: its header says *count* records of one *timestamp*,
+    unless *header* says something else.
+    """
+    times = {"base_timestamp": timestamp, "max_timestamp": timestamp}
+    given = {"base_offset": 0, "last_offset_delta": count - 1, **times, **header}
+    return seal_batch(payload, count, **given)

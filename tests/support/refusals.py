@@ -1,5 +1,5 @@
 """
-What was refused, in a response or by an error.
+Refusals in responses and errors.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from barnabas.protocol.errors import KafkaError
 
 
 def codes(answer: Any, version: int) -> list[int]:
-    """
-    All error codes that a response of that *version* has, in the order of its fields.
-    """
     if isinstance(answer, list):
         return [code for each in answer for code in codes(each, version)]
     if isinstance(answer, int | str | bytes | memoryview | UUID | NoneType):
@@ -32,9 +29,6 @@ def codes(answer: Any, version: int) -> list[int]:
 
 
 def refusal(call: Any) -> tuple[type[KafkaError], str]:
-    """
-    The error that a call has to raise, and its message.
-    """
     with pytest.raises(KafkaError) as refused:
         call()
     return type(refused.value), str(refused.value)

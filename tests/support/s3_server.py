@@ -43,18 +43,11 @@ class Request(NamedTuple):
 
 
 class S3Server:
-    """
-    The server, as a test sees it.
-    """
-
     def __init__(self, port: int) -> None:
         self.endpoint = f"http://127.0.0.1:{port}"
 
     @property
     def storage(self) -> Mapping[str, str]:
-        """
-        How it is reached, by the names of the environment.
-        """
         return {
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -67,25 +60,19 @@ class S3Server:
 
     def count(self, *, kill: int = 0, step: int = 0, done: bool = True) -> None:
         """
-        Forget the requests, and count from 1 on.
+        Forget the requests, and count from 1.
 
         Args:
-            kill: the process that dies of the request *step*.
-            done: whether the server does that request.
+            kill: the process to kill at the request *step*.
+            done: whether the server carries out that request.
         """
         self._control({"kill": kill, "step": step, "done": done})
 
     @property
     def requests(self) -> list[Request]:
-        """
-        Those since ``count``.
-        """
         return [Request(*each) for each in self._control(None)]
 
     def put_directory(self, directory: Path, path: str) -> None:
-        """
-        Copy the files of a local directory.
-        """
         for file in directory.rglob("*"):
             if file.is_file():
                 key = f"{path}/{file.relative_to(directory)}"
@@ -115,9 +102,6 @@ class S3Server:
 
 @contextmanager
 def s3_server() -> Iterator[S3Server]:
-    """
-    A server with an empty bucket.
-    """
     command = [sys.executable, "-m", "tests.support.s3_server"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -134,7 +118,7 @@ def s3_server() -> Iterator[S3Server]:
 
 class _Counting:
     """
-    moto's application, and what it was asked.
+    Moto's application, which records the requests.
     """
 
     def __init__(self, application: WSGIApplication) -> None:

@@ -1,5 +1,5 @@
 """
-A message with one of everything in it.
+Messages with one value in every field.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _VALUES = {Kind.STRING: "x", Kind.BYTES: b"x", Kind.RECORDS: b"", Kind.UUID: UUI
 
 def sample(cls: Any, **values: Any) -> Any:
     """
-    A *cls* of which every array has one element and every text a letter, but for *values*.
+    A *cls* with one element in every array and a letter in every text, except for *values*.
     """
     return cls(**{field.name: _value(field.type) for field in fields(cls)} | values)
 

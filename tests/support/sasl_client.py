@@ -1,5 +1,5 @@
 """
-A client that authenticates itself by hand, in whatever order a test wants.
+A client that authenticates step by step, in any order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NONCE = "fyko+d2lbbFgONRv9qkxdawL"
 
 class SaslClient(BlockingClient):
     """
-    One connection. What a test sees of each answer is short and comparable.
+    One connection, whose responses are reduced to short comparable values.
     """
 
     session_lifetime_ms = 0
@@ -34,7 +34,7 @@ class SaslClient(BlockingClient):
 
     def ask(self, request: Message, version: int) -> Any:
         """
-        The answer to a request; ``CLOSED`` if the connection ends instead.
+        The response to a request; ``CLOSED`` if the connection ends instead.
         """
         try:
             return super().ask(request, version)
@@ -42,9 +42,6 @@ class SaslClient(BlockingClient):
             return CLOSED
 
     def handshake(self, mechanism: str, version: int = 1) -> Any:
-        """
-        The code and the mechanisms.
-        """
         answer = self.ask(SaslHandshakeRequest(mechanism=mechanism), version)
         return answer if answer == CLOSED else (answer.error_code, sorted(answer.mechanisms))
 
@@ -66,9 +63,6 @@ class SaslClient(BlockingClient):
         assert 0 == self.authenticate(f"\0{name}\0{password}".encode())[0]
 
     def raw(self, token: bytes) -> Any:
-        """
-        The broker's token to one that is sent without a header.
-        """
         try:
             self.send_bytes(pack(">i", len(token)) + token)
             return self.receive_frame()
@@ -88,9 +82,6 @@ class SaslClient(BlockingClient):
             return CLOSED
 
     def scram(self, user: str, password: str, *, name: str = "sha256", extension: str = "") -> Any:
-        """
-        The outcome of a whole exchange behind the handshake.
-        """
         bare = f"n={user},r={NONCE}{extension}"
         told = self.authenticate(f"n,,{bare}".encode())
         if told == CLOSED or told[0]:
@@ -121,9 +112,6 @@ The hash functions of the mechanisms of SCRAM, by their numbers.
 
 
 def add_scram_user(port: int, name: str, password: str) -> None:
-    """
-    Give a user the password for both mechanisms.
-    """
     salt = b"salt of " + name.encode()
     upsertions = [
         ScramCredentialUpsertion(

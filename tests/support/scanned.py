@@ -1,5 +1,5 @@
 """
-The rows that the pipeline reads, as plain Python.
+The rows that the pipeline reads, as plain Python values.
 """
 
 from __future__ import annotations
@@ -21,16 +21,10 @@ def scanned_rows(path: Path | str, **options: Any) -> list[tuple[Any, ...]]:
 
 
 def sorted_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[Any, ...]]:
-    """
-    Those of batches, by topic, partition and offset.
-    """
     return sorted(plain_rows(batches), key=place_of)
 
 
 def place_of(row: tuple[Any, ...]) -> tuple[str, int, int]:
-    """
-    Topic, partition and offset of a row of records.
-    """
     return row[2], row[3], row[4]
 
 
@@ -56,8 +50,5 @@ def _plain(column: pa.Array) -> list[Any]:
 
 
 def scanned_offsets(path: Path | str, **options: Any) -> list[int]:
-    """
-    The offsets of all rows.
-    """
     batches = scan(str(path), options, columns=["offset"])
     return [offset for batch in batches for offset in batch.column(0).to_pylist()]

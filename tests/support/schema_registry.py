@@ -24,10 +24,6 @@ _VERSION_NOT_FOUND = 40402
 
 
 class NotFound(Exception):
-    """
-    What was asked for is not there.
-    """
-
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
@@ -35,10 +31,6 @@ class NotFound(Exception):
 
 @dataclass
 class Schemas:
-    """
-    What a registry keeps.
-    """
-
     bodies: list[dict[str, Any]] = field(default_factory=list)
     """By id, which begins with 1."""
     subjects: dict[str, list[int]] = field(default_factory=dict)

@@ -22,7 +22,11 @@ from barnabas.server.broker import Broker
 from barnabas.server.clock import ServerClock
 from barnabas.server.config import BrokerConfig
 from barnabas.server.requests.broker_parts import BrokerParts
+from barnabas.storage.cleaner.pool import LogCleaner
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.log.log import Log
+from barnabas.storage.manager.manager import LogManager
+from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.build import api_request, build, named
@@ -38,9 +42,6 @@ Seconds after which what has not come true will not; a busy machine may need som
 
 
 def broker_config(**options: str) -> BrokerConfig:
-    """
-    A configuration for tests; options have ``_`` for ``.``.
-    """
     given = {
         "listeners": "PLAINTEXT://127.0.0.1:0",
         "log.dirs": str(DATA),
@@ -53,10 +54,6 @@ def broker_config(**options: str) -> BrokerConfig:
 
 
 class TestBroker(Broker):
-    """
-    A broker with a few things that every test wants.
-    """
-
     __test__ = False
 
     @property
@@ -66,7 +63,7 @@ class TestBroker(Broker):
     @property
     def inside(self) -> BrokerParts:
         """
-        The parts of a broker that has started.
+        The parts of a started broker.
         """
         assert self.parts is not None
         return self.parts
@@ -77,16 +74,31 @@ class TestBroker(Broker):
         return self.http.address.port
 
     @property
+    def logs(self) -> LogManager:
+        assert self.log_manager is not None
+        return self.log_manager
+
+    @property
+    def cleaner(self) -> LogCleaner:
+        assert self.logs.cleaner is not None
+        return self.logs.cleaner
+
+    def log(self, topic: str, partition: int = 0) -> Log:
+        log = self.logs.get_log(TopicPartition(topic, partition))
+        assert log is not None
+        return log
+
+    @property
     def examiner(self) -> Executor:
         """
-        Where batches are examined that take long.
+        The executor for large batches.
         """
         return self.workers.batches.executor
 
     @property
     def reads(self) -> Executor:
         """
-        Where what the page cache lacks is read.
+        The executor for reads beyond the page cache.
         """
         return self.workers.reads
 
@@ -107,10 +119,12 @@ class TestBroker(Broker):
             answer = await client.ask(request, 5)
             assert 0 == answer.responses[0].error_code, answer
 
+    async def fail_directories(self) -> None:
+        for directory in list(self.logs.directories.live):
+            self.logs.failures.maybe_add_offline_log_dir(directory, "a test", OSError())
+        await until(lambda: not self.logs.directories.live)
+
     async def topic_id(self, topic: str) -> Any:
-        """
-        The id of a topic, as metadata has it.
-        """
         async with await self.client() as client:
             answer = await client.ask(metadata_request(topic), 12)
             return answer.topics[0].topic_id
@@ -118,7 +132,7 @@ class TestBroker(Broker):
 
 async def until(condition: Callable[[], object]) -> None:
     """
-    Return once *condition* holds: what goes through a socket takes its time.
+    Wait until *condition* holds.
     """
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110  # whatever makes it true tells nobody
@@ -130,8 +144,7 @@ async def running(
     files: Files | None = None, clock: ServerClock | None = None, /, **options: str
 ) -> AsyncIterator[TestBroker]:
     """
-    A broker that runs as long as the block, unless *files* and *clock* say otherwise in memory and
-    with a clock that stands still.
+    Run a broker for the block, by default in memory and with a clock that stands still.
     """
     broker = TestBroker(
         broker_config(**options), files=files or MemoryFiles(), clock=clock or ManualClock(START_MS)
@@ -144,9 +157,6 @@ async def running(
 
 
 def batch(*values: bytes | str, timestamp: int = START_MS, **options: Any) -> bytes:
-    """
-    A batch of records without keys.
-    """
     records = [
         SimpleRecord(timestamp, None, value.encode() if isinstance(value, str) else value)
         for value in values
@@ -163,9 +173,6 @@ def produce_request(
     timeout_ms: int = 30_000,
     transactional_id: str | None = None,
 ) -> ProduceRequest:
-    """
-    A request that appends to one partition of the topic with that name or id.
-    """
     return produce_all(
         produce_topic(topic, {partition: records}),
         acks=acks,
@@ -180,9 +187,6 @@ def produce_all(
     timeout_ms: int = 1000,
     transactional_id: str | None = None,
 ) -> ProduceRequest:
-    """
-    A request that appends to several partitions.
-    """
     return ProduceRequest(
         transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms, topic_data=[*topics]
     )
@@ -198,7 +202,7 @@ def produce_topic(topic: str | UUID, records: Mapping[int, bytes | None]) -> Top
 
 def fetch_request(*topics: FetchTopic, **options: Any) -> FetchRequest:
     """
-    A request that does not wait, unless *options* say so.
+    A Fetch request that does not wait by default.
     """
     defaults: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 1}
     return FetchRequest(topics=list(topics), **(defaults | options))
@@ -220,9 +224,6 @@ def fetch_topic(topic: str | UUID, offsets: Mapping[int, int], **options: Any) -
 def list_offsets_request(
     topic: str, timestamps: Mapping[int, int], **options: Any
 ) -> ListOffsetsRequest:
-    """
-    A request for the offset of a timestamp in each partition of one topic.
-    """
     partitions = [
         {"partition_index": index, "timestamp": timestamp}
         for index, timestamp in timestamps.items()
@@ -232,8 +233,5 @@ def list_offsets_request(
 
 
 def metadata_request(*topics: str | UUID, create: bool = False, **options: Any) -> Message:
-    """
-    A request for the metadata of topics.
-    """
     wanted = [{"name": None, **named(topic)} for topic in topics]
     return api_request("metadata", topics=wanted, allow_auto_topic_creation=create, **options)

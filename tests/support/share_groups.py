@@ -32,8 +32,12 @@ class ShareCoordination(ModernCoordination):
     Targets are computed at once, unless ``interval_ms`` says otherwise.
     """
 
-    def __init__(self, *, interval_ms: int = 0, **options: Any) -> None:
-        super().__init__(**options)
+    kind = "share"
+
+    def __init__(
+        self, topics: Mapping[str, int] | None = None, *, interval_ms: int = 0, **options: Any
+    ) -> None:
+        super().__init__(topics, **options)
         self.set_config(share_assignment_interval_ms=interval_ms)
         self.state.loaded(self.now_ms)
         self.is_slow_to_initialize = False
@@ -86,6 +90,15 @@ class ShareCoordination(ModernCoordination):
         Join with epoch 0.
         """
         return self.beat(member_id, 0, topics=topics, **facts)
+
+    def arrive(self, member_id: str) -> ShareGroupHeartbeatResponse:
+        return self.enter(member_id, ["t"])
+
+    def go(self, member_id: str) -> ShareGroupHeartbeatResponse:
+        """
+        Leave.
+        """
+        return self.beat(member_id, -1)
 
     def report(self, member_id: str) -> ShareGroupHeartbeatResponse:
         """

@@ -1,5 +1,5 @@
 """
-Loops of assertions that may not run over nothing.
+Loops of assertions over at least one value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 def some(values: Iterable[T]) -> list[T]:
     """
-    All *values*, of which there has to be one: assertions about each prove nothing otherwise.
+    *values*, which must not be empty: a loop of assertions over nothing would prove nothing.
     """
     found = list(values)
     assert found, "there is nothing to look at"

@@ -42,17 +42,13 @@ SETTINGS: Final = {
 
 @dataclass(frozen=True)
 class SparkCluster:
-    """
-    A cluster that runs.
-    """
-
     master: str
     """As ``--master`` takes it."""
     directory: Path
 
     def ran(self, *command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
         """
-        A command that is over, of the environment's *variables* these.
+        Run a command to its end with the given environment *variables*.
         """
         return subprocess.run(
             list(map(str, command)),
@@ -66,9 +62,6 @@ class SparkCluster:
 
 
 def conf(settings: Mapping[str, str]) -> list[str]:
-    """
-    *settings* as options of ``spark-submit``.
-    """
     return [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
 
 
@@ -100,9 +93,6 @@ class _Daemon(NamedTuple):
 
 @contextmanager
 def _daemon(directory: Path, name: str, kind: str, *options: str) -> Iterator[_Daemon]:
-    """
-    A process of Spark that runs until the block ends.
-    """
     java = shutil.which("java")
     if java is None:
         raise PrerequisiteMissing("no java on the path (Spark needs 17 or newer)")
@@ -133,10 +123,10 @@ def _environment() -> dict[str, str]:
 
 def _awaited(daemon: _Daemon, pattern: str) -> str:
     """
-    What a daemon logs once it is there.
+    Wait for a line in the log of a daemon.
 
     Raises:
-        AssertionError: it has ended, or takes more than two minutes.
+        AssertionError: the daemon has ended, or took more than two minutes.
     """
     until = time.monotonic() + 120
     while time.monotonic() < until:

@@ -34,8 +34,16 @@ class StreamsCoordination(ModernCoordination):
     A coordinator that computes targets at once, unless the group's options say otherwise.
     """
 
-    def __init__(self, *, group: Mapping[str, Any] | None = None, **options: Any) -> None:
-        super().__init__(**options)
+    kind = "streams"
+
+    def __init__(
+        self,
+        topics: Mapping[str, int] | None = None,
+        *,
+        group: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(topics, **options)
         self.missing: Mapping[str, CreatableTopic] = {}
         self.set_options(**group or {})
         self.state.loaded(self.now_ms)
@@ -115,6 +123,9 @@ class StreamsCoordination(ModernCoordination):
         Leave.
         """
         return self.beat(member_id, -1, **facts)
+
+    def arrive(self, member_id: str) -> StreamsGroupHeartbeatResponse:
+        return self.enter(member_id)
 
     def report(self, member_id: str) -> StreamsGroupHeartbeatResponse:
         """

@@ -85,9 +85,6 @@ A program with state.
 def first_heartbeat(
     group_id: str, program: Topology, /, **facts: Any
 ) -> StreamsGroupHeartbeatRequest:
-    """
-    A member that has no tasks joins with its program.
-    """
     given: dict[str, Any] = {
         "group_id": group_id,
         "member_id": "m",

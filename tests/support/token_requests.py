@@ -13,7 +13,7 @@ from tests.support.build import api_request
 
 def new_token(*renewers: str, owner: str | None = None, lifetime_ms: int = -1) -> Message:
     """
-    A token of this *owner*, or of who asks. Principals are written as ``type:name``.
+    Request a token for *owner*, by default the requester. Principals are written as ``type:name``.
     """
     of = {}
     if owner is not None:
@@ -33,9 +33,6 @@ def expiry(secret: bytes, period_ms: int = -1) -> Message:
 
 
 def tokens_of(owners: Iterable[str] | None = None) -> Message:
-    """
-    The tokens of *owners*, or of all.
-    """
     named = None if owners is None else _principals(owners)
     return api_request("describe_delegation_token", owners=named)
 

@@ -24,9 +24,6 @@ def creatable(
     assignments: Sequence[tuple[int, list[int]]] = (),
     configs: Mapping[str, str | None] | None = None,
 ) -> CreatableTopic:
-    """
-    A topic as a client asks for it.
-    """
     return build(
         CreatableTopic,
         name=name,
@@ -38,17 +35,11 @@ def creatable(
 
 
 def create_request(**partitions: int) -> CreateTopicsRequest:
-    """
-    Create topics with so many partitions.
-    """
     topics = [creatable(name, count) for name, count in partitions.items()]
     return CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS)
 
 
 def grow_request(**counts: int) -> Message:
-    """
-    Give topics so many partitions.
-    """
     topics = [{"name": name, "count": count, "assignments": None} for name, count in counts.items()]
     return api_request(
         "create_partitions", topics=topics, timeout_ms=TIMEOUT_MS, validate_only=False
@@ -57,7 +48,7 @@ def grow_request(**counts: int) -> Message:
 
 def delete_request(version: int, *names: str) -> Message:
     """
-    Delete topics by their names, as a request of that *version* has them.
+    Delete topics by name, in the form of that *version*.
     """
     if version < FIRST_WITH_IDS:
         return api_request("delete_topics", topic_names=names, timeout_ms=TIMEOUT_MS)

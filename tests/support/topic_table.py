@@ -4,7 +4,7 @@ Topics of a cluster that is a table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
@@ -31,6 +31,9 @@ class TopicTable:
 
     def get(self, name: str) -> TableTopic | None:
         return self._topics.get(name)
+
+    def existing(self, names: Iterable[str]) -> set[str]:
+        return self._topics.keys() & names
 
     def get_by_id(self, topic_id: UUID) -> TableTopic | None:
         return next((each for each in self if each.id == topic_id), None)

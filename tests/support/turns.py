@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager, contextmanager
 @contextmanager
 def objects_set_aside() -> Iterator[None]:
     """
-    No collection visits the objects that are there, and there is none that is not asked for: as
-    with the collector of a broker, which collects when nobody is served.
+    Freeze existing objects and disable automatic collection, as in a broker, which collects only
+    when it is idle.
     """
     gc.collect()
     gc.freeze()

@@ -1,5 +1,5 @@
 """
-Starting a process so that whoever ends this one ends that one, too.
+Start a process so that it ends together with this one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """
-    Signals that end this process do so after the body.
+    Delay signals that end this process until after the block.
 
-    In which a process is started, say: between its start and the statement that remembers it, an
-    exception would leave it running. (To block the signals would not do, for the new process would
-    block them as well.) Signals concern the main thread only.
+    The block starts a process: an exception between the start and the statement that stores it
+    would leave it running. Blocked signals would be inherited by the new process. Signals concern
+    the main thread only.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

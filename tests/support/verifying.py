@@ -1,5 +1,5 @@
 """
-Verifying, for tests.
+Run the verifier in tests.
 """
 
 from __future__ import annotations
@@ -11,17 +11,31 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.readonly.log_root import LogRoot
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify.cluster import ReadTopics, Topics
+from barnabas.storage.verify.context import LogContext
+from barnabas.storage.verify.partition import PartitionCheck
 from barnabas.storage.verify.report import Report, Violation
 from barnabas.storage.verify.verification import Verification
 from tests.support.clock import StillClock
+from tests.support.segments import DIRECTORY
 
 
 def no_topics(_root: LogRoot) -> Topics | None:
-    """
-    No metadata of the cluster.
-    """
     return None
+
+
+def log_violations(
+    files: Files, context: LogContext, directory: Path = DIRECTORY
+) -> list[Violation]:
+    """
+    What is wrong in one log, but for the topic id and the epochs, which most tests leave out.
+    """
+    violations: list[Violation] = []
+    partition = PartitionDirectory(directory, files)
+    PartitionCheck(partition, context, Report(violations.append), StillClock()).run()
+    ignored = ("partition-metadata", "epochs-missing")
+    return [each for each in violations if each.rule not in ignored]
 
 
 def verified(
@@ -32,7 +46,7 @@ def verified(
     clock: Clock | None = None,
 ) -> tuple[list[Violation], Verification]:
     """
-    What is told of *paths*, and who has told it.
+    The findings about *paths*, and their source.
     """
     violations: list[Violation] = []
     verification = Verification(

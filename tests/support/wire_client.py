@@ -41,7 +41,7 @@ class Conversation:
 
     def frame(self, request: Message, version: int) -> bytes:
         """
-        The bytes of a request with the next correlation id, which is then expected to be answered.
+        The bytes of a request with the next correlation id, whose response is then expected.
         """
         correlation_id = self._next_correlation_id
         self._next_correlation_id += 1
@@ -50,13 +50,13 @@ class Conversation:
 
     def expect_no_answer(self) -> None:
         """
-        The last request that was sent has none (acks=0).
+        The last request has no response (acks=0).
         """
         self._asked.pop()
 
     def understand(self, frame: bytes) -> Any:
         """
-        Decode a frame, which must answer the oldest request that has no answer.
+        Decode a frame, which has to answer the oldest open request.
         """
         (received,) = unpack(">i", frame[:4])
         correlation_id, response, version = self._asked.pop(0)
@@ -69,10 +69,6 @@ class Conversation:
 
 
 class WireClient(Conversation):
-    """
-    One connection of asyncio.
-    """
-
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str | None
     ) -> None:
@@ -102,9 +98,6 @@ class WireClient(Conversation):
 
     @property
     def peer(self) -> tuple[str, int]:
-        """
-        The address of the broker.
-        """
         host, port, *_ = self._writer.get_extra_info("peername")
         return host, port
 
@@ -112,24 +105,18 @@ class WireClient(Conversation):
         self._writer.write(b"".join(self.frame(request, version) for request in requests))
 
     def send_bytes(self, data: bytes) -> None:
-        """
-        Send anything.
-        """
         self._writer.write(data)
 
     async def receive(self) -> Any:
         """
-        The next answer, which must be the one to the oldest request that has none.
+        The response to the oldest open request.
 
         Raises:
-            Disconnected: it does not come.
+            Disconnected: the connection ends instead.
         """
         return self.understand(await self.receive_frame())
 
     async def receive_frame(self) -> bytes:
-        """
-        The next frame, without its size.
-        """
         try:
             (size,) = unpack(">i", await self._reader.readexactly(4))
             return await self._reader.readexactly(size)
@@ -137,9 +124,6 @@ class WireClient(Conversation):
             raise Disconnected from error
 
     async def ask(self, request: Message, version: int) -> Any:
-        """
-        Send one request and return its answer.
-        """
         self.send(request, version=version)
         await self.drain()
         return await self.receive()
@@ -161,7 +145,7 @@ class WireClient(Conversation):
 
     def pause_reading(self) -> None:
         """
-        Read nothing from the socket: a slow peer.
+        Stop reading from the socket, as a slow peer.
         """
         self._writer.transport.pause_reading()  # type: ignore[attr-defined]  # of any real transport
 
@@ -181,10 +165,6 @@ class WireClient(Conversation):
 
 
 class BlockingClient(Conversation):
-    """
-    One connection of a thread.
-    """
-
     def __init__(
         self,
         port: int,
@@ -260,9 +240,6 @@ class BlockingClient(Conversation):
 def request_frame(
     request: Message, version: int, correlation_id: int = 0, client_id: str | None = "t"
 ) -> bytes:
-    """
-    The bytes of a request, size and header included.
-    """
     body = encode(request, version)
     header = pack(">hhi", request.api.key, version, correlation_id)
     if client_id is None:

@@ -1,7 +1,3 @@
-"""
-A broker inside a test: start, stop, and what it says to a test that uses it wrongly.
-"""
-
 from __future__ import annotations
 
 import logging
@@ -210,12 +206,9 @@ def test_restart_fails_if_the_port_was_taken_meanwhile() -> None:
 
 
 def test_broker_log_is_captured(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    From INFO on; other handlers are unaffected.
-    """
     level = logging.getLogger("barnabas").level
     with Broker(topics={"orders": 1}) as broker:
-        assert "Created topic orders with 1 partitions" in broker.log
+        assert "Created topic orders with 1 partition" in broker.log
         logging.getLogger("barnabas.server").warning("the castle is closed")
 
     assert "the castle is closed" in broker.log
@@ -253,7 +246,7 @@ def test_timeout_of_a_wait_reports_what_was_seen() -> None:
     message = str(caught.value)
     assert message.startswith("the second order did not come true within 0.02 s: at last it raised")
     assert "one is missing" in message
-    assert "orders: 1 partitions, 1 records" in message
+    assert "orders: 1 partition, 1 record" in message
     assert "b'k' b'one'" in message
     assert "groups: none" in message
     assert "Created topic orders" in message

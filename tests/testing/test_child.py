@@ -1,7 +1,3 @@
-"""
-A broker in a process of its own: the same surface through a pipe.
-"""
-
 from __future__ import annotations
 
 import os

@@ -1,7 +1,3 @@
-"""
-What ``barnabas.testing.containers`` does without a Docker engine.
-"""
-
 from __future__ import annotations
 
 import subprocess

@@ -1,7 +1,3 @@
-"""
-The control of a broker over HTTP: what each path does, and what it says to a request that is wrong.
-"""
-
 from __future__ import annotations
 
 import http.client
@@ -46,7 +42,7 @@ def running() -> Iterator[ControlledBroker]:
 @pytest.fixture
 def control(running: ControlledBroker) -> Iterator[Control]:
     """
-    The control of a broker that is as after its start, but for the time.
+    The control of a broker in its initial state, except for the time.
     """
     control = running.control
     yield control
@@ -72,9 +68,6 @@ def values(control: Control, topic: str = "orders") -> list[str]:
 
 
 def produce(bootstrap: str, value: str, **options: object) -> KafkaError | None:
-    """
-    The error of a record that confluent-kafka sends, if there is one.
-    """
     errors: list[KafkaError | None] = []
 
     def delivered(error: KafkaError | None, _: Message) -> None:
@@ -255,9 +248,6 @@ def test_records_have_keys_headers_timestamps_and_partitions(control: Control) -
 
 
 def test_binary_values_are_returned_in_base64(control: Control) -> None:
-    """
-    Also text if requested.
-    """
     create(control)
     content = b64encode(b"\xff\x00").decode()
     header = {"name": "h", "value_base64": content}
@@ -456,255 +446,130 @@ def test_broker_log_is_returned(control: Control) -> None:
 
 
 FAULT = {"kind": "fail", "api": "Produce", "error": "NOT_COORDINATOR"}
-APPEND = "/v1/topics/orders/records"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status", "sentence"),
-    [
-        ("POST", "/v1/clock/advance", {"day": 8}, 400, "there is no field day; did you mean days?"),
-        ("POST", "/v1/clock/advance", {"days": "8"}, 400, 'days is a number, not "8"'),
-        ("POST", "/v1/clock/advance", {"days": True}, 400, "days is a number, not true"),
-        ("POST", "/v1/clock/advance", {"days": None}, 400, "days is a number, not null"),
+INVALID: dict[str, list[tuple[object, str | None]]] = {
+    "POST /v1/clock/advance": [
+        ({"day": 8}, "there is no field day; did you mean days?"),
+        ({"days": "8"}, 'days is a number, not "8"'),
+        ({"days": True}, "days is a number, not true"),
+        ({"days": None}, "days is a number, not null"),
+        ({"hours": -1}, "the clock moves forward only, not by -1 day, 23:00:00"),
+        ({"days": 1e300}, "the clock ends with the year 9999"),
+        ({"days": 3e6}, "the clock ends with the year 9999"),
+        ([], "the body is an object, not []"),
+        (b'{"days": NaN}', "the body is not JSON: NaN is not a number of JSON"),
+    ],
+    "POST /v1/broker/stop": [({"now": True}, "there is no field now (there are none)")],
+    "POST /v1/broker/power-loss": [
+        ({"keep": "some"}, 'keep is "nothing" or "everything" or a whole number, not "some"')
+    ],
+    "POST /v1/faults": [
+        ({}, None),
+        ({"kind": "drop"}, "the field api is missing: a text"),
+        (FAULT | {"api": "Produc"}, "there is no API Produc; did you mean Produce?"),
         (
-            "POST",
-            "/v1/clock/advance",
-            {"hours": -1},
-            400,
-            "the clock moves forward only, not by -1 day, 23:00:00",
-        ),
-        (
-            "POST",
-            "/v1/clock/advance",
-            {"days": 1e300},
-            400,
-            "the clock ends with the year 9999",
-        ),
-        (
-            "POST",
-            "/v1/clock/advance",
-            {"days": 3e6},
-            400,
-            "the clock ends with the year 9999",
-        ),
-        ("POST", "/v1/clock/advance", [], 400, "the body is an object, not []"),
-        (
-            "POST",
-            "/v1/clock/advance",
-            b'{"days": NaN}',
-            400,
-            "the body is not JSON: NaN is not a number of JSON",
-        ),
-        (
-            "POST",
-            "/v1/broker/stop",
-            {"now": True},
-            400,
-            "there is no field now (there are none)",
-        ),
-        (
-            "POST",
-            "/v1/broker/power-loss",
-            {"keep": "some"},
-            400,
-            'keep is "nothing" or "everything" or a whole number, not "some"',
-        ),
-        ("POST", "/v1/faults", {}, 400, None),
-        (
-            "POST",
-            "/v1/faults",
-            {"kind": "drop"},
-            400,
-            "the field api is missing: a text",
-        ),
-        (
-            "POST",
-            "/v1/faults",
-            FAULT | {"api": "Produc"},
-            400,
-            "there is no API Produc; did you mean Produce?",
-        ),
-        (
-            "POST",
-            "/v1/faults",
             FAULT | {"error": "NOT_LEADER"},
-            400,
             "there is no error NOT_LEADER; did you mean NOT_LEADER_OR_FOLLOWER?",
         ),
+        ({"kind": "fail", "api": "Produce"}, "a fault of the kind fail needs the field error"),
+        (FAULT | {"seconds": 1}, "a fault of the kind fail has no field seconds"),
+        ({"kind": "delay", "api": "Produce"}, "a fault of the kind delay needs the field seconds"),
+        ({"kind": "delay", "api": "Produce", "seconds": -1}, "seconds is at least 0, not -1"),
+        (FAULT | {"times": 0}, "times is at least 1, not 0"),
+        (FAULT | {"times": 1.5}, "times is a whole number or null, not 1.5"),
+        (FAULT | {"times": True}, "times is a whole number or null, not true"),
+    ],
+    "POST /v1/chaos": [({"seed": 1, "one_in": 0}, "one_in is at least 1, not 0")],
+    "PUT /v1/topics/a%20b": [({}, None)],
+    "PUT /v1/topics/new": [
+        ({"partitions": 0}, None),
+        ({"partitions": 1 << 40}, None),
+        ({"config": {"retention": 1}}, None),
         (
-            "POST",
-            "/v1/faults",
-            {"kind": "fail", "api": "Produce"},
-            400,
-            "a fault of the kind fail needs the field error",
-        ),
-        (
-            "POST",
-            "/v1/faults",
-            FAULT | {"seconds": 1},
-            400,
-            "a fault of the kind fail has no field seconds",
-        ),
-        (
-            "POST",
-            "/v1/faults",
-            {"kind": "delay", "api": "Produce"},
-            400,
-            "a fault of the kind delay needs the field seconds",
-        ),
-        (
-            "POST",
-            "/v1/faults",
-            {"kind": "delay", "api": "Produce", "seconds": -1},
-            400,
-            "seconds is at least 0, not -1",
-        ),
-        ("POST", "/v1/faults", FAULT | {"times": 0}, 400, "times is at least 1, not 0"),
-        (
-            "POST",
-            "/v1/faults",
-            FAULT | {"times": 1.5},
-            400,
-            "times is a whole number or null, not 1.5",
-        ),
-        (
-            "POST",
-            "/v1/faults",
-            FAULT | {"times": True},
-            400,
-            "times is a whole number or null, not true",
-        ),
-        ("GET", "/v1/faults/77", None, 404, "there is no fault 77: GET /v1/faults lists all"),
-        ("DELETE", "/v1/faults/x", None, 404, "there is no fault x: GET /v1/faults lists all"),
-        ("DELETE", "/v1/chaos", None, 404, "there is no chaos: POST /v1/chaos begins it"),
-        ("POST", "/v1/chaos", {"seed": 1, "one_in": 0}, 400, "one_in is at least 1, not 0"),
-        ("PUT", "/v1/topics/orders", {}, 409, None),
-        ("PUT", "/v1/topics/a%20b", {}, 400, None),
-        ("PUT", "/v1/topics/new", {"partitions": 0}, 400, None),
-        ("PUT", "/v1/topics/new", {"partitions": 1 << 40}, 400, None),
-        ("PUT", "/v1/topics/new", {"config": {"retention": 1}}, 400, None),
-        (
-            "PUT",
-            "/v1/topics/new",
             {"config": {"retention.ms": [1]}},
-            400,
             "config.retention.ms is a text or a whole number or a number or true or false, not [1]",
         ),
+    ],
+    "POST /v1/topics/orders/records": [
+        ({}, "the field records is missing: a list"),
+        ({"records": ["one"]}, 'records[0] is an object, not "one"'),
         (
-            "GET",
-            "/v1/topics/no",
-            None,
-            404,
-            None,
-        ),
-        ("DELETE", "/v1/topics/no", None, 404, None),
-        ("POST", "/v1/topics/no/records", {"records": []}, 404, None),
-        ("POST", APPEND, {}, 400, "the field records is missing: a list"),
-        ("POST", APPEND, {"records": ["one"]}, 400, 'records[0] is an object, not "one"'),
-        (
-            "POST",
-            APPEND,
             {"records": [{"value": "1"}, {"valu": "2"}]},
-            400,
             "records[1]: there is no field valu; did you mean value?",
         ),
+        ({"records": [{"value": 1}]}, "records[0].value is a text or null, not 1"),
         (
-            "POST",
-            APPEND,
-            {"records": [{"value": 1}]},
-            400,
-            "records[0].value is a text or null, not 1",
-        ),
-        (
-            "POST",
-            APPEND,
             {"records": [{"value": "1", "headers": [{"value": "x"}]}]},
-            400,
             "records[0].headers[0]: the field name is missing: a text",
         ),
         (
-            "POST",
-            APPEND,
             {"records": [{"value": "1", "value_base64": "MQ=="}]},
-            400,
             "there are both value and value_base64: one of them is enough",
         ),
-        ("POST", APPEND, {"records": [{"key_base64": "?"}]}, 400, None),
-        ("POST", APPEND, {"records": [{"key": "\ud800"}]}, 400, None),
-        (
-            "POST",
-            APPEND,
-            {"records": [{"headers": [{"name": "\ud800"}]}]},
-            400,
-            None,
-        ),
-        ("POST", APPEND, {"records": [{"timestamp": 1 << 70}]}, 400, None),
-        (
-            "POST",
-            APPEND,
-            {"records": [{"partition": 5}]},
-            404,
-            "the topic orders has 1 partitions, not one 5",
-        ),
-        ("POST", "/v1/topics/compacted/records", {"records": [{"value": "1"}]}, 409, None),
-        ("GET", "/v1/topics/orders/records?partition=5", None, 404, None),
-        (
-            "GET",
-            "/v1/topics/orders/records?partition=x",
-            None,
-            400,
-            'partition is a whole number or null, not "x"',
-        ),
-        (
-            "GET",
-            "/v1/topics/orders/records?committed=yes",
-            None,
-            400,
-            'committed is true or false, not "yes"',
-        ),
-        (
-            "GET",
-            "/v1/topics/orders/records?limit=0",
-            None,
-            400,
-            "limit is from 1 to 10000, not 0",
-        ),
-        (
-            "GET",
-            "/v1/topics/orders/records?limit=10001",
-            None,
-            400,
-            "limit is from 1 to 10000, not 10001",
-        ),
-        ("GET", "/v1/topics/orders/records?start=-1", None, 400, "start is at least 0, not -1"),
-        (
-            "GET",
-            "/v1/topics/orders/segments?partition=0",
-            None,
-            400,
-            "there is no field partition (there are: start, limit)",
-        ),
-        ("GET", "/v1/topics/orders/explain?partition=9", None, 404, None),
-        (
-            "POST",
-            "/v1/disk/fail",
-            {"error": "ENOSP"},
-            400,
-            "there is no error ENOSP; did you mean ENOSPC?",
-        ),
-        ("POST", "/v1/disk/fail", {"only": ["wirte"]}, 400, None),
-        ("POST", "/v1/disk/delay", {"seconds": 1000}, 400, "seconds is from 0 to 60, not 1000"),
-        ("GET", "/v1/nothing", None, 404, "there is no /v1/nothing: GET / lists all paths"),
-        ("DELETE", "/v1/clock", None, 405, "/v1/clock takes GET, not DELETE"),
+        ({"records": [{"key_base64": "?"}]}, None),
+        ({"records": [{"key": "\ud800"}]}, None),
+        ({"records": [{"headers": [{"name": "\ud800"}]}]}, None),
+        ({"records": [{"timestamp": 1 << 70}]}, None),
+    ],
+    "GET /v1/topics/orders/records?partition=x": [
+        (None, 'partition is a whole number or null, not "x"')
+    ],
+    "GET /v1/topics/orders/records?committed=yes": [
+        (None, 'committed is true or false, not "yes"')
+    ],
+    "GET /v1/topics/orders/records?limit=0": [(None, "limit is from 1 to 10000, not 0")],
+    "GET /v1/topics/orders/records?limit=10001": [(None, "limit is from 1 to 10000, not 10001")],
+    "GET /v1/topics/orders/records?start=-1": [(None, "start is at least 0, not -1")],
+    "GET /v1/topics/orders/segments?partition=0": [
+        (None, "there is no field partition (there are: start, limit)")
+    ],
+    "POST /v1/disk/fail": [
+        ({"error": "ENOSP"}, "there is no error ENOSP; did you mean ENOSPC?"),
+        ({"only": ["wirte"]}, None),
+    ],
+    "POST /v1/disk/delay": [({"seconds": 1000}, "seconds is from 0 to 60, not 1000")],
+}
+"""
+Bodies that are answered with 400, and the sentence where it is ours.
+"""
+REFUSED: list[tuple[str, object, int, str | None]] = [
+    ("GET /v1/faults/77", None, 404, "there is no fault 77: GET /v1/faults lists all"),
+    ("DELETE /v1/faults/x", None, 404, "there is no fault x: GET /v1/faults lists all"),
+    ("DELETE /v1/chaos", None, 404, "there is no chaos: POST /v1/chaos begins it"),
+    ("PUT /v1/topics/orders", {}, 409, None),
+    ("GET /v1/topics/no", None, 404, None),
+    ("DELETE /v1/topics/no", None, 404, None),
+    ("POST /v1/topics/no/records", {"records": []}, 404, None),
+    (
+        "POST /v1/topics/orders/records",
+        {"records": [{"partition": 5}]},
+        404,
+        "the topic orders has 1 partitions, not one 5",
+    ),
+    ("POST /v1/topics/compacted/records", {"records": [{"value": "1"}]}, 409, None),
+    ("GET /v1/topics/orders/records?partition=5", None, 404, None),
+    ("GET /v1/topics/orders/explain?partition=9", None, 404, None),
+    ("GET /v1/nothing", None, 404, "there is no /v1/nothing: GET / lists all paths"),
+    ("DELETE /v1/clock", None, 405, "/v1/clock takes GET, not DELETE"),
+]
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "status", "sentence"),
+    [
+        *((each, body, 400, text) for each, cases in INVALID.items() for body, text in cases),
+        *REFUSED,
     ],
 )
-def test_invalid_request_is_answered_with_the_reason(  # noqa: PLR0917
-    control: Control, method: str, path: str, body: object, status: int, sentence: str | None
+def test_invalid_request_is_answered_with_the_reason(
+    control: Control, operation: str, body: object, status: int, sentence: str | None
 ) -> None:
     create(control)
-    if "compacted" in path:
+    if "compacted" in operation:
         create(control, "compacted", config={"cleanup.policy": "compact"})
 
+    method, path = operation.split()
     refused = control.error(method, path, body)
 
     assert (status, sentence or refused[1]) == refused
@@ -820,9 +685,6 @@ def test_signal_stops_the_broker_and_the_control_server(number: signal.Signals) 
 
 
 def test_control_broker_takes_the_configuration_of_serve(tmp_path: Path) -> None:
-    """
-    A file, --set and several listeners; these override the defaults for tests.
-    """
     properties = tmp_path / "server.properties"
     properties.write_text("offsets.topic.num.partitions=3\nlog.retention.hours=1\n")
     running = ControlledBroker(
@@ -881,7 +743,7 @@ def test_data_directory_keeps_the_data(tmp_path: Path) -> None:
 
 def refused(*arguments: str) -> str:
     """
-    What the command says when it is used wrongly. It is a process: it changes logging and garbage
+    The error of a misused command. It runs in a process because it changes logging and garbage
     collection.
     """
     done = subprocess.run(

@@ -1,7 +1,3 @@
-"""
-Brokers that are killed, and machines that lose power.
-"""
-
 from __future__ import annotations
 
 import time
@@ -21,9 +17,6 @@ from tests.support.wire_client import Disconnected, WireClient
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """
-    As many instants as ``--power-losses`` asks for.
-    """
     if "instant" in metafunc.fixturenames:
         metafunc.parametrize("instant", range(metafunc.config.getoption("--power-losses")))
 
@@ -50,7 +43,7 @@ def test_kill_loses_no_written_data(kind: type[MemoryFiles]) -> None:
 
 def test_synced_data_survives_a_power_loss_after_a_kill() -> None:
     """
-    Unsynced data is lost: a kill leaves it to the operating system, which loses it.
+    A kill leaves unsynced data to the operating system, and the power loss discards it.
     """
     with Broker(disk=CrashableFiles()) as broker:
         safe = broker.topic("safe").create(config={"flush.messages": 1}).append(["one"])
@@ -127,7 +120,7 @@ def test_a_power_loss_leaves_a_prefix_with_all_records_that_were_synced(
 
 class Sending:
     """
-    A producer that sends 0, 1, 2 and so on, each once, and knows which are acknowledged.
+    A producer that sends 0, 1, 2 and so on once each, and records which are acknowledged.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -144,9 +137,6 @@ class Sending:
         )
 
     def until(self, most: int) -> None:
-        """
-        Send until so many are acknowledged; others are under way.
-        """
         while len(self.acknowledged) < most:
             for _ in range(5):
                 self._send(next(self._numbers))
@@ -154,9 +144,6 @@ class Sending:
         self._send(next(self._numbers))
 
     def stop(self) -> None:
-        """
-        Hear of what has come, and forget the others.
-        """
         self._producer.poll(0.01)
         self._producer.purge()
         self._producer.flush(10)
@@ -174,9 +161,6 @@ class Sending:
 def test_power_loss_at_any_operation_loses_nothing_durable(
     instant: int, config: dict[str, int]
 ) -> None:
-    """
-    What remains has no gaps.
-    """
     chance = Random(instant)
     with Broker(disk=CrashableFiles()) as broker:
         broker.topic("orders").create(config=config)

@@ -1,11 +1,12 @@
 """
-The disks of the other tests do what they say: a test on a disk that forgives is worth nothing.
+The simulated disks fail and crash as they claim.
 """
 
 from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,10 @@ D = Path("/data")
 A, B = D / "a", D / "b"
 
 
-def on(files: MemoryFiles) -> MemoryFiles:
+F = TypeVar("F", bound=MemoryFiles)
+
+
+def on(files: F) -> F:
     files.make_directory(D)
     files.sync_directory(D.parent)
     return files
@@ -37,9 +41,6 @@ def write(files: MemoryFiles, path: Path, data: bytes, *, sync: bool = False) ->
 
 
 def test_memory_file_returns_what_was_written() -> None:
-    """
-    Also behind a gap; nothing remains after a truncation.
-    """
     files = on(MemoryFiles())
     file = files.open(A)
 
@@ -95,11 +96,7 @@ def test_nonblocking_read_of_cold_pages_raises_would_block() -> None:
 
 
 def test_operations_are_recorded_in_order() -> None:
-    """
-    Those that change something, with the position of each write.
-    """
-    files = RecordingFiles()
-    on(files)
+    files = on(RecordingFiles())
     files.operations.clear()
 
     files.write_atomically(A, b"new")
@@ -115,11 +112,7 @@ def test_operations_are_recorded_in_order() -> None:
 
 
 def test_only_the_chosen_operation_fails() -> None:
-    """
-    The n-th write fails with the given error, possibly after a part of it was done.
-    """
-    files = FailingFiles()
-    on(files)
+    files = on(FailingFiles())
     files.fail(at=1, errno=errno.ENOSPC, only=frozenset({"write"}), written=2)
 
     write(files, A, b"first")
@@ -133,11 +126,8 @@ def test_only_the_chosen_operation_fails() -> None:
 
 
 def test_permanently_failed_disk_stays_failed() -> None:
-    """
-    With ``forever``, every operation fails.
-    """
-    files = FailingFiles()
-    write(on(files), A, b"abc")
+    files = on(FailingFiles())
+    write(files, A, b"abc")
 
     files.fail(forever=True)
 
@@ -147,8 +137,7 @@ def test_permanently_failed_disk_stays_failed() -> None:
 
 
 def test_crash_loses_unsynced_bytes_and_names() -> None:
-    files = CrashableFiles()
-    on(files)
+    files = on(CrashableFiles())
     write(files, A, b"synced", sync=True)
     files.sync_directory(D)
     write(files, A, b" lost")
@@ -161,8 +150,7 @@ def test_crash_loses_unsynced_bytes_and_names() -> None:
 
 
 def test_crash_may_undo_an_unsynced_removal_or_rename() -> None:
-    files = CrashableFiles()
-    on(files)
+    files = on(CrashableFiles())
     write(files, A, b"a", sync=True)
     write(files, B, b"b", sync=True)
     files.sync_directory(D)
@@ -175,11 +163,7 @@ def test_crash_may_undo_an_unsynced_removal_or_rename() -> None:
 
 
 def test_crash_loses_a_directory_whose_name_was_not_synced() -> None:
-    """
-    With its contents, or it may reappear under its previous name.
-    """
-    files = CrashableFiles(directories_survive=False)
-    on(files)
+    files = on(CrashableFiles(directories_survive=False))
     files.make_directory(D / "new")
     write(files, D / "new" / "file", b"synced", sync=True)
     files.sync_directory(D / "new")
@@ -199,8 +183,7 @@ def test_crash_loses_a_directory_whose_name_was_not_synced() -> None:
 
 
 def test_removed_directory_may_reappear_with_some_of_its_files_after_a_crash() -> None:
-    files = CrashableFiles()
-    on(files)
+    files = on(CrashableFiles())
     files.make_directory(D / "t")
     for path in (D / "t" / "a", D / "t" / "b"):
         write(files, path, b"synced", sync=True)
@@ -215,8 +198,7 @@ def test_removed_directory_may_reappear_with_some_of_its_files_after_a_crash() -
 
 
 def test_crash_may_leave_a_file_longer_than_its_written_bytes() -> None:
-    files = CrashableFiles()
-    on(files)
+    files = on(CrashableFiles())
     write(files, A, b"synced", sync=True)
     files.sync_directory(D)
     write(files, A, b" and not")
@@ -228,11 +210,7 @@ def test_crash_may_leave_a_file_longer_than_its_written_bytes() -> None:
 
 
 def test_crash_image_leaves_the_running_disk_unchanged() -> None:
-    """
-    Another machine starts from the image while this one continues.
-    """
-    files = CrashableFiles()
-    on(files)
+    files = on(CrashableFiles())
     write(files, A, b"a")
 
     assert {} == files.image(NOTHING).files
@@ -246,20 +224,9 @@ def test_crash_image_leaves_the_running_disk_unchanged() -> None:
     assert b"a" == copy.read_bytes(A)
 
 
-def test_crash_may_lose_nothing() -> None:
-    files = CrashableFiles()
-    on(files)
-    write(files, A, b"lucky")
-
-    files.crash(lambda most: most)
-
-    assert b"lucky" == files.read_bytes(A)
-
-
 @given(st.data())
 def test_crash_may_keep_any_prefix_of_any_unsynced_write(data: st.DataObject) -> None:
-    files = CrashableFiles()
-    on(files)
+    files = on(CrashableFiles())
     write(files, A, b"", sync=True)
     files.sync_directory(D)
     write(files, A, b"abc")
@@ -274,11 +241,7 @@ def test_crash_may_keep_any_prefix_of_any_unsynced_write(data: st.DataObject) ->
 
 
 def test_disk_stops_at_the_given_operation() -> None:
-    """
-    Nothing happens after it until the restart.
-    """
-    files = CrashableFiles()
-    on(files)
+    files = on(CrashableFiles())
     files.crash_before(1)
 
     with pytest.raises(Crashed):
@@ -291,8 +254,7 @@ def test_disk_stops_at_the_given_operation() -> None:
 
 
 def test_disk_may_combine_failures_and_crashes() -> None:
-    files = FaultyFiles()
-    on(files)
+    files = on(FaultyFiles())
     files.write_atomically(A, b"kept")
     files.fail(only={"write"})
 

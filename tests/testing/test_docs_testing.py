@@ -1,5 +1,5 @@
 """
-``docs/testing.md``: the examples run as they stand, and the tables say what the code has.
+``docs/testing.md``: the examples run, and the tables match the code.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 @pytest.mark.interop
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_documented_example_runs(number: int, tmp_path: Path) -> None:
-    """
-    Programs run in Python, tests in pytest.
-    """
     run_example(EXAMPLES[number], tmp_path)
 
 

@@ -1,7 +1,3 @@
-"""
-Faults that requests meet, and how real clients react.
-"""
-
 from __future__ import annotations
 
 import errno
@@ -37,10 +33,6 @@ def _dotted(name: str) -> str:
 
 
 class Sent:
-    """
-    A record of confluent-kafka, delivered or refused.
-    """
-
     def __init__(self, broker: Broker, topic: str = "orders", **options: object) -> None:
         self.error: KafkaError | None = None
         self._producer = Producer(
@@ -59,15 +51,6 @@ class Sent:
         self.error = error
 
 
-def test_retriable_error_is_retried(broker: Broker) -> None:
-    fault = broker.faults.fail("Produce", error="NOT_LEADER_OR_FOLLOWER", times=2)
-
-    sent = Sent(broker)
-
-    assert (None, 2) == (sent.error, fault.count)
-    assert [b"one"] == values(broker)
-
-
 def test_fatal_error_is_raised_to_the_caller(broker: Broker) -> None:
     broker.faults.fail("Produce", error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
@@ -78,31 +61,25 @@ def test_fatal_error_is_raised_to_the_caller(broker: Broker) -> None:
     assert [] == values(broker)
 
 
-def test_lost_response_leads_to_a_duplicate(broker: Broker) -> None:
-    fault = broker.faults.drop("Produce", times=1)
+@pytest.mark.parametrize(
+    ("fault", "is_idempotent", "times", "records"),
+    [
+        pytest.param("fail", True, 2, 1, id="error"),
+        pytest.param("drop", False, 1, 2, id="lost response leads to a duplicate"),
+        pytest.param("drop", True, 1, 1, id="idempotent producer prevents the duplicate"),
+        pytest.param("close", False, 1, 1, id="closed before the request is handled"),
+    ],
+)
+def test_failed_request_is_retried(
+    broker: Broker, fault: str, times: int, records: int, *, is_idempotent: bool
+) -> None:
+    options = {"error": "NOT_LEADER_OR_FOLLOWER"} if fault == "fail" else {}
+    begun = getattr(broker.faults, fault)("Produce", times=times, **options)
 
-    sent = Sent(broker, enable_idempotence=False)
+    sent = Sent(broker, enable_idempotence=is_idempotent)
 
-    assert (None, 1) == (sent.error, fault.count)
-    assert [b"one", b"one"] == values(broker)
-
-
-def test_idempotent_producer_suppresses_the_duplicate_of_a_lost_response(broker: Broker) -> None:
-    fault = broker.faults.drop("Produce", times=1)
-
-    sent = Sent(broker, enable_idempotence=True)
-
-    assert (None, 1) == (sent.error, fault.count)
-    assert [b"one"] == values(broker)
-
-
-def test_connection_closed_before_a_request_is_handled_has_no_effect(broker: Broker) -> None:
-    fault = broker.faults.close("Produce", times=1)
-
-    sent = Sent(broker, enable_idempotence=False)
-
-    assert (None, 1) == (sent.error, fault.count)
-    assert [b"one"] == values(broker)
+    assert (None, times) == (sent.error, begun.count)
+    assert [b"one"] * records == values(broker)
 
 
 def test_late_response_is_waited_for(broker: Broker) -> None:
@@ -302,19 +279,23 @@ def test_consumer_detects_a_flipped_bit() -> None:
 # Chaos
 
 
+def idempotent_producer(broker: Broker) -> Producer:
+    return Producer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "enable.idempotence": True,
+            "retry.backoff.ms": 10,
+            "linger.ms": 0,
+            "reconnect.backoff.max.ms": 100,
+        }
+    )
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_chaos_neither_loses_nor_duplicates_records_of_an_idempotent_producer(seed: int) -> None:
     sent = [str(number).encode() for number in range(60)]
     with Broker(topics={"orders": 1}) as broker, broker.chaos(seed=seed, one_in=4) as chaos:
-        producer = Producer(
-            {
-                "bootstrap.servers": broker.bootstrap_servers,
-                "enable.idempotence": True,
-                "retry.backoff.ms": 10,
-                "linger.ms": 0,
-                "reconnect.backoff.max.ms": 100,
-            }
-        )
+        producer = idempotent_producer(broker)
         for value in sent:
             producer.produce("orders", value)
             assert 0 == producer.flush(60)
@@ -349,7 +330,7 @@ def test_chaos_neither_loses_nor_duplicates_records_of_an_idempotent_producer(se
 
 def test_chaos_seed_determines_the_schedule_of_faults() -> None:
     """
-    For two clients that send the same requests.
+    Two clients send the same requests.
     """
 
     def schedule(seed: int, process: bool) -> list[str]:
@@ -369,21 +350,13 @@ def test_chaos_seed_determines_the_schedule_of_faults() -> None:
 
 def crashed(seed: int, count: int) -> list[str]:
     """
-    How chaos ends a broker whose producer is idempotent, and loses and repeats nothing of it.
+    End a broker by chaos while an idempotent producer writes; nothing is lost or repeated.
     """
     sent = [str(number).encode() for number in range(count)]
     with Broker(
         disk=CrashableFiles(), topics={"orders": 1}, config={"log.flush.interval.messages": 1}
     ) as broker:
-        producer = Producer(
-            {
-                "bootstrap.servers": broker.bootstrap_servers,
-                "enable.idempotence": True,
-                "retry.backoff.ms": 10,
-                "linger.ms": 0,
-                "reconnect.backoff.max.ms": 100,
-            }
-        )
+        producer = idempotent_producer(broker)
         with broker.chaos(seed=seed, one_in=10) as chaos:
             for value in sent:
                 producer.produce("orders", value)

@@ -1,7 +1,3 @@
-"""
-The thread of a broker: what a move of the clock waits for.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -14,7 +10,7 @@ from barnabas.testing.hosts.loop import CountingLoop
 
 def test_clock_move_waits_for_executor_work_and_its_consequences() -> None:
     """
-    The clock stays at the time of a timer until all of that is done.
+    The clock stays at the time of a timer until the work is done.
     """
     seen: list[int] = []
 

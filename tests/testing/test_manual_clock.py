@@ -1,7 +1,3 @@
-"""
-The clock that moves only when asked.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -70,7 +66,7 @@ def test_cancelled_timer_does_not_fire() -> None:
 
 class Worker:
     """
-    A thread that does something at intervals, as those of the storage engine do.
+    A thread that works at intervals, as those of the storage engine.
     """
 
     def __init__(self, clock: ManualClock, interval: float) -> None:
@@ -185,7 +181,7 @@ async def test_coroutine_sleeps_until_its_time() -> None:
 
 def test_timer_of_a_closed_loop_does_not_fire() -> None:
     """
-    A killed broker cancels none.
+    A killed broker does not cancel its timers.
     """
     clock = ManualClock()
     seen: list[str] = []
@@ -281,7 +277,7 @@ def test_thread_waits_in_real_time_with_a_running_clock() -> None:
 
 def test_long_move_skips_most_polls_of_a_thread() -> None:
     """
-    The remaining polls are at times when it would have polled anyway, including the last one.
+    The remaining polls are at multiples of the interval, including the last one.
     """
     clock = ManualClock()
     looks: list[float] = []

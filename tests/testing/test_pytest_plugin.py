@@ -1,7 +1,3 @@
-"""
-The pytest plugin, in runs of its own.
-"""
-
 from __future__ import annotations
 
 import subprocess
@@ -134,11 +130,11 @@ def test_fine(kafka_broker):
 
     assert "2 failed, 1 passed" in done.stdout, done.stdout
     assert 2 == done.stdout.count("- Kafka broker ")
-    assert "orders: 1 partitions, 100 records" in done.stdout
+    assert "orders: 1 partition, 100 records" in done.stdout
     assert "b'key' b'order 99'" in done.stdout
     assert "b'key' b'order 90'" not in done.stdout, "only the last records"
     assert "b'of the shared broker'" in done.stdout
-    assert "Created topic orders with 1 partitions" in done.stdout
+    assert "Created topic orders with 1 partition" in done.stdout
     assert "Captured log call" not in done.stdout, "the log of the broker is shown once"
 
 

@@ -1,7 +1,3 @@
-"""
-Real clients and a broker inside the test.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

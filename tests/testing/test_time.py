@@ -1,5 +1,5 @@
 """
-Time that moves: what falls due happens before ``advance`` returns. No test here sleeps.
+Everything that is due happens before ``advance`` returns. No test here sleeps.
 """
 
 from __future__ import annotations
@@ -36,9 +36,6 @@ def broker() -> Iterator[Broker]:
 
 
 async def coordinators(broker: Broker) -> None:
-    """
-    Create the topics of both coordinators.
-    """
     async with await WireClient.open(broker.port) as client:
         for key_type in (0, 1):
             answer = await client.ask(coordinator_request("any", key_type=key_type), 6)

@@ -1,13 +1,10 @@
-"""
-A topic of a broker: appending to its logs and reading them, without a client.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
 
+from barnabas.client.partitioner import murmur2
 from barnabas.testing import (
     AppendRefused,
     Broker,
@@ -17,7 +14,6 @@ from barnabas.testing import (
     TopicExists,
     UnknownTopic,
 )
-from barnabas.testing.partitioner import murmur2
 
 START_MS = 1_700_000_000_000
 

@@ -1,7 +1,3 @@
-"""
-The mixin for ``unittest``.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -11,10 +7,6 @@ from barnabas.testing.unittest import KafkaBrokerMixin
 
 
 class TestSynchronous(KafkaBrokerMixin, unittest.TestCase):
-    """
-    Each test has a broker with the attributes of the class.
-    """
-
     kafka_topics = {"orders": 3}  # noqa: RUF012  # as a user writes it
     kafka_config = {"num.partitions": 2}  # noqa: RUF012  # the same
 
@@ -26,10 +18,6 @@ class TestSynchronous(KafkaBrokerMixin, unittest.TestCase):
 
 
 class TestAsynchronous(KafkaBrokerMixin, unittest.IsolatedAsyncioTestCase):
-    """
-    The broker is started before the event loop of the test.
-    """
-
     async def test_unittest_broker_answers(self) -> None:
         _, writer = await asyncio.open_connection("127.0.0.1", self.kafka_broker.port)
         writer.close()

@@ -4,17 +4,19 @@ What can go wrong between a log directory and its rows.
 ::
 
     PipelineError
-    ├── InvalidOption            an option of the source has a value of no sense
     ├── UnknownTopic             the directories hold no such topic or partition
     ├── DataLoss                 offsets that were asked for are not there any more
     ├── CorruptBatch             bytes of a segment are no batch, or its records no records
     │   ├── OldFormat                a batch of message format 0 or 1
     │   └── TooManyBytes             a batch that decompresses to more than is allowed
+    └── TransactionsLost         a broker has aborted what was to be committed
+
+    ClientError              errors of barnabas.client; these come from a pipeline too:
+    ├── InvalidOption            an option of the source is unknown or cannot be used
     ├── BrokerError              a broker refuses a request
     │   └── RowError                 a row cannot be written
-    ├── TransactionsLost         a broker has aborted what was to be committed
     └── Disconnected             a broker cannot be reached, or the connection was lost
-        └── NotABroker               something else answers there
+        └── NotABroker               another program answers at the address
 
 A missing directory is a ``FileNotFoundError``. All are pickled on their way from a worker of Spark
 to the driver, so that each keeps its arguments as they were given.
@@ -22,18 +24,34 @@ to the driver, so that each keeps its arguments as they were given.
 
 from __future__ import annotations
 
-from barnabas.protocol.errors import ErrorCode
+from barnabas.client.errors import (
+    BrokerError,
+    ClientError,
+    Disconnected,
+    InvalidOption,
+    NotABroker,
+)
+
+__all__ = [
+    "BrokerError",
+    "ClientError",
+    "CorruptBatch",
+    "DataLoss",
+    "Disconnected",
+    "InvalidOption",
+    "NotABroker",
+    "OldFormat",
+    "PipelineError",
+    "RowError",
+    "TooManyBytes",
+    "TransactionsLost",
+    "UnknownTopic",
+]
 
 
 class PipelineError(Exception):
     """
     Base of all errors of the pipeline.
-    """
-
-
-class InvalidOption(PipelineError, ValueError):
-    """
-    An option of the source has a value of no sense.
     """
 
 
@@ -77,33 +95,6 @@ class TooManyBytes(CorruptBatch):
     """
 
 
-class BrokerError(PipelineError):
-    """
-    A broker refuses a request.
-
-    Args:
-        code: the number of the error on the wire.
-    """
-
-    def __init__(self, code: int, sentence: str) -> None:
-        super().__init__(code, sentence)
-        self.code, self.sentence = code, sentence
-
-    @classmethod
-    def of(cls, code: int, what: str) -> BrokerError:
-        """
-        The error with a sentence that begins with *what*, and ends with the name of the code.
-        """
-        try:
-            known = ErrorCode(code)
-        except ValueError:
-            return cls(code, f"{what}: error {code}.")
-        return cls(code, f"{what}: {known.name}. {known.sentence}")
-
-    def __str__(self) -> str:
-        return self.sentence
-
-
 class RowError(BrokerError):
     """
     A row cannot be written: the sentence names it.
@@ -113,16 +104,4 @@ class RowError(BrokerError):
 class TransactionsLost(PipelineError):
     """
     A broker has aborted transactions that were to be committed.
-    """
-
-
-class Disconnected(PipelineError):
-    """
-    A broker cannot be reached, or the connection to it was lost.
-    """
-
-
-class NotABroker(Disconnected):
-    """
-    Something answers that is no broker; so it will when it is asked again.
     """

@@ -23,7 +23,7 @@ from datetime import tzinfo
 from enum import Enum
 from typing import Any, Final, TypeVar
 
-from barnabas.pipeline.client.settings import (
+from barnabas.client.settings import (
     BOOTSTRAP,
     PREFIX,
     READER,

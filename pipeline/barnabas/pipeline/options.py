@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from barnabas.pipeline.client.settings import ClientSettings
+from barnabas.client.settings import ClientSettings
 from barnabas.pipeline.decoding.decode import MAX_BATCH_BYTES
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, Level
 from barnabas.pipeline.storage import StorageOptions

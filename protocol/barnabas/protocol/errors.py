@@ -7,8 +7,9 @@ who sends bytes that cannot be read is disconnected.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 E = TypeVar("E", bound=BaseException)
 
@@ -204,6 +205,27 @@ def without_frames(error: E) -> E:
     return error
 
 
+MOST_OF_A_SENTENCE: Final = 8000
+"""
+The characters of a sentence that an answer has: one that quotes a client's long text would exceed
+the longest string.
+"""
+
+
+def joined(texts: Iterable[str], separator: str) -> str:
+    """
+    The *texts* that a client has sent, for a sentence, and no more than one can have.
+    """
+    left = MOST_OF_A_SENTENCE
+    some = []
+    for text in texts:
+        some.append(text[: left + 1])
+        left -= len(text) + len(separator)
+        if left < 0:
+            break
+    return separator.join(some)
+
+
 class KafkaError(Exception):
     """
     A request cannot be fulfilled, for a reason that has a code on the wire.
@@ -221,6 +243,8 @@ class KafkaError(Exception):
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
 
     def __init__(self, sentence: str | None = None) -> None:
+        if sentence is not None and len(sentence) > MOST_OF_A_SENTENCE:
+            sentence = f"{sentence[:MOST_OF_A_SENTENCE]}..."
         super().__init__(self.code.sentence if sentence is None else sentence)
 
     @property

@@ -34,7 +34,7 @@ from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.fetch.sessions import FetchSessions
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import Listening
-from barnabas.server.network.registry import ConnectionLimits, Connections
+from barnabas.server.network.registry import FEW, ConnectionLimits, Connections, check_hosts
 from barnabas.server.ownership.owner import Owner
 from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
@@ -51,13 +51,15 @@ from barnabas.server.scheduling.workers import Workers
 from barnabas.server.security.security import Security
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
-from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.cleaner.settings import CleanerSettings
+from barnabas.storage.config.option_values import ConfigError, InvalidValue
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.manager.manager import LoadReport, LogManager, LogManagerSettings
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.units import counted
 from barnabas.storage.uuids import random_uuid
 
 if TYPE_CHECKING:
@@ -68,11 +70,16 @@ if TYPE_CHECKING:
     from barnabas.server.network.latencies import Latencies
     from barnabas.server.network.resources import Dispatch
     from barnabas.server.security.acl.authorizer import StandardAuthorizer
-    from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin
+    from barnabas.server.security.sasl.decoys import Decoys, ScramCredential
+    from barnabas.server.security.sasl.scram import TokenLogin
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+PROGRESS_S = 2.0
+"""Seconds between two lines about the progress of a long load."""
 
 
 def owner_of(config: BrokerConfig) -> Owner:
@@ -144,14 +151,19 @@ class Broker:
         self._owner = owner_of(config)
         self.background = self._owner.background(self.clock)
         self.files = self._owner.view(files or DiskFiles(OpenFiles(most_open_files())))
+        self._decoys = cache(self._new_decoys)
         self.security = Security(
-            config.client_listeners, self._scram_credential, self.clock, self._token_login
+            config.client_listeners,
+            self._scram_credential,
+            self.clock,
+            self._token_login,
+            self._decoys,
         )
         self.workers = Workers(config.background_threads)
         self._listening = Listening()
         self.log_manager: LogManager | None = None
         self.turns = Turns()
-        self.fetches = FetchPurgatory(self.clock, self.workers.reads, self.turns)
+        self.fetches = FetchPurgatory(self.clock, self.workers.reads)
         self._controller: Controller | None = None
         self._coordinators: Coordinators | None = None
         self._failure_handler: LogDirFailureHandler | None = None
@@ -189,10 +201,18 @@ class Broker:
         return self._listening.listeners
 
     async def run(
-        self, until: asyncio.Event, *, ready: Callable[[], object] = lambda: None
+        self,
+        until: asyncio.Event,
+        *,
+        ready: Callable[[], object] = lambda: None,
+        failed: Callable[[Exception], object] = lambda _error: None,
     ) -> None:
         """
-        Start, serve until the event is set, and stop; *ready* is called when clients are served.
+        Start, serve until the event is set, and stop.
+
+        Args:
+            ready: called when clients are served.
+            failed: called before the stop if an error is the reason for it.
 
         Raises:
             Exception: the start, or an essential part, has failed.
@@ -200,15 +220,18 @@ class Broker:
         try:
             await self.start()
             ready()
-            failed = asyncio.create_task(self.background.failure())
+            failure = asyncio.create_task(self.background.failure())
             asked = asyncio.create_task(until.wait())
-            await asyncio.wait((failed, asked), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((failure, asked), return_when=asyncio.FIRST_COMPLETED)
             asked.cancel()
-            failed.cancel()
+            failure.cancel()
+            if failure.done() and not failure.cancelled():
+                raise failure.result()
+        except Exception as error:
+            failed(error)
+            raise
         finally:
             await self.stop()
-        if failed.done() and not failed.cancelled():
-            raise failed.result()
 
     async def start(self) -> None:
         """
@@ -216,7 +239,7 @@ class Broker:
 
         Raises:
             CannotListen: a listener's address cannot be taken.
-            ConfigError: the security of a listener cannot be had: its key store, its users.
+            ConfigError: an option cannot have its value; nothing is written.
             LogDirectoryLocked: another broker uses a log directory.
             KafkaError: the files in the directories cannot be served.
         """
@@ -224,6 +247,7 @@ class Broker:
         self.readiness.enter(BrokerState.STARTING)
         self.config = await self._blocking(lambda: self._owner.settle(self.config, self.files))
         self.node_id = self.config.node_id
+        await self._blocking(self._check_options)
         self.security.configure(self.config.given)
         # First of what others see, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
@@ -232,7 +256,8 @@ class Broker:
 
             self.http = await listen(self)
         if (most := self.files.open_files.limit) is not None:
-            logger.info("at most %d files of logs are open at a time", most)
+            level = logging.INFO if most < FEW else logging.DEBUG
+            logger.log(level, "at most %d files of logs are open at a time", most)
         log_manager = self.log_manager = self._lock_directories()
         cluster_id = await self._blocking(
             lambda: self._owner.cluster_id(self.config, self.files, self.clock.now_ms())
@@ -304,6 +329,27 @@ class Broker:
         self.readiness.enter(BrokerState.RUNNING)
         self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)
 
+    def _check_options(self) -> None:
+        """
+        Check values that only their parts can judge, before a directory is formatted.
+
+        Raises:
+            InvalidValue: one is not acceptable.
+        """
+        config = self.config
+        check_hosts(config)
+        cleaner = CleanerSettings(
+            threads=config.log_cleaner_threads,
+            dedupe_buffer_bytes=config.log_cleaner_dedupe_buffer_size,
+            load_factor=config.log_cleaner_io_buffer_load_factor,
+        )
+        if config.log_cleaner_enable and not cleaner.room > 1:  # NaN is no room
+            raise InvalidValue(
+                "log.cleaner.io.buffer.load.factor",
+                cleaner.load_factor,
+                "it leaves no room for a key: write a part of the memory, such as 0.9",
+            )
+
     def dispatcher(self, parts: BrokerParts) -> Dispatch:
         """
         What answers the requests of all connections.
@@ -325,6 +371,8 @@ class Broker:
         self._listening.close()
         # Answer waiting requests: fetches with the bytes there are, members with NOT_COORDINATOR.
         self.fetches.wake_all()
+        if self.http is not None:
+            self.http.wake_all()
         if self._coordinators is not None:
             self._coordinators.answer_all()
         # Answer the requests in progress, transactions and acknowledgements among them, and close
@@ -421,12 +469,16 @@ class Broker:
             io=self.workers.syncs,
         )
         clean_epoch = log_manager.directories.clean_shutdown_epoch()
-        report = await self._blocking(
-            lambda: log_manager.load(
-                {topic.name: configs.log_config(topic.name) for topic in topics},
-                self._owner.is_stray(topics),
+        progress = asyncio.create_task(_log_progress(log_manager, self.clock))
+        try:
+            report = await self._blocking(
+                lambda: log_manager.load(
+                    {topic.name: configs.log_config(topic.name) for topic in topics},
+                    self._owner.is_stray(topics),
+                )
             )
-        )
+        finally:
+            progress.cancel()
         node = self._this_node(log_manager)
         await self._owner.register(controller, node, log_manager, clean_epoch)
         await topics.open()
@@ -509,6 +561,24 @@ class Broker:
         assert self.parts is not None, "clients are served"
         return scram_credential(self.parts.image, mechanism, user)
 
+    def _new_decoys(self) -> Decoys:
+        """
+        The credentials of users and tokens that do not exist. Their secret is the id of a
+        directory, which stays the same. A client needs Describe on the cluster to see it, and with
+        that it may list the users as well.
+        """
+        from barnabas.server.cluster.scram_credentials import (  # noqa: PLC0415  # few need it
+            CredentialShapes,
+        )
+        from barnabas.server.security.sasl.decoys import Decoys, fresh_secret  # noqa: PLC0415
+
+        assert self.parts is not None, "clients are served"
+        ids = self.parts.log_manager.directories.ids
+        # The directory of the metadata log may be no log directory, and old ones have no ids.
+        directories = (self.config.metadata_directory, *self.config.log_directories)
+        known = [ids[directory].bytes for directory in directories if directory in ids]
+        return Decoys(known[0] if known else fresh_secret(), CredentialShapes(self.parts.image))
+
     def _token_login(self, mechanism: str, token_id: str) -> TokenLogin | None:
         assert self.parts is not None, "clients are served"
         return self.parts.delegation_tokens().login(mechanism, token_id)
@@ -530,6 +600,7 @@ class Broker:
             TokenLifetimes(
                 config.delegation_token_max_lifetime_ms, config.delegation_token_expiry_time_ms
             ),
+            self._decoys,
         )
 
     def _this_node(self, log_manager: LogManager) -> ThisNode:
@@ -629,14 +700,12 @@ class Broker:
             self.background.every("metadata-no-op", idle_ms / 1000, controller.write_no_op)
 
     def _say_ready(self, cluster_id: str, topics: int, report: LoadReport, seconds: float) -> None:
-        for path in report.unclean:
-            logger.info("%s was not stopped cleanly: its logs are recovered", path)
         repairs = report.repairs
         if repairs.recovered_segments:
             logger.info(
-                "recovered %d segments with %d bytes of batches",
-                repairs.recovered_segments,
-                repairs.recovered_bytes,
+                "recovered %s with %s of batches",
+                counted(repairs.recovered_segments, "segment"),
+                counted(repairs.recovered_bytes, "byte"),
             )
         if repairs.truncated_bytes or repairs.set_aside_segments:
             logger.warning(
@@ -646,31 +715,36 @@ class Broker:
                 repairs.set_aside_segments,
             )
         logger.info(
-            "node %d of cluster %s is ready in %.2f s: %d partitions of %d topics in %s,"
-            " loaded in %.2f s",
+            "node %d of cluster %s is ready in %.2f s (logs: %.2f s), with %s of %s in %s",
             self.node_id,
             cluster_id,
             seconds,
-            len(self.partitions),
-            topics,
-            ", ".join(map(str, self.config.log_directories)),
             report.seconds,
+            counted(len(self.partitions), "partition"),
+            counted(topics, "topic"),
+            ", ".join(map(str, self.config.log_directories)),
         )
         if said := self._owner.said_when_ready():
             logger.info("%s", said)
-        for listener in self.listeners:
-            logger.info(
-                "listening on %s, advertised as %s:%d",
-                listener,
-                listener.advertised_host,
-                listener.advertised_port,
-            )
         # Those who start a Kafka, such as testcontainers, wait for one of these phrases in its log.
         logger.info(
             "[KafkaServer id=%d] started: Kafka Server started,"
             " Transitioning from RECOVERY to RUNNING",
             self.node_id,
         )
+        logger.info("%s", self._addresses(has_topics=topics > 0))
+
+    def _addresses(self, *, has_topics: bool) -> str:
+        """
+        The last line of a start: where clients, people and other machines find the broker.
+        """
+        listening = "; ".join(
+            f"listening on {each}, advertised as {each.advertised_host}:{each.advertised_port}"
+            for each in self.listeners
+        )
+        page = "" if self.http is None else f"; page and metrics on http://{self.http.address}"
+        hint = "" if has_topics else "; create a topic with: barnabas topics create NAME"
+        return f"{listening}{page}{hint}"
 
     # Stopping
 
@@ -692,3 +766,13 @@ class Broker:
 
     async def _blocking(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.workers.changes, work)
+
+
+async def _log_progress(log_manager: LogManager, clock: ServerClock) -> None:
+    """
+    Log every ``PROGRESS_S`` how far the load of the logs is, until it is cancelled.
+    """
+    while True:
+        await clock.sleep(PROGRESS_S)
+        if (progress := log_manager.load_progress) is not None:
+            logger.info("%d of %d logs are loaded", progress.done, progress.logs)

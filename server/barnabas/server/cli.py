@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -35,7 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from barnabas.storage.dump.command import main as dump_log
 
         return dump_log(given[1:])
-    options = _parser(_command_in(given)).parse_args(given)
+    options, unknown = _parser(_command_in(given)).parse_known_args(given)
+    if unknown:
+        from barnabas.storage.config.option_values import did_you_mean
+
+        known = options.parser._option_string_actions
+        hint = did_you_mean(unknown[0].partition("=")[0], known)
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     command: Callable[[argparse.Namespace], int] = options.command
     return command(options)
 
@@ -47,9 +52,10 @@ def _command_in(given: Sequence[str]) -> str | None:
     return given[0] if given and not given[0].startswith("-") else None
 
 
-def _parser(command: str | None) -> argparse.ArgumentParser:
+def _parser(command: str | None, *, whole: bool = False) -> argparse.ArgumentParser:
     """
-    The parser of a command line with *command*; the options of other commands are not loaded.
+    The parser of a command line with *command*; the options of other commands are loaded only if
+    the *whole* parser is needed.
 
     An unknown command ends the process with an error that suggests the nearest one.
     """
@@ -66,7 +72,8 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
     for name in _COMMANDS if command is None or command not in _COMMANDS else (command,):
         says, add_options = _COMMANDS[name]
         of_command = commands.add_parser(name, help=says, formatter_class=_Help)
-        if name == command:
+        if whole or name == command:
+            of_command.set_defaults(parser=of_command)
             add_options(of_command)
     if command is not None and command not in _COMMANDS:
         from barnabas.storage.config.option_values import did_you_mean
@@ -235,6 +242,8 @@ def _format(options: argparse.Namespace) -> int:
 
 
 def _add_healthcheck(parser: argparse.ArgumentParser) -> None:
+    from barnabas.storage.config.paths import local_path
+
     parser.description = (
         "Ask a broker for its API versions; exit 0 if it answers, 1 if not. Without an address, ask"
         " the one that --config and the KAFKA_* variables describe, on this machine."
@@ -243,7 +252,7 @@ def _add_healthcheck(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tls", action="store_true", help="--bootstrap-server speaks TLS; any certificate will do"
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="as for serve")
+    parser.add_argument("--config", type=local_path, metavar="FILE", help="as for serve")
     parser.add_argument("--timeout", type=float, default=3.0, metavar="SECONDS")
     parser.set_defaults(command=_healthcheck)
 
@@ -352,30 +361,116 @@ def _read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> Cl
     return read_cluster(options, files, clock)
 
 
+def _add_certificates(parser: argparse.ArgumentParser) -> None:
+    from barnabas.server.tools.certificates.command import add_arguments
+
+    add_arguments(parser)
+    parser.set_defaults(command=_certificates)
+
+
+def _certificates(options: argparse.Namespace) -> int:
+    from barnabas.server.tools.certificates.command import run
+
+    return run(options)
+
+
+def _add_completion(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Print a script that completes the commands and options of barnabas in a shell. bash looks"
+        " for it as ~/.local/share/bash-completion/completions/barnabas, zsh as _barnabas in a"
+        " directory of $fpath, and tcsh needs a line with source FILE in ~/.tcshrc."
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    parser.set_defaults(command=_completion)
+
+
+def _completion(options: argparse.Namespace) -> int:
+    try:
+        import shtab
+    except ImportError:
+        print(
+            "barnabas: completion needs the extra completion: pip install 'barnabas[completion]'",
+            file=sys.stderr,
+        )
+        return 1
+    from barnabas.storage.readonly.command_line import exit_status
+
+    script = shtab.complete(_parser(None, whole=True), options.shell)
+    return exit_status(lambda: print(script) or 0)
+
+
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Print the reference of every option, as Markdown."
+    parser.description = (
+        "Explain the named options, or list every option: as a table on a terminal, otherwise as"
+        " the whole reference in Markdown."
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="such as log.retention.ms")
+    parser.add_argument(
+        "--markdown", action="store_true", help="the whole reference on a terminal, too"
+    )
     parser.set_defaults(command=_options)
 
 
-def _options(_options: argparse.Namespace) -> int:
-    from barnabas.server.config.reference import reference
+def _options(options: argparse.Namespace) -> int:
+    from barnabas.server.config.reference import explanation, reference
+    from barnabas.storage.config.option_values import UnknownOption
+    from barnabas.storage.readonly.command_line import exit_status
 
-    print(reference(), end="")
-    return 0
+    def print_them() -> int:
+        if options.names:
+            print("\n\n".join(map(explanation, options.names)))
+        elif sys.stdout.isatty() and not options.markdown:
+            _print_overview()
+        else:
+            print(reference(), end="")
+        return 0
+
+    try:
+        return exit_status(print_them)
+    except UnknownOption as error:
+        hint = "" if error.nearest else "; barnabas options lists all"
+        print(f"barnabas: {error}{hint}", file=sys.stderr)
+        return EXIT_USAGE
+
+
+def _print_overview() -> None:
+    from barnabas.client.terminal.output import print_table
+    from barnabas.server.config.reference import overview
+
+    for title, rows in overview():
+        print(title)
+        print_table(("OPTION", "TYPE", "DEFAULT"), rows)
+        print()
+    print("barnabas options NAME explains one; --markdown prints the whole reference.")
+
+
+def _terminal(name: str) -> Callable[[argparse.ArgumentParser], None]:
+    def add(parser: argparse.ArgumentParser) -> None:
+        from importlib import import_module
+
+        import_module(f"barnabas.client.terminal.{name}").add_arguments(parser)
+
+    return add
 
 
 _COMMANDS: Final[Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "serve": ("run a broker", _add_serve),
+    "topics": ("list, describe, create, alter and delete topics", _terminal("topics")),
+    "produce": ("write lines or JSON to a topic", _terminal("produce")),
+    "consume": ("print the records of a topic", _terminal("consume")),
+    "groups": ("list, describe, reset and delete groups", _terminal("groups")),
     "format": ("prepare log directories, with the first users", _add_format),
     "healthcheck": ("ask a broker whether it answers", _add_healthcheck),
-    "doctor": ("say what on this machine would be in a broker's way", _add_doctor),
+    "doctor": ("check this machine for problems before the first start", _add_doctor),
     "explain": ("explain why a log is as it is", _add_explain),
     "verify": ("check every file of a log directory", _add_verify),
     "backup": ("copy log directories, also while a broker serves them", _add_backup),
     "graduate": ("prepare a directory for a cluster of Apache Kafka", _add_graduate),
     "spark": ("jobs on logs that run on Apache Spark", _add_spark),
     "dump-log": ("print what is in the files of a log", lambda _parser: None),
-    "options": ("list every option of the broker", _add_options),
+    "certificates": ("make an authority and certificates for TLS", _add_certificates),
+    "completion": ("print a script that completes commands in a shell", _add_completion),
+    "options": ("explain every option of the broker, or one", _add_options),
 }
 """
 The help of each command, and the function that adds its options to its parser.

@@ -151,7 +151,6 @@ class Coordinators:
             clock=self._clock,
             reads=self._reads,
             background=self._background,
-            turns=self._turns,
             metrics=self._metrics,
         )
         made.follow(self._topics)

@@ -18,8 +18,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
-import time
 from typing import IO, Any, Final
+
+from barnabas.storage.clock import localtime, strftime
 
 MOST_CHARACTERS: Final = 1000
 MOST_LINES: Final = 1000
@@ -101,7 +102,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _time(record: logging.LogRecord, separator: str) -> str:
-    moment = time.strftime(f"%Y-%m-%d{separator}%H:%M:%S", time.localtime(record.created))
+    moment = strftime(f"%Y-%m-%d{separator}%H:%M:%S", localtime(record.created))
     return f"{moment}.{int(record.msecs):03d}"
 
 

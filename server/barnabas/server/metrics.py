@@ -112,6 +112,14 @@ class Metrics:
                 value = member.value if isinstance(member, Counter) else member()
                 yield Sample(name, family.kind, family.help, labels, value)
 
+    def counters(self, name: str) -> list[tuple[tuple[tuple[str, str], ...], Counter]]:
+        """
+        The counters with that name and their labels.
+        """
+        family = self._families.get(name)
+        found = [] if family is None else list(family.members.items())
+        return [(labels, each) for labels, each in found if isinstance(each, Counter)]
+
     def value(self, name: str, **labels: str) -> float:
         """
         The sum of all samples with that name and at least these labels.

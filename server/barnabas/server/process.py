@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from barnabas.protocol.errors import KafkaError
@@ -17,6 +17,8 @@ from barnabas.server.network.acceptor import CannotListen
 from barnabas.server.resources.collector import Collector
 from barnabas.server.resources.descriptors import raise_descriptor_limit
 from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.errors import InvalidLogDirectory
+from barnabas.storage.readonly.command_line import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
 
 logger = logging.getLogger(__name__)
 
@@ -36,18 +38,33 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
         settings: the sources of the configuration; its ignored and unknown options are logged.
 
     Returns:
-        0 after a signal, 1 if the broker could not start or has failed.
+        0 after a signal, 1 if the broker could not start or has failed, 2 if it could not start
+        with these options.
     """
     prepare(settings)
+    said: list[Exception] = []
+
+    def say(error: Exception) -> None:
+        if error in said:
+            return
+        said.append(error)
+        if isinstance(error, (CannotListen, ConfigError, KafkaError)):
+            sentence = settings.without_values(str(error)).replace("\n", " ")
+            if isinstance(error, InvalidLogDirectory):
+                sentence += " Is this the right directory (log.dirs, --data-dir)?"
+            logger.error("the broker ends: %s", sentence)
+        else:
+            logger.error("the broker ends", exc_info=error)
+
     try:
-        _run(_serve(Broker(config, ephemeral=ephemeral)))
-    except (CannotListen, ConfigError, KafkaError) as error:
-        logger.error("the broker ends: %s", settings.without_values(str(error)))
-        return 1
-    except Exception:
-        logger.exception("the broker ends")
-        return 1
-    return 0
+        _run(_serve(Broker(config, ephemeral=ephemeral), say))
+    except ConfigError as error:
+        say(error)
+        return EXIT_USAGE
+    except Exception as error:
+        say(error)
+        return EXIT_FAILED
+    return EXIT_DONE
 
 
 def prepare(settings: Settings) -> None:
@@ -92,10 +109,10 @@ def stop_on_signals() -> asyncio.Event:
     return stop
 
 
-async def _serve(broker: Broker) -> None:
+async def _serve(broker: Broker, failed: Callable[[Exception], object]) -> None:
     stop = stop_on_signals()
     loop = asyncio.get_running_loop()
     collector = Collector(loop, lambda: broker.turns.served)
     broker.turns.on_busy = collector.be_busy
     broker.turns.on_pause = collector.pause
-    await broker.run(stop, ready=lambda: loop.call_later(SETTLED_S, collector.start))
+    await broker.run(stop, ready=lambda: loop.call_later(SETTLED_S, collector.start), failed=failed)

@@ -1,137 +1,174 @@
 """
-Answers that wait: for an fsync, for bytes to fetch, for members of a group, for time to pass.
+Fetches that wait: for records, or for their time to run out.
 
 Kafka keeps its ``DelayedOperation``s in purgatories, and looks at those of a key when something
-happens to it. Here each holds what it waits for, and is completed by that.
+happens to it. Here each watches what it waits for, and is woken by that.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.protocol.codec.primitives import Buffer
-from barnabas.protocol.codec.schema import Message
-from barnabas.server.scheduling.turns import TURN_S, Turns
+from barnabas.server.scheduling.turns import TURN_S, finished_unless
+from barnabas.storage.clock import perf_counter
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
+    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.server.partitions.watch import Watch
 
-Outcome: TypeAlias = "Message | list[Buffer] | Exception | None"
-"""
-A response, its bytes, the error that the request failed with, or that there is no answer.
-"""
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
-class Delayed:
+class Signal:
     """
-    The answer to a request whose effects are done.
+    A future without a result, whose waiter goes on at once when it is set.
 
-    Invariants:
-
-    1. There is one outcome: the first ``answer`` or ``fail`` decides, later ones do nothing.
-    2. The listener hears the outcome once, also when it comes after the outcome.
-    3. After ``cancel`` nobody hears anything.
-
-    Used on the event loop's thread only.
+    Futures of asyncio let their waiters go on in a later round of the loop, all in the same one.
     """
 
-    __slots__ = ("_listener", "_outcome", "done")
-
-    is_seen_when_answered = False
-    """Whether the effects of the request are to be seen by others only when it is answered."""
+    __slots__ = ("_asyncio_future_blocking", "_listener", "_was_cancelled", "is_set")
 
     def __init__(self) -> None:
-        self._listener: Callable[[Outcome], None] | None = None
-        self._outcome: Outcome = None
-        self.done = False
+        self._asyncio_future_blocking = False
+        self._listener: Callable[[Any], None] | None = None
+        self._was_cancelled = False
+        self.is_set = False
 
-    def then(self, listener: Callable[[Outcome], None]) -> None:
-        """
-        Let *listener* hear the outcome, at once if there is one.
-        """
-        if self.done:
-            listener(self._outcome)
-        else:
-            self._listener = listener
+    def __await__(self) -> Generator[Signal, None, None]:
+        if not self.is_set:
+            self._asyncio_future_blocking = True
+            yield self
+        if self._was_cancelled:
+            raise asyncio.CancelledError
 
-    async def outcome(self) -> Any:
+    def add_done_callback(self, listener: Callable[[Any], None]) -> None:
         """
-        The answer, when it is there.
+        Let *listener* hear when it is set.
+        """
+        self._listener = listener
 
-        Raises:
-            Exception: what it failed with.
+    def set(self) -> None:
         """
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-        def settle(outcome: Outcome) -> None:
-            if future.done():
-                return
-            if isinstance(outcome, Exception):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
-
-        self.then(settle)
-        return await future
-
-    def answer(self, response: Message | list[Buffer] | None) -> None:
+        Let the waiter go on.
         """
-        This is the answer.
-        """
-        self._settle(response)
-
-    def fail(self, error: Exception) -> None:
-        """
-        There is no answer, but this error.
-        """
-        self._settle(error)
+        if not self.is_set:
+            self.is_set = True
+            if self._listener is not None:
+                self._listener(self)
 
     def cancel(self) -> None:
         """
-        Nobody waits any more: the connection is gone.
+        Cancel the waiter.
         """
-        self._listener = None
-        self._settle(None)
+        self._was_cancelled = True
+        self.set()
+
+
+class WaitingFetch:
+    """
+    A fetch that waits until something happens to its partitions, or its time is up.
+
+    Invariants:
+
+    1. It watches its partitions, has a timer, and is in the purgatory's ``waiting``, from ``begin``
+       to ``leave``.
+    """
+
+    __slots__ = ("_is_ready", "_signal", "_timer", "has_left", "is_hurried", "purgatory", "watches")
+
+    def __init__(self, purgatory: FetchPurgatory) -> None:
+        self.purgatory = purgatory
+        self.watches: list[Watch] = []
+        self.is_hurried = False
+        self.has_left = False
+        """Whether its client has left while a thread reads."""
+        self._signal: Signal | None = None
+        self._is_ready = False
+        self._timer: Timer | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """
+        Whether it waits, or has waited.
+        """
+        return self._timer is not None
+
+    def begin(self, wait_ms: int) -> None:
+        """
+        Begin to wait, for at most so long.
+        """
+        self._timer = self.purgatory.clock.call_later(wait_ms / 1000, self.hurry)
+        self.purgatory.waiting.add(self)
+
+    async def wait(self) -> None:
+        """
+        Return once this fetch is woken.
+        """
+        if self._signal is None:
+            self._signal = Signal()
+        try:
+            await self._signal
+        finally:
+            self._signal = None
+
+    def arrived(self, size: int) -> None:
+        """
+        So many bytes became readable.
+        """
+
+    def wake(self) -> None:
+        """
+        Go on, once this turn of the loop has ended.
+
+        Not at once: the append that woke this fetch is often one of several from the same read of a
+        socket, and one answer that carries all of them is cheaper than one for the first and a new
+        fetch.
+        """
+        if self._signal is not None and not self._is_ready:
+            self._is_ready = True
+            self.purgatory.ready(self)
 
     def hurry(self) -> None:
         """
-        Something waits behind this answer; give the one that is possible now, if there is one.
+        End the wait, also one that has not begun.
         """
-
-    def _settle(self, outcome: Outcome) -> None:
-        if self.done:
-            return
-        self.done = True
-        self._outcome = outcome
-        listener, self._listener = self._listener, None
-        if listener is not None:
-            listener(outcome)
-
-
-class PurgatoryFetch(Protocol):
-    """
-    A fetch that can wait.
-    """
+        self.is_hurried = True
+        self.wake()
 
     def complete(self) -> None:
         """
-        Answer, or look again.
+        Go on now.
         """
+        self._is_ready = False
+        if self._signal is not None:
+            self._signal.set()
 
-    def hurry(self) -> None:
+    def leave(self) -> None:
         """
-        End the wait.
+        Wait no more.
         """
+        for watch in self.watches:
+            watch.partition.remove_watch(watch)
+        self.watches = []
+        if self._timer is not None:
+            self._timer.cancel()
+        self.purgatory.waiting.discard(self)
 
-    def fail(self, error: Exception) -> None:
+    def in_thread(self, read: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Future[T | None]:
         """
-        Answer with this error.
+        The result of *read* in a thread, where it does no harm to wait for the disk; None once the
+        client has left.
         """
+        return asyncio.get_running_loop().run_in_executor(
+            self.purgatory.reads, lambda: finished_unless(read(), lambda: self.has_left)
+        )
 
 
 class FetchPurgatory:
@@ -141,21 +178,20 @@ class FetchPurgatory:
     The fetches of consumers and those of share groups have one each.
     """
 
-    __slots__ = ("_is_scheduled", "_ready", "clock", "reads", "turns", "waiting")
+    __slots__ = ("_is_scheduled", "_ready", "clock", "reads", "waiting")
 
-    def __init__(self, clock: ServerClock, reads: Executor, turns: Turns) -> None:
+    def __init__(self, clock: ServerClock, reads: Executor) -> None:
         """
         Args:
             reads: threads that read what the page cache lacks.
         """
         self.clock = clock
         self.reads = reads
-        self.turns = turns
-        self.waiting: set[PurgatoryFetch] = set()
-        self._ready: deque[PurgatoryFetch] = deque()
+        self.waiting: set[WaitingFetch] = set()
+        self._ready: deque[WaitingFetch] = deque()
         self._is_scheduled = False
 
-    def ready(self, fetch: PurgatoryFetch) -> None:
+    def ready(self, fetch: WaitingFetch) -> None:
         """
         Complete that fetch when this turn of the loop has ended, and those before it are complete.
 
@@ -181,8 +217,8 @@ class FetchPurgatory:
             fetch = ready.popleft()
             try:
                 fetch.complete()
-            except Exception as error:  # whatever it is, the other fetches are answered
-                fetch.fail(error)
+            except Exception:  # whatever it is, the other fetches are answered
+                logger.exception("A fetch that has waited cannot be answered")
             if perf_counter() >= end:
                 break
         self._is_scheduled = bool(ready)

@@ -7,7 +7,36 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from importlib.machinery import BuiltinImporter
+from typing import Any, Final, Protocol
+
+
+def _copy_of_time() -> Any:
+    """
+    The module ``time`` in a copy of its own.
+
+    Tests replace functions of the module, and libraries such as freezegun replace each reference to
+    them in other modules as well. A broker in the process of a test keeps its time: nobody else
+    knows the functions of the copy.
+    """
+    spec = BuiltinImporter.find_spec("time")
+    if spec is None:
+        return time
+    module = BuiltinImporter.create_module(spec)
+    assert module is not None
+    BuiltinImporter.exec_module(module)
+    return module
+
+
+_TIME: Final = _copy_of_time()
+
+time_ns: Final[Callable[[], int]] = _TIME.time_ns
+thread_seconds: Final[Callable[[], float]] = _TIME.thread_time
+perf_counter: Final[Callable[[], float]] = _TIME.perf_counter
+sleep: Final[Callable[[float], None]] = _TIME.sleep
+gmtime: Final[Callable[[float], time.struct_time]] = _TIME.gmtime
+localtime: Final[Callable[[float], time.struct_time]] = _TIME.localtime
+strftime: Final[Callable[[str, time.struct_time], str]] = _TIME.strftime
 
 
 class Clock(Protocol):
@@ -31,7 +60,7 @@ class Clock(Protocol):
         """
 
 
-seconds_now: Final[Callable[[], float]] = time.monotonic
+seconds_now: Final[Callable[[], float]] = _TIME.monotonic
 """``SystemClock.monotonic``, without a function of ours in which another thread could run."""
 
 
@@ -43,7 +72,7 @@ class SystemClock:
     monotonic = staticmethod(seconds_now)
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return time_ns() // 1_000_000
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
         # An interval of "never" is larger than the longest wait of the platform.
@@ -63,4 +92,4 @@ def rest_for_a_moment() -> None:
     """
     Let other threads run for some 50 microseconds, which is as short as a system lets one sleep.
     """
-    time.sleep(0)
+    sleep(0)

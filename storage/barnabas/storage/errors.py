@@ -30,6 +30,7 @@ is no failure: it asks the caller for a thread.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -66,6 +67,7 @@ __all__ = [
     "SegmentOffsetOverflow",
     "TooManyOpenFiles",
     "UnexpectedAppendOffset",
+    "is_name_too_long",
 ]
 
 WRITTEN_LATER: Final = (
@@ -87,6 +89,15 @@ class TooManyOpenFiles(KafkaError):
     """
 
     code = KafkaStorageError.code
+
+
+def is_name_too_long(error: KafkaError) -> bool:
+    """
+    Whether the file system refused the name of a file or directory. The disk has not failed: other
+    names are fine.
+    """
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno == errno.ENAMETOOLONG
 
 
 class BatchTakesLong(Exception):
@@ -246,9 +257,18 @@ class LogDirectoryLocked(KafkaError):
     Another broker, in this process or another one, uses the log directory *path*.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, holder: int | None = None) -> None:
+        """
+        Args:
+            holder: the process that has the lock, 0 if it is in another container; None if that is
+                not known.
+        """
+        whose = "" if holder is None else " It is one of another container."
+        if holder:
+            whose = f" It is process {holder}."
         super().__init__(
             f"Failed to acquire lock on file .lock in {path}. A Kafka instance in another process "
-            "or thread is using this directory."
+            f"or thread is using this directory.{whose} Stop it first, or name another directory "
+            "with --data-dir or log.dirs."
         )
         self.path = path

@@ -73,7 +73,11 @@ def _unescape(text: str) -> str:
             raise ValueError(f"malformed \\uXXXX in {text!r}")
         return _NAMED.get(character, character or "")
 
-    return _ESCAPE.sub(plain, text)
+    found = _ESCAPE.sub(plain, text)
+    if found != text and not found.isascii():
+        # Two escapes of UTF-16 are one character.
+        return found.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return found
 
 
 def _escape(text: str, *, key: bool = False) -> str:

@@ -1,6 +1,5 @@
 """
-Units of bytes and of ms, and the largest numbers of Java's types, which Kafka's files, requests and
-options have.
+Units of bytes and of ms, the largest numbers of Java's types, and nouns with a number.
 """
 
 from __future__ import annotations
@@ -16,3 +15,14 @@ HOURS: Final = 3_600_000
 DAYS: Final = 86_400_000
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
+
+_PLURALS: Final = {"batch": "batches", "entry": "entries", "more entry": "more entries"}
+
+
+def counted(number: int, noun: str) -> str:
+    """
+    ``1 record``, ``1,500 records``, ``2 batches``, ``3 entries``.
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {_PLURALS.get(noun, f'{noun}s')}"

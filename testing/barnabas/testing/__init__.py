@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barnabas.testing.broker import Broker as Broker
+    from barnabas.testing.clock import Clock as Clock
     from barnabas.testing.errors import AppendRefused as AppendRefused
     from barnabas.testing.errors import BrokerDied as BrokerDied
     from barnabas.testing.errors import BrokerError as BrokerError
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from barnabas.testing.errors import TopicExists as TopicExists
     from barnabas.testing.errors import UnknownTopic as UnknownTopic
     from barnabas.testing.errors import WaitTimeout as WaitTimeout
+    from barnabas.testing.faults import Chaos as Chaos
+    from barnabas.testing.faults import Fault as Fault
+    from barnabas.testing.faults import Faults as Faults
     from barnabas.testing.manual_clock import ManualClock as ManualClock
     from barnabas.testing.records import NewRecord as NewRecord
     from barnabas.testing.records import Record as Record
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "broker": ["Broker"],
+    "clock": ["Clock"],
     "errors": [
         "AppendRefused",
         "BrokerDied",
@@ -51,6 +56,7 @@ _MODULES = {
         "UnknownTopic",
         "WaitTimeout",
     ],
+    "faults": ["Chaos", "Fault", "Faults"],
     "manual_clock": ["ManualClock"],
     "records": ["NewRecord", "Record"],
     "topic": ["Topic"],

@@ -5,7 +5,7 @@ A broker inside a test.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from random import Random
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from barnabas.testing import summary
 from barnabas.testing.clock import Clock
+from barnabas.testing.defaults import partition_counts
 from barnabas.testing.disks.crashable import EVERYTHING, NOTHING, CrashableFiles
-from barnabas.testing.errors import BrokerError
+from barnabas.testing.errors import BrokerError, hides_frame
 from barnabas.testing.faults import Chaos, Faults
 from barnabas.testing.hosts.child import ChildHost
 from barnabas.testing.hosts.embedded import Setup
@@ -22,6 +23,7 @@ from barnabas.testing.hosts.host import Host, not_running
 from barnabas.testing.hosts.thread import ThreadHost
 from barnabas.testing.operations import groups as group_operations
 from barnabas.testing.operations import topics as topic_operations
+from barnabas.testing.shown import time_of
 from barnabas.testing.topic import Topic
 from barnabas.testing.waiting import wait_until, wait_until_async
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from barnabas.storage.fs.interface import Files
     from barnabas.testing.defaults import Config
     from barnabas.testing.views import Group
+
+__tracebackhide__ = hides_frame
 
 T = TypeVar("T")
 
@@ -61,7 +65,7 @@ class Broker:
         *,
         disk: Files | None = None,
         config: Config | None = None,
-        topics: Mapping[str, int] | None = None,
+        topics: Mapping[str, int] | Iterable[str] = (),
         clock: Literal["running", "still"] = "running",
         start_ms: int | None = None,
         process: bool = False,
@@ -71,13 +75,16 @@ class Broker:
             directory: the log directory, with Kafka's files; by default the data are in memory.
             disk: one of ``barnabas.testing.disks``, to keep the data on.
             config: options of the broker, such as ``{"log.retention.ms": 60_000}``.
-            topics: topics to create at a start unless they exist, with their numbers of partitions.
+            topics: names of topics to create at a start unless they exist, or numbers of partitions
+                by name.
             clock: whether the clock runs with real time, or stands still between two moves.
             start_ms: the clock at the first start, in ms since 1970 UTC; by default the real time.
             process: run in a process of its own, which the end of the with block ends.
 
         Raises:
-            ValueError: a *disk* is given, and a *directory* or a *process*; or *clock* is neither.
+            ValueError: a *disk* is given, and a *directory* or a *process*; *clock* is neither; or
+                *start_ms* is outside the years 1 to 9999.
+            TypeError: *topics* is one text in place of a list.
         """
         if clock not in ("running", "still"):
             raise ValueError(f"the clock is 'running' or 'still', not {clock!r}")
@@ -85,7 +92,9 @@ class Broker:
             raise ValueError("a broker is on a disk or in a directory, not both")
         if disk is not None and process:
             raise ValueError("a disk of this process cannot be used by another process")
-        self._topics = dict(topics or {})
+        if start_ms is not None:
+            time_of(start_ms)  # or it has no name, and no log line
+        self._topics = partition_counts(topics)
         setup = Setup(
             config=dict(config or {}),
             directory=None if directory is None else Path(directory),
@@ -296,7 +305,7 @@ class Broker:
     @property
     def groups(self) -> dict[str, Group]:
         """
-        The consumer groups by their ids, as they are now.
+        The groups of all types by their ids, as they are now.
 
         Raises:
             NotRunning: the broker does not run.
@@ -339,10 +348,11 @@ class Broker:
 
     def summary(self) -> str:
         """
-        The topics with their records, the groups, and the end of the log, on a few dozen lines.
+        The topics with their records, the groups, and the end of the log, on a few dozen lines. If
+        something cannot be shown, a line has the reason; nothing is raised.
         """
-        return summary.text(self._host, self.log)
+        return summary.text(self._host, lambda: self.log)
 
     def __repr__(self) -> str:
-        state = self.bootstrap_servers if self._host.is_running else "not running"
-        return f"<Broker {state}>"
+        listeners = self._host.listeners if self._host.is_running else ()
+        return f"<Broker {listeners[0].bootstrap if listeners else 'not running'}>"

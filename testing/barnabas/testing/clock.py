@@ -4,11 +4,16 @@ The clock of a broker, as a test moves it.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+from barnabas.testing.errors import hides_frame
+from barnabas.testing.shown import time_of
 
 if TYPE_CHECKING:
     from barnabas.testing.hosts.host import Host
+
+__tracebackhide__ = hides_frame
 
 
 class Clock:
@@ -37,7 +42,7 @@ class Clock:
         Raises:
             NotRunning: the broker does not run.
         """
-        return datetime.fromtimestamp(self.now_ms() / 1000, UTC)
+        return time_of(self.now_ms())
 
     def advance(
         self,

@@ -4,18 +4,22 @@ The configuration of a broker in a test.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from barnabas.server.config import Listener
 from barnabas.server.config.sources import Settings
 from barnabas.storage.config.option_values import ConfigError
-from barnabas.testing.errors import InvalidConfig
+from barnabas.storage.config.quantities import plain_value
+from barnabas.testing.errors import InvalidConfig, hides_frame
+
+__tracebackhide__ = hides_frame
 
 Value: TypeAlias = "str | int | float | bool"
 Config: TypeAlias = Mapping[str, Value]
 """
-Options by their Kafka names, such as ``{"log.retention.ms": 60_000}``.
+Options by their Kafka names, such as ``{"log.retention.ms": 60_000}``. A text may have a unit:
+``{"log.retention.ms": "7d"}``.
 """
 
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -67,7 +71,7 @@ def settings_of(
         "log.dirs": log_dir,
         **DEFAULTS,
         **(IN_MEMORY if in_memory else {}),
-        **{name: as_text(value) for name, value in given.items()},
+        **texts_of(given),
     }
     if listeners:
         texts["listeners"] = ",".join(map(str, listeners))
@@ -81,8 +85,30 @@ def settings_of(
     return settings
 
 
-def as_text(value: Value) -> str:
+def partition_counts(topics: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
     """
-    A value as a properties file has it.
+    The number of partitions of each topic: one, unless *topics* says otherwise.
+
+    Raises:
+        TypeError: *topics* is one text, whose letters would become topics.
     """
+    if isinstance(topics, str):
+        raise TypeError(f"topics is a list or a dict, as in topics=[{topics!r}]")
+    return dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1)
+
+
+def texts_of(given: Config) -> dict[str, str]:
+    """
+    Options as a properties file has them: ``604800000`` for ``{"retention.ms": "7d"}``.
+
+    Raises:
+        InvalidConfig: a unit does not fit its option.
+    """
+    try:
+        return {name: plain_value(name, _text(value)) for name, value in given.items()}
+    except ConfigError as error:
+        raise InvalidConfig(str(error)) from None
+
+
+def _text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

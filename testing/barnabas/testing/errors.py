@@ -18,6 +18,8 @@ What can go wrong between a test and its broker.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class BrokerError(Exception):
     """
@@ -37,6 +39,17 @@ class BrokerError(Exception):
 
     def __str__(self) -> str:
         return f"{self.sentence}; {self._hint}" if self._hint else self.sentence
+
+
+def hides_frame(info: Any) -> bool:
+    """
+    Whether pytest leaves out the frames of this package from a traceback: those of an error that a
+    test has caused, whose sentence says all.
+
+    Args:
+        info: pytest's ``ExceptionInfo``.
+    """
+    return isinstance(info.value, BrokerError)
 
 
 class NotRunning(BrokerError):

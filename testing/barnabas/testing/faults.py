@@ -12,7 +12,7 @@ from barnabas.protocol.codec.schema import fields
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.storage.config.option_values import did_you_mean
-from barnabas.testing.errors import InvalidFault
+from barnabas.testing.errors import InvalidFault, hides_frame
 from barnabas.testing.operations import faults
 from barnabas.testing.rule import Kind, Rule
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from barnabas.testing.hosts.host import Host
+
+__tracebackhide__ = hides_frame
 
 
 _APIS: Final = {

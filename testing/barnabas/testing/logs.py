@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from copy import copy
 from typing import Final
 
 from barnabas.server.log_setup import TextFormatter
+from barnabas.testing.real_time import real_ms
 
 MOST_LINES: Final = 1000
 """
@@ -91,11 +93,21 @@ class _Tap(logging.Handler):
             self._logger.setLevel(self._level)
 
     def emit(self, record: logging.LogRecord) -> None:
-        line = self.format(record)
+        line = self.format(_in_real_time(record))
         for capture in tuple(self._captures):
             capture.keep(line)
         if record.levelno >= (self._level or logging.root.level):
             logging.root.callHandlers(record)
+
+
+def _in_real_time(record: logging.LogRecord) -> logging.LogRecord:
+    """
+    The event with the time of the machine, which a test may have frozen for ``logging``.
+    """
+    now_ms = real_ms()
+    found = copy(record)
+    found.created, found.msecs = now_ms / 1000, float(now_ms % 1000)
+    return found
 
 
 _TAP: Final = _Tap()

@@ -97,21 +97,27 @@ def kafka_topic(request: pytest.FixtureRequest) -> Iterator[Topic]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
+    call: pytest.CallInfo[None],
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """
-    Add what was in the brokers to the report of a test that fails.
+    Add the contents of the brokers to the report of a test that fails, unless its message has them.
     """
     report = yield
-    if report.failed and report.when in ("setup", "call"):
-        for broker in _brokers_of(item):
-            report.sections.append((f"Kafka broker {broker.port}", broker.summary()))
+    is_told = call.excinfo is not None and type(call.excinfo.value).__name__ == "WaitTimeout"
+    if report.failed and report.when in ("setup", "call") and not is_told:
+        # An error in this hook would end pytest, and the remaining tests would not run.
+        try:
+            for broker in _brokers_of(item):
+                report.sections.append((f"Kafka broker {broker.port}", broker.summary()))
+        except Exception as error:
+            report.sections.append(("Kafka broker", f"no summary: {type(error).__name__}"))
     return report
 
 
 def _brokers_of(item: pytest.Item) -> list[Broker]:
     brokers = list(item.stash.get(_BROKERS, None) or ())
     shared = getattr(item, "funcargs", {}).get("kafka_session_broker")
-    if shared is not None and shared not in brokers:
+    if shared is not None and all(shared is not broker for broker in brokers):
         brokers.append(shared)
     return brokers
 
@@ -137,6 +143,7 @@ def _new_broker(config: pytest.Config, marker: dict[str, Any]) -> Broker:
     A broker with the ini options and, before them, those of a marker.
     """
     from barnabas.testing.broker import Broker  # noqa: PLC0415  # only for tests that use it
+    from barnabas.testing.defaults import partition_counts  # noqa: PLC0415  # likewise
 
     given = dict(_assignment(line) for line in config.getini("kafka_broker_config"))
     topics = dict(_seed(line) for line in config.getini("kafka_broker_topics"))
@@ -145,7 +152,7 @@ def _new_broker(config: pytest.Config, marker: dict[str, Any]) -> Broker:
             "clock": config.getini("kafka_broker_clock"),
             **marker,
             "config": given | dict(marker.get("config", {})),
-            "topics": topics | dict(marker.get("topics", {})),
+            "topics": topics | partition_counts(marker.get("topics", ())),
         }
     )
 

@@ -5,11 +5,12 @@ Records, as a test writes and reads them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from barnabas.testing.batches import BatchBuilder
-from barnabas.testing.partitioner import partition_of_key
+from barnabas.client.batches import BatchBuilder
+from barnabas.client.partitioner import partition_of_key
+from barnabas.testing.shown import time_of
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 """
@@ -40,8 +41,11 @@ class Record(NamedTuple):
     def time(self) -> datetime:
         """
         The timestamp as a moment in UTC.
+
+        Raises:
+            ValueError: it is outside the years 1 to 9999.
         """
-        return datetime.fromtimestamp(self.timestamp / 1000, UTC)
+        return time_of(self.timestamp)
 
 
 class NewRecord(NamedTuple):

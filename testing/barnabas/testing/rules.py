@@ -16,15 +16,14 @@ Rules by which a broker fails requests, and the handlers that follow them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator, Iterator, Mapping
-from typing import Any, Final, cast
+from collections.abc import Awaitable, Iterator, Mapping
+from typing import Any, Final
 
 from barnabas.protocol.errors import error_for
 from barnabas.protocol.structs import replace
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import CloseConnection
-from barnabas.server.requests.registry import HANDLERS, Answer, Handler, Registration
+from barnabas.server.requests.registry import HANDLERS, Handler, Registration
 from barnabas.testing.chance import Chance
 from barnabas.testing.rule import Kind, Rule
 
@@ -41,7 +40,7 @@ class RuleTable:
         self.chance: Chance | None = None
         self._rules: dict[int, Rule] = {}
         self._counts: list[int] = []
-        self._hung: dict[int, list[Delayed]] = {}
+        self._hung: dict[int, list[asyncio.Future[None]]] = {}
 
     def add(self, rule: Rule) -> int:
         """
@@ -58,7 +57,7 @@ class RuleTable:
         """
         self._rules.pop(number, None)
         for answer in self._hung.pop(number, ()):
-            answer.fail(CloseConnection("a fault of the test, which is removed"))
+            _end(answer, "a fault of the test, which is removed")
 
     def clear(self) -> None:
         """
@@ -73,7 +72,7 @@ class RuleTable:
         """
         hung, self._hung = self._hung, {}
         for answer in (answer for answers in hung.values() for answer in answers):
-            answer.fail(CloseConnection("the broker stops"))
+            _end(answer, "the broker stops")
 
     def count(self, number: int) -> int:
         """
@@ -81,14 +80,17 @@ class RuleTable:
         """
         return self._counts[number]
 
-    def hang(self, number: int) -> Delayed:
+    async def hang(self, number: int) -> None:
         """
-        An answer that is not given before the rule is removed.
+        Wait until the rule is removed.
+
+        Raises:
+            CloseConnection: it is.
         """
         answers = self._hung.setdefault(number, [])
-        answers[:] = [answer for answer in answers if not answer.done]
-        answers.append(Delayed())
-        return answers[-1]
+        answers[:] = [answer for answer in answers if not answer.done()]
+        answers.append(asyncio.get_running_loop().create_future())
+        await answers[-1]
 
     def match(self, api: str, request: object, context: RequestContext) -> tuple[int, Rule] | None:
         """
@@ -109,6 +111,11 @@ class RuleTable:
 
     def __bool__(self) -> bool:
         return bool(self._rules) or self.chance is not None
+
+
+def _end(answer: asyncio.Future[None], reason: str) -> None:
+    if not answer.done():
+        answer.set_exception(CloseConnection(reason))
 
 
 _LISTS: Final = ("topic_data", "topics", "topics_data")
@@ -159,39 +166,32 @@ class FaultyHandlers(Mapping[int, Registration]):
 
 
 def _faulty(api: str, handler: Handler, rules: RuleTable) -> Handler:
-    def handle(request: Any, context: RequestContext) -> Answer:
+    async def handle(request: Any, context: RequestContext) -> Any:
         matched = rules.match(api, request, context) if rules else None
         if matched is None:
-            return handler(request, context)
+            return await _outcome(handler(request, context))
         number, rule = matched
         if rule.kind is Kind.FAIL:
             raise error_for(rule.error)("a fault of the test")
         if rule.kind is Kind.CLOSE:
             raise CloseConnection("a fault of the test, before the work")
         if rule.kind is Kind.HANG:
-            return rules.hang(number)
-        return cast("Answer", _later(rule, handler, request, context))
+            context.effects_done()
+            await rules.hang(number)
+        if rule.kind is Kind.DELAY:
+            await asyncio.sleep(rule.seconds)
+        answer = await _outcome(handler(request, context))
+        if rule.kind is Kind.DROP:
+            raise CloseConnection("a fault of the test, after the work")
+        if answer is None or rule.kind is Kind.DELAY:
+            return answer
+        return replace(answer, throttle_time_ms=round(1000 * rule.seconds))
 
     return handle
 
 
-async def _later(rule: Rule, handler: Handler, request: Any, context: RequestContext) -> Any:
+async def _outcome(answer: Any) -> Any:
     """
-    The outcome of a request that is delayed, or whose answer is dropped or changed.
+    What a handler returns, which is plain for Produce.
     """
-    if rule.kind is Kind.DELAY:
-        await asyncio.sleep(rule.seconds)
-    answer: Any = handler(request, context)
-    if isinstance(answer, Generator) and not isinstance(answer, Awaitable):
-        answer = await context.broker.turns.finish(answer)
-    if isinstance(answer, Awaitable):
-        answer = await answer
-    if rule.kind is Kind.DELAY:
-        return answer
-    if isinstance(answer, Delayed):
-        answer = await answer.outcome()
-    if rule.kind is Kind.DROP:
-        raise CloseConnection("a fault of the test, after the work")
-    if answer is None:
-        return None
-    return replace(answer, throttle_time_ms=round(1000 * rule.seconds))
+    return await answer if isinstance(answer, Awaitable) else answer

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
-from barnabas.testing.defaults import Config, as_text
-from barnabas.testing.errors import UnknownTopic
+from barnabas.testing.defaults import Config, texts_of
+from barnabas.testing.errors import InvalidConfig, UnknownTopic, hides_frame
 from barnabas.testing.operations import records as record_operations
 from barnabas.testing.operations import topics as topic_operations
 from barnabas.testing.records import Appendable, NewRecord, Record, encoded
@@ -16,6 +16,8 @@ from barnabas.testing.records import Appendable, NewRecord, Record, encoded
 if TYPE_CHECKING:
     from barnabas.testing.hosts.host import Host
     from barnabas.testing.views import Segment
+
+__tracebackhide__ = hides_frame
 
 
 class Topic:
@@ -34,7 +36,7 @@ class Topic:
         Create the topic, and return it.
 
         Args:
-            config: options of the topic, such as ``{"retention.ms": 60_000}``.
+            config: options of the topic, such as ``{"retention.ms": "7d"}``.
 
         Raises:
             TopicExists: there is one with that name.
@@ -42,8 +44,14 @@ class Topic:
             InvalidConfig: an option is unknown, or its value is not acceptable.
             NotRunning: the broker does not run.
         """
-        texts = {name: as_text(value) for name, value in (config or {}).items()}
-        self._host.call(topic_operations.create, self.name, partitions, texts)
+        texts = texts_of(config or {})
+        try:
+            self._host.call(topic_operations.create, self.name, partitions, texts)
+        except InvalidConfig as error:
+            if "configuration segment.bytes" in str(error):
+                hint = "; internal.segment.bytes has no lower limit, for tests"
+                raise InvalidConfig(f"{error}{hint}") from None
+            raise
         return self
 
     def delete(self) -> None:

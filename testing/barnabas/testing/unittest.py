@@ -4,6 +4,7 @@ A broker for each test of a ``unittest.TestCase``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 from unittest import TestCase
 
@@ -23,7 +24,7 @@ class KafkaBrokerMixin(TestCase):
 
     kafka_config: ClassVar[Config] = {}
     """Options of the broker."""
-    kafka_topics: ClassVar[dict[str, int]] = {}
+    kafka_topics: ClassVar[Mapping[str, int] | Sequence[str]] = ()
     """Topics to create, with their numbers of partitions."""
     kafka_clock: ClassVar[Literal["running", "still"]] = "running"
     """Whether the clock runs with real time."""

@@ -28,30 +28,36 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class Member:
     """
-    A member of a consumer group.
+    A member of a group.
     """
 
     id: str
     client_id: str
     host: str
     partitions: tuple[tuple[str, int], ...]
-    """The assigned partitions as topic and number; empty while the group rebalances."""
+    """
+    The partitions as topic and number: in a consumer group with those that the member is to give
+    up, in a streams group those that its active tasks read. Empty while a classic group rebalances.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """
-    A consumer group.
+    A group of any type: classic, consumer, share or streams.
     """
 
     id: str
     state: str
-    """The name that Kafka's tools show: Empty, PreparingRebalance, CompletingRebalance, Stable."""
+    """The name that Kafka's tools show, such as Empty, Reconciling or Stable."""
     members: tuple[Member, ...]
     offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    """The committed offset of each topic and partition number."""
+    """By topic and partition number: committed offsets, and the start offsets of a share group."""
     lags: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    """The records after each committed offset."""
+    """
+    The records after each offset, of a share group without those that are done; and all records of
+    a partition that a member has and no offset is committed of.
+    """
 
     def committed(self, topic: str, partition: int = 0) -> int | None:
         """
@@ -62,6 +68,6 @@ class Group:
     @property
     def lag(self) -> int:
         """
-        The records after the committed offsets, in all partitions with one.
+        The sum of the ``lags``.
         """
         return sum(self.lags.values())

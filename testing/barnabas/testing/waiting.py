@@ -5,11 +5,14 @@ Waiting for a condition in real time.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
-from barnabas.testing.errors import WaitTimeout
+from barnabas.storage.clock import seconds_now, sleep
+from barnabas.testing.errors import WaitTimeout, hides_frame
+from barnabas.testing.shown import message_of, shortened, shown
+
+__tracebackhide__ = hides_frame
 
 T = TypeVar("T")
 
@@ -40,7 +43,7 @@ def wait_until(
     """
     attempts = _Attempts(condition, seconds)
     for pause in attempts:
-        time.sleep(pause)
+        sleep(pause)
     return attempts.result(what, seen)
 
 
@@ -68,9 +71,9 @@ class _Attempts(Generic[T]):
         self._last: object = None
 
     def __iter__(self) -> Iterator[float]:
-        deadline = time.monotonic() + self._seconds
+        deadline = seconds_now() + self._seconds
         count = 0
-        while not self._ask() and time.monotonic() < deadline:
+        while not self._ask() and seconds_now() < deadline:
             yield PAUSES[min(count, len(PAUSES) - 1)]
             count += 1
 
@@ -90,11 +93,7 @@ class _Attempts(Generic[T]):
             return self._results[0]
         last = self._last
         if isinstance(last, Exception):
-            cause, ended = last, f"at last it raised {type(last).__name__}: {last}"
+            ended = f"at last it raised {shortened(message_of(last), MOST_CHARACTERS)}"
         else:
-            cause, ended = None, f"at last it returned {last!r}"
-        if len(ended) > MOST_CHARACTERS:
-            ended = f"{ended[:MOST_CHARACTERS]}..."
-        raise WaitTimeout(
-            f"{what} did not come true within {self._seconds:g} s: {ended}\n{seen()}"
-        ) from cause
+            ended = f"at last it returned {shown(last, MOST_CHARACTERS)}"
+        raise WaitTimeout(f"{what} did not come true within {self._seconds:g} s: {ended}\n{seen()}")

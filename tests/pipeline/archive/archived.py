@@ -1,5 +1,5 @@
 """
-What is in an archive, and the logs that archives are made of.
+Logs to archive, and the rows of an archive.
 """
 
 from __future__ import annotations
@@ -21,15 +21,20 @@ from barnabas.pipeline.schemas import RECORDS
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.record import Header, SimpleRecord
 from barnabas.storage.log.log import Log
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.log_directory import WrittenDirectory, append, some_records
+from tests.support.logs import end_transaction
 from tests.support.scanned import place_of, scanned_rows, sorted_rows
 
 SEGMENT_BYTES = 800
 
 
+EVENTS = TopicPartition("events", 0)
+
+
 def written_logs(path: Path) -> WrittenDirectory:
     """
-    Three partitions, each with several closed segments and records of every shape.
+    Write three partitions with several closed segments and records of every shape.
     """
     directory = WrittenDirectory(path)
     for topic, partition in (("events", 0), ("events", 1), ("123", 0)):
@@ -39,9 +44,6 @@ def written_logs(path: Path) -> WrittenDirectory:
 
 
 def fill(log: Log, count: int) -> None:
-    """
-    So many records more, ten to a batch.
-    """
     codecs = list(CompressionType)
     start = log.log_end_offset
     for first in range(start, start + count, 10):
@@ -51,9 +53,21 @@ def fill(log: Log, count: int) -> None:
         append(log, records, compression=codecs[first // 10 % len(codecs)])
 
 
+def transaction(log: Log, sequence: int, *, commit: bool) -> None:
+    append(
+        log,
+        some_records(5),
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=sequence,
+        is_transactional=True,
+    )
+    end_transaction(log, 7, commit=commit)
+
+
 def archive_in_two_runs(spark: SparkSession, logs: str, opened: Callable[[], ArchiveTable]) -> None:
     """
-    One run archives what is in *logs*; another, which has begun before it, is refused afterwards.
+    Archive *logs* in one run; an older run is refused afterwards.
     """
     other = opened()
     other.prepare([])
@@ -67,7 +81,7 @@ def archive_in_two_runs(spark: SparkSession, logs: str, opened: Callable[[], Arc
 
 def closed_rows(path: Path, **options: Any) -> list[tuple[Any, ...]]:
     """
-    The rows of a log directory, those of the last segments left out.
+    The rows of a log directory without those of each partition's last segment.
     """
     options.setdefault("isolationLevel", "read_committed")
     last: dict[tuple[str, int], int] = {}
@@ -80,7 +94,7 @@ def closed_rows(path: Path, **options: Any) -> list[tuple[Any, ...]]:
 
 def archived_rows(path: Path | Archive) -> list[tuple[Any, ...]]:
     """
-    The rows of an archive in Parquet, through its commits and without Spark.
+    Read the rows of a Parquet archive through its commits, without Spark.
     """
     archive = path if isinstance(path, Archive) else Archive(path)
     return sorted_rows(_batches(archive))

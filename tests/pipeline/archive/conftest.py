@@ -1,5 +1,5 @@
 """
-What is archived, and DuckDB, which has its own readers of Delta and of Iceberg.
+Logs to archive, and DuckDB with its own readers of Delta and Iceberg.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EXTENSIONS: Final = ("avro", "delta", "iceberg")
 @pytest.fixture(scope="session")
 def connection() -> Any:
     """
-    With the extensions of the registry; DuckDB would fetch them from a server of its own.
+    A connection with the extensions from packages, which DuckDB would otherwise download.
     """
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     for name in EXTENSIONS:
@@ -35,9 +35,6 @@ def connection() -> Any:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> WrittenDirectory:
-    """
-    A log directory with one log that is open.
-    """
     directory = WrittenDirectory(tmp_path / "logs")
     fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
     directory.checkpoint()
@@ -46,7 +43,4 @@ def directory(tmp_path: Path) -> WrittenDirectory:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    Three partitions of two topics, the same for all tests of a file.
-    """
     return written_logs(tmp_path_factory.mktemp("logs")).path

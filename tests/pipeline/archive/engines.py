@@ -1,5 +1,5 @@
 """
-The rows of an archive as engines that know nothing of Barnabas read them.
+The rows of an archive, read by engines that know nothing of Barnabas.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from tests.support.scanned import sorted_rows
 
 
 def delta_rows(url: str | Path, storage: Mapping[str, str] | None = None) -> list[tuple[Any, ...]]:
-    """
-    By delta-rs.
-    """
     from deltalake import DeltaTable  # noqa: PLC0415  # not all have it
 
     table = DeltaTable(str(url), storage_options=dict(storage or {}))
@@ -28,9 +25,9 @@ def iceberg_rows(
     name: str, properties: Mapping[str, str], storage: Mapping[str, str] | None = None
 ) -> list[tuple[Any, ...]]:
     """
-    By pyiceberg; *properties* are those of the catalog ``lake``.
+    Read a table of the catalog ``lake`` with pyiceberg.
 
-    It makes an empty list of one that is null. Records have headers, or null.
+    pyiceberg returns a null list as an empty one; records have headers or null.
     """
     from pyiceberg.catalog import load_catalog  # noqa: PLC0415  # not all have it
 
@@ -40,8 +37,5 @@ def iceberg_rows(
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """
-    By topic, partition and offset.
-    """
     table = table.select(RECORDS.names).cast(RECORDS)
     return sorted_rows(table.to_batches())

@@ -1,5 +1,5 @@
 """
-Archiving closed segments. It is done in this process; that Spark does the same is tested elsewhere.
+Archiving closed segments in this process; test_command.py and test_killed.py do it with Spark.
 """
 
 from __future__ import annotations
@@ -17,20 +17,17 @@ from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import Archived, archive
 from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.output import InUse
-from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.pipeline.archive.archived import (
-    SEGMENT_BYTES,
+    EVENTS,
     archived_rows,
     closed_rows,
     fill,
+    transaction,
     written_logs,
 )
-from tests.support.log_directory import WrittenDirectory, append, some_records
-from tests.support.logs import end_transaction
+from tests.support.log_directory import WrittenDirectory
 from tests.support.some import some
-
-EVENTS = TopicPartition("events", 0)
 
 
 def run(logs: Path, to: Path, **more: Any) -> Archived:
@@ -40,26 +37,7 @@ def run(logs: Path, to: Path, **more: Any) -> Archived:
 
 @pytest.fixture
 def to(tmp_path: Path) -> Path:
-    """
-    Where the archive will be.
-    """
     return tmp_path / "archive"
-
-
-def test_archive_has_the_records_of_closed_segments(tmp_path: Path, to: Path) -> None:
-    """
-    As a reader of the log sees them; the active segment is not archived.
-    """
-    logs = written_logs(tmp_path / "logs").path
-    told: list[Commit] = []
-
-    done = run(logs, to, committed=told.append)
-
-    assert closed_rows(logs) == archived_rows(to)
-    assert len(archived_rows(to)) == done.records > 400
-    assert done.commits == told
-    assert 3 * 2 <= len(told)
-    assert [] == run(logs, to).commits
 
 
 def test_second_run_archives_only_what_was_closed_meanwhile(
@@ -96,7 +74,7 @@ def test_small_segments_share_a_file_and_a_large_one_is_split(
     directory: WrittenDirectory, to: Path
 ) -> None:
     """
-    It is split where its index knows a batch.
+    The split is at a batch that the index knows.
     """
     directory.stop()
     segments = len(list((directory.path / "events-0").glob("*.log")))
@@ -133,7 +111,7 @@ def test_aborted_records_are_not_archived_unless_requested(
     directory: WrittenDirectory, to: Path
 ) -> None:
     """
-    An archive keeps the level it began with.
+    An archive keeps the isolation level of its first run.
     """
     log = directory.events
     transaction(log, 0, commit=False)
@@ -152,45 +130,6 @@ def test_aborted_records_are_not_archived_unless_requested(
         run(directory.path, to / "all")
 
 
-def transaction(log: Log, sequence: int, *, commit: bool) -> None:
-    """
-    Five records of a transaction, and its end.
-    """
-    append(
-        log,
-        some_records(5),
-        producer_id=7,
-        producer_epoch=0,
-        base_sequence=sequence,
-        is_transactional=True,
-    )
-    end_transaction(log, 7, commit=commit)
-
-
-def test_range_without_records_is_archived_as_empty(tmp_path: Path, to: Path) -> None:
-    """
-    As when all of its transactions were aborted.
-    """
-    directory = WrittenDirectory(tmp_path / "logs")
-    log = directory.log()
-    transaction(log, 0, commit=False)
-    log.roll()
-    fill(log, 10)
-    directory.stop()
-
-    run(directory.path, to)
-
-    (commit,) = Archive(to).commits_of(EVENTS)
-    assert (0, 6, 0, None) == (
-        commit.start_offset,
-        commit.end_offset,
-        commit.records,
-        commit.file,
-    )
-    assert [] == archived_rows(to)
-    assert [] == run(directory.path, to).commits
-
-
 # What is refused.
 
 
@@ -198,7 +137,7 @@ def test_offsets_deleted_before_they_were_archived_are_an_error(
     directory: WrittenDirectory, to: Path
 ) -> None:
     """
-    They would leave a gap.
+    The archive would have a gap.
     """
     run(directory.path, to)
     fill(directory.events, 200)
@@ -211,38 +150,6 @@ def test_offsets_deleted_before_they_were_archived_are_an_error(
         run(directory.path, to)
     assert f"Offsets {end} to {start - 1} of events-0 were deleted" in str(caught.value)
     assert str(directory.path / "events-0") in str(caught.value)
-
-
-def test_log_shorter_than_its_archive_is_refused(
-    tmp_path: Path, directory: WrittenDirectory, to: Path
-) -> None:
-    run(directory.path, to)
-    other = WrittenDirectory(tmp_path / "other")
-    fill(other.log(segment_bytes=SEGMENT_BYTES), 20)
-    other.stop()
-
-    with pytest.raises(ArchiveError, match=r"other/events-0 ends at offset 20, .*\.json says that"):
-        run(other.path, to)
-
-
-def test_log_with_other_records_is_refused(
-    tmp_path: Path, directory: WrittenDirectory, to: Path
-) -> None:
-    """
-    As of a topic that was created again, even if it is longer.
-    """
-    run(directory.path, to)
-    other = WrittenDirectory(tmp_path / "other")
-    log = other.log(segment_bytes=SEGMENT_BYTES)
-    for start in range(0, 300, 10):
-        append(log, some_records(10, start=start, size=21))
-    other.stop()
-
-    with pytest.raises(
-        ArchiveError, match=r"\.parquet and .*other/events-0 have different records"
-    ):
-        run(other.path, to)
-    assert [] == Archive(to).leftovers()
 
 
 def test_missing_segment_is_an_error_unless_compacted_or_allowed(
@@ -274,9 +181,6 @@ def test_missing_segment_is_an_error_unless_compacted_or_allowed(
 def test_corrupt_batch_is_refused_with_its_position(
     directory: WrittenDirectory, to: Path, byte: int, kind: type[CorruptBatch]
 ) -> None:
-    """
-    What was archived before it is kept.
-    """
     directory.stop()
     file = sorted((directory.path / "events-0").glob("*.log"))[4]
     data = bytearray(file.read_bytes())
@@ -304,9 +208,6 @@ def test_corrupt_batch_is_refused_with_its_position(
 def test_incomplete_archive_is_neither_read_nor_written(
     directory: WrittenDirectory, to: Path, damage: str, sentence: str
 ) -> None:
-    """
-    The error names the file.
-    """
     run(directory.path, to)
     there = Archive(to)
     _, second, third = there.commits_of(EVENTS)[:3]
@@ -346,7 +247,7 @@ def test_only_one_run_writes_at_a_time(directory: WrittenDirectory, to: Path) ->
 
 def test_commits_of_a_partition_are_read_without_those_of_others(tmp_path: Path, to: Path) -> None:
     """
-    A worker that has one of a thousand partitions reads its own.
+    A worker with one of a thousand partitions reads the commits of that partition only.
     """
     run(written_logs(tmp_path / "logs").path, to)
     (to / "_commits" / "123-0" / "0-1.json").write_text("{}")
@@ -373,9 +274,6 @@ def test_file_system_without_atomic_commits_is_refused(
     to: str | Path,
     sentence: str,
 ) -> None:
-    """
-    Nothing is written to the local disk.
-    """
     monkeypatch.chdir(tmp_path)
     there = sorted(tmp_path.iterdir())
 

@@ -1,7 +1,3 @@
-"""
-Logs and archives on Azure.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -28,8 +24,8 @@ from barnabas.pipeline.rows import parse_options
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.pipeline.spark.source import NAME, register
 from barnabas.pipeline.storage import StorageOptions
-from barnabas.storage.state_files.file_names import TopicPartition
 from tests.pipeline.archive.archived import (
+    EVENTS,
     archive_in_two_runs,
     archived_rows,
     closed_rows,
@@ -43,8 +39,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 pytest.importorskip("deltalake", reason="deltalake is not installed")
 obstore = pytest.importorskip("obstore", reason="obstore is not installed")
-
-EVENTS = TopicPartition("events", 0)
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +58,6 @@ def _environment_says_nothing(azure: AzureServer, monkeypatch: pytest.MonkeyPatc
 def test_logs_are_read_from_azure(
     azure: AzureServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, source: str
 ) -> None:
-    """
-    With a key of the environment, of Spark's settings, or of the source's options.
-    """
     logs = written_logs(tmp_path).path
     azure.put_directory(logs, "read")
     url = azure.url("read", scheme)
@@ -91,9 +82,6 @@ def test_logs_are_read_from_azure(
 def test_spark_reads_logs_on_azure(
     spark: SparkSession, azure: AzureServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    With options of the source or settings of the session. The key appears in no plan.
-    """
     logs = written_logs(tmp_path).path
     azure.put_directory(logs, "of-spark")
     url = azure.url("of-spark")
@@ -122,9 +110,6 @@ def test_spark_reads_logs_on_azure(
 def test_workers_archive_from_azure_to_azure(
     spark: SparkSession, azure: AzureServer, tmp_path: Path, format: str
 ) -> None:
-    """
-    With options that only the driver was given. The second of two simultaneous runs is refused.
-    """
     logs = written_logs(tmp_path / "logs").path
     azure.put_directory(logs, f"{format}-logs")
     storage = storage_options(azure.storage)
@@ -145,10 +130,6 @@ def test_workers_archive_from_azure_to_azure(
 
 
 def test_file_on_azure_is_never_half_written(azure: AzureServer, tmp_path: Path) -> None:
-    """
-    A failing reader leaves nothing; the checksum is that of the file.
-    """
-
     def batches(count: int) -> Iterator[pa.RecordBatch]:
         for number in range(count):
             row = {"offset": number, "timestamp": number, "value": bytes(1 << 20)}

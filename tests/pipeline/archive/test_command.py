@@ -1,7 +1,3 @@
-"""
-``barnabas spark archive``, and reading what it wrote.
-"""
-
 from __future__ import annotations
 
 import re
@@ -58,9 +54,6 @@ def test_dry_run_prints_what_would_be_archived_without_spark(
 def test_archive_command_writes_what_spark_reads(
     spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Spark reads the files that the commits name; a second run has nothing to do.
-    """
     to = tmp_path / "archive"
     arguments = ("--data-dir", logs, "--to", to, "--file-bytes", "1b")
 
@@ -92,9 +85,6 @@ def test_archive_command_writes_what_spark_reads(
 def test_archive_command_writes_open_tables(
     spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    The workers of Spark write the files; a second run has nothing to do but merge small ones.
-    """
     pytest.importorskip("deltalake", reason="deltalake is not installed")
     pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
     assert spark.range(1).count()
@@ -124,9 +114,6 @@ def test_archive_command_writes_open_tables(
 
 
 def test_empty_archive_has_its_columns_and_no_rows(spark: SparkSession, tmp_path: Path) -> None:
-    """
-    An incomplete one is not read.
-    """
     directory = WrittenDirectory(tmp_path / "logs")
     append(directory.log(), some_records(5))
     directory.stop()
@@ -220,9 +207,6 @@ def test_archive_every_interval_includes_new_topics_and_partitions(
 def test_deleted_topic_does_not_stop_archiving_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    With --every: named or not, and also if none is left for a while.
-    """
     directory = WrittenDirectory(tmp_path / "logs")
 
     def write(topic: str) -> None:
@@ -270,9 +254,6 @@ def test_deleted_topic_does_not_stop_archiving_the_others(
 def test_object_store_without_atomic_commits_is_refused(
     logs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    No directory is created for its URL.
-    """
     monkeypatch.chdir(tmp_path)
 
     for more in ([], ["--dry-run"]):

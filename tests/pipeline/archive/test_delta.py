@@ -1,7 +1,3 @@
-"""
-Archives as Delta tables.
-"""
-
 from __future__ import annotations
 
 import json
@@ -11,22 +7,16 @@ from typing import Any
 
 import pytest
 
-from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.job import Archived, archive
 from barnabas.pipeline.jobs.archive.opening import open_table
 from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
 from barnabas.pipeline.jobs.output import InUse
-from barnabas.pipeline.options import IsolationLevel
-from barnabas.storage.state_files.file_names import TopicPartition
-from tests.pipeline.archive.archived import SEGMENT_BYTES, closed_rows, fill, written_logs
+from tests.pipeline.archive.archived import EVENTS, closed_rows, fill, written_logs
 from tests.pipeline.archive.engines import delta_rows
-from tests.support.log_directory import WrittenDirectory, append, some_records
-from tests.support.logs import end_transaction
+from tests.support.log_directory import WrittenDirectory
 
 deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
-
-EVENTS = TopicPartition("events", 0)
 
 
 def run(logs: Path, to: Path | ArchiveTable, **more: Any) -> Archived:
@@ -37,40 +27,14 @@ def run(logs: Path, to: Path | ArchiveTable, **more: Any) -> Archived:
 
 @pytest.fixture
 def to(tmp_path: Path) -> Path:
-    """
-    Where the archive will be.
-    """
     return tmp_path / "archive"
 
 
 def log_of(to: Path) -> list[dict[str, Any]]:
-    """
-    All actions of a table's log.
-    """
     return [
         json.loads(line)
         for path in sorted((to / "_delta_log").glob("*.json"))
         for line in path.read_text().splitlines()
-    ]
-
-
-def test_delta_table_has_the_rows_of_closed_segments(tmp_path: Path, to: Path) -> None:
-    """
-    One version of the table for each range; a second run has nothing to do.
-    """
-    logs = written_logs(tmp_path / "logs").path
-
-    done = run(logs, to)
-
-    assert closed_rows(logs) == delta_rows(to)
-    assert len(done.commits) == deltalake.DeltaTable(str(to)).version()
-    again = run(logs, to)
-    assert [] == again.commits
-    assert [plan.offsets.end for plan in done.plans] == [
-        plan.archived.end for plan in again.plans if plan.archived is not None
-    ]
-    assert [Offsets(0, plan.offsets.end) for plan in done.plans] == [
-        plan.archived for plan in again.plans
     ]
 
 
@@ -94,7 +58,7 @@ def test_delta_run_continues_at_the_transaction_identifier(
 
 def test_second_run_adding_the_same_range_is_refused(directory: WrittenDirectory, to: Path) -> None:
     """
-    Whether it had planned before the first one added it, or between two of its commits.
+    The other run planned before the first one committed, or between two of its commits.
     """
     directory.stop()
     commits = run(directory.path, to / "first").commits
@@ -116,7 +80,7 @@ def test_second_run_adding_the_same_range_is_refused(directory: WrittenDirectory
 
 def test_runs_on_other_partitions_do_not_conflict(tmp_path: Path, to: Path) -> None:
     """
-    Two runs that take turns, as they do on an object store, which has no lock.
+    Two runs take turns, as on an object store, which has no lock.
     """
     commits = run(written_logs(tmp_path / "logs").path, to / "first").commits
     open_table(to, "delta").prepare([])
@@ -133,9 +97,6 @@ def test_runs_on_other_partitions_do_not_conflict(tmp_path: Path, to: Path) -> N
 
 
 def test_run_sees_commits_made_since_it_opened_the_table(tmp_path: Path, to: Path) -> None:
-    """
-    So it neither removes files of another run nor adds what is there.
-    """
     logs = written_logs(tmp_path / "logs").path
     table = open_table(to, "delta")
     run(logs, to, options={"assign": '{"events": [0]}'})
@@ -176,7 +137,7 @@ def test_delta_compaction_between_two_runs_changes_no_row(
     directory: WrittenDirectory, to: Path
 ) -> None:
     """
-    And is no reason to refuse the next run, which checks the last record where it is now.
+    The next run checks the last record in the file that has it now.
     """
     first = run(directory.path, to)
     assert 3 < len(first.commits)
@@ -196,67 +157,6 @@ def test_delta_compaction_between_two_runs_changes_no_row(
 def test_parquet_archive_files_are_not_merged(to: Path) -> None:
     with pytest.raises(InvalidOption, match="only those of Delta and Iceberg tables"):
         open_table(to).merge_small_files(1)
-
-
-def test_range_without_records_advances_the_transaction_identifier(
-    tmp_path: Path, to: Path
-) -> None:
-    directory = WrittenDirectory(tmp_path / "logs")
-    log = directory.log()
-    transaction = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
-    append(log, some_records(5), is_transactional=True, **transaction)
-    end_transaction(log, 7, commit=False)
-    log.roll()
-    fill(log, 10)
-    directory.stop()
-
-    run(directory.path, to)
-
-    archived = open_table(to, "delta").archived(EVENTS)
-    assert archived is not None
-    assert (6, IsolationLevel.READ_COMMITTED.value) == (
-        archived.offsets.end,
-        archived.isolation_level,
-    )
-    assert [] == delta_rows(to)
-    assert [] == run(directory.path, to).commits
-
-
-def test_leftover_files_of_killed_runs_are_removed_and_earlier_versions_kept(
-    directory: WrittenDirectory, to: Path
-) -> None:
-    done = run(directory.path, to)
-    deltalake.DeltaTable(str(to)).optimize.compact()
-    files = sorted((to / "topic=events" / "partition=0").iterdir())
-    end = done.commits[-1].end_offset
-    left = files[0].with_name(f"{end:020d}-{end + 5:020d}-{'0' * 32}.parquet")
-    left.write_bytes(b"of a run that was killed")
-
-    assert 1 == run(directory.path, to).removed
-    assert files == sorted((to / "topic=events" / "partition=0").iterdir())
-
-
-def test_log_other_than_the_archived_one_is_refused(
-    tmp_path: Path, directory: WrittenDirectory, to: Path
-) -> None:
-    """
-    As in Parquet: shorter, with other records, read at another level.
-    """
-    run(directory.path, to)
-    shorter, other = WrittenDirectory(tmp_path / "short"), WrittenDirectory(tmp_path / "other")
-    fill(shorter.log(segment_bytes=SEGMENT_BYTES), 20)
-    for start in range(0, 300, 10):
-        log = other.log(segment_bytes=SEGMENT_BYTES) if start == 0 else other.events
-        append(log, some_records(10, start=start, size=21))
-    shorter.stop()
-    other.stop()
-
-    with pytest.raises(ArchiveError, match=r"ends at offset 20, and version \d+ of .*archive says"):
-        run(shorter.path, to)
-    with pytest.raises(ArchiveError, match=r"other/events-0 have different records at offset"):
-        run(other.path, to)
-    with pytest.raises(ArchiveError, match="was archived with isolationLevel=read_committed"):
-        run(directory.path, to, options={"isolationLevel": "read_uncommitted"})
 
 
 def test_other_delta_table_is_not_an_archive(directory: WrittenDirectory, to: Path) -> None:
@@ -280,7 +180,7 @@ def test_table_with_deletion_vectors_is_not_read_file_by_file(
     directory: WrittenDirectory, to: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Others may mark rows of a file as deleted.
+    Other writers may mark rows of a file as deleted.
     """
     run(directory.path, to)
     protocol = SimpleNamespace(reader_features=["deletionVectors", "timestampNtz"])

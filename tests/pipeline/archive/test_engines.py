@@ -1,7 +1,3 @@
-"""
-Archives as DuckDB reads them, which has its own readers of Delta and of Iceberg.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path

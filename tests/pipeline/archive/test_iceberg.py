@@ -1,7 +1,3 @@
-"""
-Archives as Iceberg tables.
-"""
-
 from __future__ import annotations
 
 import json
@@ -10,29 +6,21 @@ from typing import Any
 
 import pytest
 
-from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.jobs.archive.job import Archived, archive
 from barnabas.pipeline.jobs.archive.opening import open_table
 from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
 from barnabas.pipeline.jobs.output import InUse
-from barnabas.storage.state_files.file_names import TopicPartition
-from tests.pipeline.archive.archived import SEGMENT_BYTES, closed_rows, fill, written_logs
+from tests.pipeline.archive.archived import EVENTS, SEGMENT_BYTES, closed_rows, fill, written_logs
 from tests.pipeline.archive.engines import iceberg_rows
-from tests.support.log_directory import WrittenDirectory, append, some_records
-from tests.support.logs import end_transaction
+from tests.pipeline.archive.kinds import TABLE
+from tests.support.log_directory import WrittenDirectory
 
 pyiceberg = pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
-
-EVENTS = TopicPartition("events", 0)
-TABLE = "lake.records"
 
 
 @pytest.fixture
 def properties(tmp_path: Path) -> dict[str, str]:
-    """
-    Of a catalog in SQLite.
-    """
     return {
         "type": "sql",
         "uri": f"sqlite:///{tmp_path}/catalog.db",
@@ -53,25 +41,6 @@ def loaded(properties: dict[str, str]) -> Any:
 def run(logs: Path, properties: dict[str, str], **more: Any) -> Archived:
     more.setdefault("bytes_per_file", 5_000)
     return archive(None, str(logs), opened(properties), **more)
-
-
-def test_iceberg_table_has_the_rows_of_closed_segments(
-    tmp_path: Path, properties: dict[str, str]
-) -> None:
-    """
-    One snapshot for each range; a second run has nothing to do.
-    """
-    logs = written_logs(tmp_path / "logs").path
-
-    done = run(logs, properties)
-
-    assert closed_rows(logs) == iceberg_rows(TABLE, properties)
-    assert len(done.commits) == len(loaded(properties).snapshots())
-    again = run(logs, properties)
-    assert [] == again.commits
-    assert [Offsets(0, plan.offsets.end) for plan in done.plans] == [
-        plan.archived for plan in again.plans
-    ]
 
 
 def test_iceberg_run_continues_at_the_offset_in_the_properties(
@@ -97,7 +66,7 @@ def test_second_run_adding_the_same_range_is_refused(
     directory: WrittenDirectory, properties: dict[str, str]
 ) -> None:
     """
-    Whether it had planned before the first one added it, or between two of its commits.
+    The other run planned before the first one committed, or between two of its commits.
     """
     done = run(directory.path, properties)
     fill(directory.events, 200)
@@ -129,7 +98,7 @@ def test_commit_of_another_writer_does_not_conflict(
     directory: WrittenDirectory, properties: dict[str, str]
 ) -> None:
     """
-    The commit is made from the snapshot that the other one has left.
+    The commit is based on the snapshot of the other writer.
     """
     first = run(directory.path, properties)
     fill(directory.events, 200)
@@ -149,9 +118,6 @@ def test_commit_of_another_writer_does_not_conflict(
 def test_readers_skip_files_by_partition_offset_and_timestamp(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:
-    """
-    Topic and partition are the partitions of the table; offset and timestamp have bounds.
-    """
     run(written_logs(tmp_path / "logs").path, properties)
 
     table = loaded(properties)
@@ -166,9 +132,6 @@ def test_readers_skip_files_by_partition_offset_and_timestamp(
 def test_small_files_are_merged_and_earlier_snapshots_kept(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:
-    """
-    A partition has one file then, and the next run checks the last record where it is now.
-    """
     directory = WrittenDirectory(tmp_path / "logs")
     fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
     fill(directory.log("users", segment_bytes=SEGMENT_BYTES), 100)
@@ -195,59 +158,6 @@ def test_small_files_are_merged_and_earlier_snapshots_kept(
     assert (0, 0) == opened(properties).merge_small_files(1)
 
 
-def test_range_without_records_advances_the_offset(
-    tmp_path: Path, properties: dict[str, str]
-) -> None:
-    directory = WrittenDirectory(tmp_path / "logs")
-    log = directory.log()
-    transaction = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
-    append(log, some_records(5), is_transactional=True, **transaction)
-    end_transaction(log, 7, commit=False)
-    log.roll()
-    fill(log, 10)
-    directory.stop()
-
-    run(directory.path, properties)
-
-    archived = opened(properties).archived(EVENTS)
-    assert archived is not None
-    assert 6 == archived.offsets.end
-    assert [] == iceberg_rows(TABLE, properties)
-    assert [] == run(directory.path, properties).commits
-
-
-def test_leftover_files_of_killed_runs_are_removed(
-    directory: WrittenDirectory, properties: dict[str, str], tmp_path: Path
-) -> None:
-    done = run(directory.path, properties)
-    (data,) = (tmp_path / "warehouse").rglob("topic=events")
-    files = sorted((data / "partition=0").iterdir())
-    end = done.commits[-1].end_offset
-    left = files[0].with_name(f"{end:020d}-{end + 5:020d}-{'0' * 32}.parquet")
-    left.write_bytes(b"of a run that was killed")
-
-    assert 1 == run(directory.path, properties).removed
-    assert files == sorted((data / "partition=0").iterdir())
-
-
-def test_log_other_than_the_archived_one_is_refused(
-    tmp_path: Path, directory: WrittenDirectory, properties: dict[str, str]
-) -> None:
-    run(directory.path, properties)
-    shorter, other = WrittenDirectory(tmp_path / "short"), WrittenDirectory(tmp_path / "other")
-    fill(shorter.log(segment_bytes=SEGMENT_BYTES), 20)
-    log = other.log(segment_bytes=SEGMENT_BYTES)
-    for start in range(0, 300, 10):
-        append(log, some_records(10, start=start, size=21))
-    shorter.stop()
-    other.stop()
-
-    with pytest.raises(ArchiveError, match=r"ends at offset 20, and snapshot \d+ of lake\.records"):
-        run(shorter.path, properties)
-    with pytest.raises(ArchiveError, match="other/events-0 have different records at offset"):
-        run(other.path, properties)
-
-
 def test_other_iceberg_table_is_not_an_archive(
     directory: WrittenDirectory, properties: dict[str, str]
 ) -> None:
@@ -266,7 +176,7 @@ def test_table_with_delete_files_is_not_read_file_by_file(
     directory: WrittenDirectory, properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Others may add files that delete rows.
+    Other writers may add files that delete rows.
     """
     from pyiceberg.table import DataScan  # noqa: PLC0415  # not all have it
 

@@ -1,5 +1,5 @@
 """
-Archiving that is killed: what is there is right at once, and the next run makes it whole.
+A killed run leaves a consistent archive, and the next run completes it.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def run_until(
     logs: Path, to: Path, step: int, master: str = "-"
 ) -> subprocess.CompletedProcess[str]:
     """
-    A process of its own that archives, and dies at that step.
+    Archive in a separate process that dies at the given step.
     """
     return run_module("killed_at", "archive", logs, to, step, master)
 
 
 def is_a_beginning(logs: Path, to: Path) -> bool:
     """
-    Whether an archive has the first rows of each partition, and nothing else.
+    Whether an archive has the first rows of each partition and nothing else.
     """
     expected, found = closed_rows(logs), archived_rows(to)
     for partition in {row[2:4] for row in expected}:
@@ -61,7 +61,7 @@ def is_a_beginning(logs: Path, to: Path) -> bool:
 
 def test_killed_driver_leaves_an_archive_that_can_be_continued(logs: Path, tmp_path: Path) -> None:
     """
-    Killed at ten steps, repeatedly on the same archive.
+    The driver dies at ten steps, repeatedly on the same archive.
     """
     whole = run_until(logs, tmp_path / "whole", -1)
     assert 0 == whole.returncode, whole.stderr
@@ -94,7 +94,7 @@ def test_killed_spark_driver_leaves_an_archive_that_can_be_continued(
     logs: Path, tmp_path: Path
 ) -> None:
     """
-    Its workers may continue for a moment; their files do no harm.
+    Workers may continue for a moment; their files do no harm.
     """
     to = tmp_path / "archive"
 
@@ -111,8 +111,8 @@ def test_killed_workers_are_retried_by_spark(
     spark: SparkSession, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Ten of them, while they write: Spark runs each task again. One dies a second time, so the run
-    fails, and the next one goes on behind what was committed.
+    Ten workers die while they write, and Spark runs each task again. One dies a second time, so the
+    run fails; the next run continues behind the last commit.
     """
     to, fuses = tmp_path / "archive", tmp_path / "fuses"
     chance = random.Random(43)
@@ -148,8 +148,9 @@ POINTS = ("read", "rename", "sync_directory")
 
 def dying_task(fuses: Path) -> Callable[..., Iterator[pa.RecordBatch]]:
     """
-    What a worker runs who dies as often as there are fuses for the range that it writes. It goes to
-    workers by value: they have no tests.
+    Run a task whose worker dies once for each fuse of its range.
+
+    The function is pickled by value, since workers do not have the tests.
     """
     write = parquet.write_range
 

@@ -1,101 +1,55 @@
-"""
-Archives whose tables have fewer columns than records have now, or columns of others.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from barnabas.pipeline.jobs.archive.job import Archived, archive
-from barnabas.pipeline.jobs.archive.opening import open_table
-from barnabas.pipeline.jobs.archive.table import ArchiveError, ArchiveTable
+from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.archive.text import explain_plans
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
 from barnabas.pipeline.schemas import RECORDS, project
 from tests.pipeline.archive.archived import closed_rows, fill
-from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
+from tests.pipeline.archive.engines import rows_of
+from tests.pipeline.archive.kinds import Kind
 from tests.support.log_directory import WrittenDirectory
 
 deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
 pytest.importorskip("pyiceberg", reason="pyiceberg is not installed")
 
-from pyiceberg.catalog import load_catalog  # noqa: E402  # not all have it
+
 from pyiceberg.partitioning import PartitionField, PartitionSpec  # noqa: E402  # not all have it
 from pyiceberg.schema import Schema, assign_fresh_schema_ids  # noqa: E402  # not all have it
 from pyiceberg.types import IntegerType, NestedField, StringType  # noqa: E402  # not all have it
 
 from barnabas.pipeline.jobs.archive import delta, iceberg  # noqa: E402  # not all have it
 
-TABLE = "lake.records"
 MISSING = ["timestampType", "headers"]
 
 
-@dataclass
-class Kind:
-    """
-    A table of one format, in a directory.
-    """
+@contextmanager
+def with_columns(kind: Kind, names: list[str]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if kind.format == "delta":
+            there = project(RECORDS, names)
+            patch.setattr(delta, "RECORDS", there)
+            in_files = [name for name in COLUMNS if name in names]
+            patch.setattr(delta, "COLUMNS", tuple(in_files))
+        else:
+            patch.setattr(iceberg, "RECORDS", project(RECORDS, names))
+            fields = [field for field in iceberg.SCHEMA.fields if field.name in names]
+            use_schema(patch, assign_fresh_schema_ids(Schema(*fields)))
+        yield
 
-    format: str
-    path: Path
 
-    @property
-    def properties(self) -> dict[str, str]:
-        return {
-            "type": "sql",
-            "uri": f"sqlite:///{self.path}/catalog.db",
-            "warehouse": f"file://{self.path}/warehouse",
-        }
-
-    def open(self) -> ArchiveTable:
-        if self.format == "delta":
-            return open_table(self.path, "delta")
-        self.path.mkdir(exist_ok=True)
-        return open_table(TABLE, "iceberg", catalog="lake", catalog_properties=self.properties)
-
-    def run(self, logs: Path) -> Archived:
-        return archive(None, str(logs), self.open(), bytes_per_file=5_000)
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        if self.format == "delta":
-            return delta_rows(self.path)
-        return iceberg_rows(TABLE, self.properties)
-
-    def columns(self) -> list[str]:
-        if self.format == "delta":
-            return [field.name for field in deltalake.DeltaTable(str(self.path)).schema().fields]
-        return [field.name for field in self.loaded().schema().fields]
-
-    def loaded(self) -> Any:
-        return load_catalog("lake", **self.properties).load_table(TABLE)
-
-    @contextmanager
-    def with_columns(self, names: list[str]) -> Iterator[None]:
-        """
-        What is written meanwhile has these columns.
-        """
-        with pytest.MonkeyPatch.context() as patch:
-            if self.format == "delta":
-                there = project(RECORDS, names)
-                patch.setattr(delta, "RECORDS", there)
-                in_files = [name for name in COLUMNS if name in names]
-                patch.setattr(delta, "COLUMNS", tuple(in_files))
-            else:
-                patch.setattr(iceberg, "RECORDS", project(RECORDS, names))
-                fields = [field for field in iceberg.SCHEMA.fields if field.name in names]
-                older = assign_fresh_schema_ids(Schema(*fields))
-                patch.setattr(iceberg, "SCHEMA", older)
-                mapping = older.name_mapping.model_dump_json()
-                changed = {**iceberg._PROPERTIES, "schema.name-mapping.default": mapping}
-                patch.setattr(iceberg, "_PROPERTIES", changed)
-            yield
+def use_schema(patch: pytest.MonkeyPatch, schema: Schema) -> None:
+    patch.setattr(iceberg, "SCHEMA", schema)
+    mapping = schema.name_mapping.model_dump_json()
+    changed = {**iceberg._PROPERTIES, "schema.name-mapping.default": mapping}
+    patch.setattr(iceberg, "_PROPERTIES", changed)
 
 
 @pytest.fixture(params=["delta", "iceberg"])
@@ -109,9 +63,9 @@ def without(names: list[str]) -> list[str]:
 
 def continued(kind: Kind, directory: WrittenDirectory, missing: list[str]) -> list[tuple[Any, ...]]:
     """
-    An archive without some columns, that is continued with all; what its rows should be.
+    Continue an archive that lacks columns, and return the rows that it should have.
     """
-    with kind.with_columns(without(missing)):
+    with with_columns(kind, without(missing)):
         older = kind.run(directory.path)
     assert set(missing).isdisjoint(kind.columns())
     fill(directory.events, 200)
@@ -136,7 +90,7 @@ def test_older_archive_gets_the_missing_columns(
     kind: Kind, directory: WrittenDirectory, missing: list[str]
 ) -> None:
     """
-    Its old rows have nulls there, and the last of them is still compared with the log.
+    Old rows have nulls in new columns, and the last one is still compared with the log.
     """
     expected = continued(kind, directory, missing)
 
@@ -157,10 +111,19 @@ def test_files_of_older_and_newer_columns_are_merged(
     assert [] == kind.run(directory.path).commits
 
 
+def test_merge_adds_the_missing_columns(kind: Kind, directory: WrittenDirectory) -> None:
+    with with_columns(kind, without(MISSING)):
+        kind.run(directory.path)
+
+    kind.open().merge_small_files(1 << 20)
+
+    assert sorted(RECORDS.names) == sorted(kind.columns())
+
+
 def test_older_archive_may_be_merged_before_it_is_continued(
     kind: Kind, directory: WrittenDirectory
 ) -> None:
-    with kind.with_columns(without(MISSING)):
+    with with_columns(kind, without(MISSING)):
         kind.run(directory.path)
     kind.run(directory.path)
     assert 1 == kind.open().merge_small_files(1 << 20).into
@@ -174,7 +137,7 @@ def test_older_archive_may_be_merged_before_it_is_continued(
 
 def test_dry_run_does_not_change_an_older_archive(kind: Kind, directory: WrittenDirectory) -> None:
     assert [] == list(kind.open().missing_columns)
-    with kind.with_columns(without(MISSING)):
+    with with_columns(kind, without(MISSING)):
         kind.run(directory.path)
 
     table = kind.open()
@@ -191,9 +154,9 @@ def test_dry_run_does_not_change_an_older_archive(kind: Kind, directory: Written
 
 def test_two_runs_that_add_columns_both_continue(kind: Kind, directory: WrittenDirectory) -> None:
     """
-    As on an object store, which has no lock: the second finds the columns that the first has added.
+    An object store has no lock: the second run finds the columns that the first one added.
     """
-    with kind.with_columns(without(MISSING)):
+    with with_columns(kind, without(MISSING)):
         kind.run(directory.path)
     one, other = kind.open(), kind.open()
 
@@ -207,7 +170,7 @@ def test_column_that_records_always_had_is_not_added(
     kind: Kind, directory: WrittenDirectory
 ) -> None:
     def begun_without_times() -> None:
-        with kind.with_columns(without(["timestamp"])):
+        with with_columns(kind, without(["timestamp"])):
             kind.open().prepare([])
         kind.run(directory.path)
 
@@ -224,7 +187,7 @@ def delta_table(kind: Kind, schema: pa.Schema, **more: Any) -> None:
 
 def changed(name: str, kind: pa.DataType, *, nullable: bool = True) -> pa.Schema:
     """
-    The columns of records, one of another type; or one more.
+    The schema of records with a column of another type, or with an additional column.
     """
     field = pa.field(name, kind, nullable=nullable)
     index = RECORDS.get_field_index(name)
@@ -257,7 +220,7 @@ def test_column_that_differs_only_in_case_is_refused(
     tmp_path: Path, directory: WrittenDirectory
 ) -> None:
     """
-    Delta and Spark would take the two for one.
+    Delta and Spark ignore case, and would take the two for the same column.
     """
     kind = Kind("delta", tmp_path / "archive")
     there = project(RECORDS, without(["headers"]))
@@ -282,8 +245,9 @@ def test_additional_nullable_columns_are_null_in_archived_records(
 ) -> None:
     kind.run(directory.path)
     if kind.format == "delta":
-        table = deltalake.DeltaTable(str(kind.path))
-        table.alter.add_columns(deltalake.Field("owner", deltalake.schema.PrimitiveType("string")))
+        kind.delta().alter.add_columns(
+            deltalake.Field("owner", deltalake.schema.PrimitiveType("string"))
+        )
     else:
         with kind.loaded().update_schema() as update:
             update.add_column("owner", StringType())
@@ -342,8 +306,8 @@ def test_incompatible_changes_of_a_table_are_refused(
 
 def test_column_ids_are_those_of_the_table(tmp_path: Path, directory: WrittenDirectory) -> None:
     """
-    A table of others may have its columns in another order, and so with other numbers: small files
-    are found by the bounds of their offsets all the same.
+    Another table may have its columns in another order and with other ids; small files are still
+    found by the bounds of their offsets.
     """
     kind = Kind("iceberg", tmp_path / "archive")
     names = ["offset", *without(["offset"])]
@@ -358,19 +322,14 @@ def test_column_ids_are_those_of_the_table(tmp_path: Path, directory: WrittenDir
                 ),
             )
         )
-        patch.setattr(iceberg, "SCHEMA", other)
+        use_schema(patch, other)
         numbers = [other.find_field(name).field_id for name in ("topic", "partition")]
         spec = [
             PartitionField(number, field.field_id, field.transform, field.name)
             for number, field in zip(numbers, iceberg.PARTITIONS.fields, strict=True)
         ]
         patch.setattr(iceberg, "PARTITIONS", PartitionSpec(*spec))
-        mapping = other.name_mapping.model_dump_json()
-        patch.setattr(
-            iceberg,
-            "_PROPERTIES",
-            {**iceberg._PROPERTIES, "schema.name-mapping.default": mapping},
-        )
+
         kind.open().prepare([])
     kind.run(directory.path)
 
@@ -380,7 +339,7 @@ def test_column_ids_are_those_of_the_table(tmp_path: Path, directory: WrittenDir
 
 def test_column_ids_are_those_assigned_by_the_catalog() -> None:
     """
-    The mapping of names that goes with a new table has them, and a catalog numbers them itself.
+    A catalog assigns ids itself, and the name mapping of a new table has to have the same ones.
     """
     assert assign_fresh_schema_ids(iceberg.SCHEMA) == iceberg.SCHEMA
     assert iceberg.SCHEMA.name_mapping == assign_fresh_schema_ids(iceberg.SCHEMA).name_mapping

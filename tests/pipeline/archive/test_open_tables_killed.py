@@ -39,10 +39,6 @@ KILLS = 6
 
 
 class Target:
-    """
-    Where a table is.
-    """
-
     def __init__(self, format: str, to: str, catalog: Path, storage: dict[str, str]) -> None:
         self.format = format
         self.to = to
@@ -54,9 +50,6 @@ class Target:
         return {CATALOG: self._catalog, **self._storage}
 
     def rows(self) -> Rows:
-        """
-        Those of the table; none while there is no table.
-        """
         if self.format == "parquet":
             return archived_rows(Archive(self.to, storage=StorageOptions.of(self._storage)))
         if self.format == "delta":
@@ -86,9 +79,6 @@ class Target:
 
 
 def is_a_beginning(expected: Rows, found: Rows) -> bool:
-    """
-    Whether a table has the first rows of each partition, and nothing else.
-    """
     for partition in {row[2:4] for row in found}:
         all_of_it = [row for row in expected if row[2:4] == partition]
         archived = [row for row in found if row[2:4] == partition]
@@ -102,7 +92,7 @@ def test_run_killed_on_a_disk_leaves_a_consistent_table(
     logs: Path, tmp_path: Path, format: str
 ) -> None:
     """
-    At steps of its way, every second one where another was killed.
+    The run dies at several steps, at every second one after another death.
     """
 
     def target(name: str) -> Target:
@@ -141,7 +131,7 @@ def test_run_killed_at_an_s3_request_leaves_a_consistent_table(
     logs: Path, tmp_path: Path, s3: S3Server, format: str
 ) -> None:
     """
-    Half of the requests at which it dies are done, and it never hears of that.
+    The run dies at a request; the server has carried out half of these requests.
     """
 
     def target(name: str) -> Target:
@@ -172,9 +162,6 @@ def test_run_killed_at_an_s3_request_leaves_a_consistent_table(
 def run_on_s3(
     s3: S3Server, logs: Path, target: Target, step: int = -1, *, done: bool = True
 ) -> int:
-    """
-    The exit status of a process that archives, and that the server kills at the request *step*.
-    """
     arguments = (f"archive-{target.format}", str(logs), target.to, "-1", "-")
     s3.count()
     process = subprocess.Popen(

@@ -1,7 +1,3 @@
-"""
-Archives on S3.
-"""
-
 from __future__ import annotations
 
 import threading
@@ -29,8 +25,8 @@ from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.jobs.compact.reading import read_compacted
 from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import COLUMNS, SCHEMA, Checksum, checksum
-from barnabas.storage.state_files.file_names import TopicPartition
 from tests.pipeline.archive.archived import (
+    EVENTS,
     SEGMENT_BYTES,
     archive_in_two_runs,
     archived_rows,
@@ -51,7 +47,6 @@ obstore = pytest.importorskip("obstore", reason="obstore is not installed")
 pytest.importorskip("moto", reason="moto is not installed")
 
 AlreadyExistsError = obstore.exceptions.AlreadyExistsError
-EVENTS = TopicPartition("events", 0)
 
 
 def some_batches(batches: int) -> Iterator[pa.RecordBatch]:
@@ -62,10 +57,6 @@ def some_batches(batches: int) -> Iterator[pa.RecordBatch]:
 
 
 def test_s3_file_appears_only_when_complete(s3: S3Server, tmp_path: Path) -> None:
-    """
-    A failing reader leaves nothing; the checksum is that of the file.
-    """
-
     def torn() -> Iterator[pa.RecordBatch]:
         yield from some_batches(40)
         raise OSError("the log is gone")
@@ -96,9 +87,6 @@ def test_workers_archive_from_s3_to_s3(
     monkeypatch: pytest.MonkeyPatch,
     format: str,
 ) -> None:
-    """
-    With options that only the driver was given. The second of two simultaneous runs is refused.
-    """
     for name in s3.storage:
         monkeypatch.delenv(name, raising=False)
     logs = written_logs(tmp_path / "logs").path
@@ -133,7 +121,8 @@ def parquet(s3: S3Server, path: str) -> Archive:
 
 def test_lost_response_to_a_commit_is_tolerated(s3: S3Server, tmp_path: Path) -> None:
     """
-    A request whose answer was lost is asked for again, and the store says that there is one.
+    The client repeats a request whose response was lost, and the store reports that the object
+    exists.
     """
     logs = written_logs(tmp_path / "logs").path
     done = archive(None, str(logs), parquet(s3, "late"), bytes_per_file=5_000)
@@ -147,7 +136,7 @@ def test_commit_in_progress_by_another_run_is_refused(
     s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    S3 answers so although there is no object yet.
+    S3 answers 409 although there is no object yet.
     """
     logs = written_logs(tmp_path / "logs").path
     done = archive(None, str(logs), parquet(s3, "making"), bytes_per_file=5_000)
@@ -162,7 +151,7 @@ def test_commit_in_progress_by_another_run_is_refused(
 
 def test_one_of_two_simultaneous_runs_is_refused(s3: S3Server, tmp_path: Path) -> None:
     """
-    Whose ranges have other ends. What the other one adds is whole.
+    The ranges of the two runs end at different offsets, and the other run is complete.
     """
     logs = written_logs(tmp_path / "logs").path
     both_have_planned = threading.Barrier(2, timeout=60)
@@ -190,7 +179,7 @@ def test_one_of_two_simultaneous_runs_is_refused(s3: S3Server, tmp_path: Path) -
 
 def test_leftover_files_are_removed_once_no_run_can_need_them(s3: S3Server, tmp_path: Path) -> None:
     """
-    Those of offsets that are archived. One behind the end may be another run's, which goes on.
+    Files with archived offsets are removed. Files behind the end may belong to another run.
     """
     logs = written_logs(tmp_path / "logs").path
     there = parquet(s3, "left")
@@ -242,7 +231,7 @@ def test_store_that_overwrites_objects_is_refused(
     s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Two runs could add a range twice.
+    Without conditional writes, two runs could add a range twice.
     """
     logs = written_logs(tmp_path / "logs").path
     real = obstore.put
@@ -270,9 +259,6 @@ def test_object_store_error_is_one_line_without_secrets(s3: S3Server, tmp_path: 
 def test_archive_on_s3_is_compacted_and_read_by_its_url(
     spark: SparkSession, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    By its URL, with what the environment says; filters of topics choose files.
-    """
     for name, value in s3.storage.items():
         monkeypatch.setenv(name, value)
     logs = written_logs(tmp_path / "logs").path

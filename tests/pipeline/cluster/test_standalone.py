@@ -36,10 +36,6 @@ TASKS = 2 * PARTITIONS
 
 
 class File(NamedTuple):
-    """
-    A file of an archive: what it is of, and the checksum of its bytes.
-    """
-
     partition: str
     start_offset: int
     end_offset: int
@@ -102,9 +98,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    A topic, each of its partitions with a closed segment and another one.
-    """
     directory = WrittenDirectory(tmp_path_factory.mktemp("logs"))
     for partition in range(PARTITIONS):
         log = directory.log("orders", partition)
@@ -117,9 +110,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[File]:
-    """
-    The files of the archive as this process makes it.
-    """
     to = tmp_path_factory.mktemp("here")
     archive(None, str(logs), to, bytes_per_file=1)
     return files_of(to)
@@ -127,7 +117,7 @@ def expected(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[File]
 
 def environment(directory: Path, name: str, paths: list[str]) -> Path:
     """
-    An environment whose packages are in *paths*, and the same one packed.
+    An environment with the packages in *paths*, and the same environment packed.
     """
     place = directory / name
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
@@ -150,9 +140,6 @@ def files_of(to: Path) -> list[File]:
 def submitted(
     cluster: SparkCluster, program: str, environment: str, *arguments: Path
 ) -> subprocess.CompletedProcess[str]:
-    """
-    A program that ran, submitted as the page says.
-    """
     file = cluster.directory / "program.py"
     file.write_text(program)
     (python,) = re.findall(r"^export PYSPARK_PYTHON=(.*)", PAGE, re.MULTILINE)
@@ -166,9 +153,6 @@ def submitted(
 
 
 def command_of_the_page(name: str, cluster: SparkCluster) -> list[str]:
-    """
-    The words of a command, with the master of this cluster.
-    """
     (command,) = re.findall(rf"^{name} (?:.*\\\n)*.*", PAGE, re.MULTILINE)
     whole = command.replace("\\\n", " ").replace("spark://master:7077", cluster.master)
     return shlex.split(whole)

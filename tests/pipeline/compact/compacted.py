@@ -1,5 +1,5 @@
 """
-What was compacted, and logs to do it with.
+Logs to compact, and the rows of the result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PARTITIONS = (("events", 0), ("events", 1), ("123", 0))
 
 def random_logs(path: Path, *, appends: int = 60) -> Path:
     """
-    A log directory whose partitions have everything that records, batches and transactions can be.
+    A log directory whose partitions have every kind of record, batch and transaction.
     """
     directory = WrittenDirectory(path)
     for seed, (topic, partition) in enumerate(PARTITIONS):
@@ -33,7 +33,7 @@ def random_logs(path: Path, *, appends: int = 60) -> Path:
 
 def latest_rows(path: Path, *, keep_tombstones: bool = False) -> list[tuple[Any, ...]]:
     """
-    The latest row of each key in a log directory, found row by row.
+    Find the latest row of each key, row by row.
     """
     rows = scanned_rows(path, isolationLevel="read_committed")
     return latest_of(rows, keep_tombstones=keep_tombstones)
@@ -43,7 +43,7 @@ def latest_of(
     rows: Iterable[tuple[Any, ...]], *, keep_tombstones: bool = False
 ) -> list[tuple[Any, ...]]:
     """
-    The latest of *rows* of each key, if those of a partition are in their order.
+    The latest row of each key, if the rows of each partition are in order.
     """
     latest = {(row[2], row[3], row[0]): row for row in rows if row[0] is not None}
     stay = [row for row in latest.values() if keep_tombstones or row[1] is not None]
@@ -51,9 +51,6 @@ def latest_of(
 
 
 def compacted_rows(path: Path) -> list[tuple[Any, ...]]:
-    """
-    The rows of all snapshots, without Spark.
-    """
     return sorted_rows(_batches(Snapshots(path)))
 
 

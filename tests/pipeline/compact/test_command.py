@@ -1,7 +1,3 @@
-"""
-``barnabas spark compact``, and reading what it wrote.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -20,9 +16,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    Three partitions of two topics.
-    """
     return random_logs(tmp_path_factory.mktemp("logs"))
 
 
@@ -66,10 +59,6 @@ def test_url_is_not_accepted_as_a_directory(
 def test_compact_command_writes_what_spark_reads(
     spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Spark's workers write what this process would have, and Spark reads it; a second run has nothing
-    to do.
-    """
     to = tmp_path / "to"
     arguments = ("--data-dir", logs, "--to", to)
 

@@ -1,6 +1,5 @@
 """
-The latest record of each key. It is done in this process; that Spark does the same is tested
-elsewhere.
+Compacting in this process; test_command.py does it with Spark.
 """
 
 from __future__ import annotations
@@ -45,17 +44,11 @@ def run(logs: Path, to: Path, **more: Any) -> Compacted:
 
 @pytest.fixture
 def to(tmp_path: Path) -> Path:
-    """
-    Where files go.
-    """
     return tmp_path / "compacted"
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> WrittenDirectory:
-    """
-    A log directory with one log that is open, in which four keys came again and again.
-    """
     directory = WrittenDirectory(tmp_path / "logs")
     log = directory.log(segment_bytes=800)
     for start in range(0, 100, 10):
@@ -65,9 +58,6 @@ def directory(tmp_path: Path) -> WrittenDirectory:
 
 
 def keyed(numbers: range) -> list[SimpleRecord]:
-    """
-    Records of four keys, one of which never gets a value.
-    """
     return [
         SimpleRecord(FIRST_TIMESTAMP + at, b"%d" % (at % 4), b"%d" % at if at % 4 else None)
         for at in numbers
@@ -78,10 +68,6 @@ def keyed(numbers: range) -> list[SimpleRecord]:
 def test_latest_record_of_each_key_is_retained(
     tmp_path: Path, to: Path, monkeypatch: pytest.MonkeyPatch, keep_tombstones: bool
 ) -> None:
-    """
-    As it was, of whatever the logs have: codecs, headers, empty keys, transactions; and what is
-    told is so.
-    """
     monkeypatch.setattr(latest, "_MERGE_ROWS", 7)
     logs = random_logs(tmp_path / "logs")
 
@@ -139,9 +125,6 @@ def test_merging_runs_of_keys_keeps_the_last_offset(monkeypatch: pytest.MonkeyPa
 
 
 def test_uncommitted_records_are_not_compacted(directory: WrittenDirectory, to: Path) -> None:
-    """
-    Records above the high watermark, aborted ones, and open transactions.
-    """
     log = directory.events
     transactional: dict[str, Any] = {"producer_epoch": 0, "is_transactional": True}
     append(log, keyed(range(100, 110)), producer_id=7, base_sequence=0, **transactional)
@@ -198,9 +181,6 @@ def test_other_partitions_are_left_alone(tmp_path: Path, to: Path) -> None:
 
 
 def test_empty_topic_has_a_snapshot_without_rows(tmp_path: Path, to: Path) -> None:
-    """
-    So does a topic with only tombstones.
-    """
     directory = WrittenDirectory(tmp_path / "logs")
     directory.log("empty")
     append(directory.log("gone"), [SimpleRecord(FIRST_TIMESTAMP, b"k", None)])
@@ -240,9 +220,6 @@ def test_compacted_archive_equals_the_compacted_log(
 def test_unsuitable_archive_is_refused(
     directory: WrittenDirectory, tmp_path: Path, to: Path
 ) -> None:
-    """
-    With possibly aborted records, damaged, or of other topics.
-    """
     directory.stop()
     options = {"isolationLevel": "read_uncommitted"}
     archive(None, str(directory.path), tmp_path / "all", options)
@@ -290,7 +267,7 @@ def test_records_deleted_during_a_run_are_an_error(
     directory: WrittenDirectory, to: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Between the keys being read and the records: nobody takes what is left for all there is.
+    Records are deleted between the read of the keys and the read of the records.
     """
     directory.stop()
     read = LogSource.batches
@@ -308,9 +285,6 @@ def test_records_deleted_during_a_run_are_an_error(
 
 
 def test_damaged_snapshot_is_reported(directory: WrittenDirectory, to: Path) -> None:
-    """
-    Is named: a file that is gone or has another size, and a snapshot that is none.
-    """
     directory.stop()
     run(directory.path, to)
     (file,) = to.rglob("*.parquet")

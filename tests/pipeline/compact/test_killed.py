@@ -1,6 +1,5 @@
 """
-Compacting that is killed: a topic is there as a whole or not at all, as it was before or as it is
-now, and the next run makes it whole.
+A killed compaction leaves each topic in its old or its new state, and the next run completes it.
 """
 
 from __future__ import annotations
@@ -27,22 +26,19 @@ KILLS = 6
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    Three partitions of two topics.
-    """
     return random_logs(tmp_path_factory.mktemp("logs"), appends=30)
 
 
 def run_until(logs: Path, to: Path, step: int) -> subprocess.CompletedProcess[str]:
     """
-    A process of its own that compacts, and dies at that step.
+    Compact in a separate process that dies at the given step.
     """
     return run_module("killed_at", "compact", logs, to, step, "-")
 
 
 def test_killed_run_can_be_repeated(logs: Path, tmp_path: Path) -> None:
     """
-    Killed at six steps, sometimes twice.
+    The run dies at six steps, sometimes twice.
     """
     whole = run_until(logs, tmp_path / "whole", -1)
     assert 0 == whole.returncode, whole.stderr

@@ -43,24 +43,15 @@ class Connector:
         self._options = {"kafka.bootstrap.servers": broker.bootstrap, "includeHeaders": "true"}
 
     def read(self, topic: Topic | None = None, **options: Any) -> DataFrame:
-        """
-        A batch query of *topic*, or of what the *options* say.
-        """
         reader = self.spark.read.format(self.format)
         return reader.options(**self._named(topic, options)).load()
 
     def stream(self, topic: Topic | None = None, **options: Any) -> DataFrame:
-        """
-        A streaming query of the same, from the beginning unless the *options* say otherwise.
-        """
         reader = self.spark.readStream.format(self.format)
         options.setdefault("startingOffsets", "earliest")
         return reader.options(**self._named(topic, options)).load()
 
     def save(self, frame: DataFrame, **options: str) -> None:
-        """
-        Write a batch.
-        """
         frame.write.format(self.format).mode("append").options(**self._options | options).save()
 
     def _named(self, topic: Topic | None, options: dict[str, Any]) -> dict[str, Any]:
@@ -70,16 +61,10 @@ class Connector:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """
-    One broker for all tests; it keeps records however old they say they are.
-    """
     with new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
         yield broker
 
 
 @pytest.fixture
 def connector(spark: SparkSession, broker: BrokerProcess) -> Connector:
-    """
-    The connector, and the broker that it talks to.
-    """
     return Connector(spark, broker)

@@ -1,7 +1,3 @@
-"""
-Batch queries.
-"""
-
 from __future__ import annotations
 
 import json
@@ -31,9 +27,6 @@ def full(broker: BrokerProcess) -> Topic:
 
 
 def test_every_record_is_read_as_it_was_sent(connector: Connector, full: Topic) -> None:
-    """
-    Keys, values and headers that are null, empty or repeated included, whatever the codec.
-    """
     assert full.expected == seen_in(connector.read(full))
 
 
@@ -114,7 +107,7 @@ def test_max_records_per_partition_limits_tasks(connector: Connector, full: Topi
 @pytest.fixture(scope="module")
 def disordered(broker: BrokerProcess) -> Topic:
     """
-    Timestamps that go back and forth, in batches of one, in two partitions.
+    Two partitions with timestamps that go back and forth, in batches of one record.
     """
     topic = Topic(broker, "batch.disordered", 2)
     for partition in range(2):
@@ -139,8 +132,8 @@ def test_starting_and_ending_timestamps_bound_the_query(
     connector: Connector, disordered: Topic, options: dict[str, int], offsets: range
 ) -> None:
     """
-    From the first record that is as young, to the first one that is as young, or to the end: also
-    where later ones are older.
+    A query begins and ends at the first record with at least the timestamp, even if later records
+    are older.
     """
     expected = [seen for seen in disordered.expected if seen.offset in offsets]
     assert expected == seen_in(connector.read(disordered, **options))
@@ -148,7 +141,7 @@ def test_starting_and_ending_timestamps_bound_the_query(
 
 def test_timestamps_may_differ_by_partition(connector: Connector, disordered: Topic) -> None:
     """
-    ``startingOffsetsByTimestamp`` and its fellow, as JSON.
+    ``startingOffsetsByTimestamp`` and ``endingOffsetsByTimestamp``, as JSON.
     """
     since = {disordered.name: {0: START_MS + 41, 1: START_MS}}
     until = {disordered.name: {0: START_MS + 99, 1: START_MS + 40}}
@@ -194,9 +187,6 @@ def test_log_append_time_is_read_with_its_type(connector: Connector, broker: Bro
 
 @pytest.fixture(scope="module")
 def transactional(broker: BrokerProcess) -> Topic:
-    """
-    Committed and aborted transactions among other records, and an open one at the end.
-    """
     topic = Topic(broker, "batch.transactional")
     numbers = iter(range(1000))
 
@@ -219,8 +209,7 @@ def test_read_committed_query_returns_only_committed_records(
     connector: Connector, transactional: Topic, pieces: int
 ) -> None:
     """
-    Under ``read_committed`` what was aborted, and what is open, is not there; cutting the offsets
-    into pieces, some of which have no record at all, changes nothing.
+    Aborted and open transactions are left out, however the offsets are split.
     """
     committed = {"kafka.isolation.level": "read_committed", "minPartitions": pieces}
 
@@ -236,9 +225,6 @@ def test_read_uncommitted_query_returns_all_records_but_no_markers(
 
 
 def removed(broker: BrokerProcess, name: str) -> Topic:
-    """
-    A topic whose records below 40 are gone.
-    """
     topic = Topic(broker, name)
     topic.send(records(100))
     topic.delete_records(before=40)

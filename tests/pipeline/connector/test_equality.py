@@ -1,12 +1,12 @@
 """
-200,000 records of every kind, by three producers: what Spark's connector reads from the broker,
-what is read from the broker's files, and what was sent are the same. So it is on files of Barnabas
-and on those of Apache Kafka.
+Spark's connector, the files of the broker and the producers agree on 200,000 records of every kind,
+for Barnabas and for Apache Kafka.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,9 +28,11 @@ from tests.interop.clients.kafka_python import KafkaPython
 from tests.pipeline.topics import START_MS
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess
+from tests.support.compiled import ROOT
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark, pytest.mark.prove]
 
+PAGE: Final = ROOT / "docs" / "spark-connector.md"
 PARTITIONS: Final = 3
 TRANSACTION: Final = 250
 SETTINGS: Final = {"log.cleaner.backoff.ms": "100", "log.retention.ms": "-1"}
@@ -59,7 +61,7 @@ Producer = Java | Confluent | KafkaPython
 @dataclass
 class Filled:
     """
-    A broker with three topics, and the records that a reader of committed ones has to see in each.
+    A broker with three topics, and the records that a committed read of each has to return.
     """
 
     broker: BrokerProcess
@@ -127,7 +129,7 @@ def filled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Filled]:
     """
-    Each broker in turn, with 200,000 records.
+    A filled Barnabas, and a filled Apache Kafka.
     """
     java = Java()
     with request.param(tmp_path_factory.mktemp("broker"), settings=SETTINGS) as broker:
@@ -157,7 +159,7 @@ def _fill(filled: Filled, java: Java) -> Filled:
 
 def _expect_cleaning(filled: Filled) -> None:
     """
-    Wait for the cleaner, and expect of what it has cleaned the latest record of each key only.
+    Wait for the cleaner, and expect only the latest record of each key in what it has cleaned.
     """
     cleaned = {
         partition: _cleaned_up_to(filled.broker.data, partition) for partition in range(PARTITIONS)
@@ -171,7 +173,7 @@ def _expect_cleaning(filled: Filled) -> None:
 
 def _cleaned_up_to(data: Path, partition: int) -> int:
     """
-    The first offset of the active segment, when the cleaner has come to it.
+    The first offset of the active segment, once the cleaner has reached it.
     """
     deadline = time.monotonic() + PATIENCE
     active = max(int(path.stem) for path in (data / f"compacted-{partition}").glob("*.log"))
@@ -216,10 +218,17 @@ def test_connector_and_files_return_what_was_sent(
     assert_same(expected, rows(files.load(str(filled.broker.data))))
 
 
+def test_documented_program_reads_what_the_files_have(spark: SparkSession, filled: Filled) -> None:
+    (program, *_) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    program = program.replace("localhost:9092", filled.broker.bootstrap)
+    names: dict[str, Any] = {"spark": spark}
+
+    exec(program.replace('"orders"', '"plain"'), names)  # what a reader does
+
+    assert_same(table(filled.expected["plain"]), rows(names["orders"]))
+
+
 def test_files_of_a_stopped_broker_have_the_same_records(filled: Filled, tmp_path: Path) -> None:
-    """
-    Have the same records, without Spark; and they are compacted to the latest one of each key.
-    """
     filled.broker.stop()
     data = str(filled.broker.data)
     options = {"isolationLevel": "read_committed"}
@@ -263,9 +272,6 @@ def in_order(found: pa.Table) -> pa.Table:
 
 
 def assert_same(expected: pa.Table, found: pa.Table) -> None:
-    """
-    The first row that differs is shown, if any does.
-    """
     if expected.equals(found):
         return
     assert len(expected) == len(found)

@@ -1,5 +1,5 @@
 """
-How the connector reads: it asks for more records, and then for offsets on the same connection.
+The connector fetches records, and asks for offsets on the same connection.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ def test_offset_requests_are_not_delayed_by_a_waiting_fetch(
     connector: Connector, broker: BrokerProcess
 ) -> None:
     """
-    At the end of each partition the connector has a fetch under way when it asks where the end is.
-    Answers of one connection are in order, so that a fetch which waited its time out would hold the
-    question up: here, for more than two minutes in all.
+    The connector asks for the end offset while a fetch waits at the end of the partition. Responses
+    of a connection are in order, so the fetches would delay the questions by two minutes in all.
     """
     if not isinstance(broker, Barnabas):
         pytest.skip("Apache Kafka lets the question wait")

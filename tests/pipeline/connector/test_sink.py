@@ -1,7 +1,3 @@
-"""
-Writing to topics.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -21,7 +17,7 @@ COLUMNS = ("topic", "partition", "key", "value", "headers")
 @pytest.fixture(scope="module")
 def source(request: pytest.FixtureRequest, broker: BrokerProcess) -> Topic:
     """
-    Records of every shape. Modules that import the tests have topics of their own.
+    A topic with records of every shape; modules that import these tests have their own.
     """
     topic = Topic(broker, f"sink.{request.module.__name__.rpartition('.')[2]}", 2)
     topic.send(records(300, partitions=2))

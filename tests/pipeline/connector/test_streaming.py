@@ -32,9 +32,6 @@ class Target:
         self._checkpoint = str(directory / "checkpoint")
 
     def receive(self, stream: DataFrame) -> list[int]:
-        """
-        Run the query to its end and return how many rows each batch had.
-        """
         writer = stream.writeStream.format("parquet").trigger(availableNow=True)
         query = writer.option("checkpointLocation", self._checkpoint).start(self._files)
         try:
@@ -45,17 +42,11 @@ class Target:
         return [rows for rows in batches if rows > 0]
 
     def rows(self) -> DataFrame:
-        """
-        All that was received so far.
-        """
         return self._spark.read.parquet(self._files)
 
 
 @pytest.fixture
 def target(connector: Connector, tmp_path: Path) -> Target:
-    """
-    An empty one.
-    """
     return Target(connector, tmp_path)
 
 
@@ -88,7 +79,7 @@ def test_query_includes_new_topics_and_partitions(
     connector: Connector, broker: BrokerProcess, target: Target
 ) -> None:
     """
-    What a pattern matches is asked anew by each batch; new partitions are read from the beginning.
+    Each batch resolves the pattern again; new partitions are read from the beginning.
     """
     first = Topic(broker, "stream.growing.1")
     first.send(records(10))
@@ -110,8 +101,8 @@ def test_read_committed_stream_returns_only_committed_records(
     connector: Connector, broker: BrokerProcess, target: Target
 ) -> None:
     """
-    Under ``read_committed`` a query goes up to the first open transaction, and leaves out what was
-    aborted and the markers, on which some batches end.
+    A query reads up to the first open transaction, without aborted records. Some batches end at a
+    marker.
     """
     topic = Topic(broker, "stream.transactions")
     for end in ("commit", "abort", "abort", "commit", "abort"):
@@ -131,8 +122,8 @@ def test_records_deleted_meanwhile_fail_only_with_fail_on_data_loss(
     connector: Connector, broker: BrokerProcess, target: Target, fails: bool
 ) -> None:
     """
-    A query that was not running when records were removed fails with ``failOnDataLoss``, and goes
-    on at the new beginning without it.
+    Records were deleted while the query was stopped: it fails with ``failOnDataLoss``, and
+    otherwise continues at the new beginning.
     """
     topic = Topic(broker, f"stream.removed.{fails}")
     topic.send(records(50))

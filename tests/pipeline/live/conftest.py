@@ -19,10 +19,6 @@ from tests.support.broker_process import BrokerProcess
 
 
 class Live(Connector):
-    """
-    The same queries through ``barnabas``.
-    """
-
     format = "barnabas"
     no_offset = "no record from the starting timestamp on"
     lost = "is to start at|are gone"
@@ -32,17 +28,11 @@ class Live(Connector):
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """
-    One broker for all tests; it keeps records however old they say they are.
-    """
     with new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
         yield broker
 
 
 @pytest.fixture
 def connector(spark: SparkSession, broker: BrokerProcess) -> Live:
-    """
-    The source, and the broker that it talks to.
-    """
     register(spark)
     return Live(spark, broker)

@@ -1,12 +1,8 @@
-"""
-The options that begin with ``kafka.``, and those of a write.
-"""
-
 from __future__ import annotations
 
 import pytest
 
-from barnabas.pipeline.client.settings import BOOTSTRAP, READER, ClientSettings, Sasl, parse_client
+from barnabas.client.settings import BOOTSTRAP, READER, ClientSettings, Sasl, parse_client
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.option_parser import parse_options, parse_stream_options
 from barnabas.pipeline.writing.options import WriteOptions, parse_write_options
@@ -110,7 +106,7 @@ def test_invalid_write_options_are_refused(options: dict[str, str], sentence: st
 
 def test_path_takes_precedence_over_a_broker_address() -> None:
     """
-    A query that was the connector's reads files as soon as it loads a path.
+    A query for the connector reads files as soon as it loads a path.
     """
     of_files = parse_options(BROKER | {"path": "/data", "kafka.any.thing": "x"})
 

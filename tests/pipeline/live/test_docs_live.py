@@ -1,7 +1,3 @@
-"""
-The examples of ``docs/spark.md`` that need a broker run as they stand.
-"""
-
 from __future__ import annotations
 
 import re
@@ -19,9 +15,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 def test_documented_programs_run(connector: Live, broker: BrokerProcess, tmp_path: Path) -> None:
-    """
-    A read, a write, and a stream: what they write is what was there, twice.
-    """
     orders, copies = Topic(broker, "orders"), Topic(broker, "copies")
     orders.send(records(50))
     found = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from barnabas.client.partitioner import murmur2
 from barnabas.pipeline.errors import RowError
 from barnabas.pipeline.schemas import HEADERS
 from barnabas.pipeline.writing import partitioning
@@ -20,7 +21,6 @@ from barnabas.pipeline.writing.rows import Rows, encoded_headers
 from barnabas.pipeline.writing.task import chunks
 from barnabas.protocol.records.record import iter_records
 from barnabas.storage.state_files.file_names import TopicPartition
-from barnabas.testing.partitioner import murmur2
 
 BATCH_BYTES = 50_000
 PLACES = {number: TopicPartition("t", number) for number in range(3)}
@@ -45,10 +45,6 @@ def some_headers(chance: random.Random) -> list[dict[str, Any]] | None:
 
 
 class Written:
-    """
-    Rows of every shape, and the batches that they became.
-    """
-
     def __init__(self, seed: int, *, keys: bool = True) -> None:
         chance = random.Random(seed)
         count = 400
@@ -71,7 +67,7 @@ class Written:
 
     def check(self, records: RecordSet) -> list[int]:
         """
-        The numbers of the rows of a batch, all of which are as they were.
+        The numbers of the rows in a batch; every row has to be unchanged.
         """
         numbers: list[int] = records.rows.numbers.tolist()
         read = iter_records(
@@ -93,7 +89,7 @@ class Written:
 @pytest.mark.parametrize("seed", range(5))
 def test_encoded_records_equal_the_rows(seed: int) -> None:
     """
-    In the order of the rows within each partition, and no batch is larger than it may be.
+    Rows keep their order within a partition, and no batch exceeds the maximum size.
     """
     written = Written(seed, keys=seed != 0)
 

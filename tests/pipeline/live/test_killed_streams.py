@@ -1,6 +1,6 @@
 """
-A stream from topic to topic whose driver or one of whose workers is killed, at any request with
-which it writes: each record is there once.
+A stream from topic to topic writes each record once, although its driver or one of its workers is
+killed at any write request.
 
 ``BARNABAS_KILLS=10`` tries ten requests each instead of one.
 """
@@ -36,10 +36,6 @@ RECORDS: Final = 400
 
 
 class Program:
-    """
-    The program that copies, and the kill that waits for it.
-    """
-
     def __init__(self, source: Topic, target: Topic, directory: Path) -> None:
         self._source = source
         self._target = target
@@ -48,7 +44,7 @@ class Program:
 
     def run(self, who: str, at: int, *, sends: bool) -> int:
         """
-        The exit status of one run. Of all runs together, the request of that number is the last.
+        The exit status of one run. The request *at*, counted over all runs, is the last.
         """
         told = {"file": str(self.counts), "who": who, "at": at, "sends": sends}
         launch = (
@@ -85,9 +81,6 @@ class Program:
 
 
 def committed(topic: Topic, partitions: int) -> Counter[bytes]:
-    """
-    How often each value is there for a reader of committed records.
-    """
     found = read_committed(topic.broker.bootstrap, topic.name, partitions)
     return Counter(value for values in found for value in values)
 

@@ -1,13 +1,9 @@
-"""
-Writing to topics without a jar.
-"""
-
 from __future__ import annotations
 
 import pytest
 from pyspark.sql.types import StructType
 
-from barnabas.pipeline.client.settings import BOOTSTRAP
+from barnabas.client.settings import BOOTSTRAP
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.spark.sink import check_columns
 from barnabas.pipeline.writing.options import WriteOptions, parse_write_options

@@ -1,7 +1,3 @@
-"""
-Streams that write to topics without a jar, each micro-batch exactly once.
-"""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -24,9 +20,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 
 def run(connector: Live, rows: DataFrame, checkpoint: Path, **options: str) -> None:
-    """
-    Write what there is to a topic.
-    """
     writer = rows.writeStream.format("barnabas").trigger(availableNow=True)
     named = {
         "kafka.bootstrap.servers": connector.bootstrap,
@@ -41,9 +34,6 @@ def run(connector: Live, rows: DataFrame, checkpoint: Path, **options: str) -> N
 
 
 def values(connector: Live, topic: Topic) -> Counter[bytes | None]:
-    """
-    How often each value can be seen by a reader of committed records.
-    """
     rows = connector.read(topic, **{"kafka.isolation.level": "read_committed"})
     return Counter(row.value for row in seen_in(rows))
 
@@ -64,7 +54,7 @@ def test_repeated_micro_batch_is_written_once(
     connector: Live, broker: BrokerProcess, numbers: Topic, tmp_path: Path
 ) -> None:
     """
-    As after the death of a driver that had committed it, and not noted so in its checkpoint.
+    The driver died after the commit, before the checkpoint recorded it.
     """
     copy = Topic(broker, "again", 2)
     stream = connector.stream(numbers, maxOffsetsPerTrigger=200).select("key", "value")
@@ -82,7 +72,7 @@ def test_failed_micro_batch_is_not_visible(
     connector: Live, broker: BrokerProcess, numbers: Topic, tmp_path: Path
 ) -> None:
     """
-    Nor is what its other tasks have written; when its cause is gone, it is written once.
+    The rows of its other tasks are not visible either; the retry writes each row once.
     """
     copy = Topic(broker, "failing", 2)
     stream = connector.stream(numbers).select("key", "value", "partition")
@@ -100,7 +90,7 @@ def test_other_query_with_the_same_prefix_writes_its_own_micro_batches(
     connector: Live, broker: BrokerProcess, numbers: Topic, tmp_path: Path
 ) -> None:
     """
-    What one without its checkpoint has decided on is not taken for its own.
+    A query without the other's checkpoint does not adopt its decisions.
     """
     copy = Topic(broker, "prefixed", 2)
     stream = connector.stream(numbers).select("value")

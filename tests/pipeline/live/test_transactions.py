@@ -1,7 +1,3 @@
-"""
-The decision about a micro-batch, and what follows from it: without Spark.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,8 +5,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from barnabas.pipeline.client.cluster import Cluster
-from barnabas.pipeline.client.settings import BOOTSTRAP
+from barnabas.client.cluster import Cluster
+from barnabas.client.settings import BOOTSTRAP
 from barnabas.pipeline.errors import TransactionsLost
 from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.options import WriteOptions, parse_write_options
@@ -50,9 +46,6 @@ class World:
         self.place = TopicPartition(name, 0)
 
     def prepare(self, task: int, attempt: int = 0) -> Identity:
-        """
-        Write one row, and leave the transaction open.
-        """
         name = self.batch.transactional_id(task, attempt)
         identity = initialized(self.cluster, name, self.options)
         producer = Producer(self.cluster, self.options, identity, task)
@@ -101,9 +94,6 @@ def test_decision_survives_a_round_trip(world: World, count: int) -> None:
 
 
 def test_decision_is_withdrawn_if_all_of_it_was_aborted(world: World) -> None:
-    """
-    The micro-batch can then be written again.
-    """
     transactions = world.prepare(0), world.prepare(1)
     decision = world.decide(*transactions)
     abort(world.cluster, transactions)

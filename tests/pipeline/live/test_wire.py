@@ -1,7 +1,3 @@
-"""
-What happens on the way to a broker and from it: rows that it refuses, restarts, security.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -87,9 +83,6 @@ def test_batches_refused_as_too_large_are_split(broker: BrokerProcess) -> None:
 
 
 def test_timestamp_and_header_columns_are_written(broker: BrokerProcess) -> None:
-    """
-    A timestamp; headers are left out if that is asked for.
-    """
     topic = Topic(broker, "columns")
     rows = batch(
         value=[b"v", None],
@@ -111,9 +104,6 @@ def test_timestamp_and_header_columns_are_written(broker: BrokerProcess) -> None
 
 @pytest.mark.parametrize("idempotent", ["true", "false"])
 def test_write_survives_a_broker_restart(tmp_path: Path, idempotent: str) -> None:
-    """
-    Is waited for, and each row is there once, in its order.
-    """
     with new_broker(tmp_path) as broker:
         topic = Topic(broker, "restarted", 1)
         sent = [b"%07d" % number + b"x" * 1000 for number in range(40_000)]

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from barnabas.pipeline.client.cluster import Cluster
-from barnabas.pipeline.client.settings import BOOTSTRAP
+from barnabas.client.cluster import Cluster
+from barnabas.client.settings import BOOTSTRAP
 from barnabas.pipeline.live.plan import plan
 from barnabas.pipeline.live.reader import read_live
 from barnabas.pipeline.option_parser import parse_options
@@ -20,9 +20,6 @@ from barnabas.pipeline.writing.task import write_rows
 
 
 def write(bootstrap: str, batches: Iterable[pa.RecordBatch], options: Mapping[str, str]) -> int:
-    """
-    The rows that were written, of a task with the number 3.
-    """
     parsed = parse_write_options({BOOTSTRAP: bootstrap, **options})
     with Cluster(parsed.client, creates_topics=True) as cluster:
         producer = Producer(cluster, parsed, idempotent(cluster, parsed), 3)
@@ -30,9 +27,6 @@ def write(bootstrap: str, batches: Iterable[pa.RecordBatch], options: Mapping[st
 
 
 def read(bootstrap: str, options: Mapping[str, str], *columns: str) -> Iterator[pa.RecordBatch]:
-    """
-    The rows, task after task.
-    """
     parsed = parse_options({BOOTSTRAP: bootstrap, **options})
     for work in plan(parsed):
         yield from read_live(work, columns, parsed)

@@ -1,9 +1,9 @@
 """
-A process that replays, and dies at one of its calls of the client.
+A process that replays an archive and kills itself at one of its calls of the client.
 
-Run as ``python -m tests.pipeline.replay.replayer ARCHIVE TOPIC BOOTSTRAP TO CALL``: the CALLth call
-that a producer gets is its last; if CALL is negative, it dies behind it. If it comes to its end, it
-prints how many calls there were.
+Run as ``python -m tests.pipeline.replay.replayer ARCHIVE TOPIC BOOTSTRAP TO CALL``. CALL is the
+last call of a producer; if it is negative, the process dies after it. A process that completes
+prints the number of calls.
 """
 
 from __future__ import annotations
@@ -40,10 +40,6 @@ def _counted(name: str) -> Any:
 
 
 class MortalProducer(Producer):
-    """
-    Counts its calls.
-    """
-
     init_transactions = _counted("init_transactions")
     begin_transaction = _counted("begin_transaction")
     produce = _counted("produce")

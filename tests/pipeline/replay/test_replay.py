@@ -1,7 +1,3 @@
-"""
-Replaying an archive, to a broker.
-"""
-
 from __future__ import annotations
 
 import os
@@ -50,18 +46,12 @@ KILLS = 10
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """
-    It keeps records however old they say they are.
-    """
     with new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1") as broker:
         yield broker
 
 
 @pytest.fixture(scope="module")
 def archived(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    An archive of two partitions, with records of every shape in several files.
-    """
     path = tmp_path_factory.mktemp("archived")
     directory = WrittenDirectory(path / "logs")
     for number in range(2):
@@ -86,9 +76,6 @@ def send(archived: Path, broker: BrokerProcess, to: str, **more: Any) -> dict[To
 
 
 def content(rows: list[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
-    """
-    The rows of each partition in their order, without topic and offset.
-    """
     found: dict[int, list[tuple[Any, ...]]] = {}
     for key, value, _, partition, _, timestamp, kind, headers in rows:
         found.setdefault(partition, []).append((key, value, timestamp, kind, headers))
@@ -96,9 +83,6 @@ def content(rows: list[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
 
 
 def replayed(broker: BrokerProcess, topic: str) -> dict[int, list[tuple[Any, ...]]]:
-    """
-    What is committed of a topic, from its files.
-    """
     rows = scanned_rows(
         broker.data, subscribe=topic, isolationLevel="read_committed", readUpTo="logEnd"
     )
@@ -107,7 +91,7 @@ def replayed(broker: BrokerProcess, topic: str) -> dict[int, list[tuple[Any, ...
 
 def test_replay_progress_is_reported_in_bytes(archived: Path, broker: BrokerProcess) -> None:
     """
-    Is told in bytes of the log: all of it in the end, and what was sent before not again.
+    All bytes of the log count in the end; bytes sent by an earlier run do not count again.
     """
     make(broker, "watched")
     told: list[int] = []
@@ -126,7 +110,7 @@ def test_replay_progress_reuses_clients(
     archived: Path, broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Each partition has the consumer of its sender, and one that is asked again and again.
+    Each partition has one consumer for its sender and one for progress.
     """
     make(broker, "watched-cheaply")
     made: list[str] = []
@@ -157,9 +141,6 @@ def test_bytes_before_an_offset_are_estimated_by_the_share_of_each_file(archived
 
 
 def test_replayed_topic_has_the_archived_records(archived: Path, broker: BrokerProcess) -> None:
-    """
-    Key, value, headers, timestamps and order per partition; a second run sends nothing.
-    """
     make(broker, "again")
     expected = content(archived_rows(archived))
 
@@ -177,7 +158,7 @@ def test_killed_replay_neither_loses_nor_duplicates_records(
     archived: Path, broker: BrokerProcess
 ) -> None:
     """
-    At ten calls of the client, before them or behind: nothing is lost or doubled.
+    The replay dies at ten calls of the client, before or after the call.
     """
     make(broker, "whole")
     whole = run_module("replay.replayer", archived, "events", broker.bootstrap, "whole", 0)
@@ -295,9 +276,6 @@ def test_table_is_replayed_after_its_files_were_merged(
     capsys: pytest.CaptureFixture[str],
     format: str,
 ) -> None:
-    """
-    A second run, by the command, sends what came since, though other files have it now.
-    """
     package = "deltalake" if format == "delta" else "pyiceberg"
     pytest.importorskip(package, reason=f"{package} is not installed")
     topic = f"from-{format}"
@@ -344,9 +322,6 @@ def test_archive_on_s3_is_compacted_and_replayed_by_commands(
     broker: BrokerProcess,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """
-    Workers reach the store as only the command was given.
-    """
     pytest.importorskip("obstore", reason="obstore is not installed")
     pytest.importorskip("moto", reason="moto is not installed")
     assert spark.range(1).count()
@@ -384,7 +359,7 @@ def test_killed_replay_workers_are_retried_by_spark(
     spark: SparkSession, tmp_path: Path, broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    One for each of ten partitions, at another call of its client: Spark runs the task again.
+    The task of each of ten partitions dies at another call of its client.
     """
     directory = WrittenDirectory(tmp_path / "logs")
     for number in range(KILLS):
@@ -419,8 +394,9 @@ def test_killed_replay_workers_are_retried_by_spark(
 
 def dying_task(fuses: Path) -> Any:
     """
-    What a worker runs who dies at the call of the client that the fuse of its partition says. It
-    goes to workers by value: they have no tests.
+    Run a task whose worker dies at the call that the fuse of its partition names.
+
+    The function is pickled by value, since workers do not have the tests.
     """
 
     def task(

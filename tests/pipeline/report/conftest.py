@@ -1,5 +1,5 @@
 """
-Logs of which is known what a report should say.
+Logs with known facts for reports.
 """
 
 from __future__ import annotations
@@ -33,9 +33,6 @@ CHECK_MS: Final = 300_000
 
 
 def at(hours: float, key: bytes | None = None) -> SimpleRecord:
-    """
-    A record of so many hours after the first.
-    """
     return SimpleRecord(FIRST_TIMESTAMP + int(hours * HOUR), key, b"value")
 
 
@@ -49,8 +46,8 @@ def replicate(log: Log, records: list[SimpleRecord], offset: int, **options: Any
 @pytest.fixture(scope="session")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
-    Times: segments that wait for an older one, and one of the future. Producers: repetitions and
-    gaps. Keys: some more frequent than others.
+    Logs with known facts: segments that wait for an older one or lie in the future, repeated and
+    missing sequences, and keys of different frequency.
     """
     directory = WrittenDirectory(tmp_path_factory.mktemp("logs"))
     directory.clock = StillClock(NOW + 12 * HOUR)
@@ -97,9 +94,6 @@ def _write_keys(log: Log) -> None:
 
 
 def cluster(path: Path) -> StatedCluster:
-    """
-    All logs have the same settings.
-    """
     stated = StatedCluster(LogConfig(retention_ms=RETENTION_MS), check_interval_ms=CHECK_MS)
     stated.data_dirs = (path,)
     return stated
@@ -107,9 +101,6 @@ def cluster(path: Path) -> StatedCluster:
 
 @pytest.fixture(scope="session")
 def report(spark: SparkSession, logs: Path) -> Report:
-    """
-    The report on them.
-    """
     known, files, clock = cluster(logs), DiskFiles(), StillClock(NOW)
     partitions = partitions_of(ReadOnlyLogs(known, files, clock), [])
     scope = Scope(partitions, with_keys=True, now_ms=NOW)

@@ -1,7 +1,3 @@
-"""
-``barnabas spark report``.
-"""
-
 from __future__ import annotations
 
 import subprocess
@@ -32,10 +28,6 @@ def test_dry_run_prints_what_would_be_read(logs: Path, capsys: pytest.CaptureFix
 def test_report_is_printed_and_its_page_written(
     spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Text on standard output, the page where it was asked for; --set says what is supposed. A session
-    that was there before goes on.
-    """
     page = tmp_path / "page.html"
     arguments = ["--data-dir", str(logs), "times-0", "--html", str(page), "--headers-only"]
 

@@ -1,7 +1,3 @@
-"""
-What a report finds in logs.
-"""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -65,8 +61,8 @@ def test_headers_are_counted(report: Report, logs: Path) -> None:
 
 def test_records_out_of_timestamp_order_are_counted(report: Report) -> None:
     """
-    Batches that begin with an older record than one before them had, not those that are out of
-    order within; and each record that is older than one before it.
+    A batch counts if its first record is older than one of an earlier batch; each record counts
+    that is older than an earlier one.
     """
     facts = facts_of(report, "times-0")
     counts = facts.counts
@@ -91,8 +87,8 @@ def test_missing_offsets_are_counted(report: Report) -> None:
 
 def test_repeated_and_missing_sequences_are_counted(report: Report) -> None:
     """
-    Sequence 3 comes twice in the first epoch and 0 twice in the second, 6 to 9 do not come at all.
-    A new epoch begins anew, and of who has no id nothing is known.
+    Sequence 3 is repeated in the first epoch and 0 in the second; 6 to 9 are missing. A new epoch
+    starts again at 0, and producers without an id have no sequences.
     """
     expected = Producers(
         producers=2,
@@ -114,8 +110,8 @@ def test_empty_key_counts_as_a_key_and_null_does_not(report: Report) -> None:
 
 def test_segment_waiting_for_an_older_one_has_its_due_time(report: Report) -> None:
     """
-    The first segment's latest record is of hour 5, so that it goes from hour 9 on, 1 ms later. What
-    is in the second one is four hours older, and goes no sooner.
+    The latest record of the first segment is of hour 5, so the segment is due 1 ms after hour 9.
+    The second one is four hours older, and is deleted no sooner.
     """
     first, second, active = facts_of(report, "times-0").segments
     goes = 9 * HOUR + 1
@@ -135,9 +131,6 @@ def test_future_timestamp_keeps_its_segment_and_the_next(report: Report) -> None
 
 
 def test_expired_records_go_with_the_next_check(report: Report) -> None:
-    """
-    What is past its time goes with the next check, even from the active segment.
-    """
     (segment,) = facts_of(report, "keys-0").segments
 
     assert Pin.NOTHING == segment.pin

@@ -1,7 +1,3 @@
-"""
-A report on records whose timestamps no calendar has.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -30,7 +26,8 @@ FAR_MS = [253_402_300_800_000, 1_700_000_000_000_000_000, 2**62]
 
 def test_times_after_the_year_9999_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     """
-    As numbers in the text, as the latest there is in frames. A producer that counts in ns has them.
+    The text has numbers, and frames the latest possible time. Such times come from producers that
+    count in ns.
     """
     directory = WrittenDirectory(tmp_path)
     for partition, far_ms in enumerate(FAR_MS):

@@ -1,7 +1,3 @@
-"""
-Reports that are kept, run by run.
-"""
-
 from __future__ import annotations
 
 import dataclasses
@@ -43,7 +39,7 @@ def history(tmp_path: Path) -> History:
 
 def test_history_figures_equal_those_of_the_report(report: Report, history: History) -> None:
     """
-    The first segment of ``times-0`` goes from hour 9 on, and the second one with it.
+    The first segment of ``times-0`` is due after hour 9, and the second one with it.
     """
     history.add(report)
 
@@ -77,9 +73,6 @@ def test_comparisons_exclude_deletions(report: Report, history: History) -> None
 
 
 def at(report: Report, ms: int, *names: str) -> Report:
-    """
-    The same report of another moment, or of fewer partitions.
-    """
     kept = tuple(each for each in report.partitions if not names or str(each.partition) in names)
     return dataclasses.replace(report, now_ms=ms, partitions=kept)
 
@@ -104,9 +97,6 @@ def test_second_run_at_the_same_time_changes_nothing(report: Report, history: Hi
 
 
 def test_second_run_at_the_same_time_may_add_partitions(report: Report, history: History) -> None:
-    """
-    What it was not asked for stays, and what it has counts.
-    """
     history.add(at(report, NOW, "keys-0", "times-0"))
     changed = at(report, NOW, "times-0", "times-1")
     facts = changed.partitions[0]
@@ -124,7 +114,7 @@ def test_killed_run_leaves_no_snapshot(
     report: Report, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    A file is whole before it gets its name. The next run removes the half of one.
+    A file gets its name when it is complete; the next run removes an incomplete one.
     """
     history.add(report)
 
@@ -240,8 +230,7 @@ def test_missing_directory_is_reported(spark: SparkSession, tmp_path: Path) -> N
 
 def test_daily_reports_follow_a_growing_log(spark: SparkSession, tmp_path: Path) -> None:
     """
-    As a program makes them: the log grows, its records age, and on the third day the first segment
-    is due.
+    The log grows and its records age; on the third day the first segment is due.
     """
     directory = WrittenDirectory(tmp_path / "logs")
     (tmp_path / "server.properties").write_text(SETTINGS)

@@ -1,10 +1,7 @@
-"""
-A report as text and as a page.
-"""
-
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -26,9 +23,20 @@ def test_text_report_has_disorder_and_excess_retention(report: Report) -> None:
     assert "retention: retention.ms 4 hours, retention.bytes none" in section
     assert "segment 0 is older, has later records, and goes first" in section
     assert "2023-11-15T07:13:20.001Z at least" in section
+    assert "segments more" not in section
     assert "6 records repeated, most by producer 7" in text
     assert "2 gaps, 9 offsets missing" in text
     assert '3 different, the most frequent, "often", in 53.8%, 3 records without one' in text
+
+
+def test_text_report_leaves_out_the_middle_of_many_segments(report: Report) -> None:
+    times = next(each for each in report.partitions if each.partition.topic == "times")
+    many = replace(times, segments=times.segments * 7)
+
+    text = as_text(replace(report, partitions=(many,)))
+
+    assert "... 9 segments more ..." in text
+    assert 12 == len(re.findall(r"segment \d+: ", text))
 
 
 def test_keys_are_printed_as_short_text_or_hexadecimal() -> None:
@@ -41,17 +49,10 @@ def test_keys_are_printed_as_short_text_or_hexadecimal() -> None:
 
 @pytest.fixture(scope="module")
 def page(report: Report) -> str:
-    """
-    The report as a page.
-    """
     return as_page(report)
 
 
 class _Links(HTMLParser):
-    """
-    What a page would fetch.
-    """
-
     def __init__(self) -> None:
         super().__init__()
         self.tags: list[str] = []
@@ -65,9 +66,6 @@ class _Links(HTMLParser):
 
 
 def test_page_is_self_contained(page: str) -> None:
-    """
-    Style and plots are in it; nothing is fetched and nothing is run.
-    """
     links = _Links()
     links.feed(page)
 
@@ -79,9 +77,6 @@ def test_page_is_self_contained(page: str) -> None:
 
 
 def test_plots_are_complete(page: str) -> None:
-    """
-    Each is a picture, and names what it shows.
-    """
     pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
 
     for picture in pictures:

@@ -1,7 +1,3 @@
-"""
-Runs of a report beside each other: as text, as a table and as plots.
-"""
-
 from __future__ import annotations
 
 import dataclasses
@@ -55,9 +51,6 @@ def figures(name: str, size: int, **more: int | None) -> Figures:
 
 
 def days(*sizes: dict[str, int]) -> list[Snapshot]:
-    """
-    A run each day, with the sizes of partitions; the last one now.
-    """
     return [
         Snapshot(
             NOW + (number - len(sizes) + 1) * DAY,
@@ -77,7 +70,7 @@ GROWN = days(
 
 def points(page: str, line: str) -> list[list[tuple[float, float]]]:
     """
-    The parts of a line in a plot, each with its points. In a picture y grows downwards.
+    The parts of a line in a plot, each as a list of points. The y axis of a picture points down.
     """
     (picture,) = [
         found for found in re.findall(r"<svg.*?</svg>", page, re.DOTALL) if f'id="{line}"' in found
@@ -93,9 +86,6 @@ def points(page: str, line: str) -> list[list[tuple[float, float]]]:
 
 
 def test_trend_line_has_a_point_for_each_run(report: Report) -> None:
-    """
-    One after the other, the larger the higher, at distances of a day.
-    """
     ((first, *others),) = points(as_page(report, GROWN), "size, in MiB of times-0")
 
     assert 3 == len(others)
@@ -112,9 +102,6 @@ def test_run_without_the_partition_leaves_a_gap(report: Report) -> None:
 
 
 def test_age_of_the_oldest_record_is_plotted_beside_retention_ms(report: Report) -> None:
-    """
-    A day more each day. Its limit is a line where it was less than ten times that.
-    """
     page = as_page(report, GROWN[2:])
     ((then, now),) = points(page, "age of the oldest record, in hours of times-0")
 
@@ -145,9 +132,6 @@ def test_first_run_has_no_comparison(report: Report) -> None:
 
 
 def test_runs_after_the_given_time_are_left_out(report: Report) -> None:
-    """
-    ``--at`` may ask for a moment before them.
-    """
     trends = {str(trend.partition): trend for trend in trends_of(report, GROWN)}
     before = dataclasses.replace(report, now_ms=NOW - DAY)
     earlier = {str(trend.partition): trend for trend in trends_of(before, GROWN)}
@@ -186,9 +170,6 @@ def test_largest_partitions_have_a_trend_line(report: Report) -> None:
 
 
 def test_records_without_timestamps_have_no_age_line(report: Report) -> None:
-    """
-    Have no age, and no line; nor have empty partitions a height.
-    """
     history = [
         Snapshot(NOW - DAY, (figures("times-0", 0, first_ms=None),)),
         Snapshot(NOW, (figures("times-0", 0, first_ms=None),)),
@@ -204,10 +185,6 @@ def test_records_without_timestamps_have_no_age_line(report: Report) -> None:
 def test_daily_runs_of_the_command_build_a_trend(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    The command, by a clock that is moved between two runs. A second run of the same moment adds
-    nothing.
-    """
     directory = WrittenDirectory(tmp_path / "logs")
     clock = directory.clock = StillClock(FIRST_TIMESTAMP + HOUR)
     log = directory.log()

@@ -28,10 +28,34 @@ WIDER = {
 DEFAULTS = {"boolean": True, "int": 7, "long": -1, "double": 0.5, "string": "none"}
 
 
+def record(name: str = "R", /, **fields: Any) -> dict[str, Any]:
+    """
+    The schema of a record; a field with a default is a pair of its type and the default.
+    """
+    return {
+        "type": "record",
+        "name": name,
+        "fields": [
+            {"name": field, "type": of[0], "default": of[1]}
+            if isinstance(of, tuple)
+            else {"name": field, "type": of}
+            for field, of in fields.items()
+        ],
+    }
+
+
+def array(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def logical(kind: str, of: str = "long", /, **more: Any) -> dict[str, Any]:
+    return {"type": of, "logicalType": kind, **more}
+
+
 @st.composite
 def schemas(draw: st.DrawFn, depth: int = 2) -> Any:  # noqa: PLR0911  # a case each
     """
-    A type, of which records have up to four fields.
+    A type; records have up to four fields.
     """
     kinds = [*PRIMITIVES, "enum", "fixed"]
     if depth:
@@ -58,9 +82,6 @@ def schemas(draw: st.DrawFn, depth: int = 2) -> Any:  # noqa: PLR0911  # a case 
 
 @st.composite
 def records(draw: st.DrawFn, depth: int = 2) -> Any:
-    """
-    A record.
-    """
     fields = draw(st.lists(schemas(depth), min_size=1, max_size=4))
     return {
         "type": "record",
@@ -77,9 +98,6 @@ def _name(draw: st.DrawFn) -> str:
 
 
 def values(of: Any) -> st.SearchStrategy[Any]:  # noqa: PLR0911  # a case each
-    """
-    Values of a type.
-    """
     if isinstance(of, list):
         return st.one_of(*(values(branch) for branch in of))
     if isinstance(of, str):
@@ -99,8 +117,8 @@ def values(of: Any) -> st.SearchStrategy[Any]:  # noqa: PLR0911  # a case each
 @st.composite
 def readers(draw: st.DrawFn, of: Any) -> Any:
     """
-    A type as which values of *of* can be read: fields are gone, added and in another order, numbers
-    are wider, and what could not be null can.
+    A reader's type that can read values of *of*: fields are missing, added and reordered, numbers
+    are wider, and types become nullable.
     """
     if isinstance(of, str):
         wider = draw(st.sampled_from(WIDER.get(of, [of])))

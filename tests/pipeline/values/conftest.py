@@ -19,8 +19,5 @@ if find_spec("fastavro") is None and "CI" not in os.environ:
 
 @pytest.fixture(scope="module")
 def registry() -> Iterator[SchemaRegistry]:
-    """
-    A registry for the tests of one file.
-    """
     with SchemaRegistry() as running:
         yield running

@@ -21,7 +21,15 @@ from hypothesis import strategies as st
 from barnabas.pipeline.values.avro.resolution import read_values, reader_of
 from barnabas.pipeline.values.avro.schema import parse
 from barnabas.pipeline.values.errors import Malformed, UnusableSchema
-from tests.pipeline.values.avro_types import readers, records, schemas, values
+from tests.pipeline.values.avro_types import (
+    array,
+    logical,
+    readers,
+    record,
+    records,
+    schemas,
+    values,
+)
 
 
 def written(schema: Any, value: Any) -> bytes:
@@ -31,9 +39,6 @@ def written(schema: Any, value: Any) -> bytes:
 
 
 def column(writer: Any, reader: Any, payloads: Sequence[bytes]) -> pa.Array:
-    """
-    The column of *payloads*, which stand one behind the other.
-    """
     read = reader_of(parse(json.dumps(writer)), parse(json.dumps(reader)))
     ends = np.cumsum([len(payload) for payload in payloads])
     starts = ends - [len(payload) for payload in payloads]
@@ -72,7 +77,7 @@ def test_avro_values_equal_those_of_fastavro(data: st.DataObject) -> None:
     assert [comparable(value) for value in expected] == rows(column(schema, schema, payloads))
 
 
-NULLS: Final = {"type": "array", "items": "null"}
+NULLS: Final = array("null")
 
 
 @pytest.mark.parametrize(
@@ -80,13 +85,10 @@ NULLS: Final = {"type": "array", "items": "null"}
     [
         (["null", NULLS], [None, None]),
         (["null", NULLS], []),
-        (["null", {"type": "array", "items": NULLS}], [[None, None], [], [None]]),
+        (["null", array(NULLS)], [[None, None], [], [None]]),
         (["null", {"type": "map", "values": "null"}], {"a": None, "b": None}),
         (["null", {"type": "map", "values": NULLS}], {"a": [None, None], "b": []}),
-        (
-            ["null", {"type": "record", "name": "r", "fields": [{"name": "f", "type": NULLS}]}],
-            {"f": [None, None]},
-        ),
+        (["null", record(f=NULLS)], {"f": [None, None]}),
     ],
 )
 @pytest.mark.parametrize("count", [1, 2])
@@ -102,9 +104,6 @@ def test_nullable_containers_of_nulls_keep_their_lengths(
 
 @given(data=st.data())
 def test_reader_schemas_are_resolved_as_in_fastavro(data: st.DataObject) -> None:
-    """
-    Fields that are gone, added, wider, nullable and in another order.
-    """
     writer = data.draw(records())
     reader = data.draw(readers(writer))
     some = data.draw(st.lists(values(writer), min_size=1, max_size=6))
@@ -119,7 +118,7 @@ def test_reader_schemas_are_resolved_as_in_fastavro(data: st.DataObject) -> None
 @given(data=st.data())
 def test_truncated_value_is_malformed(data: st.DataObject) -> None:
     """
-    Wherever, also with others around it, whose bytes are not taken for its own.
+    Also inside other values, whose bytes are not taken for its own.
     """
     schema = data.draw(records())
     one, other = data.draw(values(schema)), data.draw(values(schema))
@@ -143,30 +142,20 @@ def test_any_bytes_are_decoded_or_malformed(payloads: list[bytes], data: st.Data
     assert len(payloads) == len(found)
 
 
+NOON: Final = datetime(2026, 1, 31, 12, 0, 0, 7000)
+UTC_US: Final = pa.timestamp("us", "UTC")
 LOGICAL: list[tuple[Any, Any, pa.DataType]] = [
-    ({"type": "int", "logicalType": "date"}, date(2026, 1, 31), pa.date32()),
+    (logical("date", "int"), date(2026, 1, 31), pa.date32()),
+    (logical("timestamp-millis"), NOON.replace(year=1969, tzinfo=UTC), UTC_US),
+    (logical("timestamp-micros"), NOON.replace(microsecond=7, tzinfo=UTC), UTC_US),
+    (logical("local-timestamp-millis"), NOON, pa.timestamp("us")),
     (
-        {"type": "long", "logicalType": "timestamp-millis"},
-        datetime(1969, 1, 31, 12, 0, 0, 7000, UTC),
-        pa.timestamp("us", "UTC"),
-    ),
-    (
-        {"type": "long", "logicalType": "timestamp-micros"},
-        datetime(2026, 1, 31, 12, 0, 0, 7, UTC),
-        pa.timestamp("us", "UTC"),
-    ),
-    (
-        {"type": "long", "logicalType": "local-timestamp-millis"},
-        datetime(2026, 1, 31, 12, 0, 0, 7000),
-        pa.timestamp("us"),
-    ),
-    (
-        {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 3},
+        logical("decimal", "bytes", precision=20, scale=3),
         Decimal("-12345678901234567.891"),
         pa.decimal128(20, 3),
     ),
     (
-        {"type": "fixed", "name": "F", "size": 9, "logicalType": "decimal", "precision": 5},
+        logical("decimal", "fixed", name="F", size=9, precision=5),
         Decimal("-12345"),
         pa.decimal128(5, 0),
     ),
@@ -182,7 +171,7 @@ def test_logical_types_map_to_spark_types(schema: Any, value: Any, kind: pa.Data
 
 
 def test_timestamp_has_the_unit_of_the_writer() -> None:
-    ms, us = ({"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros"))
+    ms, us = logical("timestamp-millis"), logical("timestamp-micros")
     at = datetime(2026, 1, 31, 12, 0, 0, 5000, UTC)
 
     assert [at] == column(ms, us, [written(ms, at)]).to_pylist()
@@ -191,7 +180,7 @@ def test_timestamp_has_the_unit_of_the_writer() -> None:
 
 
 def test_timestamp_beyond_microseconds_is_malformed() -> None:
-    ms = {"type": "long", "logicalType": "timestamp-millis"}
+    ms = logical("timestamp-millis")
 
     with pytest.raises(Malformed, match="too far away"):
         column(ms, ms, [written("long", 2**62)])
@@ -199,9 +188,9 @@ def test_timestamp_beyond_microseconds_is_malformed() -> None:
 
 def test_union_of_several_types_is_a_struct_of_members() -> None:
     """
-    As in Spark, null is not counted.
+    As in Spark, null is not a member.
     """
-    schema = ["string", "null", "int", {"type": "array", "items": "long"}]
+    schema = ["string", "null", "int", array("long")]
 
     found = column(schema, schema, [written(schema, value) for value in ("a", None, 5, [1, 2])])
 
@@ -230,7 +219,7 @@ def test_other_unions_are_simple_columns(schema: Any, kind: pa.DataType) -> None
 
 
 def test_aliases_find_renamed_fields_and_records() -> None:
-    writer = {"type": "record", "name": "Old", "fields": [{"name": "a", "type": "int"}]}
+    writer = record("Old", a="int")
     field = {"name": "b", "aliases": ["a"], "type": "long"}
     reader = {"type": "record", "name": "New", "aliases": ["Old"], "fields": [field]}
 
@@ -248,30 +237,18 @@ def test_unknown_enum_symbol_becomes_the_default() -> None:
         column(writer, reader, payloads)
 
 
-NODE = {
-    "type": "record",
-    "name": "Node",
-    "fields": [{"name": "next", "type": ["null", "Node"]}],
-}
+NODE = record("Node", next=["null", "Node"])
 REFUSED: list[tuple[Any, Any, str]] = [
     (NODE, NODE, "Node contains itself"),
     ("Other", "Other", "uses Other, which is not defined"),
     ("string", "int", "a value of type string was written"),
+    (record("R"), record("S"), "the record R was written, and the record S cannot be read"),
     (
-        {"type": "record", "name": "R", "fields": []},
-        {"type": "record", "name": "S", "fields": []},
-        "the record R was written, and the record S cannot be read",
-    ),
-    (
-        {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1},
-        {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+        logical("decimal", "bytes", precision=4, scale=1),
+        logical("decimal", "bytes", precision=4, scale=2),
         "A decimal has 1 decimal places, and 2 are read",
     ),
-    (
-        {"type": "record", "name": "R", "fields": []},
-        {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]},
-        "The field a of R was not written, and has no default",
-    ),
+    (record(), record(a="int"), "The field a of R was not written, and has no default"),
 ]
 
 
@@ -281,17 +258,13 @@ def test_incompatible_schemas_are_refused(writer: Any, reader: Any, reason: str)
         column(writer, reader, [])
 
 
+def test_registry_may_store_a_lone_type_without_quotes() -> None:
+    assert parse('"string"') == parse("string")
+
+
 def test_referenced_schema_is_part_of_a_schema() -> None:
-    address = {
-        "type": "record",
-        "name": "a.Address",
-        "fields": [{"name": "city", "type": "string"}],
-    }
-    person = {
-        "type": "record",
-        "name": "a.Person",
-        "fields": [{"name": "home", "type": "Address"}, {"name": "work", "type": "a.Address"}],
-    }
+    address = record("a.Address", city="string")
+    person = record("a.Person", home="Address", work="a.Address")
 
     found = parse(json.dumps(person), [("address", json.dumps(address))])
 
@@ -301,40 +274,24 @@ def test_referenced_schema_is_part_of_a_schema() -> None:
 
 def test_default_of_bytes_has_one_byte_per_character() -> None:
     """
-    As the specification has it; fastavro leaves it a string.
+    The specification says so; fastavro returns a string.
     """
-    writer = {"type": "record", "name": "R", "fields": []}
-    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
-    fields = [
-        {"name": "raw", "type": "bytes", "default": "\u00ff\u0001"},
-        {"name": "price", "type": decimal, "default": "\u0001\u0002"},
-    ]
-    reader = {"type": "record", "name": "R", "fields": fields}
+    decimal = logical("decimal", "bytes", precision=4, scale=2)
+    reader = record(raw=("bytes", "\u00ff\u0001"), price=(decimal, "\u0001\u0002"))
 
-    found = column(writer, reader, [b""])
+    found = column(record(), reader, [b""])
 
     assert [{"raw": b"\xff\x01", "price": Decimal("2.58")}] == found.to_pylist()
 
 
 DEFAULTS: list[tuple[Any, Any, Any]] = [
-    (
-        {"type": "long", "logicalType": "timestamp-millis"},
-        7,
-        datetime(1970, 1, 1, 0, 0, 0, 7000, UTC),
-    ),
-    ({"type": "int", "logicalType": "date"}, 1, date(1970, 1, 2)),
-    ({"type": "array", "items": ["null", "int"]}, [None, 1], [None, 1]),
+    (logical("timestamp-millis"), 7, datetime(1970, 1, 1, 0, 0, 0, 7000, UTC)),
+    (logical("date", "int"), 1, date(1970, 1, 2)),
+    (array(["null", "int"]), [None, 1], [None, 1]),
     ({"type": "map", "values": "string"}, {"a": "b"}, [("a", "b")]),
     (["string", "int"], "a", {"member0": "a", "member1": None}),
     (
-        {
-            "type": "record",
-            "name": "Inner",
-            "fields": [
-                {"name": "given", "type": "int"},
-                {"name": "own", "type": "string", "default": "x"},
-            ],
-        },
+        record("Inner", given="int", own=("string", "x")),
         {"given": 1},
         {"given": 1, "own": "x"},
     ),
@@ -343,21 +300,15 @@ DEFAULTS: list[tuple[Any, Any, Any]] = [
 
 @pytest.mark.parametrize(("schema", "default", "value"), DEFAULTS)
 def test_default_has_the_type_of_its_column(schema: Any, default: Any, value: Any) -> None:
-    writer = {"type": "record", "name": "R", "fields": []}
-    reader = {**writer, "fields": [{"name": "a", "type": schema, "default": default}]}
+    found = column(record(), record(a=(schema, default)), [b"", b""])
 
-    assert [{"a": value}] * 2 == column(writer, reader, [b"", b""]).to_pylist()
+    assert [{"a": value}] * 2 == found.to_pylist()
 
 
-@pytest.mark.parametrize(
-    ("schema", "default"), [("int", "a"), ({"type": "array", "items": "int"}, 5), ("bytes", 5)]
-)
+@pytest.mark.parametrize(("schema", "default"), [("int", "a"), (array("int"), 5), ("bytes", 5)])
 def test_invalid_default_is_refused(schema: Any, default: Any) -> None:
-    writer = {"type": "record", "name": "R", "fields": []}
-    reader = {**writer, "fields": [{"name": "a", "type": schema, "default": default}]}
-
     with pytest.raises(UnusableSchema, match=f"The default {default!r} is no "):
-        column(writer, reader, [b""])
+        column(record(), record(a=(schema, default)), [b""])
 
 
 def test_array_in_several_sized_blocks_is_read() -> None:
@@ -366,13 +317,13 @@ def test_array_in_several_sized_blocks_is_read() -> None:
     """
     blocks = bytes([3, 4, 2, 4, 2, 6, 0])  # -2 items in 2 bytes: 1 2; 1 item: 3; the end.
 
-    schema = {"type": "array", "items": "int"}
+    schema = array("int")
 
     assert [[1, 2, 3], []] == column(schema, schema, [blocks, b"\0"]).to_pylist()
 
 
 def test_few_bytes_cannot_announce_billions_of_items() -> None:
-    schema = {"type": "array", "items": "null"}
+    schema = array("null")
     at_once, in_blocks = b"\xfe\xff\xff\xff\x7f\0", b"\x80\x7d" * 10 + b"\0"
 
     for claimed in (at_once, in_blocks):

@@ -1,7 +1,3 @@
-"""
-Columns of values with several schemas, without Spark.
-"""
-
 from __future__ import annotations
 
 import json
@@ -24,6 +20,7 @@ from barnabas.pipeline.values.registry import (
     RegistryError,
     UnknownSchema,
 )
+from tests.pipeline.values.avro_types import record
 from tests.support.schema_registry import SchemaRegistry, guid_of
 
 
@@ -65,7 +62,7 @@ def test_rows_keep_their_order(decoder: Decoder) -> None:
 
 def test_column_may_have_large_offsets(decoder: Decoder) -> None:
     """
-    As Spark sends it with ``spark.sql.execution.arrow.useLargeVarTypes``.
+    Spark sends them with ``spark.sql.execution.arrow.useLargeVarTypes``.
     """
     column = pa.array([with_id(1, b"\2"), None, with_id(2, b"\4")], pa.large_binary())
 
@@ -73,9 +70,6 @@ def test_column_may_have_large_offsets(decoder: Decoder) -> None:
 
 
 def test_schema_id_in_a_header_takes_precedence(decoder: Decoder) -> None:
-    """
-    The value has nothing in front of it then, also if it looks so.
-    """
     headers: list[bytes | None] = [
         with_guid(1, b""),
         with_id(2, b""),
@@ -158,21 +152,14 @@ def test_registry_client_is_shared_within_a_process() -> None:
 
 
 def test_nested_schema_references_are_fetched(registry: SchemaRegistry) -> None:
-    """
-    Each stands behind those that it needs.
-    """
+    def register(name: str, *types: str) -> None:
+        schema = record(name, **{f"f{n}": of for n, of in enumerate(types)})
+        refs = [{"name": of, "subject": of, "version": 1} for of in types if of != "int"]
+        registry.schemas.register(name, {"schema": json.dumps(schema), "references": refs})
 
-    def record(name: str, *types: str) -> str:
-        fields = [{"name": f"f{n}", "type": of} for n, of in enumerate(types)]
-        return json.dumps({"type": "record", "name": name, "fields": fields})
-
-    def register(subject: str, text: str, *references: str) -> None:
-        refs = [{"name": name, "subject": name, "version": 1} for name in references]
-        registry.schemas.register(subject, {"schema": text, "references": refs})
-
-    register("A", record("A", "int"))
-    register("B", record("B", "A"), "A")
-    register("C", record("C", "B", "A"), "B", "A")
+    register("A", "int")
+    register("B", "A")
+    register("C", "B", "A")
     with RegistryAddress.of(registry.url).open() as opened:
         fetched = opened.version("C")
         decoder = Decoder(opened, fetched)

@@ -20,6 +20,7 @@ from barnabas.pipeline import from_registry
 from barnabas.pipeline.options import Mode
 from barnabas.pipeline.values.frames import KEY_HEADER, VALUE_HEADER
 from barnabas.protocol.records.record import SimpleRecord
+from tests.pipeline.values.avro_types import record
 from tests.support.compiled import ROOT
 from tests.support.log_directory import WrittenDirectory, append
 from tests.support.schema_registry import SchemaRegistry
@@ -27,15 +28,11 @@ from tests.support.schema_registry import SchemaRegistry
 pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 PAGE = (ROOT / "docs" / "spark-values.md").read_text()
-FIELDS = [{"name": "id", "type": "long"}, {"name": "customer", "type": "string"}]
-SCHEMA = json.dumps({"type": "record", "name": "Order", "fields": FIELDS})
+SCHEMA = json.dumps(record("Order", id="long", customer="string"))
 
 
 @pytest.fixture
 def logs(registry: SchemaRegistry, tmp_path: Path) -> Path:
-    """
-    A topic of three orders and a value that is none.
-    """
     with SchemaRegistryClient({"url": registry.url}) as client:
         serialize = AvroSerializer(client, SCHEMA)
         context = SerializationContext("orders", MessageField.VALUE)

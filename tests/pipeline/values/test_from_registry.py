@@ -26,6 +26,7 @@ from barnabas.pipeline import from_registry
 from barnabas.pipeline.values.errors import UnusableSchema
 from barnabas.pipeline.values.registry import RegistryError, UnknownSchema
 from tests.interop.conftest import new_broker
+from tests.pipeline.values.avro_types import array, logical, record
 from tests.pipeline.values.messages import F, classes, field, file, message
 from tests.support.schema_registry import SchemaRegistry
 
@@ -33,27 +34,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 PATIENCE = 60
 SERIALIZER = {"auto.register.schemas": True}
-V1 = {
-    "type": "record",
-    "name": "Order",
-    "namespace": "shop",
-    "fields": [
-        {"name": "id", "type": "long"},
-        {"name": "customer", "type": "string"},
-        {"name": "amount", "type": "int"},
-    ],
-}
-V2 = {
-    **V1,
-    "fields": [
-        {"name": "customer", "type": ["null", "string"], "default": None},
-        {"name": "amount", "type": "double"},
-        {"name": "id", "type": "long"},
-        {"name": "tags", "type": {"type": "map", "values": "int"}, "default": {"none": 0}},
-        {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
-    ],
-}
-V2["fields"][4]["default"] = None  # type: ignore[index]
+V1 = record("shop.Order", id="long", customer="string", amount="int")
+V2 = record(
+    "shop.Order",
+    customer=(["null", "string"], None),
+    amount="double",
+    id="long",
+    tags=({"type": "map", "values": "int"}, {"none": 0}),
+    at=(["null", logical("timestamp-millis")], None),
+)
 JSON_SCHEMA = {
     "title": "Order",
     "type": "object",
@@ -104,10 +93,6 @@ def plain(value: Any, _: SerializationContext) -> Any:
 
 
 class Topics:
-    """
-    Writes values to the topics of a broker.
-    """
-
     def __init__(self, bootstrap: str) -> None:
         self._producer = Producer({"bootstrap.servers": bootstrap})
 
@@ -129,9 +114,6 @@ def client(registry: SchemaRegistry) -> Iterator[SchemaRegistryClient]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory, client: SchemaRegistryClient) -> Iterator[Path]:
-    """
-    The directory of a broker that has stopped.
-    """
     broker = new_broker(tmp_path_factory.mktemp("broker"))
     broker.start()
     topics = Topics(broker.bootstrap)
@@ -191,9 +173,6 @@ def as_objects(value: Any) -> Any:
 def compare(
     frame: DataFrame, decoded: DataFrame, deserialize: Callable[..., Any], topic: str
 ) -> None:
-    """
-    Row by row with what *deserialize* makes of the same bytes.
-    """
     rows, raw = decoded.collect(), frame.collect()
     context = SerializationContext(topic, MessageField.VALUE)
     expected = [
@@ -235,7 +214,7 @@ def test_avro_is_read_with_an_older_schema(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     """
-    By version and by id; a double cannot become an int again.
+    By version and by id; a double cannot be read as an int.
     """
     frame = loaded(session, logs, "avro").limit(500)
     by_id = registry.schemas.versions("avro-value")[0]
@@ -289,7 +268,7 @@ def test_protobuf_of_several_schemas_is_read_with_the_latest(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     """
-    The message stands at another place in the older schema.
+    The older schema has the message at another index.
     """
     frame = loaded(session, logs, "protobuf")
     deserialize = ProtobufDeserializer(ORDERS["shop.Order"], {"use.deprecated.format": False})
@@ -309,15 +288,12 @@ ALL_TYPES: dict[str, tuple[Any, str]] = {
     "flag": ("boolean", "boolean"),
     "single": ("float", "float"),
     "raw": ("bytes", "binary"),
-    "day": ({"type": "int", "logicalType": "date"}, "date"),
-    "local": ({"type": "long", "logicalType": "local-timestamp-micros"}, "timestamp_ntz"),
-    "price": (
-        {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2},
-        "decimal(6,2)",
-    ),
+    "day": (logical("date", "int"), "date"),
+    "local": (logical("local-timestamp-micros"), "timestamp_ntz"),
+    "price": (logical("decimal", "bytes", precision=6, scale=2), "decimal(6,2)"),
     "state": ({"type": "enum", "name": "State", "symbols": ["OPEN", "SHUT"]}, "string"),
     "hash": ({"type": "fixed", "name": "Hash", "size": 2}, "binary"),
-    "many": ({"type": "array", "items": ["null", "long"]}, "array<bigint>"),
+    "many": (array(["null", "long"]), "array<bigint>"),
     "either": (["null", "string", "int"], "struct<member0:string,member1:int>"),
 }
 
@@ -326,7 +302,6 @@ ALL_TYPES: dict[str, tuple[Any, str]] = {
 def test_all_types_are_supported_in_spark(
     spark: SparkSession, registry: SchemaRegistry, client: SchemaRegistryClient, large: str
 ) -> None:
-    fields = [{"name": name, "type": of} for name, (of, _) in ALL_TYPES.items()]
     value = {
         "nothing": None,
         "flag": True,
@@ -340,7 +315,7 @@ def test_all_types_are_supported_in_spark(
         "many": [1, None],
         "either": 5,
     }
-    serialize = avro(client, {"type": "record", "name": "All", "fields": fields})
+    serialize = avro(client, record("All", **{name: of for name, (of, _) in ALL_TYPES.items()}))
     written = serialize(value, SerializationContext("all", MessageField.VALUE))
     session = spark.newSession()
     session.conf.set("spark.sql.execution.arrow.useLargeVarTypes", large)
@@ -367,9 +342,6 @@ BAD = {
 def test_permissive_mode_returns_null_with_an_error(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
-    """
-    Whatever is not right is null with a sentence; a null is a null without one.
-    """
     frame = loaded(session, logs, "bad")
 
     rows = from_registry(
@@ -386,7 +358,7 @@ def test_permissive_mode_returns_null_with_an_error(
 
 def test_errors_of_the_source_are_kept(session: SparkSession, registry: SchemaRegistry) -> None:
     """
-    Its rows of batches that cannot be read have no value, and stay in all modes.
+    Rows of corrupt batches have no value, and stay in all modes.
     """
     rows = [(b"text", None), (None, "a batch")]
     frame = session.createDataFrame(rows, "value binary, _corrupt_record string")
@@ -450,7 +422,7 @@ def test_unreachable_registry_is_reported_after_few_attempts(
     session: SparkSession, logs: Path, registry: SchemaRegistry
 ) -> None:
     """
-    Also with ``PERMISSIVE``: records are not to blame.
+    Also in ``PERMISSIVE`` mode, because the records are not at fault.
     """
     frame = loaded(session, logs, "avro")
     with SchemaRegistry() as other:
@@ -498,9 +470,6 @@ def test_key_is_decoded_in_another_time_zone(
 def test_values_are_decoded_once(
     session: SparkSession, registry: SchemaRegistry, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Also where the query filters by what they are; and not at all where it does not use them.
-    """
     frame = session.createDataFrame([], "value binary, partition int")
 
     for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):

@@ -1,7 +1,3 @@
-"""
-JSON with a JSON Schema as columns.
-"""
-
 from __future__ import annotations
 
 import json
@@ -62,9 +58,6 @@ def test_json_schema_types_become_columns(schema: Any, kind: pa.DataType) -> Non
 
 
 def test_json_values_have_the_types_of_their_columns() -> None:
-    """
-    What can be of any type stays JSON, and what is not there is null.
-    """
     schema = object_of(
         whole={"type": "integer"},
         number={"type": "number"},
@@ -114,9 +107,6 @@ def test_json_value_of_another_type_is_malformed(schema: Any, payload: bytes) ->
 
 
 def test_json_schema_references_are_followed() -> None:
-    """
-    Inside of the schema, and to others that the registry gave.
-    """
     schema = {
         **object_of(
             a={"$ref": "#/$defs/a~1b"}, c={"$ref": "other#/properties/c"}, d={"$ref": "other"}

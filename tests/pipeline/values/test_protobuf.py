@@ -73,7 +73,7 @@ def column(written: FetchedSchema, payloads: Sequence[bytes], message_name: str 
 
 def test_protobuf_scalars_have_columns() -> None:
     """
-    A zero that is not written is a zero.
+    A missing zero is read as zero.
     """
     made = classes(SIMPLE)["shop.M"]
     values = {name: value for name, (_, value, _) in NUMBERS.items()}

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.pipeline import from_registry, to_registry
 from barnabas.pipeline.values.registry import UnknownSchema
+from tests.pipeline.values.avro_types import array, logical, record
 from tests.pipeline.values.messages import classes
 from tests.pipeline.values.test_protobuf import RICH
 from tests.support.schema_registry import SchemaRegistry
@@ -28,22 +29,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.prove]
 
 CONTEXT = SerializationContext("written", MessageField.VALUE)
 AVRO = json.dumps(
-    {
-        "type": "record",
-        "name": "Written",
-        "fields": [
-            {"name": "id", "type": "long"},
-            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
-            {"name": "day", "type": ["null", {"type": "int", "logicalType": "date"}]},
-            {
-                "name": "price",
-                "type": {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2},
-            },
-            {"name": "counts", "type": {"type": "map", "values": "int"}},
-            {"name": "either", "type": ["null", "string", {"type": "array", "items": "long"}]},
-            {"name": "more", "type": "string", "default": "default"},
-        ],
-    }
+    record(
+        "Written",
+        id="long",
+        at=logical("timestamp-micros"),
+        day=["null", logical("date", "int")],
+        price=logical("decimal", "bytes", precision=6, scale=2),
+        counts={"type": "map", "values": "int"},
+        either=["null", "string", array("long")],
+        more=("string", "default"),
+    )
 )
 ROWS = """
     named_struct(

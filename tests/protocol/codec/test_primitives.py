@@ -1,7 +1,3 @@
-"""
-Unsigned varints, and what is built on them.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -72,9 +68,6 @@ def test_compact_length_below_null_is_refused() -> None:
 
 @pytest.mark.parametrize("value", [-1, 2**32])
 def test_number_outside_the_uvarint_range_is_refused(value: int) -> None:
-    """
-    Negative numbers and those of more than 32 bits.
-    """
     with pytest.raises(ValueError, match="does not fit into an unsigned varint"):
         uvarint(value)
 
@@ -93,9 +86,6 @@ def test_uvarint_of_more_than_five_bytes_is_refused() -> None:
 
 
 def test_compact_string_length_is_the_length_plus_one() -> None:
-    """
-    Zero means null.
-    """
     assert b"\x01" == string_length(0)
     assert b"\x80\x80\x02" == string_length(32767)
     with pytest.raises(ValueError, match="a string of 32768 bytes is too long"):

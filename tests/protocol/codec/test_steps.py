@@ -5,7 +5,6 @@ A message that is read and written in steps is the one that is read and written 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from barnabas.protocol.codec.codec import (
 )
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import DecodeError
-from tests.support.messages import VERSIONS, messages, name_of
+from tests.support.messages import VERSIONS, ended, messages, name_of
 
 
 @pytest.mark.prove
@@ -30,9 +29,6 @@ from tests.support.messages import VERSIONS, messages, name_of
 def test_stepwise_codec_agrees_with_the_plain_codec(
     cls: type[Message], version: int, data: st.DataObject
 ) -> None:
-    """
-    For any message and for damaged ones, with the same errors.
-    """
     value = data.draw(messages(cls, version))
 
     encoded = bytearray(b"".join(encode_parts(value, version)))
@@ -47,17 +43,6 @@ def test_stepwise_codec_agrees_with_the_plain_codec(
                 ended(decode_in_steps(cls, version, view, 0))
         else:
             assert repr(expected) == repr(ended(decode_in_steps(cls, version, view, 0)))
-
-
-def ended(steps: Generator[None, None, Any]) -> Any:
-    """
-    What *steps* return in the end.
-    """
-    try:
-        while True:
-            next(steps)
-    except StopIteration as end:
-        return end.value
 
 
 @st.composite

@@ -8,7 +8,6 @@ import contextlib
 import random
 import subprocess
 import sys
-import tracemalloc
 import zlib
 
 import pytest
@@ -30,6 +29,7 @@ from barnabas.protocol.compression import (
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
+from tests.support.bombs import memory_below
 from tests.support.limits import stated
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = CompressionType
@@ -49,9 +49,6 @@ NOISE = random.Random(1).randbytes(100_000)
     ],
 )
 def test_record_is_compressed_as_in_kafka(codec: CompressionType, data: str) -> None:
-    """
-    Byte for byte, containers included.
-    """
     expected = bytes.fromhex(data)
 
     assert expected == compress(codec, ONE_RECORD)
@@ -59,9 +56,6 @@ def test_record_is_compressed_as_in_kafka(codec: CompressionType, data: str) -> 
 
 
 def test_gzip_batch_equals_that_of_kafka() -> None:
-    """
-    With its checksum.
-    """
     batch = build_batch([SimpleRecord(1700000000000, b"k1", b"v1")], compression=GZIP)
 
     assert bytes.fromhex("02 085b02a7 0001") == batch[16:23]
@@ -73,9 +67,6 @@ def test_gzip_batch_equals_that_of_kafka() -> None:
 def test_compressed_data_survives_a_round_trip(
     codec: CompressionType, data: bytes, wrap: type[bytes]
 ) -> None:
-    """
-    Whole and in pieces, from any kind of buffer.
-    """
     compressed = wrap(bytes(compress(codec, wrap(data))))
 
     assert data == bytes(decompress(codec, compressed))
@@ -103,9 +94,7 @@ def test_higher_compression_level_gives_smaller_output(
 
 @pytest.mark.parametrize("number", [5, 6, 7])
 def test_unknown_codec_is_an_unknown_server_error(number: int) -> None:
-    with pytest.raises(
-        UnknownCompression, match=f"Unknown compression type id: {number}"
-    ) as caught:
+    with pytest.raises(UnknownCompression, match=f"compression type id: {number}") as caught:
         CompressionType.of(number)
 
     assert ErrorCode.UNKNOWN_SERVER_ERROR == caught.value.code
@@ -131,9 +120,6 @@ def test_truncated_compressed_stream_is_detected(codec: CompressionType) -> None
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_damaged_stream_gives_data_or_a_compression_error(codec: CompressionType) -> None:
-    """
-    Codecs with a checksum give the right data or an error.
-    """
     chance = random.Random(7)
     whole = bytes(compress(codec, TEXT[:3000]))
     for _ in range(2000):
@@ -152,9 +138,6 @@ def test_damaged_stream_gives_data_or_a_compression_error(codec: CompressionType
 def test_arbitrary_bytes_give_a_compression_error(
     data: bytes, start: int, codec: CompressionType
 ) -> None:
-    """
-    Also behind a valid beginning.
-    """
     head = bytes(compress(codec, ONE_RECORD))[:start]
     for chunks in (decompress_chunks(codec, head + data), decompress_chunks(codec, data)):
         with contextlib.suppress(CorruptCompressedData):
@@ -165,9 +148,6 @@ def test_arbitrary_bytes_give_a_compression_error(
 
 
 def test_gzip_members_are_joined() -> None:
-    """
-    Trailing bytes that do not start another member are ignored, as in Java.
-    """
     member = bytes(compress(GZIP, TEXT))
 
     assert TEXT + TEXT == decompress(GZIP, member + member)
@@ -177,19 +157,7 @@ def test_gzip_members_are_joined() -> None:
         decompress(GZIP, member + member[:19])
 
 
-def test_gzip_with_name_and_time_in_its_header_is_accepted() -> None:
-    header = bytes.fromhex("1f8b0808 00f0a55f 0003") + b"name\0"
-    deflate = zlib.compressobj(wbits=-15)
-    body = deflate.compress(ONE_RECORD) + deflate.flush()
-    trailer = zlib.crc32(ONE_RECORD).to_bytes(4, "little") + bytes([len(ONE_RECORD), 0, 0, 0])
-
-    assert ONE_RECORD == decompress(GZIP, header + body + trailer)
-
-
 def test_gzip_header_may_have_all_optional_parts() -> None:
-    """
-    Unknown flags are ignored, as in Java, and the header checksum is verified.
-    """
     plain = bytes(compress(GZIP, ONE_RECORD))
     header = plain[:3] + b"\xfe" + plain[4:10] + b"\x02\0xx" + b"name\0" + b"comment\0"
     checksum = (zlib.crc32(header) & 0xFFFF).to_bytes(2, "little")
@@ -237,9 +205,6 @@ def test_joined_snappy_streams_are_accepted() -> None:
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 1000])
 def test_snappy_block_with_an_impossible_size_is_refused(length: int) -> None:
-    """
-    Negative, or larger than the data.
-    """
     header = bytes(compress(SNAPPY, b""))
 
     with pytest.raises(CorruptCompressedData, match="cannot have"):
@@ -264,9 +229,6 @@ def test_snappy_block_cannot_announce_more_than_it_can_hold() -> None:
 def test_lz4_frames_with_all_options_of_kafka_are_accepted(
     block_size: int, block_checksum: bool, content_checksum: bool, store_size: bool
 ) -> None:
-    """
-    Followed by any bytes.
-    """
     data = TEXT[:70_000] + NOISE
     frame = lz4_frame.compress(
         data,
@@ -296,14 +258,9 @@ def test_unreferenced_lz4_chunks_are_not_copied() -> None:
     """
     chunks = iter(decompress_chunks(LZ4, compress(LZ4, bytes(range(256)) * 2048)))
     next(chunks)
-    tracemalloc.start()
-    try:
-        sizes = [len(next(chunks)) for _ in range(6)]
 
-        assert [65_536] * 6 == sizes
-        assert tracemalloc.get_traced_memory()[1] < 32_768
-    finally:
-        tracemalloc.stop()
+    with memory_below(32_768):
+        assert [65_536] * 6 == [len(next(chunks)) for _ in range(6)]
 
 
 def test_linked_lz4_blocks_are_refused() -> None:
@@ -352,9 +309,6 @@ def test_truncated_lz4_frame_is_refused_at_every_length() -> None:
 
 
 def test_wrong_lz4_block_checksum_is_detected() -> None:
-    """
-    The content checksum is not verified.
-    """
     frame = bytearray(
         lz4_frame.compress(NOISE[:500], block_linked=False, block_checksum=True, store_size=False)
     )
@@ -368,9 +322,6 @@ def test_wrong_lz4_block_checksum_is_detected() -> None:
 
 
 def test_zstd_frames_are_joined() -> None:
-    """
-    No other bytes may follow.
-    """
     frame = bytes(compress(ZSTD, TEXT))
 
     assert TEXT + TEXT == decompress(ZSTD, frame + frame)
@@ -435,14 +386,8 @@ def test_decompression_beyond_the_limit_is_refused(codec: CompressionType) -> No
 
 
 def test_decompression_limit_grows_with_the_input() -> None:
-    """
-    By the documented ratio.
-    """
     assert stated("decompressed-ratio") * 2**20 == most_decompressed_bytes(2**20)
-
-
-def test_decompressed_size_is_limited_to_that_of_a_java_buffer() -> None:
-    assert 2**31 - 1 == most_decompressed_bytes(2**30)
+    assert 2**31 - 1 == most_decompressed_bytes(2**30), "the largest buffer of Java"
 
 
 @pytest.mark.parametrize("codec", [GZIP, ZSTD, CompressionType.LZ4, CompressionType.SNAPPY])

@@ -1,7 +1,3 @@
-"""
-XXH32, as plain Python and compiled.
-"""
-
 from __future__ import annotations
 
 from types import ModuleType
@@ -33,7 +29,4 @@ def xxhash32(request: pytest.FixtureRequest) -> ModuleType:
     ],
 )
 def test_xxhash32_equals_the_reference(xxhash32: ModuleType, data: bytes, expected: int) -> None:
-    """
-    For inputs shorter and longer than its stride of 16 bytes.
-    """
     assert expected == xxhash32.xxhash32(data)

@@ -24,9 +24,6 @@ COMMITTED_MS = 1700000000000
 
 @pytest.mark.scenario(82)
 def test_group_record_keys_are_those_of_kafka() -> None:
-    """
-    A committed offset has key type 1, a group 2.
-    """
     offset = OffsetCommitKey(group="g1", topic="t", partition=2)
     group = GroupMetadataKey(group="g1")
 

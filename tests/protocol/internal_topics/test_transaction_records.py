@@ -62,9 +62,6 @@ def transaction(status: int, partitions: list[PartitionsSchema] | None) -> Trans
 def test_transaction_record_equals_that_of_kafka(
     version: int, partitions: list[PartitionsSchema] | None, data: str
 ) -> None:
-    """
-    In both versions, with and without partitions.
-    """
     value = transaction(EMPTY if partitions is None else ONGOING, partitions)
 
     assert bytes.fromhex(data) == encode(value, version)
@@ -77,9 +74,6 @@ def test_transaction_record_key_is_the_transactional_id() -> None:
 
 
 def test_transaction_records_of_kafka_survive_a_round_trip(golden: Path) -> None:
-    """
-    Version 0 of a cluster without transaction.version 2, version 1 with it.
-    """
     seen = set()
     for batch in golden_batches(golden, "*/data/__transaction_state-*/*.log"):
         for record in batch.records():

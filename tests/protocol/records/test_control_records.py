@@ -1,7 +1,3 @@
-"""
-Control records: the markers of transactions, and what the metadata log says about itself.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -41,9 +37,6 @@ VALUES: dict[ControlRecordType, type[Message]] = {
 
 @pytest.mark.scenario(5)
 def test_transaction_marker_has_kafkas_bytes() -> None:
-    """
-    78 bytes, also read back.
-    """
     marker = EndTransactionMarker(ControlRecordType.ABORT, coordinator_epoch=9)
 
     batch = marker.batch(1700000000000, producer_id=4000, producer_epoch=3)
@@ -76,9 +69,6 @@ def test_unknown_control_record_type_is_reported_as_unknown(number: int) -> None
 
 @pytest.mark.parametrize("key", [None, b"", b"\0\0\0", b"\xff\xff\0\0"])
 def test_malformed_control_record_key_is_refused(key: bytes | None) -> None:
-    """
-    Too short, or of a negative version.
-    """
     with pytest.raises(InvalidRecord):
         ControlRecordType.of(key)
 
@@ -93,17 +83,11 @@ def test_malformed_control_record_key_is_refused(key: bytes | None) -> None:
     ],
 )
 def test_malformed_transaction_marker_is_refused(key: bytes, value: bytes | None) -> None:
-    """
-    Of another type, too short, or of a negative version.
-    """
     with pytest.raises(InvalidRecord):
         EndTransactionMarker.deserialize(Record(0, 0, key, value))
 
 
 def test_transaction_marker_of_a_later_version_is_accepted() -> None:
-    """
-    Additional fields are ignored.
-    """
     record = Record(0, 0, b"\0\0\0\1", b"\0\7\0\0\0\3more")
 
     assert EndTransactionMarker(ControlRecordType.COMMIT, 3) == EndTransactionMarker.deserialize(
@@ -137,9 +121,6 @@ def test_voters_record_has_directories_endpoints_and_versions() -> None:
 
 
 def test_control_records_of_kafka_survive_a_round_trip(golden: Path) -> None:
-    """
-    Markers, elections and ends of snapshots.
-    """
     seen = set()
     for pattern in ("*/data/*/*.log", "*/data/*/*.checkpoint", "*/data/bootstrap.checkpoint"):
         for batch in golden_batches(golden, pattern):

@@ -1,7 +1,3 @@
-"""
-Messages of the format versions 0 and 1, read as batches.
-"""
-
 from __future__ import annotations
 
 import struct

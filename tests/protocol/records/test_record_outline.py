@@ -4,7 +4,6 @@ Outlines of records, beside the objects of the same records.
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import Any
 
 import pytest
@@ -13,29 +12,17 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.records.batch import RecordBatch, read_batch, seal_batch
+from barnabas.protocol.records.batch import read_batch
 from barnabas.protocol.records.outline import RecordOutline, outlines
-from barnabas.protocol.records.record import Header, Record, encode_records
+from barnabas.protocol.records.record import Record, encode_records
+from tests.support.bombs import memory_below
 from tests.support.compiled import plain
 from tests.support.many_headers import batch_with_headers
+from tests.support.record_bytes import record_lists, sealed
 
 PLAIN: Any = plain("barnabas.protocol.records.outline")
 RUNS = pytest.mark.parametrize("run", [outlines, PLAIN.outlines], ids=["run", "plain"])
-DATA = st.none() | st.binary(max_size=9) | st.sampled_from((63, 64, 8191, 8192)).map(bytes)
-RECORDS = st.lists(
-    st.builds(
-        Record,
-        st.integers(-5, 2**31 - 1),
-        st.integers(-10, 20_000) | st.integers(-(2**62), 2**62),
-        DATA,
-        DATA,
-        st.lists(
-            st.builds(Header, st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=3
-        ).map(tuple),
-    ),
-    min_size=1,
-    max_size=4,
-)
+RECORDS = record_lists((63, 64, 8191, 8192), min_size=1, max_size=4)
 
 
 def size(data: bytes | None) -> int:
@@ -92,24 +79,12 @@ def test_outline_counts_headers(codec: CompressionType, count: int) -> None:
     assert found.header_count == count
 
 
-def memory_of_outlines(batch: RecordBatch) -> int:
-    tracemalloc.start()
-    try:
-        for _ in batch.outlines():
-            pass
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.parametrize("codec", list(CompressionType))
 def test_outlines_take_the_memory_of_a_piece(codec: CompressionType) -> None:
     value = bytes(16 << 20)
-    records = encode_records([Record(0, 0, None, value)], 0, 0)
-    sealed = seal_batch(
-        records, 1, base_offset=0, last_offset_delta=0, base_timestamp=0, max_timestamp=0,
-        compression=codec,
-    )  # fmt: skip
+    data = sealed(encode_records([Record(0, 0, None, value)], 0, 0), compression=codec)
     most = 5 << 20 if codec is CompressionType.LZ4 else 2 << 20
-    assert memory_of_outlines(read_batch(memoryview(sealed))) < most
-    assert memory_of_outlines(batch_with_headers(500_000, codec)) < most
+    for batch in (read_batch(memoryview(data)), batch_with_headers(500_000, codec)):
+        with memory_below(most):
+            for _ in batch.outlines():
+                pass

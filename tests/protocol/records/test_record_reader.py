@@ -16,30 +16,15 @@ from barnabas.protocol.records.record import (
     Record,
     RecordReader,
     encode_records,
-    increment_sequence,
     iter_records,
 )
 from barnabas.protocol.records.scan import RecordScan
 from barnabas.protocol.records.varints import int32, int64
 from tests.support.compiled import plain
+from tests.support.record_bytes import record_lists
 
 PLAIN: Any = plain("barnabas.protocol.records.record")
-SIZES = (63, 64, 8191, 8192, 1 << 20)
-"""Around those at which the number that says them becomes longer."""
-DATA = st.none() | st.binary(max_size=9) | st.sampled_from(SIZES).map(bytes)
-RECORDS = st.lists(
-    st.builds(
-        Record,
-        st.integers(-5, 2**31 - 1),
-        st.integers(-10, 20_000) | st.integers(-(2**62), 2**62),
-        DATA,
-        DATA,
-        st.lists(
-            st.builds(Header, st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=2
-        ).map(tuple),
-    ),
-    max_size=3,
-)
+RECORDS = record_lists((63, 64, 8191, 8192, 1 << 20), max_size=3)
 READERS = pytest.mark.parametrize("cls", [RecordReader, PLAIN.RecordReader], ids=["run", "plain"])
 
 
@@ -79,9 +64,6 @@ def test_records_are_read_as_written(cls: Any, records: list[Record], streamed: 
 def test_reader_and_scan_agree_about_malformed_records(
     cls: Any, records: list[Record], data: Any
 ) -> None:
-    """
-    After any byte was changed.
-    """
     encoded = encode_records(records, 0, 0)
     encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
     payload = bytes(encoded)
@@ -101,9 +83,6 @@ def test_reader_and_scan_agree_about_malformed_records(
 
 @READERS
 def test_timestamps_and_offsets_wrap_like_java_longs(cls: Any) -> None:
-    """
-    The base has the largest possible value.
-    """
     data = bytes(encode_records([Record(1, 2, None, None)], 0, 0))
     reader = cls(
         data,
@@ -124,14 +103,3 @@ def test_ints_and_longs_wrap_around(number: int) -> None:
     assert int32(number) == int32(number + 2**32)
     assert int64(number) == number == int64(number + 2**64)
     assert -(2**31) <= int32(number) < 2**31
-
-
-def test_sequences_wrap_at_the_largest_int() -> None:
-    """
-    The last case is a corrupt batch, for which Java's ints overflow.
-    """
-    assert [8, 2**31 - 1, 0, 4] == [
-        increment_sequence(sequence, increment)
-        for sequence, increment in ((5, 3), (2**31 - 2, 1), (2**31 - 1, 1), (2**31 - 1, 5))
-    ]
-    assert 5 - 2**31 == increment_sequence(10, -5)

@@ -24,23 +24,9 @@ from barnabas.protocol.records.record import (
 from barnabas.protocol.records.walk import RecordWalk, RegularityWalk
 from tests.support.compiled import compiled, plain
 from tests.support.random_logs import strange_record
+from tests.support.record_bytes import record_lists
 
-BYTES = st.none() | st.binary(max_size=200)
-HEADERS = st.lists(
-    st.builds(Header, st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=3
-).map(tuple)
-RECORDS = st.lists(
-    st.builds(
-        Record,
-        st.integers(0, 2**31 - 1),
-        st.integers(-(2**40), 2**40),
-        BYTES,
-        BYTES,
-        HEADERS,
-    ),
-    min_size=1,
-    max_size=5,
-)
+RECORDS = record_lists(least_offset=0, min_size=1, max_size=5)
 SOME = [
     Record(0, 5, b"key", b"value"),
     Record(1, 90_000, b"", None, (Header("h", b"x"), Header("n", None))),
@@ -49,9 +35,6 @@ SOME = [
 
 
 def walked(walk: Any) -> list[tuple[int, int, bytes | None, bool, bytes]]:
-    """
-    What a walk says of its records.
-    """
     found = []
     for _ in range(walk.record_count):
         walk.advance()
@@ -124,10 +107,6 @@ def test_truncated_record_is_an_error(records: list[Record], data: st.DataObject
 
 @given(st.binary(max_size=60), st.integers(0, 5))
 def test_walk_and_reader_accept_the_same_records(payload: bytes, count: int) -> None:
-    """
-    Whatever the bytes are.
-    """
-
     def outcome(read: Any) -> object:
         try:
             return len(read())
@@ -207,9 +186,6 @@ def test_null_is_regular_with_length_minus_one(key: int, value: int, is_regular:
 
 @given(RECORDS, st.data())
 def test_walk_before_a_rebuild_works_in_windows(records: list[Record], data: st.DataObject) -> None:
-    """
-    Wherever the bytes are cut, the walk tells how many more it needs.
-    """
     payload = bytes(encode_records(records, 0, 0))
     end = data.draw(st.integers(0, len(payload)))
     walk = RegularityWalk(payload[:end], len(records))

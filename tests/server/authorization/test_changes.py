@@ -1,8 +1,3 @@
-"""
-Entries that come and go while clients work: they count for the next request, and no connection is
-closed.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -48,9 +43,6 @@ async def test_changed_acls_apply_to_the_next_request_of_an_open_connection(
 
 
 async def test_acls_of_others_do_not_affect_clients(broker: TestBroker, client: WireClient) -> None:
-    """
-    Hundreds of changes beside a producer and a consumer.
-    """
     await create_topics(broker, {"t": 1})
     await allow_only(broker, [(WRITE_TOPIC, "t"), (READ_TOPIC, "t")])
 

@@ -1,7 +1,3 @@
-"""
-A change of configs that is refused is not made.
-"""
-
 from __future__ import annotations
 
 from typing import Final

@@ -1,7 +1,3 @@
-"""
-Patterns and descriptions of consumer groups leave out topics that a client may not describe.
-"""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
@@ -33,9 +29,6 @@ SMALL: Final = {
 
 @pytest.fixture
 async def broker() -> AsyncIterator[TestBroker]:
-    """
-    The topics t and u have a partition each.
-    """
     async with running(**AUTHORIZER, **SMALL) as broker:
         await allow_only(broker, EVERYTHING)
         for topic in ("t", "u"):
@@ -103,9 +96,10 @@ async def test_group_description_requires_describe_on_the_group_and_its_topics(
     await allow_only(broker, [DESCRIBE_G, (ALTER_CONFIGS_GROUP, "g"), (DESCRIBE_TOPIC, "t")])
     group = next(each for each in (await client.ask(request, 1)).groups if each.group_id == "g")
 
-    assert (0, "Stable", 1 << 8 | 1 << 10 | 1 << 11) == (
+    assert (0, "Stable", "uniform", 1 << 8 | 1 << 10 | 1 << 11) == (
         group.error_code,
         group.group_state,
+        group.assignor_name,
         group.authorized_operations,
     )
     assert ["m"] == [member.member_id for member in group.members]

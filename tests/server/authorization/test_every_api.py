@@ -1,6 +1,6 @@
 """
-What holds for every API: a client without rights changes nothing and learns nothing, and what a
-handler asks for is what it declares.
+Rules of every API: a client without permissions changes and learns nothing, and a handler checks
+the permissions that it declares.
 """
 
 from __future__ import annotations
@@ -93,9 +93,6 @@ async def furnish(broker: TestBroker, client: WireClient) -> Ids:
 
 
 def state_of(broker: TestBroker) -> dict[str, int]:
-    """
-    Where each log ends, also that of the metadata.
-    """
     ends = {
         str(partition.log.topic_partition): partition.log.log_end_offset
         for partition in broker.inside.partitions
@@ -104,9 +101,6 @@ def state_of(broker: TestBroker) -> dict[str, int]:
 
 
 def entries(message: Any, version: int) -> Iterator[list[Any]]:
-    """
-    The arrays of structs in a message, as deep as they are.
-    """
     for field in fields(type(message)):
         value = getattr(message, field.name)
         if not field.is_in(version) or not isinstance(field.type, Array) or not value:
@@ -119,7 +113,7 @@ def entries(message: Any, version: int) -> Iterator[list[Any]]:
 
 def told_of(message: Any, version: int, name: str) -> list[Any]:
     """
-    The entries of an answer about what has that name, without the name.
+    The entries of a response with that name, without the name itself.
     """
     found = []
     for array in entries(message, version):
@@ -145,8 +139,8 @@ async def test_client_without_permissions_changes_and_learns_nothing(
     broker: TestBroker, client: WireClient, request_type: type[Message]
 ) -> None:
     """
-    The response is the same for existing and missing resources and reveals no topic id. A known id
-    is refused, an unknown one is unknown.
+    Existing and missing resources get the same response, without a topic id. A known id is refused,
+    and an unknown one is reported as unknown.
     """
     ids = await furnish(broker, client)
     await allow_only(broker, ())
@@ -176,9 +170,6 @@ The requests that are refused on others before anything is asked.
 async def test_handler_checks_the_permissions_it_declares(
     broker: TestBroker, client: WireClient, request_type: type[Message]
 ) -> None:
-    """
-    For clients with no permission, all but those on the cluster, and all.
-    """
     ids = await furnish(broker, client)
     authorizer = broker.inside.authorizer
     assert authorizer is not None
@@ -220,7 +211,7 @@ async def test_refused_entries_are_together(
     is_refused_last: bool,
 ) -> None:
     """
-    The client has rights for the second entry only.
+    The client may use the second entry only.
     """
     ids = await furnish(broker, client)
     await allow_only(

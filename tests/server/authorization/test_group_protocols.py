@@ -1,7 +1,3 @@
-"""
-Which protocols of groups a broker speaks: its features and its options say so.
-"""
-
 from __future__ import annotations
 
 from typing import Any, Final
@@ -26,9 +22,6 @@ APIS: Final = {
 
 
 def codes(answer: Any) -> set[int]:
-    """
-    The error of an answer, or those of its groups.
-    """
     groups = getattr(answer, "groups", None)
     return {answer.error_code} if groups is None else {group.error_code for group in groups}
 

@@ -1,6 +1,6 @@
 """
-A request about several groups or topics changes those that the client has rights for, and no
-others. test_authorization.py compares the answers with Apache Kafka.
+A request about several groups or topics changes only those that the client may change.
+test_authorization.py compares the responses with Apache Kafka.
 """
 
 from __future__ import annotations
@@ -46,9 +46,6 @@ READ_T: Final = (READ_TOPIC, "t")
 
 @pytest.fixture
 async def broker() -> AsyncIterator[TestBroker]:
-    """
-    The topics t and u have a partition each; the groups g and h have offsets of both.
-    """
     small = {"offsets_topic_num_partitions": "1", "group_initial_rebalance_delay_ms": "0"}
     async with running(**AUTHORIZER, **small) as broker:
         await allow_only(broker, EVERYTHING)
@@ -86,7 +83,7 @@ async def test_refused_key_creates_no_coordinator_topic() -> None:
 
 def commit(*topics: str | UUID, group_id: str = "g") -> Message:
     """
-    Commit the offsets of the partitions 0 and 1 of each topic, of which the second does not exist.
+    Commit offsets of the partitions 0 and 1 of each topic; partition 1 does not exist.
     """
     partitions = [
         {"partition_index": index, "committed_offset": 9, "committed_metadata": ""}
@@ -135,9 +132,6 @@ async def test_offset_commit_requires_read_on_the_topic(
 
 
 def fetch(topics: Sequence[str] | None) -> Message:
-    """
-    The offsets of one group, up to version 7.
-    """
     return api_request("offset_fetch", group_id="g", topics=partition_0(topics))
 
 

@@ -1,6 +1,6 @@
 """
-Rights to write and read records that depend on sessions, waits and transactions.
-test_authorization.py compares the other answers with Apache Kafka.
+Permissions to write and read records that depend on sessions, waits and transactions.
+test_authorization.py compares the other responses with Apache Kafka.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ async def put_record(broker: TestBroker, name: str = "t") -> None:
 
 def codes_of(answer: Any, names: Mapping[Any, str]) -> dict[str, int]:
     """
-    The codes of a Produce answer by the topics that *names* have for names or ids.
+    The codes of a Produce response, by the topics whose names or ids are in *names*.
     """
     return {
         names[topic.topic_id if topic.topic_id.int else topic.name]: data.error_code
@@ -122,7 +122,7 @@ async def test_unauthorized_topic_is_not_added_to_the_transaction(
 
 def fetched(answer: Any, names: Mapping[Any, str]) -> list[tuple[str, int, bool]]:
     """
-    The codes of a Fetch answer, and whether there are records.
+    The codes of a Fetch response, and whether it has records.
     """
     return [
         (

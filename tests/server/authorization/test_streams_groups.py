@@ -1,8 +1,3 @@
-"""
-Internal topics of streams groups need rights to create them, and descriptions need rights to
-describe topics.
-"""
-
 from __future__ import annotations
 
 from typing import Any, Final
@@ -45,7 +40,7 @@ async def join(client: WireClient, program: Topology = PROGRAM) -> Any:
 
 def missing_topics(answer: Any) -> str:
     """
-    What a member is told of topics that are missing; nothing if none are.
+    The status about missing topics; empty without one.
     """
     code = StatusCode.MISSING_INTERNAL_TOPICS
     return "".join(each.status_detail for each in answer.status if each.status_code == code)
@@ -66,7 +61,7 @@ async def test_internal_topics_are_created_only_with_permission(
     broker: TestBroker, client: WireClient, right: Right
 ) -> None:
     """
-    Other members join and are told what is missing.
+    Other members join, and are informed of the missing topics.
     """
     await begin(broker, client)
     await allow_only(broker, MEMBER)

@@ -1,6 +1,6 @@
 """
-Topics that Metadata creates for a client, or hides from it. test_authorization.py compares what
-else clients are answered about topics with Apache Kafka.
+Topics that Metadata creates for a client or hides from it. test_authorization.py compares the other
+responses about topics with Apache Kafka.
 """
 
 from __future__ import annotations

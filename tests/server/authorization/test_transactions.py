@@ -1,7 +1,3 @@
-"""
-Transactions are described with the topics that the client may describe.
-"""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -36,9 +32,6 @@ READ_T: Final = (READ_TOPIC, "t")
 
 @pytest.fixture
 async def broker() -> AsyncIterator[TestBroker]:
-    """
-    The topics t and u have a partition each; the coordinators are up.
-    """
     small = {"offsets_topic_num_partitions": "1", "transaction_state_log_num_partitions": "1"}
     async with running(**AUTHORIZER, **small) as broker:
         await allow_only(broker, EVERYTHING)
@@ -54,9 +47,6 @@ async def broker() -> AsyncIterator[TestBroker]:
 async def begin(
     client: WireClient, transactional_id: str, partitions: Mapping[str, Sequence[int]]
 ) -> Producer:
-    """
-    Begin a transaction, while everything is allowed.
-    """
     request = InitProducerIdRequest(
         transactional_id=transactional_id, transaction_timeout_ms=60_000
     )
@@ -69,9 +59,6 @@ async def begin(
 
 @pytest.fixture
 async def producer(broker: TestBroker, client: WireClient) -> Producer:
-    """
-    The producer of a transaction with the id a, and the partitions t-0 and u-0.
-    """
     await allow_only(broker, EVERYTHING)
     producer = await begin(client, "a", {"t": [0], "u": [0]})
     await allow_only(broker, ())

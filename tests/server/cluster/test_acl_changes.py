@@ -63,9 +63,7 @@ def test_overlapping_acl_filters_each_report_their_matches_and_delete_once() -> 
 
 
 def test_response_to_delete_acls_that_would_be_too_large_is_refused() -> None:
-    """
-    Each filter repeats every entry it matches.
-    """
+    # Each filter repeats every entry it matches.
     room = AnswerRoom(100_000)
     acls = acls_of(*(entry(f"t{number}") for number in range(20)))
 

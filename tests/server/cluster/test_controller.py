@@ -15,6 +15,7 @@ from barnabas.server.cluster.snapshots import find_snapshots
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.cluster_node import DATA, started
+from tests.support.metadata_records import broker_record, partition_record
 
 HERE = DATA / "__cluster_metadata-0"
 
@@ -22,7 +23,7 @@ HERE = DATA / "__cluster_metadata-0"
 @dataclass
 class Written:
     """
-    The batches of the metadata log, as the types of their records.
+    The batches of the metadata log, as the types and versions of their records.
     """
 
     files: MemoryFiles
@@ -34,20 +35,25 @@ class Written:
         for batch in batches(data):
             names = ["LeaderChange"]
             if not batch.is_control:
-                decoded = (decode_record(record.value or b"")[0] for record in batch.records())
-                names = [type(record).__name__.removesuffix("Record") for record in decoded]
+                decoded = (decode_record(record.value or b"") for record in batch.records())
+                names = [
+                    f"{type(record).__name__.removesuffix('Record')} {version}"
+                    for record, version in decoded
+                ]
             found.append(names)
         news, self.seen = found[self.seen :], len(found)
         return news
 
 
-BOOTSTRAP = ["BeginTransaction", *["FeatureLevel"] * 6, "Config", "EndTransaction"]
+BOOTSTRAP = ["BeginTransaction 0", *["FeatureLevel 0"] * 6, "Config 0", "EndTransaction 0"]
 COMES = [
     ["LeaderChange"],
-    ["RegisterController"],
-    ["RegisterBroker"],
-    ["BrokerRegistrationChange"],
+    ["RegisterController 0"],
+    ["RegisterBroker 4"],
+    ["BrokerRegistrationChange 3"],
 ]
+UNFENCED = "BrokerRegistrationChange 0"
+CHANGED = ["PartitionChange 2", "PartitionChange 2"]
 
 
 async def test_controller_writes_the_same_batches_as_kafka_on_start_and_stop() -> None:
@@ -55,16 +61,15 @@ async def test_controller_writes_the_same_batches_as_kafka_on_start_and_stop() -
     written = Written(files)
 
     node = await started(files)
-    assert [COMES[0], BOOTSTRAP, *COMES[1:], ["BrokerRegistrationChange"]] == written.news()
+    assert [COMES[0], BOOTSTRAP, *COMES[1:], [UNFENCED]] == written.news()
 
     await node.create("t", 2)
-    assert [["Topic", "Partition", "Partition"]] == written.news()
+    assert [["Topic 0", "Partition 2", "Partition 2"]] == written.news()
     await node.stop()
-    given_up = [["BrokerRegistrationChange", "PartitionChange", "PartitionChange"]]
-    assert [*given_up, ["BrokerRegistrationChange"]] == written.news()
+    assert [["BrokerRegistrationChange 1", *CHANGED], [UNFENCED]] == written.news()
 
     await started(files)
-    assert [*COMES, *given_up] == written.news()
+    assert [*COMES, [UNFENCED, *CHANGED]] == written.news()
 
 
 def damage_bootstrap(files: MemoryFiles) -> None:
@@ -99,20 +104,15 @@ async def test_fresh_metadata_log_does_not_begin_with_damaged_records() -> None:
 
 
 async def test_brokers_that_are_gone_are_fenced() -> None:
-    """
-    The directory comes from a node of a larger cluster; this node leads what it can.
-    """
+    # The directory comes from a node of a larger cluster.
     files = MemoryFiles()
     node = await started(files)
     topic_id, other = UUID(int=77), UUID(int=78)
-    registration = records.RegisterBrokerRecord(
-        broker_id=2, incarnation_id=other, broker_epoch=5, end_points=[], features=[], rack=None,
-        fenced=False, log_dirs=[other],
-    )  # fmt: skip
     mine = next(iter(node.log_manager.directories.ids.values()))
-    partition = records.PartitionRecord(
-        partition_id=0, topic_id=topic_id, replicas=[2, 1], isr=[2, 1], removing_replicas=[],
-        adding_replicas=[], leader=2, leader_epoch=3, partition_epoch=3, directories=[other, mine],
+    registration = broker_record(2, 5, incarnation_id=other, fenced=False, log_dirs=[other])
+    partition = partition_record(
+        topic_id, replicas=[2, 1], isr=[2, 1], leader=2, leader_epoch=3, partition_epoch=3,
+        directories=[other, mine],
     )  # fmt: skip
     made: list[Versioned] = [
         (registration, 4),
@@ -125,16 +125,12 @@ async def test_brokers_that_are_gone_are_fenced() -> None:
     again = await started(files)
 
     assert again.log.image.brokers[2].fenced
-    topic = again.topics.get("t")
-    assert topic is not None
+    topic = again.topic("t")
     assert (1, (1,)) == (topic.partitions[0].leader, topic.partitions[0].isr)
     assert again.partitions.get("t", 0) is not None
 
 
 async def test_metadata_snapshot_is_written_when_it_is_due() -> None:
-    """
-    By the write that makes it due, or by time.
-    """
     files, clock = MemoryFiles(), StillClock()
     node = await started(files, clock, metadata_log_max_record_bytes_between_snapshots="4000")
     for number in range(20):

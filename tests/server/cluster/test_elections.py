@@ -61,9 +61,6 @@ def test_a_clean_stop_leaves_an_eligible_leader() -> None:
 
 
 def test_the_eligible_leader_is_elected_when_it_is_back() -> None:
-    """
-    What the stop had recorded is taken back, with one more leader epoch.
-    """
     back = change(STOPPED, ALIVE)
 
     assert back == record(isr=[1], leader=1, eligible_leader_replicas=[], last_known_elr=[])
@@ -72,9 +69,7 @@ def test_the_eligible_leader_is_elected_when_it_is_back() -> None:
 
 
 def test_killed_broker_is_no_eligible_leader() -> None:
-    """
-    Records that were not synced may be lost, so it is only remembered as the last known leader.
-    """
+    # Records that were not synced may be lost, so it is only the last known leader.
     assert record(isr=[], leader=NO_LEADER, last_known_elr=[1]) == change(
         partition(), DEAD, killed=1
     )
@@ -101,9 +96,7 @@ def test_healthy_partition_stays_unchanged() -> None:
 
 
 def test_without_eligible_leader_replicas_the_last_replica_stays_in_the_isr() -> None:
-    """
-    Clusters older than KIP-966 never have an empty ISR.
-    """
+    # Clusters older than KIP-966 never have an empty ISR.
     assert record(leader=NO_LEADER) == change(partition(), DEAD, elr=False, removed=1)
     stopped = partition(leader=NO_LEADER)
     assert record(leader=1) == change(stopped, ALIVE, elr=False)
@@ -116,9 +109,7 @@ def test_without_eligible_leader_replicas_the_last_replica_stays_in_the_isr() ->
 def test_replica_that_leaves_an_isr_above_the_minimum_is_not_eligible(
     min_isr: int, eligible: list[int] | None
 ) -> None:
-    """
-    Only below the minimum can a leaving replica have everything that was acknowledged.
-    """
+    # Only below the minimum can a leaving replica have all acknowledged records.
     before = partition(replicas=(2, 1, 3), directories=(DIRECTORY,) * 3, isr=(2, 1, 3), leader=2)
 
     left = change(before, {1, 3}, min_isr=min_isr, removed=2)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,9 +43,6 @@ def properties(files: MemoryFiles, log_dir: Path) -> MetaProperties:
 
 
 def test_new_directories_are_formatted() -> None:
-    """
-    Each has the cluster, the node, an id of its own and the records of a fresh metadata log.
-    """
     files = MemoryFiles()
 
     cluster_id = prepare(files, A, B)
@@ -59,9 +57,7 @@ def test_new_directories_are_formatted() -> None:
 
 
 def test_bootstrap_records_are_those_of_kafka_4_3() -> None:
-    """
-    metadata.version comes first, the others by name.
-    """
+    # metadata.version comes first, the others by name.
     assert [
         ("metadata.version", 30),
         ("eligible.leader.replicas.version", 1),
@@ -77,9 +73,6 @@ def test_bootstrap_records_are_those_of_kafka_4_3() -> None:
 
 
 def test_formatted_directories_are_unchanged_by_a_second_start() -> None:
-    """
-    A directory that is added gets its id.
-    """
     files = MemoryFiles()
     cluster_id = prepare(files, A)
     before = files.read_bytes(A / "meta.properties")
@@ -90,26 +83,25 @@ def test_formatted_directories_are_unchanged_by_a_second_start() -> None:
     assert cluster_id == properties(files, B).cluster_id
 
 
-def test_configured_cluster_id_is_used_and_must_match_later() -> None:
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"cluster_id": "other"}, "Expected other, but read my-cluster"),
+        ({"node_id": 2}, "Stored node id 1 doesn't match"),
+    ],
+)
+def test_directory_of_another_cluster_or_node_is_refused(
+    changed: dict[str, Any], sentence: str
+) -> None:
     files = MemoryFiles()
     assert "my-cluster" == prepare(files, A, cluster_id="my-cluster")
 
-    with pytest.raises(InvalidLogDirectory, match="Expected other, but read my-cluster"):
-        prepare(files, A, cluster_id="other")
-
-
-def test_directory_of_another_node_is_refused() -> None:
-    files = MemoryFiles()
-    prepare(files, A)
-
-    with pytest.raises(InvalidLogDirectory, match="Stored node id 1 doesn't match"):
-        prepare(files, A, node_id=2)
+    with pytest.raises(InvalidLogDirectory, match=sentence):
+        prepare(files, A, **changed)
 
 
 def test_metadata_log_directory_with_unreadable_meta_properties_is_refused() -> None:
-    """
-    For any other directory only its logs go offline, as in Kafka.
-    """
+    # In any other directory only its logs go offline, as in Kafka.
     files = MemoryFiles()
     prepare(files, A, B)
     later = files.read_bytes(A / "meta.properties").replace(b"version=1", b"version=2")
@@ -122,29 +114,29 @@ def test_metadata_log_directory_with_unreadable_meta_properties_is_refused() -> 
     assert later == files.read_bytes(A / "meta.properties")
 
 
-@pytest.mark.parametrize("name", ["orders-0", "__cluster_metadata-0", "orders-1.0a-delete"])
-def test_logs_without_meta_properties_do_not_count_as_a_new_directory(name: str) -> None:
-    """
-    In a new cluster they would be strays: a lost meta.properties must not lose the logs too.
-    """
+HOLDS = "no meta.properties, but it holds {}"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        *((name, HOLDS.format(name)) for name in ("orders-0", "__cluster_metadata-0")),
+        ("orders-1.0a-delete", HOLDS.format("orders-1.0a-delete")),
+        # A new file system has its own directories.
+        ("lost+found", "'lost\\+found' is not in the form"),
+    ],
+)
+def test_logs_without_meta_properties_do_not_count_as_a_new_directory(
+    name: str, sentence: str
+) -> None:
+    # In a new cluster they would be strays: a lost meta.properties must not lose the logs too.
     files = MemoryFiles()
     files.make_directory(A / name)
 
-    with pytest.raises(InvalidLogDirectory, match=f"no meta.properties, but it holds {name}"):
+    with pytest.raises(InvalidLogDirectory, match=sentence):
         prepare(files, A)
 
-
-def test_new_directory_may_contain_lost_and_found() -> None:
-    """
-    A fresh file system has its own directories, with which no broker would start.
-    """
-    files = MemoryFiles()
-    files.make_directory(A / "lost+found")
-
-    with pytest.raises(InvalidLogDirectory, match="'lost\\+found' is not in the form"):
-        prepare(files, A)
-
-    assert ["lost+found"] == files.names(A)
+    assert [name] == files.names(A)
 
 
 def test_remote_log_cache_does_not_prevent_formatting() -> None:
@@ -173,9 +165,7 @@ def flip_bit(files: MemoryFiles, position: int) -> None:
 def test_wrong_checksum_of_the_bootstrap_checkpoint_is_ignored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    Apache Kafka does not verify it.
-    """
+    # Apache Kafka does not verify it.
     files = MemoryFiles()
     prepare(files, A)
     for batch in list(batches(files.read_bytes(A / "bootstrap.checkpoint"))):
@@ -186,10 +176,7 @@ def test_wrong_checksum_of_the_bootstrap_checkpoint_is_ignored(
 
 
 def test_unreadable_bootstrap_checkpoint_is_an_error_that_names_the_file() -> None:
-    """
-    It may hold more than the default, such as SCRAM credentials. For any flipped bit it is readable
-    or the error names the file.
-    """
+    # It may hold more than the default, such as SCRAM credentials.
     files = MemoryFiles()
     prepare(files, A)
     refused = []
@@ -206,9 +193,6 @@ def test_unreadable_bootstrap_checkpoint_is_an_error_that_names_the_file() -> No
 
 
 def test_interrupted_formatting_is_completed_by_the_next_start() -> None:
-    """
-    A cluster id that was returned stays.
-    """
     files = CrashableFiles()
 
     with crash_images(files) as images:

@@ -51,9 +51,6 @@ def replayed(directory: Path, end_offset: int | None = None) -> Replay:
 
 
 def dumped(path: Path) -> dict[int, dict[str, Any]]:
-    """
-    What Apache Kafka's tool printed for each record.
-    """
     matches = map(_PAYLOAD.match, path.read_text().splitlines())
     return {int(match[1]): json.loads(match[2]) for match in matches if match is not None}
 
@@ -98,9 +95,7 @@ def _with_sorted_features(record: Message) -> Message:
 
 
 def test_metadata_records_print_as_in_kafkas_dump_tool(golden: Path) -> None:
-    """
-    All record types that Apache Kafka 4.3.1 writes, with their versions.
-    """
+    # All record types that Apache Kafka 4.3.1 writes, with their versions.
     expected = dumped(golden / "metadata" / "dump" / "__cluster_metadata-0.log.decoded.txt")
     found: dict[int, Versioned] = {}
     for batch in log_batches(log_dir(golden, "metadata")):

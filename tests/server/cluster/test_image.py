@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,6 +11,7 @@ from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.structs import replace
 from barnabas.server.cluster.errors import InconsistentMetadata, UnsupportedFeatureLevel
 from barnabas.server.cluster.image import MetadataImage
+from tests.support.metadata_records import broker_record, config_record, partition_record
 
 A, B = UUID(int=0xA), UUID(int=0xB)
 
@@ -22,38 +22,6 @@ def feature(name: str, level: int) -> Message:
 
 def topic(name: str, topic_id: UUID) -> Message:
     return records.TopicRecord(name=name, topic_id=topic_id)
-
-
-def partition(topic_id: UUID, index: int, **changes: Any) -> Message:
-    facts: dict[str, Any] = {
-        "replicas": [1],
-        "isr": [1],
-        "removing_replicas": [],
-        "adding_replicas": [],
-        "leader": 1,
-        "leader_epoch": 0,
-        "partition_epoch": 0,
-        "directories": [UUID(int=99)],
-    }
-    return records.PartitionRecord(partition_id=index, topic_id=topic_id, **(facts | changes))
-
-
-def config(resource: tuple[int, str], name: str, value: str | None) -> Message:
-    resource_type, resource_name = resource
-    return records.ConfigRecord(
-        resource_type=resource_type, resource_name=resource_name, name=name, value=value
-    )
-
-
-def broker(epoch: int) -> Message:
-    return records.RegisterBrokerRecord(
-        broker_id=1,
-        incarnation_id=UUID(int=epoch),
-        broker_epoch=epoch,
-        end_points=[],
-        features=[],
-        rack=None,
-    )
 
 
 def image_of(*made: Message) -> MetadataImage:
@@ -71,7 +39,7 @@ def content(image: MetadataImage) -> list[str]:
 
 
 def test_topic_is_found_by_name_and_by_id_until_it_is_removed() -> None:
-    image = image_of(topic("a", A), partition(A, 0), topic("b", B))
+    image = image_of(topic("a", A), partition_record(A, 0), topic("b", B))
     assert image.topics_by_name["a"] is image.topics_by_id[A]
     assert 1 == image.topics_by_id[A].partitions[0].leader
 
@@ -82,7 +50,7 @@ def test_topic_is_found_by_name_and_by_id_until_it_is_removed() -> None:
 
 
 def test_removed_topic_loses_its_configs_and_frees_its_name() -> None:
-    image = image_of(topic("a.b", A), config((2, "a.b"), "retention.ms", "5"))
+    image = image_of(topic("a.b", A), config_record("retention.ms", "5", "a.b", 2))
 
     image.apply(records.RemoveTopicRecord(topic_id=A))
 
@@ -92,19 +60,19 @@ def test_removed_topic_loses_its_configs_and_frees_its_name() -> None:
 
 
 def test_null_removes_a_config_and_an_empty_resource() -> None:
-    image = image_of(config((4, ""), "x", "1"), config((4, ""), "y", "2"))
+    image = image_of(config_record("x", "1", "", 4), config_record("y", "2", "", 4))
     assert {"x": "1", "y": "2"} == image.config(4, "")
 
-    image.apply(config((4, ""), "x", None))
+    image.apply(config_record("x", None, "", 4))
     assert {"y": "2"} == image.config(4, "")
-    image.apply(config((4, ""), "y", None))
-    image.apply(config((4, "1"), "never there", None))
+    image.apply(config_record("y", None, "", 4))
+    image.apply(config_record("never there", None, "1", 4))
 
     assert {} == image.configs
 
 
 def test_broker_is_fenced_and_unfenced_by_old_and_new_records() -> None:
-    image = image_of(broker(7))
+    image = image_of(broker_record(1, 7))
     assert image.brokers[1].fenced
 
     change = records.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=-1)
@@ -129,10 +97,10 @@ def test_eligible_leader_replicas_are_cleared_for_one_topic_or_all() -> None:
     elr = {"eligible_leader_replicas": [1], "last_known_elr": [1]}
     image = image_of(
         topic("a", A),
-        partition(A, 0, **elr),
-        partition(A, 1),
+        partition_record(A, 0, **elr),
+        partition_record(A, 1),
         topic("b", B),
-        partition(B, 0, **elr),
+        partition_record(B, 0, **elr),
     )
 
     def eligible(topic_id: UUID) -> list[tuple[int, ...]]:
@@ -153,12 +121,12 @@ def test_eligible_leader_replicas_are_cleared_for_one_topic_or_all() -> None:
     ("before", "record"),
     [
         ([topic("a", A)], topic("a", B)),
-        ([], partition(A, 0)),
+        ([], partition_record(A, 0)),
         ([], records.RemoveTopicRecord(topic_id=A)),
         ([topic("a", A)], records.PartitionChangeRecord(partition_id=0, topic_id=A)),
         ([], records.PartitionChangeRecord(partition_id=0, topic_id=A)),
         ([], records.ClearElrRecord(topic_name="a")),
-        ([broker(7)], records.FenceBrokerRecord(id=1, epoch=6)),
+        ([broker_record(1, 7)], records.FenceBrokerRecord(id=1, epoch=6)),
         ([], records.UnregisterBrokerRecord(broker_id=1, broker_epoch=7)),
         (
             [records.ProducerIdsRecord(broker_id=1, broker_epoch=7, next_producer_id=1000)],
@@ -169,9 +137,7 @@ def test_eligible_leader_replicas_are_cleared_for_one_topic_or_all() -> None:
 def test_metadata_records_that_do_not_fit_are_refused(
     before: list[Message], record: Message
 ) -> None:
-    """
-    An incomplete log must not be served as if it were complete.
-    """
+    # An incomplete log must not be served as if it were complete.
     image = image_of(*before)
     unchanged = content(image)
 
@@ -226,9 +192,7 @@ def token(token_id: str) -> Message:
 
 
 def test_records_without_effect_are_kept_for_kafka() -> None:
-    """
-    By key and until they are removed, for an Apache Kafka that opens the log next.
-    """
+    # By key and until they are removed, for an Apache Kafka that opens the log next.
     image = image_of(
         acl(1), acl(2), scram("a", 1), scram("a", 2), scram("b", 1), token("x"), token("y"),
         quota("a", "p"), quota(None, "p"), quota("a", "q"), quota("a", "p"),
@@ -255,9 +219,6 @@ def test_records_without_effect_are_kept_for_kafka() -> None:
     [("principal", "alice"), ("operation", 99), ("pattern_type", 2), ("resource_name", "")],
 )
 def test_invalid_acl_record_is_an_error(field: str, value: object) -> None:
-    """
-    What such an entry is meant to deny would be allowed.
-    """
     with pytest.raises(InconsistentMetadata, match=f"access control entry {UUID(int=1)}: "):
         image_of(replace(acl(1), **{field: value}))
 
@@ -273,13 +234,13 @@ values = st.none() | st.sampled_from(["1", "2"])
 changes = st.lists(
     st.one_of(
         st.builds(topic, names, ids),
-        st.builds(partition, ids, st.integers(0, 2)),
+        st.builds(partition_record, ids, st.integers(0, 2)),
         st.builds(lambda i: records.RemoveTopicRecord(topic_id=i), ids),
-        st.builds(config, st.tuples(st.sampled_from([2, 4]), names), names, values),
+        st.builds(config_record, names, values, names, st.sampled_from([2, 4])),
         st.builds(acl, st.integers(1, 3)),
         st.builds(scram, names, st.sampled_from([1, 2])),
         st.builds(quota, names | st.none(), names, remove=st.booleans()),
-        st.builds(broker, st.integers(1, 3)),
+        st.builds(broker_record, st.just(1), st.integers(1, 3)),
         st.builds(feature, st.just("group.version"), st.sampled_from([0, 1])),
         st.builds(
             lambda n: records.ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=n),

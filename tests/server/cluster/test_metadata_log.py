@@ -35,6 +35,7 @@ from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.crash.points import ALL, NONE, crash_images, first
+from tests.support.metadata_records import config_record, partition_record
 from tests.support.some import some
 
 DATA = Path("/data")
@@ -81,20 +82,6 @@ def content(log: MetadataLog) -> list[str]:
     return [repr(record) for record in log.image.as_records()]
 
 
-def test_metadata_survives_a_restart() -> None:
-    files = MemoryFiles()
-    log = leading(files)
-    write(log, VERSION, topic(1), topic(2))
-    write(log, (records.RemoveTopicRecord(topic_id=UUID(int=2)), 0))
-    log.close()
-
-    again = open_log(files)
-
-    assert ["t2"] == names(again)
-    assert content(log) == content(again)
-    assert log.end_offset == again.end_offset
-
-
 def test_metadata_records_are_applied_only_once_committed() -> None:
     log = leading(MemoryFiles())
 
@@ -107,10 +94,6 @@ def test_metadata_records_are_applied_only_once_committed() -> None:
 
 
 def test_every_start_has_a_new_leader_epoch() -> None:
-    """
-    It is in quorum-state before anything is written, in every batch, and in the leader epoch
-    checkpoint.
-    """
     files = MemoryFiles()
     for start in (1, 2, 3):
         log = leading(files)
@@ -143,9 +126,7 @@ def test_leader_epochs_of_the_log_are_not_reused_after_quorum_state_is_lost() ->
 
 @pytest.mark.parametrize("voters", ['[{"voterId":1},{"voterId":2}]', '[{"voterId":3000}]'])
 def test_quorum_of_other_voters_is_refused(voters: str) -> None:
-    """
-    Writing alone into the log of several controllers would split them.
-    """
+    # Writing alone into the log of several controllers would split them.
     files = MemoryFiles()
     open_log(files).close()
     state = f'{{"clusterId":"","leaderId":2,"leaderEpoch":2,"votedId":-1,"appliedOffset":0,"currentVoters":{voters},"data_version":0}}'  # noqa: E501 - as it lies on the disk
@@ -160,9 +141,7 @@ def test_quorum_of_other_voters_is_refused(voters: str) -> None:
 
 
 def test_voters_are_recorded_atomically() -> None:
-    """
-    For a crash at every operation; the next start leads as before.
-    """
+    # A crash at any operation; the next start leads as before.
     files = CrashableFiles()
     log = leading(files)
     write(log, VERSION, topic(1))
@@ -194,24 +173,8 @@ def test_metadata_batch_is_whole_or_missing_after_a_crash() -> None:
     assert ["t1", "t2", "t3"] == names(open_log(files))
 
 
-def test_committed_metadata_survives_every_crash() -> None:
-    """
-    Records are applied, and requests answered, only after the sync.
-    """
-    files = CrashableFiles()
-    log = leading(files)
-    write(log, VERSION, topic(1))
-    write(log, topic(2))
-
-    files.crash()
-
-    assert ["t1", "t2"] == names(open_log(files))
-
-
 def test_nothing_is_written_to_the_metadata_log_after_a_disk_error() -> None:
-    """
-    The contents of the file are unknown then, until the next start.
-    """
+    # The contents of the file are unknown until the next start.
     files = FailingFiles()
     log = leading(files)
     files.fail(errno=errno.EIO, only=frozenset({"sync"}))
@@ -266,15 +229,7 @@ def test_unfinished_metadata_transaction_has_no_effect() -> None:
 
 def test_records_too_large_for_a_batch_are_refused_if_atomic_and_split_otherwise() -> None:
     log = leading(MemoryFiles())
-    large: list[Versioned] = [
-        (
-            records.ConfigRecord(
-                resource_type=2, resource_name="t", name=f"n{number}", value="x" * 30_000
-            ),
-            0,
-        )
-        for number in range(300)
-    ]
+    large: list[Versioned] = [(config_record(f"n{n}", "x" * 30_000), 0) for n in range(300)]
 
     with pytest.raises(RecordListTooLarge):
         write(log, *large)
@@ -318,9 +273,6 @@ def test_metadata_snapshots_are_written_as_the_log_grows() -> None:
 
 
 def test_metadata_snapshot_by_time_requires_a_change() -> None:
-    """
-    One hour after the last one, if anything was written since.
-    """
     clock, files = StillClock(), MemoryFiles()
     log = leading(files, clock)
     write(log, VERSION)
@@ -336,9 +288,6 @@ def test_metadata_snapshot_by_time_requires_a_change() -> None:
 
 
 def test_old_metadata_snapshots_and_segments_are_deleted_by_size() -> None:
-    """
-    The newest snapshot is kept, and the log begins at the oldest one left.
-    """
     files = MemoryFiles()
     config = SMALL | {"metadata.max.retention.bytes": "9000"}
     log = leading(files, config=config)
@@ -355,9 +304,7 @@ def test_old_metadata_snapshots_and_segments_are_deleted_by_size() -> None:
 
 
 def test_replaced_metadata_snapshots_are_deleted_by_age() -> None:
-    """
-    A week after the time they stand for.
-    """
+    # A week after the time they stand for.
     clock, files = StillClock(), MemoryFiles()
     log = leading(files, clock, SMALL)
     write(log, VERSION)
@@ -396,14 +343,14 @@ def test_metadata_log_that_begins_behind_all_snapshots_is_refused() -> None:
     for name in snapshots(files):
         files.remove(HERE / name)
 
-    with pytest.raises(InconsistentSnapshots, match="no snapshot reaches that far"):
+    with pytest.raises(InconsistentSnapshots, match="no snapshot reaches that far") as refused:
         open_log(files, config=config)
+    assert refused.traceback, "it refers to the log"
+    assert not [*files.in_use]
 
 
 def test_lost_metadata_log_continues_from_the_snapshot() -> None:
-    """
-    As a follower of Kafka that crashed after it had fetched a snapshot.
-    """
+    # A follower of Kafka may crash after it has fetched a snapshot.
     files = MemoryFiles()
     files.make_directory(HERE)
     content = snapshot_batches(
@@ -432,9 +379,7 @@ def test_leftover_snapshot_files_are_removed_on_start() -> None:
 
 
 def test_dynamic_quorum_keeps_its_quorum_state_version_and_voters() -> None:
-    """
-    Snapshots retain its records (KIP-853).
-    """
+    # Snapshots retain its records (KIP-853).
     files = MemoryFiles()
     files.make_directory(HERE)
     voter = bytes.fromhex(
@@ -461,17 +406,14 @@ def test_dynamic_quorum_keeps_its_quorum_state_version_and_voters() -> None:
 
 
 configs = st.builds(
-    lambda name, value: (
-        records.ConfigRecord(resource_type=2, resource_name="t", name=name, value=value),
-        0,
-    ),
+    lambda name, value: (config_record(name, value), 0),
     st.sampled_from(["a", "b"]),
     st.none() | st.sampled_from(["1", "2"]),
 )
 steps = st.lists(
     st.one_of(
         st.lists(configs, min_size=1, max_size=4),
-        st.sampled_from(["topic", "snapshot", "restart", "kill"]),
+        st.sampled_from(["topic", "remove", "snapshot", "restart", "kill"]),
     ),
     max_size=25,
 )
@@ -488,16 +430,20 @@ def test_restart_rebuilds_the_same_metadata_image(made: list[str | list[Versione
             write(log, *step)
         elif step == "topic":
             write(log, topic(number))
+        elif step == "remove":
+            for topic_id in list(log.image.topics_by_id)[:1]:
+                write(log, (records.RemoveTopicRecord(topic_id=topic_id), 0))
         elif step == "snapshot":
             log.prepare_snapshot()()
         else:
-            before = content(log)
+            before, end = content(log), log.end_offset
             if step == "restart":
                 log.close()
             else:
                 files.crash()
-            log = leading(files, config=SMALL)
-            assert before == content(log)
+            log = open_log(files, config=SMALL)
+            assert (before, end) == (content(log), log.end_offset)
+            log.lead()
 
 
 LARGE = 9 * 1024 * 1024
@@ -526,18 +472,7 @@ LARGE_RECORDS: list[Versioned] = [
         0,
     ),
     (
-        records.PartitionRecord(
-            partition_id=0,
-            topic_id=UUID(int=1),
-            replicas=[1],
-            isr=[1],
-            removing_replicas=[],
-            adding_replicas=[],
-            leader=1,
-            leader_epoch=0,
-            partition_epoch=0,
-            directories=[UUID(int=number) for number in range(LARGE // 16)],
-        ),
+        partition_record(UUID(int=1), directories=[UUID(int=n) for n in range(LARGE // 16)]),
         1,
     ),
 ]
@@ -563,7 +498,7 @@ def test_a_record_that_fits_into_no_batch_is_refused_and_later_ones_are_written(
 def test_a_record_with_a_string_that_cannot_be_written_is_refused() -> None:
     log = leading(MemoryFiles())
     write(log, VERSION)
-    long = records.ConfigRecord(resource_type=2, resource_name="t", name="n", value="é" * 16_384)
+    long = config_record("n", "é" * 16_384)
 
     with pytest.raises(InvalidRequest, match="a string of 32768 bytes is too long"):
         log.append([topic(1), (long, 0)])
@@ -577,9 +512,6 @@ def test_a_record_with_a_string_that_cannot_be_written_is_refused() -> None:
 def test_only_an_error_of_the_disk_stops_the_log(
     monkeypatch: pytest.MonkeyPatch, kind: type[Exception], failing: int
 ) -> None:
-    """
-    Whatever else one of the appends of a change raises, its records are taken back.
-    """
     files = MemoryFiles()
     log = leading(files)
     write(log, VERSION, topic(0))

@@ -48,9 +48,6 @@ def disk() -> MemoryFiles:
 
 
 def test_metadata_snapshot_survives_a_round_trip() -> None:
-    """
-    With its timestamp and the quorum's control records.
-    """
     files = disk()
 
     write_snapshot(HERE, SNAPSHOT, content(), files)
@@ -63,9 +60,7 @@ def test_metadata_snapshot_survives_a_round_trip() -> None:
 
 
 def test_snapshot_offsets_count_from_zero_and_batches_have_the_epoch() -> None:
-    """
-    Header and footer are control batches, as in Kafka.
-    """
+    # Header and footer are control batches, as in Kafka.
     found = [batch for part in content() for batch in batches(part)]
 
     assert [(0, 1, True), (2, 5, False), (6, 6, True)] == [

@@ -45,9 +45,6 @@ def test_topic_names_that_differ_only_in_dot_and_underscore_collide() -> None:
 
 
 def test_topics_of_the_coordinators_are_internal() -> None:
-    """
-    The metadata log is no topic that clients see.
-    """
     assert is_internal("__consumer_offsets")
     assert is_internal("__transaction_state")
     assert not is_internal("__cluster_metadata")

@@ -1,7 +1,3 @@
-"""
-The configuration of a broker and where it comes from.
-"""
-
 from __future__ import annotations
 
 import csv
@@ -92,8 +88,7 @@ def test_group_options_are_those_of_kafka(golden: Path) -> None:
 
 def test_dynamic_options_are_those_of_kafka(golden: Path) -> None:
     """
-    Except listeners, TLS and SASL, and directories without new partitions; classes to load cannot
-    be named either.
+    Except for listeners, TLS, SASL, log directories and classes to load.
     """
     with (golden / "configs" / "broker.tsv").open() as file:
         definitions = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
@@ -149,7 +144,7 @@ def test_setting_without_a_value_is_refused() -> None:
 
 
 def test_missing_configuration_file_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"missing\.properties: cannot be read"):
+    with pytest.raises(ConfigError, match=r"missing\.properties cannot be read: No such file"):
         load_settings(file=tmp_path / "missing.properties")
 
 
@@ -162,7 +157,7 @@ def test_environment_variables_of_other_programs_are_ignored() -> None:
 
 def test_build_variable_of_make_is_not_an_option() -> None:
     """
-    ``make run`` has it in the environment, and should not begin with a warning.
+    ``make run`` exports it, and should not start with a warning.
     """
     settings = load_settings(environment={"BARNABAS_COMPILE": "auto", "BARNABAS_COMPILED": "1"})
 
@@ -181,7 +176,7 @@ def test_variables_of_kubernetes_services_are_ignored_whatever_the_service_is_ca
     prefix: str,
 ) -> None:
     """
-    Kubernetes sets them in every container. A Service may have the name of an option.
+    Kubernetes sets them in every container, and a Service may have the name of an option.
     """
     environment: dict[str, str] = {}
     for option in ["", *BrokerConfig.options()]:
@@ -305,3 +300,24 @@ def test_classic_group_protocol_cannot_be_disabled() -> None:
 def test_refused_configurations_raise_configuration_errors() -> None:
     assert issubclass(UnknownOption, ConfigError)
     assert issubclass(InvalidValue, ConfigError)
+
+
+def test_every_source_takes_units(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("log.retention.hours=1w\n")
+    settings = load_settings(
+        file=file,
+        environment={"KAFKA_LOG_SEGMENT_BYTES": "64MiB"},
+        assignments=["log.retention.ms=7d"],
+    )
+
+    assert {
+        "log.retention.hours": "168",
+        "log.segment.bytes": "67108864",
+        "log.retention.ms": "604800000",
+    } == settings.texts
+
+
+def test_unit_that_does_not_fit_names_its_source() -> None:
+    with pytest.raises(ConfigError, match=r"KAFKA_LOG_RETENTION_MS: .*GiB is not a unit"):
+        load_settings(environment={"KAFKA_LOG_RETENTION_MS": "1GiB"})

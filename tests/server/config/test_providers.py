@@ -1,7 +1,3 @@
-"""
-Values of options that are in other files or in the environment.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -251,9 +247,6 @@ def test_resolver_remembers_only_the_values_it_resolved() -> None:
 
 
 def test_failing_start_does_not_reveal_provider_values(tmp_path: Path) -> None:
-    """
-    The keystore is opened after the options are read.
-    """
     broker = Barnabas(
         tmp_path,
         settings={
@@ -275,9 +268,6 @@ def test_failing_start_does_not_reveal_provider_values(tmp_path: Path) -> None:
 
 
 def test_broker_with_provider_values_never_reveals_them(secrets: Path, tmp_path: Path) -> None:
-    """
-    Neither in its log nor in its responses.
-    """
     with Barnabas(
         tmp_path / "broker",
         settings={
@@ -293,7 +283,7 @@ def test_broker_with_provider_values_never_reveals_them(secrets: Path, tmp_path:
 
 async def test_variables_in_dynamic_options_are_literal() -> None:
     """
-    Otherwise a client that may set an option could read what the broker can.
+    A client that sets an option could otherwise read the files of the broker.
     """
     option, text = "listener.name.plaintext.sasl.jaas.config", "${env:HOME}"
     async with running(None) as broker, await broker.client() as client:

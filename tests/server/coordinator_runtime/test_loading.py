@@ -16,10 +16,6 @@ from barnabas.server.transactions.transaction import Transaction
 
 
 class Recorded:
-    """
-    A state that remembers what is applied to it.
-    """
-
     def __init__(self) -> None:
         self.applied: list[str] = []
 

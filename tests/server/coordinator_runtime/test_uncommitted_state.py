@@ -15,39 +15,17 @@ from uuid import UUID
 import pytest
 
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
-from barnabas.protocol.messages.describe_share_group_offsets import (
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequestGroup,
-)
-from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.protocol.messages.initialize_share_group_state import (
-    InitializeShareGroupStateRequest,
-    InitializeStateData,
-)
-from barnabas.protocol.messages.initialize_share_group_state import (
-    PartitionData as InitializedPartition,
-)
-from barnabas.protocol.messages.list_groups import ListGroupsRequest
-from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
-from barnabas.protocol.messages.read_share_group_state_summary import (
-    PartitionData as SummaryPartition,
-)
-from barnabas.protocol.messages.read_share_group_state_summary import (
-    ReadShareGroupStateSummaryRequest,
-    ReadStateSummaryData,
-)
-from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRequest
-from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.server import handlers
 from barnabas.server.clock import SystemClock
 from barnabas.storage.log.log import Log
 from barnabas.testing.disks.memory import MemoryFiles
-from tests.support.group_requests import commit_request, committed_request, coordinator_request
+from tests.support.build import api_request
+from tests.support.group_requests import (
+    commit_request,
+    committed_request,
+    coordinator_request,
+    heartbeat_request,
+)
 from tests.support.server import TestBroker, running
 from tests.support.wire_client import WireClient
 
@@ -99,13 +77,8 @@ async def broker_with_group() -> AsyncIterator[tuple[TestBroker, WireClient, Wir
         await broker.create("t")
         for key_type in (0, 1):
             await writer.ask(coordinator_request(GROUP, key_type=key_type), 4)
-        assert (
-            0
-            == (await writer.ask(commit_request(GROUP, "t", {0: 10}), 8))
-            .topics[0]
-            .partitions[0]
-            .error_code
-        )
+        answer = await writer.ask(commit_request(GROUP, "t", {0: 10}), 8)
+        assert 0 == answer.topics[0].partitions[0].error_code
         yield broker, writer, reader
 
 
@@ -121,16 +94,14 @@ async def waits(reader: WireClient, request: Message, version: int) -> asyncio.T
 
 GROUP_READS: Final[list[tuple[Message, int]]] = [
     (committed_request(GROUP, "t", 0), 8),
-    (DescribeGroupsRequest(groups=[GROUP], include_authorized_operations=False), 5),
-    (ListGroupsRequest(states_filter=[], types_filter=[]), 5),
-    (ConsumerGroupDescribeRequest(**READ), 1),
-    (ShareGroupDescribeRequest(**READ), 1),
-    (StreamsGroupDescribeRequest(**READ), 0),
-    (HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="m"), 4),
+    (api_request("describe_groups", groups=[GROUP], include_authorized_operations=False), 5),
+    (api_request("list_groups", states_filter=[], types_filter=[]), 5),
+    (api_request("consumer_group_describe", **READ), 1),
+    (api_request("share_group_describe", **READ), 1),
+    (api_request("streams_group_describe", **READ), 0),
+    (heartbeat_request(GROUP, "m"), 4),
     (
-        DescribeShareGroupOffsetsRequest(
-            groups=[DescribeShareGroupOffsetsRequestGroup(group_id=GROUP, topics=None)]
-        ),
+        api_request("describe_share_group_offsets", groups=[{"group_id": GROUP, "topics": None}]),
         1,
     ),
 ]
@@ -167,7 +138,8 @@ async def test_offsets_are_fetched_as_they_are_on_the_disk(sync: SlowSync) -> No
 
 
 async def test_a_heartbeat_that_changes_nothing_waits_for_what_it_tells(sync: SlowSync) -> None:
-    heartbeat = ConsumerGroupHeartbeatRequest(
+    heartbeat = api_request(
+        "consumer_group_heartbeat",
         group_id="later",
         member_id="m",
         member_epoch=0,
@@ -188,14 +160,9 @@ async def test_a_heartbeat_that_changes_nothing_waits_for_what_it_tells(sync: Sl
 
 
 TRANSACTION_READS: Final[list[tuple[Message, int]]] = [
-    (DescribeTransactionsRequest(transactional_ids=["id"]), 0),
-    (ListTransactionsRequest(state_filters=[], producer_id_filters=[], duration_filter=-1), 1),
-    (
-        ListTransactionsRequest(
-            state_filters=[], producer_id_filters=[], duration_filter=-1, **PATTERN
-        ),
-        2,
-    ),
+    (api_request("describe_transactions", transactional_ids=["id"]), 0),
+    (api_request("list_transactions", state_filters=[], producer_id_filters=[]), 1),
+    (api_request("list_transactions", state_filters=[], producer_id_filters=[], **PATTERN), 2),
 ]
 
 
@@ -204,7 +171,7 @@ async def test_a_read_of_transactions_waits_for_a_new_producer(
     sync: SlowSync, request_: Message, version: int
 ) -> None:
     async with broker_with_group() as (_, writer, reader):
-        made = InitProducerIdRequest(transactional_id="id", transaction_timeout_ms=60_000)
+        made = api_request("init_producer_id", transactional_id="id", transaction_timeout_ms=60_000)
         sync.begin()
         writer.send(made, version=4)
         await asyncio.sleep(0.05)
@@ -219,22 +186,13 @@ async def test_a_read_of_transactions_waits_for_a_new_producer(
 
 async def test_a_read_of_a_share_state_waits_for_its_beginning(sync: SlowSync) -> None:
     async with broker_with_group() as (broker, writer, reader):
-        assert broker.parts is not None
-        topic = broker.parts.topics.get("t")
-        assert topic is not None
-        begin = initialization(topic.id)
+        topic_id, facts = await broker.topic_id("t"), {"state_epoch": 1, "start_offset": 0}
+        begin = state_request("initialize_share_group_state", topic_id, **facts)
         assert 0 == (await writer.ask(begin, 0)).results[0].partitions[0].error_code
         sync.begin()
         writer.send(begin, version=0)
         await asyncio.sleep(0.02)
-        summary = ReadShareGroupStateSummaryRequest(
-            group_id=GROUP,
-            topics=[
-                ReadStateSummaryData(
-                    topic_id=topic.id, partitions=[SummaryPartition(partition=0, leader_epoch=-1)]
-                )
-            ],
-        )
+        summary = state_request("read_share_group_state_summary", topic_id, leader_epoch=-1)
 
         answer = await waits(reader, summary, 0)
 
@@ -243,11 +201,12 @@ async def test_a_read_of_a_share_state_waits_for_its_beginning(sync: SlowSync) -
         assert await writer.receive()
 
 
-def initialization(topic_id: UUID) -> InitializeShareGroupStateRequest:
-    partition = InitializedPartition(partition=0, state_epoch=1, start_offset=0)
-    return InitializeShareGroupStateRequest(
-        group_id=GROUP, topics=[InitializeStateData(topic_id=topic_id, partitions=[partition])]
-    )
+def state_request(api: str, topic_id: UUID, **facts: int) -> Message:
+    """
+    A request about the state of the first partition of a topic.
+    """
+    topics = [{"topic_id": topic_id, "partitions": [{"partition": 0} | facts]}]
+    return api_request(api, group_id=GROUP, topics=topics)
 
 
 WAIT_FOR_THEIR_OWN: Final = frozenset(
@@ -265,9 +224,7 @@ TELL_NOTHING: Final = frozenset({"find_coordinator"})
 
 
 def test_every_handler_that_reads_a_coordinator_waits() -> None:
-    """
-    A new handler either writes, or has ``@reads``.
-    """
+    # A new handler either writes, or has ``@reads``.
     missing = []
     for path in sorted(Path(handlers.__path__[0]).glob("*.py")):
         source = path.read_text()

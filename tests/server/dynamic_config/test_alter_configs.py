@@ -23,6 +23,7 @@ from tests.support.config_requests import (
     BROKER,
     DELETE,
     LOGGER,
+    METRICS,
     SET,
     SUBTRACT,
     TOPIC,
@@ -42,9 +43,6 @@ async def told_by(node: ClusterNode, request: Any) -> Any:
 
 
 async def value_of(node: ClusterNode, resource_type: int, name: str, option: str) -> Any:
-    """
-    The value of one option and its source.
-    """
     [(code, _, entries)] = await told_by(node, describe(resource_type, name, option))
     assert code == E.NONE
     value, _, source, *_ = entries[option]
@@ -68,9 +66,6 @@ async def value_of(node: ClusterNode, resource_type: int, name: str, option: str
 async def test_invalid_topic_config_is_refused_with_the_reason(
     changes: list[tuple[str, int, str | None]], code: ErrorCode, message: str
 ) -> None:
-    """
-    Nothing of the topic changes; the same with validate_only.
-    """
     node = await started()
     await node.create("t", flush_ms="7")
     both = [("flush.ms", SET, "8"), *changes]
@@ -81,6 +76,15 @@ async def test_invalid_topic_config_is_refused_with_the_reason(
 
     assert ("7", 1) == await value_of(node, TOPIC, "t", "flush.ms")
     assert before == node.log.end_offset
+
+
+async def test_client_metrics_subscription_with_an_unknown_option_is_refused() -> None:
+    node = await started()
+    request = change(METRICS, "m", ("interval.ms", SET, "1000"), ("foo", SET, "1"))
+
+    assert [(E.INVALID_REQUEST, "Unknown client metrics configuration: foo")] == await told_by(
+        node, request
+    )
 
 
 async def test_unknown_config_is_refused_with_a_suggestion() -> None:
@@ -241,7 +245,7 @@ async def test_broker_config_takes_precedence_over_the_cluster_default_and_the_f
 
 async def test_invalid_stored_broker_configs_are_ignored() -> None:
     """
-    An Apache Kafka may have left them; the node starts.
+    Apache Kafka may have stored them; the node starts.
     """
     node = await started()
     stored = {"log.retention.ms": "soon", "num.partitions": "7", "log.cleaner.threads": "2"}
@@ -256,7 +260,7 @@ async def test_invalid_stored_broker_configs_are_ignored() -> None:
 
 async def test_contradicting_broker_configs_are_not_applied_together() -> None:
     """
-    A min.compaction.lag.ms above the maximum: the one set first applies.
+    With a ``min.compaction.lag.ms`` above the maximum, the option that was set first applies.
     """
     node = await started()
     node.log.image.configs[BROKER, ""] = {
@@ -275,9 +279,6 @@ async def test_contradicting_broker_configs_are_not_applied_together() -> None:
 
 @pytest.fixture
 def some_logger() -> Iterator[logging.Logger]:
-    """
-    A logger that is as before after the test.
-    """
     some = logging.getLogger("barnabas.server.topics.topics")
     yield some
     some.setLevel(logging.NOTSET)

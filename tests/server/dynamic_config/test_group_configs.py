@@ -1,7 +1,3 @@
-"""
-The configurations of groups, as their coordinators use them.
-"""
-
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -20,10 +16,6 @@ GROUP = "g"
 
 
 class Cluster:
-    """
-    A broker, and the options that groups have of their own.
-    """
-
     def __init__(self, **options: Any) -> None:
         self.stored: dict[str, str] = {}
         self.options = options
@@ -64,9 +56,6 @@ def test_changed_group_config_applies_at_once() -> None:
 
 @pytest.mark.parametrize("broker", ["", "1"])
 def test_changed_broker_config_applies_to_groups_at_once(broker: str) -> None:
-    """
-    At either level, and when it is removed.
-    """
     image = MetadataImage()
     configs = GroupConfigs(BrokerConfigs(BrokerConfig(), image, 1), image)
     option = "group.consumer.assignment.interval.ms"
@@ -85,7 +74,7 @@ def test_changed_broker_config_applies_to_groups_at_once(broker: str) -> None:
 )
 def test_group_config_beyond_the_broker_limits_is_clamped(stored: str, effective: int) -> None:
     """
-    It was stored while the broker had other limits.
+    The config was stored while the broker had other limits.
     """
     cluster = Cluster()
     cluster.stored["consumer.session.timeout.ms"] = stored
@@ -109,7 +98,7 @@ def test_group_configs_without_limits_are_unchanged() -> None:
 
 def test_stored_group_configs_that_contradict_each_other_are_used() -> None:
     """
-    As in Kafka: the broker's limits have changed since.
+    As in Kafka; the broker's limits may have changed.
     """
     cluster = Cluster(
         group_consumer_session_timeout_ms=6000,

@@ -1,7 +1,3 @@
-"""
-What is known of a broker from its files, also while it runs; and the command that asks for it.
-"""
-
 from __future__ import annotations
 
 import json
@@ -51,9 +47,6 @@ def data(tmp_path: Path) -> Path:
 
 
 async def test_explain_reads_the_logs_of_a_running_broker(broker: TestBroker, data: Path) -> None:
-    """
-    The indexes of its active segments have their full length.
-    """
     explain = Explainer(data)
 
     facts = explain.facts("orders-0", "--at", str(START_MS))
@@ -133,10 +126,6 @@ async def test_explain_of_a_topic_covers_each_partition(broker: TestBroker, data
 async def test_explain_command_fails_with_one_sentence(
     broker: TestBroker, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Its status distinguishes a wrong question from one without an answer.
-    """
-
     def run(*arguments: str) -> tuple[int, str, str]:
         status = main(["explain", "--data-dir", str(data), *arguments])
         printed = capsys.readouterr()
@@ -193,7 +182,7 @@ def test_directory_without_metadata_has_the_settings_of_the_broker(
 
 async def test_unreadable_metadata_log_is_reported(broker: TestBroker, data: Path) -> None:
     """
-    It lacks its beginning, and there is no snapshot. The rest is explained.
+    The beginning is missing and there is no snapshot. The rest is explained.
     """
     await broker.stop()
     for path in (data / "__cluster_metadata-0").glob("00000000000000000000.*"):

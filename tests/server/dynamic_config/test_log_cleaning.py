@@ -1,7 +1,3 @@
-"""
-Compaction in a whole broker: its options, its metrics, and what must survive it.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -15,10 +11,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, configure_cleaner
-from barnabas.storage.cleaner.pool import LogCleaner
 from barnabas.storage.cleaner.settings import CleanerSettings
-from barnabas.storage.log.log import Log
-from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
@@ -27,7 +20,6 @@ from tests.support.server import (
     DATA,
     PATIENCE,
     START_MS,
-    TestBroker,
     broker_config,
     fetch_request,
     fetch_topic,
@@ -38,23 +30,6 @@ from tests.support.wire_client import WireClient
 
 SMALL = {"log_cleaner_dedupe_buffer_size": "3000000", "offsets_topic_num_partitions": "1"}
 BACKOFF = 15.0
-
-
-def manager_of(broker: TestBroker) -> LogManager:
-    assert broker.log_manager is not None
-    return broker.log_manager
-
-
-def cleaner_of(broker: TestBroker) -> LogCleaner:
-    cleaner = manager_of(broker).cleaner
-    assert cleaner is not None
-    return cleaner
-
-
-def log_of(broker: TestBroker, topic: str) -> Log:
-    log = manager_of(broker).get_log(TopicPartition(topic, 0))
-    assert log is not None
-    return log
 
 
 async def put(client: WireClient, topic: str, key: bytes, value: bytes | None) -> None:
@@ -90,7 +65,7 @@ async def test_compacted_topic_is_cleaned_when_the_clock_moves() -> None:
         await broker.create("t", cleanup_policy="compact")
         for key, value in ((b"a", b"1"), (b"b", b"1"), (b"a", b"2")):
             await put(client, "t", key, value)
-        log_of(broker, "t").roll()
+        broker.log("t").roll()
         await put(client, "t", b"c", b"1")
 
         await clock.pass_time(BACKOFF)
@@ -112,7 +87,7 @@ async def test_committed_offsets_survive_compaction_and_restarts() -> None:
         await commit(client, "once", 7)
         for offset in range(100):
             await commit(client, "often", offset)
-        log = log_of(broker, "__consumer_offsets")
+        log = broker.log("__consumer_offsets")
         log.roll()
         size, end = log.size, log.log_end_offset
 
@@ -125,9 +100,9 @@ async def test_committed_offsets_survive_compaction_and_restarts() -> None:
         assert (7, 99) == (await committed(client, "once"), await committed(client, "often"))
         for offset in range(100, 200):
             await commit(client, "often", offset)
-        log_of(broker, "__consumer_offsets").roll()
+        broker.log("__consumer_offsets").roll()
         await clock.pass_time(BACKOFF)
-        assert log_of(broker, "__consumer_offsets").size < size / 4
+        assert broker.log("__consumer_offsets").size < size / 4
 
     async with running(files, clock, **SMALL) as broker, await broker.client() as client:
         assert (7, 199) == (await committed(client, "once"), await committed(client, "often"))
@@ -141,14 +116,14 @@ async def test_topic_can_be_deleted_while_it_is_cleaned() -> None:
         for _ in range(5):
             await put(client, "t", b"k", b"v")
         await clock.pass_time(BACKOFF)
-        log_of(broker, "t").roll()
+        broker.log("t").roll()
         await clock.pass_time(BACKOFF)
-        assert cleaner_of(broker).manager.states.get(TopicPartition("t", 0)) is not None
+        assert broker.cleaner.manager.states.get(TopicPartition("t", 0)) is not None
 
         await broker.delete("t")
 
-        assert manager_of(broker).get_log(TopicPartition("t", 0)) is None
-        assert 0 == cleaner_of(broker).dead_thread_count
+        assert broker.logs.get_log(TopicPartition("t", 0)) is None
+        assert 0 == broker.cleaner.dead_thread_count
 
 
 async def test_uncleanable_partition_is_counted_in_the_metrics() -> None:
@@ -156,11 +131,11 @@ async def test_uncleanable_partition_is_counted_in_the_metrics() -> None:
     async with running(files, clock, **SMALL) as broker, await broker.client() as client:
         await broker.create("t", cleanup_policy="compact")
         await put(client, "t", b"k", b"v")
-        log = log_of(broker, "t")
+        log = broker.log("t")
         log.roll()
         size = log.size
 
-        cleaner_of(broker).manager.mark_uncleanable(log)
+        broker.cleaner.manager.mark_uncleanable(log)
 
         metrics = broker.metrics
         assert 1 == metrics.value("log_cleaner_uncleanable_partitions_count")
@@ -174,7 +149,7 @@ async def test_nothing_is_cleaned_with_a_disabled_cleaner() -> None:
     files, clock = MemoryFiles(), ManualClock(START_MS)
     options = SMALL | {"log_cleaner_enable": "false"}
     async with running(files, clock, **options) as broker:
-        assert manager_of(broker).cleaner is None
+        assert broker.logs.cleaner is None
         assert 0 == broker.metrics.value("log_cleaner_dead_thread_count")
 
 
@@ -184,7 +159,7 @@ async def test_idle_cleaner_costs_little_over_a_simulated_day() -> None:
         await broker.create("t", cleanup_policy="compact")
         await clock.pass_time(600.0)
 
-        (thread,) = cleaner_of(broker).threads
+        (thread,) = broker.cleaner.threads
         assert thread._cleaner is None
         assert 0 == broker.metrics.value("log_cleaner_time_since_last_run_ms")
 
@@ -222,12 +197,12 @@ async def test_cleaner_settings_change_while_the_broker_runs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with running(**SMALL) as broker:
-        cleaner = cleaner_of(broker)
+        cleaner = broker.cleaner
 
-        configure_cleaner(manager_of(broker), brokers(**SMALL, log_cleaner_threads="2"))
+        configure_cleaner(broker.logs, brokers(**SMALL, log_cleaner_threads="2"))
         assert 2 == len(cleaner.threads)
         with caplog.at_level(logging.ERROR):
-            configure_cleaner(manager_of(broker), brokers(log_cleaner_threads="9"))
+            configure_cleaner(broker.logs, brokers(log_cleaner_threads="9"))
 
         assert 2 == len(cleaner.threads)
         assert (

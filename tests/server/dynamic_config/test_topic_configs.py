@@ -37,16 +37,13 @@ TOPIC, THIS, ALL = (2, "t"), (4, "1"), (4, "")
 
 
 def test_default_broker_gives_topics_their_defaults() -> None:
-    """
-    The defaults of both option tables agree.
-    """
     assert LogConfig() == configs().default()
     assert LogConfig() == configs().log_config("t")
 
 
 def test_most_specific_config_level_takes_precedence() -> None:
     """
-    In the order topic, this broker, all brokers, configuration file, default.
+    Topic, this broker, all brokers, configuration file, default.
     """
     levels = [
         (TOPIC, "retention.ms", "1"),
@@ -124,9 +121,6 @@ def test_topic_config_is_checked_against_those_of_the_broker() -> None:
 
 
 def test_create_topics_response_lists_all_configs_with_their_source() -> None:
-    """
-    Converted to the unit of the topic option.
-    """
     made = configs(
         {"log.retention.hours": "2", "compression.type": "zstd"},
         {ALL: {"min.insync.replicas": "1"}, THIS: {"log.flush.interval.ms": "7"}},

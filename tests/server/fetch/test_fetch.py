@@ -37,9 +37,6 @@ SIZE = len(ONE)
 
 
 def append(broker: TestBroker, *records: bytes, topic: str = "orders", partition: int = 0) -> None:
-    """
-    Append batches as a producer's request does.
-    """
     for each in records:
         broker.partitions.expect(topic, partition).append(memoryview(bytearray(each)))
 
@@ -58,9 +55,6 @@ def sizes(partitions: list[Any]) -> list[int]:
 
 
 async def settle() -> None:
-    """
-    Let what was sent arrive and be handled.
-    """
     for _ in range(20):
         await asyncio.sleep(0.001)
 
@@ -70,6 +64,17 @@ async def waiting(broker: TestBroker, count: int = 1) -> None:
     Return when so many fetches wait.
     """
     await until(lambda: len(broker.fetches.waiting) == count)
+
+
+async def begin(
+    broker: TestBroker, client: WireClient, offsets: dict[int, int] | None = None, **facts: int
+) -> None:
+    """
+    Send a fetch of *orders* that waits for up to a second by default.
+    """
+    topic = fetch_topic("orders", offsets or {0: 0})
+    client.send(fetch_request(topic, **{"max_wait_ms": 1000} | facts), version=BY_NAME)
+    await waiting(broker)
 
 
 async def test_partitions_are_answered_in_order_with_unknown_ones_last(
@@ -100,33 +105,21 @@ async def test_partitions_are_answered_in_order_with_unknown_ones_last(
     assert 1 == broker.metrics.value("errors", api="Fetch", code="OFFSET_OUT_OF_RANGE")
 
 
-class TestLimits:
-    """
-    How much is answered.
-    """
+async def test_broker_limit_of_fetch_bytes_applies() -> None:
+    async with running(fetch_max_bytes="1024") as broker:
+        await broker.create("orders")
+        append(broker, *[ONE] * 20)
+        async with await broker.client() as client:
+            answer = await fetch(client, fetch_request(fetch_topic("orders", {0: 0})))
 
-    async def test_broker_limit_of_fetch_bytes_applies(self) -> None:
-        async with running(fetch_max_bytes="1024") as broker:
-            await broker.create("orders")
-            append(broker, *[ONE] * 20)
-            async with await broker.client() as client:
-                answer = await fetch(client, fetch_request(fetch_topic("orders", {0: 0})))
-
-        assert [1024] == sizes(answer)
+    assert [1024] == sizes(answer)
 
 
 class TestWaiting:
-    """
-    When a fetch waits, and what ends it.
-    """
-
     async def test_fetch_waits_until_records_arrive(
         self, broker: TestBroker, client: WireClient
     ) -> None:
-        client.send(
-            fetch_request(fetch_topic("orders", {0: 0, 1: 0}), max_wait_ms=1000), version=BY_NAME
-        )
-        await waiting(broker)
+        await begin(broker, client, {0: 0, 1: 0})
 
         append(broker, ONE, partition=1)
 
@@ -138,13 +131,7 @@ class TestWaiting:
         self, broker: TestBroker, client: WireClient
     ) -> None:
         append(broker, ONE)
-        client.send(
-            fetch_request(
-                fetch_topic("orders", {0: 0, 1: 0}), max_wait_ms=1000, min_bytes=3 * SIZE
-            ),
-            version=BY_NAME,
-        )
-        await waiting(broker)
+        await begin(broker, client, {0: 0, 1: 0}, min_bytes=3 * SIZE)
         append(broker, ONE, partition=1)
         await settle()
         still = len(broker.fetches.waiting)
@@ -160,11 +147,7 @@ class TestWaiting:
     ) -> None:
         clock: Any = broker.clock
         append(broker, ONE)
-        client.send(
-            fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=500, min_bytes=1000),
-            version=BY_NAME,
-        )
-        await waiting(broker)
+        await begin(broker, client, max_wait_ms=500, min_bytes=1000)
 
         await clock.pass_time(0.499)
         early = len(broker.fetches.waiting)
@@ -187,10 +170,7 @@ class TestWaiting:
     async def test_unknown_partition_beside_others_does_not_end_the_wait(
         self, broker: TestBroker, client: WireClient
     ) -> None:
-        client.send(
-            fetch_request(fetch_topic("orders", {0: 0, 9: 0}), max_wait_ms=1000), version=BY_NAME
-        )
-        await waiting(broker)
+        await begin(broker, client, {0: 0, 9: 0})
 
         append(broker, ONE)
 
@@ -219,8 +199,7 @@ class TestWaiting:
     async def test_deletion_of_the_topic_ends_a_waiting_fetch(
         self, broker: TestBroker, client: WireClient
     ) -> None:
-        client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
-        await waiting(broker)
+        await begin(broker, client)
 
         await broker.delete("orders")
 
@@ -231,8 +210,7 @@ class TestWaiting:
     async def test_next_request_of_the_connection_ends_a_waiting_fetch(
         self, broker: TestBroker, client: WireClient
     ) -> None:
-        client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
-        await waiting(broker)
+        await begin(broker, client)
 
         client.send(list_offsets_request("orders", {0: -1}), version=7)
 
@@ -241,8 +219,7 @@ class TestWaiting:
 
     async def test_closed_connection_ends_a_waiting_fetch(self, broker: TestBroker) -> None:
         client = await broker.client()
-        client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
-        await waiting(broker)
+        await begin(broker, client)
 
         await client.close()
 
@@ -314,10 +291,6 @@ async def test_failed_disk_is_reported(version: int, code: ErrorCode) -> None:
 
 
 class TestColdReads:
-    """
-    What the page cache lacks is read in the executor.
-    """
-
     @pytest.fixture
     def cold(self, broker: TestBroker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """
@@ -349,8 +322,7 @@ class TestColdReads:
     async def test_waiting_fetch_reads_cold_pages_when_records_arrive(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
-        client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
-        await waiting(broker)
+        await begin(broker, client)
 
         append(broker, ONE)
 

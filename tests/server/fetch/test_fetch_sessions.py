@@ -5,6 +5,7 @@ The places for fetch sessions, and who loses one to whom.
 from __future__ import annotations
 
 import random
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -103,121 +104,74 @@ def test_session_metrics_follow_the_cache() -> None:
     assert cache.sessions.get(first) is None
 
 
-@pytest.mark.parametrize(("size", "privileged"), [(1, False), (100, False)])
-def test_young_client_sessions_are_not_evicted(size: int, privileged: bool) -> None:
+OLD = EVICTION_MS + 1
+"""
+The age of a session beyond which it may be evicted.
+"""
+CLIENT, FOLLOWER = False, True
+
+
+@pytest.mark.parametrize(
+    ("there", "used_ms", "new", "at_ms", "is_evicted"),
+    [
+        pytest.param((2, CLIENT), OLD - 1, (1, CLIENT), OLD - 1, False, id="young"),
+        pytest.param((2, CLIENT), OLD - 1, (100, CLIENT), OLD - 1, False, id="young and smaller"),
+        pytest.param((2, CLIENT), OLD - 1, (9, CLIENT), OLD + 4, False, id="old since its use"),
+        pytest.param((50, CLIENT), 0, (1, CLIENT), OLD - 1, False, id="nearly idle for too long"),
+        pytest.param((50, CLIENT), 0, (1, CLIENT), OLD, True, id="idle for too long"),
+        pytest.param((2, CLIENT), OLD, (1, CLIENT), OLD, False, id="old and larger"),
+        pytest.param((2, CLIENT), OLD, (2, CLIENT), OLD, False, id="old and as large"),
+        pytest.param((2, CLIENT), OLD, (3, CLIENT), OLD, True, id="old and smaller"),
+        pytest.param((50, CLIENT), 0, (1, FOLLOWER), 1, True, id="young client for a follower"),
+        pytest.param((1, FOLLOWER), 0, (9, FOLLOWER), 1, False, id="young follower"),
+        pytest.param((2, FOLLOWER), OLD, (2, FOLLOWER), OLD, False, id="old follower, as large"),
+        pytest.param((2, FOLLOWER), OLD, (3, FOLLOWER), OLD, True, id="old follower, smaller"),
+        pytest.param((1, FOLLOWER), OLD, (100, CLIENT), OLD, False, id="follower for a client"),
+    ],
+)
+def test_session_is_evicted_by_rank_age_and_size(
+    there: tuple[int, bool], used_ms: int, new: tuple[int, bool], at_ms: int, is_evicted: bool
+) -> None:
     cache = Cache()
-    cache.fill(2)
-    cache.use_all(EVICTION_MS)
+    (first, *_) = cache.fill(there[0], privileged=there[1])
+    cache.use_all(used_ms)
 
-    assert 0 == cache.create(size, at_ms=EVICTION_MS, privileged=privileged)
-    assert 0 == cache.value("fetch_session_evictions")
+    created = cache.create(new[0], at_ms=at_ms, privileged=new[1])
 
-
-@pytest.mark.parametrize(("idle_ms", "goes"), [(EVICTION_MS, False), (EVICTION_MS + 1, True)])
-def test_session_idle_for_too_long_is_evicted_whatever_its_size(idle_ms: int, goes: bool) -> None:
-    cache = Cache()
-    (first, *_) = cache.fill(50)
-
-    created = cache.create(1, at_ms=idle_ms)
-
-    assert goes == bool(created)
-    assert goes == (cache.sessions.get(first) is None)
-    assert goes == cache.value("fetch_session_evictions")
+    assert is_evicted == bool(created) == (cache.sessions.get(first) is None)
+    assert is_evicted == cache.value("fetch_session_evictions")
 
 
-@pytest.mark.parametrize(("size", "goes"), [(1, False), (2, False), (3, True)])
-def test_old_session_in_use_is_evicted_only_for_a_larger_one(size: int, goes: bool) -> None:
-    cache = Cache()
-    (first, *_) = cache.fill(2)
-    cache.use_all(EVICTION_MS + 1)
-
-    created = cache.create(size, at_ms=EVICTION_MS + 1)
-
-    assert goes == bool(created)
-    assert goes == (cache.sessions.get(first) is None)
-
-
-def test_session_age_is_checked_from_its_next_use_on() -> None:
-    cache = Cache()
-    cache.fill(2)
-    cache.use_all(EVICTION_MS)
-
-    assert 0 == cache.create(9, at_ms=EVICTION_MS + 5)
-
-
-def test_least_recently_used_session_is_evicted_first() -> None:
+@pytest.mark.parametrize(
+    ("there", "used_ms", "new", "evicted"),
+    [
+        ([{"size": 9}, {"at_ms": 10}], None, {"at_ms": OLD + 19}, 0),
+        ([{"size": 3}, {"size": 2}], OLD, {"size": 9, "at_ms": OLD}, 1),
+        (
+            [{"privileged": True}, {"size": 50}],
+            OLD,
+            {"size": 2, "at_ms": OLD, "privileged": True},
+            1,
+        ),
+    ],
+    ids=["least recently used", "smallest of the old ones", "client before follower"],
+)
+def test_first_of_several_sessions_is_evicted(
+    there: list[dict[str, Any]], used_ms: int | None, new: dict[str, Any], evicted: int
+) -> None:
     cache = Cache(2 * SHARDS)
-    first = cache.fill(9)[0]
-    second = cache.fill(1, at_ms=10)[0]
+    created = [cache.fill(**facts)[0] for facts in there]
+    if used_ms is not None:
+        cache.use_all(used_ms)
 
-    assert cache.create(1, at_ms=EVICTION_MS + 20)
+    assert cache.create(**new)
 
-    assert cache.sessions.get(first) is None
-    assert cache.sessions.get(second) is not None
-
-
-def test_smallest_of_several_old_sessions_is_evicted() -> None:
-    cache = Cache(2 * SHARDS)
-    large, small = cache.fill(3)[0], cache.fill(2)[0]
-    cache.use_all(EVICTION_MS + 1)
-
-    assert cache.create(9, at_ms=EVICTION_MS + 1)
-
-    assert cache.sessions.get(large) is not None
-    assert cache.sessions.get(small) is None
-
-
-class TestBrokers:
-    """
-    Brokers that follow have precedence.
-    """
-
-    def test_follower_session_evicts_a_young_client_session(self) -> None:
-        cache = Cache()
-        (first, *_) = cache.fill(50)
-
-        assert cache.create(1, at_ms=1, privileged=True)
-        assert cache.sessions.get(first) is None
-
-    def test_follower_session_does_not_evict_a_young_follower_session(self) -> None:
-        cache = Cache()
-        cache.fill(1, privileged=True)
-
-        assert 0 == cache.create(9, at_ms=1, privileged=True)
-
-    @pytest.mark.parametrize(("size", "goes"), [(2, False), (3, True)])
-    def test_follower_session_evicts_a_smaller_old_follower_session(
-        self, size: int, goes: bool
-    ) -> None:
-        cache = Cache()
-        cache.fill(2, privileged=True)
-        cache.use_all(EVICTION_MS + 1)
-
-        assert goes == bool(cache.create(size, at_ms=EVICTION_MS + 1, privileged=True))
-
-    def test_client_session_does_not_evict_a_follower_session_in_use(self) -> None:
-        cache = Cache()
-        cache.fill(1, privileged=True)
-        cache.use_all(EVICTION_MS + 1)
-
-        assert 0 == cache.create(100, at_ms=EVICTION_MS + 1)
-
-    def test_client_sessions_are_evicted_before_follower_sessions(self) -> None:
-        cache = Cache(2 * SHARDS)
-        broker, client = cache.fill(1, privileged=True)[0], cache.fill(50)[0]
-        cache.use_all(EVICTION_MS + 1)
-
-        assert cache.create(2, at_ms=EVICTION_MS + 1, privileged=True)
-
-        assert cache.sessions.get(broker) is not None
-        assert cache.sessions.get(client) is None
+    assert [at != evicted for at in range(2)] == [
+        cache.sessions.get(each) is not None for each in created
+    ]
 
 
 class TestPartitionsOfAllSessions:
-    """
-    How many partitions all sessions have together.
-    """
-
     def test_limit_of_session_partitions_matches_the_documentation(self) -> None:
         assert stated("session-partitions") == MOST_PARTITIONS
 
@@ -244,7 +198,7 @@ class TestPartitionsOfAllSessions:
         for _ in range(SHARDS - 1):
             assert 0 == cache.create(1)
 
-        assert cache.create(1, at_ms=EVICTION_MS + 1)
+        assert cache.create(1, at_ms=OLD)
 
         assert cache.sessions.get(first) is None
         assert 1 == cache.value("fetch_session_partitions")
@@ -283,9 +237,6 @@ def test_session_epoch_wraps_to_1_after_the_maximum() -> None:
 
 
 def test_number_of_session_slots_matches_the_documentation() -> None:
-    """
-    The page states the default of ``max.incremental.fetch.session.cache.slots``.
-    """
     slots = BrokerConfig().max_incremental_fetch_session_cache_slots
     cache = Cache(slots)
 

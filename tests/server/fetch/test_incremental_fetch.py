@@ -36,16 +36,11 @@ VERSIONS = (7, BY_NAME, 13, LATEST)
 ONE = batch("x" * 80)
 
 
-def append(
-    broker: TestBroker, partition: int, records: bytes = ONE, *, topic: str = "orders"
-) -> None:
-    broker.partitions.expect(topic, partition).append(memoryview(bytearray(records)))
+def append(broker: TestBroker, partition: int, records: bytes = ONE) -> None:
+    broker.partitions.expect("orders", partition).append(memoryview(bytearray(records)))
 
 
 async def named(broker: TestBroker, topic: str, version: int) -> str | UUID:
-    """
-    The topic as requests of that version have it.
-    """
     return topic if version <= BY_NAME else await broker.topic_id(topic)
 
 
@@ -56,9 +51,6 @@ async def opened(
     version: int = LATEST,
     topic: str = "orders",
 ) -> SessionClient:
-    """
-    A session that has just begun.
-    """
     session = SessionClient(client, await named(broker, topic, version), version)
     session.offsets = offsets
     answer = await session.fetch()
@@ -122,9 +114,7 @@ async def test_partitions_are_added_to_and_removed_from_a_session(
 
 
 async def test_partitions_of_a_session_take_turns(broker: TestBroker, client: WireClient) -> None:
-    """
-    If there is room for the records of one, the next response begins with the next one.
-    """
+    # If only one partition fits, the next response begins with the next one.
     session = await opened(broker, client, {0: 0, 1: 0, 2: 0})
     for _ in range(3):
         for index in range(3):
@@ -152,10 +142,6 @@ async def test_session_continues_on_another_connection(
 
 
 class TestTheEnd:
-    """
-    How sessions end.
-    """
-
     @pytest.mark.parametrize("version", VERSIONS)
     async def test_client_closes_its_session(
         self, broker: TestBroker, client: WireClient, version: int
@@ -182,23 +168,17 @@ class TestTheEnd:
         assert answer.session_id not in (0, old)
         assert 1 == broker.metrics.value("fetch_sessions")
 
+    @pytest.mark.parametrize("offsets", [{}, {0: 0}])
     async def test_session_without_partitions_is_closed(
-        self, broker: TestBroker, client: WireClient
+        self, broker: TestBroker, client: WireClient, offsets: dict[int, int]
     ) -> None:
-        session = await opened(broker, client, {0: 0})
+        session = await opened(broker, client, offsets)
         session.offsets = {}
 
         answer = await session.fetch()
 
         assert (0, 0, []) == (answer.error_code, answer.session_id, answer.responses)
         assert 0 == broker.metrics.value("fetch_sessions")
-
-    async def test_session_opened_without_partitions_is_closed_at_once(
-        self, broker: TestBroker, client: WireClient
-    ) -> None:
-        session = await opened(broker, client, {})
-
-        assert 0 == (await session.fetch()).session_id
 
     async def test_evicted_session_is_opened_again(self) -> None:
         clock = ManualClock(START_MS)
@@ -245,10 +225,6 @@ class TestTheEnd:
 
 
 class TestRefusals:
-    """
-    Requests that a session does not expect.
-    """
-
     async def test_waiting_fetch_is_refused_once_its_session_has_a_later_epoch(
         self, broker: TestBroker, client: WireClient
     ) -> None:
@@ -285,10 +261,6 @@ class TestRefusals:
 
 
 class TestTopicsThatChange:
-    """
-    Topics that are deleted, and created again or for the first time, while a session has them.
-    """
-
     @pytest.mark.parametrize("version", [BY_NAME, 13, LATEST])
     async def test_deleted_topic_is_unknown_by_its_name(
         self, broker: TestBroker, client: WireClient, version: int
@@ -381,9 +353,6 @@ async def test_old_leader_epoch_is_answered_with_the_current_leader(
 async def test_incremental_fetches_convey_the_same_as_full_fetches(
     broker: TestBroker, client: WireClient, seed: int
 ) -> None:
-    """
-    Whatever is appended, deleted and requested in between.
-    """
     chance = random.Random(seed)
     version = VERSIONS[seed % len(VERSIONS)]
     session = SessionClient(client, await named(broker, "orders", version), version)
@@ -445,9 +414,6 @@ async def compare(session: SessionClient, *, limited: bool) -> None:
 
 
 def starts(broker: TestBroker) -> dict[int, int]:
-    """
-    Where the log of each partition starts.
-    """
     return {
         index: broker.partitions.expect("orders", index).log.log_start_offset for index in range(4)
     }

@@ -59,8 +59,8 @@ class World:
         await self.clock.pass_time(seconds)
         await self.forecasts.check()
 
-    async def of(self, group_id: str, topic: str = "t", partition: int = 0) -> Forecast:
-        return (await self.forecasts.of_group(group_id))[topic][partition]
+    async def of(self, group_id: str, topic: str = "t") -> Forecast:
+        return (await self.forecasts.of_group(group_id))[topic][0]
 
     async def lag_behind(self, group_id: str) -> None:
         """
@@ -79,6 +79,16 @@ async def world(**options: str) -> AsyncIterator[World]:
     async with running(None, clock, **given) as broker:
         await broker.create("__consumer_offsets", 1, cleanup_policy="compact")
         yield World(broker, clock)
+
+
+@pytest.fixture
+async def found() -> AsyncIterator[World]:
+    """
+    A world with the topic *t*.
+    """
+    async with world() as found:
+        await found.broker.create("t", 1, **SMALL_SEGMENTS)
+        yield found
 
 
 FORESEE: Final = Broker._foresee
@@ -107,19 +117,16 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
     logger.removeHandler(handler)
 
 
-async def test_forecast_of_a_group_that_stands_still_matches_retention() -> None:
-    async with world() as found:
-        await found.broker.create("t", 1, **SMALL_SEGMENTS)
-        await found.lag_behind("g")
-        foreseen = await found.of("g")
-        assert foreseen.loss is not None
-        partition = found.broker.partitions.get("t", 0)
-        assert partition is not None
-        before_ms = foreseen.loss.begins_ms - found.clock.now_ms() - 1
-        await found.clock.pass_time(before_ms / 1000)
-        start_before = partition.log.log_start_offset
-        await found.clock.pass_time(0.002)
-        start_after = partition.log.log_start_offset
+async def test_forecast_of_a_group_that_stands_still_matches_retention(found: World) -> None:
+    await found.lag_behind("g")
+    foreseen = await found.of("g")
+    assert foreseen.loss is not None
+    partition = found.broker.partitions.expect("t", 0)
+    before_ms = foreseen.loss.begins_ms - found.clock.now_ms() - 1
+    await found.clock.pass_time(before_ms / 1000)
+    start_before = partition.log.log_start_offset
+    await found.clock.pass_time(0.002)
+    start_after = partition.log.log_start_offset
 
     assert ForecastVerdict.LOSS is foreseen.verdict
     assert Movement.STANDS is foreseen.pace.movement
@@ -129,14 +136,12 @@ async def test_forecast_of_a_group_that_stands_still_matches_retention() -> None
     assert start_after > 3
 
 
-async def test_forecast_pace_of_a_group_comes_from_its_commits() -> None:
-    async with world() as found:
-        await found.broker.create("t", 1, **SMALL_SEGMENTS)
-        await found.produce("t", 40)
-        for offset in (2, 4, 6):
-            await found.commit("g", "t", offset)
-            await found.round(30)
-        foreseen = await found.of("g")
+async def test_forecast_pace_of_a_group_comes_from_its_commits(found: World) -> None:
+    await found.produce("t", 40)
+    for offset in (2, 4, 6):
+        await found.commit("g", "t", offset)
+        await found.round(30)
+    foreseen = await found.of("g")
 
     assert ForecastVerdict.IN_TIME is foreseen.verdict
     assert pytest.approx(4 / 60_000) == foreseen.pace.records_per_ms
@@ -145,15 +150,11 @@ async def test_forecast_pace_of_a_group_comes_from_its_commits() -> None:
 
 
 async def test_forecast_losses_of_a_slow_group_occur_to_within_a_segment() -> None:
-    """
-    The broker knows when retention is checked next. ``tests/storage/forecast`` simulates the rule
-    itself.
-    """
+    # ``tests/storage/forecast`` simulates the rule itself.
     async with world() as found:
         options = {"internal_segment_bytes": "9000", "retention_ms": str(HOUR * 1000)}
         await found.broker.create("t", 1, **options)
-        partition = found.broker.partitions.get("t", 0)
-        assert partition is not None
+        partition = found.broker.partitions.expect("t", 0)
         log = partition.log
         position = lost = end = 0
         foreseen: Forecast | None = None
@@ -181,18 +182,16 @@ async def test_forecast_losses_of_a_slow_group_occur_to_within_a_segment() -> No
     assert abs(foreseen.loss.records - lost) <= segment
 
 
-async def test_forecast_pace_requires_two_commits() -> None:
-    async with world() as found:
-        await found.broker.create("t", 1, **SMALL_SEGMENTS)
-        await found.produce("t", 10)
-        await found.commit("g", "t", 1)
-        await found.round()
-        before = await found.of("g")
-        await found.commit("g", "t", 2)
-        await found.round()
-        after = await found.of("g")
-        last = found.forecasts.get("g", "t", 0)
-        nothing = found.forecasts.get("g", "t", 1)
+async def test_forecast_pace_requires_two_commits(found: World) -> None:
+    await found.produce("t", 10)
+    await found.commit("g", "t", 1)
+    await found.round()
+    before = await found.of("g")
+    await found.commit("g", "t", 2)
+    await found.round()
+    after = await found.of("g")
+    last = found.forecasts.get("g", "t", 0)
+    nothing = found.forecasts.get("g", "t", 1)
 
     assert (after, None) == (last, nothing)
     assert ForecastVerdict.UNKNOWN is before.verdict
@@ -222,9 +221,6 @@ async def test_forecast_has_no_losses_without_retention(options: dict[str, str])
 
 
 async def test_forecast_includes_compacted_topics_with_delete() -> None:
-    """
-    The cleaner checks their retention.
-    """
     async with world() as found:
         options = {"cleanup_policy": "compact,delete", "retention_ms": str(HOUR * 1000)}
         await found.broker.create("t", 1, **options)
@@ -247,92 +243,78 @@ async def test_forecast_includes_compacted_topics_with_delete() -> None:
     assert ForecastVerdict.NEVER_DELETED is without.verdict
 
 
-async def test_group_at_the_log_end_has_no_forecast_losses() -> None:
-    async with world() as found:
-        await found.broker.create("t", 1, **SMALL_SEGMENTS)
-        await found.produce("t", 3)
-        await found.commit("g", "t", 3)
-        foreseen = await found.of("g")
+async def test_group_at_the_log_end_has_no_forecast_losses(found: World) -> None:
+    await found.produce("t", 3)
+    await found.commit("g", "t", 3)
+    foreseen = await found.of("g")
 
     assert (ForecastVerdict.NOTHING_UNREAD, 0) == (foreseen.verdict, foreseen.unread)
 
 
-async def test_records_already_deleted_are_not_forecast() -> None:
-    """
-    They are reported, and the group continues at the log start offset.
-    """
-    async with world() as found:
-        await found.broker.create("t", 1, **SMALL_SEGMENTS)
-        await found.lag_behind("g")
-        await found.clock.pass_time(70 * MINUTE)
-        foreseen = await found.of("g")
-        partition = found.broker.partitions.get("t", 0)
-        assert partition is not None
-        start = partition.log.log_start_offset
+async def test_records_already_deleted_are_not_forecast(found: World) -> None:
+    await found.lag_behind("g")
+    await found.clock.pass_time(70 * MINUTE)
+    foreseen = await found.of("g")
+    partition = found.broker.partitions.expect("t", 0)
+    start = partition.log.log_start_offset
 
     assert start > 3
     assert (start, start - 3) == (foreseen.position, foreseen.already_deleted)
     assert foreseen.unread == 25 - start
 
 
-async def test_deleted_groups_and_partitions_have_no_forecasts() -> None:
-    async with world() as found:
-        await found.broker.create("t", 1, **SMALL_SEGMENTS)
-        await found.produce("t", 3)
-        await found.commit("g", "t", 1)
-        await found.round()
-        known = [key for key, _ in found.forecasts]
-        await found.broker.delete("t")
-        await found.round()
-        left = [key for key, _ in found.forecasts]
-        unknown = await found.forecasts.of_group("nobody")
+async def test_deleted_groups_and_partitions_have_no_forecasts(found: World) -> None:
+    await found.produce("t", 3)
+    await found.commit("g", "t", 1)
+    await found.round()
+    known = [key for key, _ in found.forecasts]
+    await found.broker.delete("t")
+    await found.round()
+    left = [key for key, _ in found.forecasts]
+    unknown = await found.forecasts.of_group("nobody")
 
     assert [("g", "t", 0)] == known
     assert [] == left
     assert {} == unknown
 
 
-async def test_forecast_loss_is_warned_of_once(warnings: list[str]) -> None:
-    """
-    After two rounds have predicted it, and again if it was over meanwhile.
-    """
-    async with world() as found:
-        await found.broker.create("t", 1, **SMALL_SEGMENTS)
-        await found.lag_behind("g")
-        await found.round()
-        first = len(warnings)
-        for _ in range(2 * CALM_ROUNDS):
-            await found.round(1)
-        standing = len(warnings)
-        await found.commit("g", "t", 25)
-        for _ in range(CALM_ROUNDS - 1):
-            await found.round(1)
-        await found.commit("g", "t", 3)
-        await found.clock.pass_time(61 * MINUTE)
+async def test_forecast_loss_is_warned_of_once(warnings: list[str], found: World) -> None:
+    # After two rounds have predicted it, and again after an interruption.
+    await found.lag_behind("g")
+    await found.round()
+    first = len(warnings)
+    for _ in range(2 * CALM_ROUNDS):
         await found.round(1)
+    standing = len(warnings)
+    await found.commit("g", "t", 25)
+    for _ in range(CALM_ROUNDS - 1):
         await found.round(1)
-        flickered = len(warnings)
+    await found.commit("g", "t", 3)
+    await found.clock.pass_time(61 * MINUTE)
+    await found.round(1)
+    await found.round(1)
+    flickered = len(warnings)
 
     assert (0, 1, 1) == (first, standing, flickered)
     assert "group g in t-0, at offset 3: Segment 3 is deleted in" in warnings[0]
     assert "(22 records from 3 on) will be deleted unread" in warnings[0]
 
 
-async def test_forecast_loss_that_returns_is_warned_of_again(warnings: list[str]) -> None:
-    async with world() as found:
-        await found.broker.create("t", 1, **SMALL_SEGMENTS)
-        await found.lag_behind("g")
-        for _ in range(2):
-            await found.round(1)
-        for offset in (24, 25):
-            await found.commit("g", "t", offset)
-            await found.round()
-        for _ in range(CALM_ROUNDS):
-            await found.round(1)
-        await found.produce("t", 1)
-        await found.clock.pass_time(2 * HOUR)
-        for _ in range(2):
-            await found.round(1)
+async def test_forecast_loss_that_returns_is_warned_of_again(
+    warnings: list[str], found: World
+) -> None:
+    await found.lag_behind("g")
+    for _ in range(2):
+        await found.round(1)
+    for offset in (24, 25):
+        await found.commit("g", "t", offset)
+        await found.round()
+    for _ in range(CALM_ROUNDS):
+        await found.round(1)
+    await found.produce("t", 1)
+    await found.clock.pass_time(2 * HOUR)
+    for _ in range(2):
+        await found.round(1)
 
     assert 2 == len(warnings)
     assert "(1 record from 25 on)" in warnings[1]
@@ -408,20 +390,18 @@ async def test_forecasts_run_without_http_or_a_request(
 
 
 async def test_forecast_slots_go_to_groups_that_lag_first(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, found: World
 ) -> None:
     monkeypatch.setattr(forecasts_module, "MOST_FOLLOWED", 2)
-    async with world() as found:
-        await found.broker.create("t", 1, **SMALL_SEGMENTS)
-        await found.produce("t", 5)
-        await found.commit("a", "t", 1)
-        await found.commit("b", "t", 1)
-        await found.round()
-        await found.commit("a", "t", 5)
-        await found.commit("c", "t", 1)
-        full = {key.group_id for key, _ in found.forecasts}
-        await found.round()
-        kept = {key.group_id for key, _ in found.forecasts}
+    await found.produce("t", 5)
+    await found.commit("a", "t", 1)
+    await found.commit("b", "t", 1)
+    await found.round()
+    await found.commit("a", "t", 5)
+    await found.commit("c", "t", 1)
+    full = {key.group_id for key, _ in found.forecasts}
+    await found.round()
+    kept = {key.group_id for key, _ in found.forecasts}
 
     assert {"a", "b"} == full
     assert {"b", "c"} == kept

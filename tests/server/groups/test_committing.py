@@ -6,9 +6,7 @@ import pytest
 
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, NonEmptyGroup, UnknownMemberId
-from barnabas.protocol.messages.offset_delete import (
-    OffsetDeleteResponse,
-)
+from barnabas.protocol.messages.offset_delete import OffsetDeleteResponse
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
@@ -63,9 +61,6 @@ def delete(c: Coordination, topics: dict[str, list[int]]) -> OffsetDeleteRespons
 
 
 def kept(c: Coordination, partition: int) -> CommittedOffset:
-    """
-    The committed offset of a partition of *t*.
-    """
     found = c.state.offsets.committed.get(GROUP, "t", partition)
     assert found is not None
     return found
@@ -73,9 +68,7 @@ def kept(c: Coordination, partition: int) -> CommittedOffset:
 
 class TestCommit:
     def test_commit_without_a_group_creates_a_simple_group(self) -> None:
-        """
-        One without members or protocol, of which no record speaks but those of its offsets.
-        """
+        # A simple group has no members and no record of its own.
         c = Coordination()
 
         c.commit_offsets({("t", 0): 5})
@@ -115,9 +108,7 @@ class TestCommit:
     def test_old_client_may_set_the_retention_time(
         self, retention_ms: int, difference_ms: int
     ) -> None:
-        """
-        OffsetCommit v2-4, in ms; the sum is that of Java longs.
-        """
+        # OffsetCommit v2-4, in ms; the sum overflows like a Java long.
         c = Coordination()
 
         c.commit_offsets({("t", 0): 5}, retention_ms=retention_ms, version=2)
@@ -137,9 +128,7 @@ class TestCommit:
 
 class TestFetch:
     def test_open_transaction_makes_offsets_unstable(self) -> None:
-        """
-        For requests that require stable offsets (KIP-447).
-        """
+        # KIP-447.
         c = Coordination()
         c.commit_offsets({("t", 0): 5, ("t", 1): 6})
         record = c.batches[0][0]
@@ -186,9 +175,6 @@ class TestDelete:
             delete(c, {"t": [0]})
 
     def test_pending_ones_too(self) -> None:
-        """
-        A tombstone is written though nothing is committed yet.
-        """
         c = Coordination()
         c.commit_offsets({("t", 0): 5})
         c.commit_in_transaction(c.batches[0][0], 77, partition=1)
@@ -201,9 +187,7 @@ class TestDelete:
 
 class TestDeleteGroups:
     def test_deleting_a_group_deletes_all_of_its_offsets(self) -> None:
-        """
-        Tombstones for each offset, pending ones included, then one for the group.
-        """
+        # A tombstone for each offset, pending ones included, then one for the group.
         c = Coordination()
         c.commit_offsets({("t", 0): 5, ("u", 0): 7})
         c.commit_in_transaction(c.batches[0][0], 77, partition=1)
@@ -221,9 +205,7 @@ class TestDeleteGroups:
 
 class TestDeletedTopics:
     def test_deleting_a_topic_deletes_its_offsets_in_all_groups(self) -> None:
-        """
-        Offsets of a later topic of the same name are kept.
-        """
+        # Offsets of a later topic with the same name are kept.
         c = Coordination()
         c.commit_offsets({("t", 0): 5, ("u", 0): 6}, group_id="g1")
         c.commit_offsets({("t", 0): 5}, group_id="g2", topic_id=OTHER_ID)
@@ -237,9 +219,6 @@ class TestDeletedTopics:
         assert 2 == len(c.batches[-1])
 
     def test_pending_ones_too(self) -> None:
-        """
-        A transaction must not bring them back.
-        """
         c = Coordination()
         c.commit_offsets({("t", 0): 5})
         c.commit_in_transaction(c.batches[0][0], 77, partition=1)

@@ -16,10 +16,9 @@ def no_shard(group_id: str) -> GroupShard:
 async def test_a_group_that_stays_does_not_keep_others_from_an_answer() -> None:
     deletion = GroupDeletion(["stays", "other"])
 
-    for _ in deletion.begin(no_shard, {"stays": ErrorCode.UNKNOWN_SERVER_ERROR}):
-        pass
+    await deletion.begin(no_shard, {"stays": ErrorCode.UNKNOWN_SERVER_ERROR})
 
     assert [
         ("stays", ErrorCode.UNKNOWN_SERVER_ERROR),
         ("other", ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    ] == [(each.group_id, each.error_code) for each in (await deletion.outcome()).results]
+    ] == [(each.group_id, each.error_code) for each in (await deletion.answer).results]

@@ -2,13 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.protocol.errors import (
-    ErrorCode,
-    FencedInstanceId,
-    IllegalGeneration,
-    KafkaError,
-    UnknownMemberId,
-)
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
@@ -47,14 +41,24 @@ def group(state: GroupState = S.PREPARING_REBALANCE, *members: Member) -> Classi
     return made
 
 
+def rejoin(
+    made: ClassicGroup, member_id: str, reply: Answer[JoinGroupResponse] | None = None, *names: str
+) -> None:
+    """
+    Let a member join again, with other protocols if there are *names*.
+    """
+    joining = made.members[member_id]
+    protocols = tuple(MemberProtocol(name, b"") for name in names) or joining.protocols
+    made.update(
+        joining, protocols, rebalance_timeout_ms=1, session_timeout_ms=2, reply=reply, held=None
+    )
+
+
 @pytest.mark.parametrize("after", GroupState)
 @pytest.mark.parametrize("before", GroupState)
 def test_group_changes_its_state_only_along_the_table(
     before: GroupState, after: GroupState
 ) -> None:
-    """
-    Every pair of states: what the table has happens, all else is refused.
-    """
     made = ClassicGroup("group", before, state_timestamp_ms=0)
 
     if after in TRANSITIONS[before]:
@@ -67,9 +71,7 @@ def test_group_changes_its_state_only_along_the_table(
 
 
 def test_state_table_is_kafkas() -> None:
-    """
-    ``ClassicGroupState`` declares it the other way round: the states before each.
-    """
+    # ``ClassicGroupState`` declares the states before each.
     expected = {
         S.EMPTY: {S.PREPARING_REBALANCE},
         S.PREPARING_REBALANCE: {S.STABLE, S.COMPLETING_REBALANCE, S.EMPTY},
@@ -105,9 +107,6 @@ def test_next_member_leads_when_the_leader_leaves() -> None:
 
 
 def test_removing_a_member_answers_its_waiting_requests() -> None:
-    """
-    Its client may still be there; it is told that it is no member.
-    """
     made = group(S.PREPARING_REBALANCE)
     join: Answer[JoinGroupResponse] = Answer()
     sync: Answer[SyncGroupResponse] = Answer()
@@ -130,14 +129,7 @@ def test_second_join_of_a_member_answers_the_first() -> None:
     joining = member("a")
     made.add(joining, first)
 
-    made.update(
-        joining,
-        joining.protocols,
-        rebalance_timeout_ms=1,
-        session_timeout_ms=2,
-        reply=second,
-        held=None,
-    )
+    rejoin(made, "a", second)
 
     assert ErrorCode.REBALANCE_IN_PROGRESS == first.now.error_code
     assert second.is_parked
@@ -147,17 +139,9 @@ def test_second_join_of_a_member_answers_the_first() -> None:
 
 def test_rebalance_waits_for_members_and_pending_member_ids() -> None:
     made = group(S.PREPARING_REBALANCE, member("a"))
-    waiting: Answer[JoinGroupResponse] = Answer()
     assert not made.have_all_joined
 
-    made.update(
-        made.members["a"],
-        made.members["a"].protocols,
-        rebalance_timeout_ms=1,
-        session_timeout_ms=1,
-        reply=waiting,
-        held=None,
-    )
+    rejoin(made, "a", Answer())
     assert made.have_all_joined
 
     made.pending_joins["b"] = MemoryBudget("Members", 2**20).hold(1)
@@ -192,9 +176,7 @@ def test_rebalance_lasts_as_long_as_the_largest_rebalance_timeout() -> None:
     ],
 )
 def test_members_vote_for_the_protocol(offers: list[list[str]], expected: str) -> None:
-    """
-    Each for the first of its protocols that every member offers.
-    """
+    # Each member votes for its first protocol that all members offer.
     members = [member(str(index), *names) for index, names in enumerate(offers)]
 
     assert expected == group(S.PREPARING_REBALANCE, *members).select_protocol()
@@ -218,9 +200,6 @@ def test_members_vote_for_the_protocol(offers: list[list[str]], expected: str) -
 def test_member_must_offer_a_protocol_common_to_all(
     state: GroupState, protocol_type: str, names: list[str], expected: bool
 ) -> None:
-    """
-    An empty group accepts anybody.
-    """
     made = group(
         state,
         *([member("a", "range", "sticky"), member("b", "range")] if state is S.STABLE else []),
@@ -235,10 +214,8 @@ def test_protocols_of_a_member_count_until_it_leaves() -> None:
     sticky = (MemberProtocol("sticky", b""),)
     assert not made.supports("consumer", sticky)
 
-    for each in made.members.values():
-        made.update(
-            each, sticky, rebalance_timeout_ms=1, session_timeout_ms=1, reply=None, held=None
-        )
+    for member_id in ("a", "b"):
+        rejoin(made, member_id, None, "sticky")
     assert made.supports("consumer", sticky)
     assert not made.supports("consumer", (MemberProtocol("range", b""),))
 
@@ -248,9 +225,6 @@ def test_protocols_of_a_member_count_until_it_leaves() -> None:
 
 class TestStaticMembers:
     def test_new_static_member_takes_leadership_assignment_and_protocols(self) -> None:
-        """
-        Its predecessor is fenced.
-        """
         join: Answer[JoinGroupResponse] = Answer()
         old = member("old", instance_id="i")
         old.assignment = b"assigned"
@@ -278,121 +252,50 @@ class TestStaticMembers:
 
         assert ErrorCode.FENCED_INSTANCE_ID == sync.now.error_code
 
-    @pytest.mark.parametrize(
-        ("member_id", "instance_id", "expected"),
-        [
-            ("static", "i", None),
-            ("static", None, None),  # clients from before KIP-345 do not say
-            ("dynamic", None, None),
-            ("dynamic", "i", FencedInstanceId),
-            ("unknown", "i", FencedInstanceId),
-            ("static", "other", UnknownMemberId),
-            ("dynamic", "other", UnknownMemberId),
-            ("unknown", None, UnknownMemberId),
-            ("", None, UnknownMemberId),
-        ],
-    )
-    def test_instance_id_must_match_the_member_id(
-        self, member_id: str, instance_id: str | None, expected: type[KafkaError] | None
-    ) -> None:
-        made = group(S.STABLE, member("static", instance_id="i"), member("dynamic"))
 
-        if expected is None:
-            made.validate_member(member_id, instance_id)
-        else:
-            with pytest.raises(expected):
-                made.validate_member(member_id, instance_id)
-
-
-class TestSubscriptions:
-    def test_consumer_group_subscribes_to_the_topics_of_all_members(self) -> None:
-        """
-        By the metadata of the chosen protocol.
-        """
-        made = group(
-            S.PREPARING_REBALANCE,
-            member("a", metadata=subscription("x", "y")),
-            member("b", metadata=subscription("y", "z")),
-        )
-
-        made.begin_generation(0)
-
-        assert frozenset("xyz") == made.subscribed_topics
-        assert made.is_subscribed_to("x")
-        assert not made.is_subscribed_to("w")
-
-    def test_empty_consumer_group_subscribes_to_nothing(self) -> None:
-        made = group(S.PREPARING_REBALANCE, member("a", metadata=subscription("x")))
-        made.begin_generation(0)
-        made.become(S.PREPARING_REBALANCE, 0)
-        made.remove("a")
-
-        made.begin_generation(0)
-
-        assert made.state is S.EMPTY
-        assert frozenset() == made.subscribed_topics
-        assert not made.is_subscribed_to("x")
-
-    @pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff", b"\0\0\0\0\0\7x", b"nonsense"])
-    def test_malformed_subscription_may_include_any_topic(self, metadata: bytes) -> None:
-        """
-        Its offsets must not be deleted.
-        """
-        made = group(S.PREPARING_REBALANCE, member("a", metadata=metadata))
-
-        made.begin_generation(0)
-
-        assert made.subscribed_topics is None
-        assert made.is_subscribed_to("anything")
-
-    def test_groups_of_other_protocol_types_have_no_known_subscription(self) -> None:
-        """
-        What Connect tells its leader is not looked at.
-        """
-        made = group(
-            S.PREPARING_REBALANCE,
-            member("a", protocol_type="connect", metadata=subscription("x")),
-        )
-
-        made.begin_generation(0)
-
-        assert made.subscribed_topics is None
-        assert not made.is_subscribed_to("x")
-
-    def test_later_subscription_versions_begin_like_the_first(self) -> None:
-        """
-        Version 3 has owned partitions, a generation and a rack behind the topics.
-        """
-        metadata = b"\0\3" + subscription("x")[2:] + bytes(4) + b"\0\0\0\5" + b"\xff\xff"
-        made = group(S.PREPARING_REBALANCE, member("a", metadata=metadata))
-
-        made.begin_generation(0)
-
-        assert frozenset("x") == made.subscribed_topics
+LATER = b"\0\3" + subscription("x")[2:] + bytes(4) + b"\0\0\0\5" + b"\xff\xff"
+"""
+Version 3 has owned partitions, a generation and a rack behind the topics.
+"""
+MALFORMED = [b"", b"\0", b"\xff\xff", b"\0\0\0\0\0\7x", b"nonsense"]
 
 
 @pytest.mark.parametrize(
-    ("member_id", "generation_id", "expected"),
+    ("protocol_type", "metadata", "topics"),
     [
-        ("a", 3, None),
-        ("a", 2, IllegalGeneration),
-        ("a", -1, IllegalGeneration),
-        ("b", 3, UnknownMemberId),
-        # Who it is comes first.
-        ("b", 2, UnknownMemberId),
+        ("consumer", [subscription("x", "y"), subscription("y", "z")], frozenset("xyz")),
+        ("consumer", [LATER], frozenset("x")),
+        *(("consumer", [metadata], None) for metadata in MALFORMED),
+        ("connect", [subscription("x")], None),
     ],
 )
-def test_requests_must_have_the_current_generation(
-    member_id: str, generation_id: int, expected: type[KafkaError] | None
+def test_consumer_group_subscribes_to_the_topics_of_all_members(
+    protocol_type: str, metadata: list[bytes], topics: frozenset[str] | None
 ) -> None:
-    """
-    Heartbeats, syncs and commits all ask this.
-    """
-    made = group(S.STABLE, member("a"))
-    made.generation_id = 3
+    members = [
+        member(str(number), protocol_type=protocol_type, metadata=each)
+        for number, each in enumerate(metadata)
+    ]
+    made = group(S.PREPARING_REBALANCE, *members)
 
-    if expected is None:
-        made.validate_generation(member_id, None, generation_id)
-    else:
-        with pytest.raises(expected):
-            made.validate_generation(member_id, None, generation_id)
+    made.begin_generation(0)
+
+    assert topics == made.subscribed_topics
+    # A malformed subscription may include any topic; other types of groups subscribe to none.
+    is_malformed = topics is None and protocol_type == "consumer"
+    assert [is_malformed or name in (topics or ()) for name in "wxyz"] == [
+        made.is_subscribed_to(name) for name in "wxyz"
+    ]
+
+
+def test_empty_consumer_group_subscribes_to_nothing() -> None:
+    made = group(S.PREPARING_REBALANCE, member("a", metadata=subscription("x")))
+    made.begin_generation(0)
+    made.become(S.PREPARING_REBALANCE, 0)
+    made.remove("a")
+
+    made.begin_generation(0)
+
+    assert made.state is S.EMPTY
+    assert frozenset() == made.subscribed_topics
+    assert not made.is_subscribed_to("x")

@@ -50,9 +50,6 @@ class Broker(HandlerBroker):
         return cast(JoinGroupResponse, await waiting)
 
     async def stable(self) -> str:
-        """
-        A stable group of one member.
-        """
         joined = await self.join(3)
         assert 0 == (await self.ask(sync_request(GROUP, joined.member_id), 3)).error_code
         return joined.member_id
@@ -156,9 +153,6 @@ def fetch_request(version: int, indexes: list[int] | None) -> Message:
 async def test_offset_fetch_of_null_topics_returns_all_offsets(
     broker: Broker, version: int
 ) -> None:
-    """
-    By id only for topics that still exist.
-    """
     await broker.commit(9)
     broker.topics.put("gone", 1, UNKNOWN_ID)
     partition = committed(0) | {"committed_offset": 9}
@@ -196,9 +190,6 @@ async def test_offset_fetch_puts_a_coordinator_error_where_the_version_allows(
 
 @pytest.mark.parametrize("version", DescribeGroupsRequest.api.versions)
 async def test_describe_groups_reports_unknown_groups_as_dead(broker: Broker, version: int) -> None:
-    """
-    An error since v6.
-    """
     member_id = await broker.stable()
     request = DescribeGroupsRequest(
         groups=[GROUP, "nobody's"], include_authorized_operations=version >= 3

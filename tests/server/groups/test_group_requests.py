@@ -68,9 +68,7 @@ async def test_group_answers_every_request_in_every_state_as_expected(
 
 
 def test_first_join_writes_the_group_even_if_it_is_refused() -> None:
-    """
-    As in Kafka.
-    """
+    # As in Kafka.
     c = Coordination()
 
     assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == c.join(protocols=()).now.error_code
@@ -89,9 +87,7 @@ def test_join_with_an_unknown_member_id_creates_no_group() -> None:
 
 
 def test_pending_member_id_cannot_become_static() -> None:
-    """
-    Kafka fails on it with an unexpected exception, and says so.
-    """
+    # Kafka fails with an unexpected exception.
     c = Coordination()
     member_id = c.join().now.member_id
 

@@ -5,7 +5,6 @@ The memory that groups and their offsets take is bounded, over all groups of a b
 from __future__ import annotations
 
 import gc
-import tracemalloc
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -15,22 +14,19 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
-from barnabas.protocol.messages.alter_share_group_offsets import (
-    AlterShareGroupOffsetsRequest,
-    AlterShareGroupOffsetsRequestPartition,
-    AlterShareGroupOffsetsRequestTopic,
-)
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import OffsetRecord, encode_record
+from tests.support.build import api_request
 from tests.support.consumer_groups import ConsumerCoordination
 from tests.support.coordination import Coordination
 from tests.support.group_requests import commit_request, coordinator_request
 from tests.support.limits import stated
 from tests.support.server import running
+from tests.support.traced import memory_taken_by
 
 NOT_NOW = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
@@ -71,9 +67,6 @@ def test_memory_limit_of_groups_matches_the_documentation() -> None:
 
 
 def test_offsets_beyond_the_memory_budget_are_refused() -> None:
-    """
-    No group is created for them.
-    """
     c = Coordination()
 
     taken = filled(c)
@@ -106,9 +99,6 @@ def test_group_with_all_offsets_refused_is_not_created_beyond_the_memory_budget(
 
 
 def test_member_of_a_new_group_cannot_join_beyond_the_memory_budget() -> None:
-    """
-    A member of a known group can.
-    """
     c = Coordination()
     taken = filled(c)
     c.memory.kept.limit_bytes = c.memory.kept.used_bytes
@@ -119,8 +109,7 @@ def test_member_of_a_new_group_cannot_join_beyond_the_memory_budget() -> None:
 
 
 def test_new_protocol_group_is_not_created_beyond_the_memory_budget() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
+    c = ConsumerCoordination({"t": 1})
     taken = filled(c)
     c.memory.kept.limit_bytes = c.memory.kept.used_bytes
 
@@ -171,9 +160,7 @@ EVENTS = st.lists(
 def test_memory_of_deleted_offsets_is_released_completely(
     events: list[tuple[str, int, str, int, str]],
 ) -> None:
-    """
-    Whatever became of them; and ``growth`` foretells what a record that finds nothing takes.
-    """
+    # ``growth`` also predicts what a record that finds nothing takes.
     memory = MemoryBudget("Offsets", 2**30)
     store = OffsetStore(memory)
     for at, (what, producer_id, group_id, partition, metadata) in enumerate(events):
@@ -214,24 +201,18 @@ def test_counted_memory_is_within_a_fifth_of_the_actual(
     count = 3000
     c = Coordination()
     encoded = [encode_record(offset(2**33 + n, *where(n), metadata="m" * 50)) for n in range(count)]
-    gc.collect()
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
+
+    def replay() -> None:
         for number, (key, value) in enumerate(encoded):
             c.state.replay_record(key, value, 1000 + number, producer_of(number))
-        gc.collect()
-        taken = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
+
+    taken = memory_taken_by(replay)
 
     assert taken * 0.8 < c.memory.kept.used_bytes < taken * 1.2, taken / count
 
 
 async def test_clients_beyond_the_memory_budget_are_told_to_retry() -> None:
-    """
-    Those that commit, and those that alter the offsets of a share group, which makes it.
-    """
+    # Altering the offsets of a share group creates the group.
     async with (
         running(
             offsets_topic_num_partitions="1", barnabas_max_coordinator_bytes="100000"
@@ -246,17 +227,8 @@ async def test_clients_beyond_the_memory_budget_are_told_to_retry() -> None:
             return ErrorCode(answer.topics[0].partitions[0].error_code)
 
         codes = [await commit(f"g{number}") for number in range(100)]
-        asked = AlterShareGroupOffsetsRequest(
-            group_id="share",
-            topics=[
-                AlterShareGroupOffsetsRequestTopic(
-                    topic_name="t",
-                    partitions=[
-                        AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
-                    ],
-                )
-            ],
-        )
+        topics = [{"topic_name": "t", "partitions": [{"partition_index": 0, "start_offset": 0}]}]
+        asked = api_request("alter_share_group_offsets", group_id="share", topics=topics)
         altered = await client.ask(asked, 0)
 
         assert {ErrorCode.NONE, NOT_NOW} == {*codes}

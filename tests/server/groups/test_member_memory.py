@@ -25,9 +25,6 @@ def test_memory_limit_of_members_matches_the_documentation() -> None:
 
 
 def test_members_of_all_groups_share_one_memory_budget() -> None:
-    """
-    The clients of members that are refused look for the coordinator again, and try later.
-    """
     c = Coordination()
     c.memory.members.limit_bytes = 1_000_000
     size = 300_000 - OF_EVERY_MEMBER
@@ -54,9 +51,7 @@ def test_memory_of_removed_members_is_available_again() -> None:
 
 
 def test_pending_member_ids_count_towards_the_memory_budget() -> None:
-    """
-    They are as long as the id of the client.
-    """
+    # They begin with the id of the client.
     c = Coordination()
     c.memory.members.limit_bytes = 1_000_000
 
@@ -69,9 +64,6 @@ def test_pending_member_ids_count_towards_the_memory_budget() -> None:
 
 
 def test_member_may_rejoin_when_the_memory_is_exhausted() -> None:
-    """
-    It takes the place of what it held; only one that needs more is refused.
-    """
     c = Coordination()
     joined = c.join(version=3, protocols=offer(500))
     c.advance(0)

@@ -19,28 +19,35 @@ def coordination(**options: Any) -> Coordination:
     return Coordination(offsets_retention_minutes=RETENTION // MINUTE, **options)
 
 
+HALF_AN_HOUR = 30 * MINUTE
+
+
+def committed_by_member(offer: Offer, *topics: str, **options: Any) -> tuple[Coordination, str]:
+    """
+    A stable group of one member, which has committed an offset of each topic.
+    """
+    c = coordination()
+    (a,) = c.stable(1, offers=[offer], **{"session_timeout_ms": HALF_AN_HOUR} | options)
+    c.commit_offsets({(topic, 0): 1 for topic in topics}, member_id=a, generation_id=1)
+    return c, a
+
+
 def expire(c: Coordination) -> None:
     c.write_all(c.state.deleting.expire(c.now_ms))
 
 
-def left(c: Coordination, group_id: str = GROUP) -> set[tuple[str, int]]:
-    committed = c.state.offsets.committed.of_group(group_id)
+def left(c: Coordination) -> set[tuple[str, int]]:
+    committed = c.state.offsets.committed.of_group(GROUP)
     return {(topic, index) for topic, offsets in committed.items() for index in offsets}
 
 
 def left_after(c: Coordination, ms: int) -> set[tuple[str, int]]:
-    """
-    What is left when that much time has gone by.
-    """
     c.advance(ms)
     expire(c)
     return left(c)
 
 
 def test_offsets_of_a_simple_group_expire_individually_after_their_commit() -> None:
-    """
-    The group is removed with the last one.
-    """
     c = coordination()
     c.commit_offsets({("t", 0): 1})
     c.advance(MINUTE)
@@ -57,9 +64,7 @@ def test_offsets_of_a_simple_group_expire_individually_after_their_commit() -> N
 
 
 def test_offsets_expire_from_when_the_group_became_empty() -> None:
-    c = coordination()
-    (a,) = c.stable(1, offers=[consumer("t")], session_timeout_ms=1_800_000)
-    c.commit_offsets({("t", 0): 1}, member_id=a, generation_id=1)
+    c, a = committed_by_member(consumer("t"), "t")
     c.advance(20 * MINUTE)
     c.leave(a)
 
@@ -70,9 +75,7 @@ def test_offsets_expire_from_when_the_group_became_empty() -> None:
 
 
 def test_time_when_a_group_became_empty_survives_a_restart() -> None:
-    c = coordination()
-    (a,) = c.stable(1, offers=[consumer("t")])
-    c.commit_offsets({("t", 0): 1}, member_id=a, generation_id=1)
+    c, a = committed_by_member(consumer("t"), "t")
     c.advance(5000)
     c.leave(a)
     c.advance(RETENTION - 1)
@@ -84,21 +87,15 @@ def test_time_when_a_group_became_empty_survives_a_restart() -> None:
 
 
 def test_offsets_of_topics_without_subscribers_expire() -> None:
-    c = coordination()
-    (a,) = c.stable(1, offers=[consumer("t")], session_timeout_ms=1_800_000)
-    c.commit_offsets({("t", 0): 1, ("u", 0): 1}, member_id=a, generation_id=1)
+    c, _ = committed_by_member(consumer("t"), "t", "u")
 
     assert {("t", 0)} == left_after(c, RETENTION)
     assert c.is_in(GroupState.STABLE)
 
 
 def test_nothing_expires_during_a_rebalance() -> None:
-    """
-    Nobody knows what the members will subscribe to.
-    """
-    c = coordination()
-    (a,) = c.stable(1, offers=[consumer("t")], session_timeout_ms=1_800_000)
-    c.commit_offsets({("u", 0): 1}, member_id=a, generation_id=1)
+    # The members may subscribe to other topics.
+    c, _ = committed_by_member(consumer("t"), "u")
     c.advance(RETENTION)
     c.new_member(protocols=consumer("t"))
     assert c.is_in(GroupState.PREPARING_REBALANCE)
@@ -112,22 +109,12 @@ def test_nothing_expires_during_a_rebalance() -> None:
     ("protocol_type", "metadata"), [("connect", subscription("t")), ("consumer", b"?")]
 )
 def test_nothing_expires_with_a_malformed_subscription(protocol_type: str, metadata: bytes) -> None:
-    c = coordination()
-    (a,) = c.stable(
-        1,
-        offers=[(("range", metadata),)],
-        protocol_type=protocol_type,
-        session_timeout_ms=1_800_000,
-    )
-    c.commit_offsets({("u", 0): 1}, member_id=a, generation_id=1)
+    c, _ = committed_by_member((("range", metadata),), "u", protocol_type=protocol_type)
 
     assert {("u", 0)} == left_after(c, RETENTION)
 
 
 def test_offset_may_have_its_own_expiry_time() -> None:
-    """
-    Earlier or later than the broker would have it.
-    """
     c = coordination()
     c.commit_offsets({("t", 0): 1}, retention_ms=1000, version=4)
     c.commit_offsets({("t", 1): 1}, retention_ms=2 * RETENTION, version=4)
@@ -152,8 +139,7 @@ def test_empty_group_without_offsets_is_removed_at_once() -> None:
 
 
 def test_group_with_members_is_kept_without_offsets() -> None:
-    c = coordination()
-    c.stable(1, session_timeout_ms=1_800_000)
+    c, _ = committed_by_member(consumer("t"))
     batches = len(c.batches)
 
     c.advance(RETENTION)
@@ -190,12 +176,8 @@ def test_group_with_only_pending_offsets_is_kept() -> None:
 
 
 def test_offsets_of_groups_before_kafka_2_1_expire_after_their_commit() -> None:
-    """
-    Their records do not tell when the group became empty.
-    """
-    c = coordination()
-    (a,) = c.stable(1, offers=[consumer("t")])
-    c.commit_offsets({("t", 0): 1}, member_id=a, generation_id=1)
+    # Their records do not have the time when the group became empty.
+    c, a = committed_by_member(consumer("t"), "t")
     c.leave(a)
     c.group.state_timestamp_ms = None
 

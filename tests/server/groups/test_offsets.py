@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +11,7 @@ from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import OffsetRecord
 
 
-def record(offset: int | None, topic: str = "t", partition: int = 0) -> OffsetRecord:
+def record(offset: int | None, partition: int) -> OffsetRecord:
     value = None
     if offset is not None:
         value = OffsetCommitValue(
@@ -24,159 +22,11 @@ def record(offset: int | None, topic: str = "t", partition: int = 0) -> OffsetRe
             expire_timestamp=-1,
             topic_id=ZERO_UUID,
         )
-    return OffsetRecord("g", topic, partition, value)
+    return OffsetRecord("g", "t", partition, value)
 
 
 def empty_store() -> OffsetStore:
     return OffsetStore(MemoryBudget("Offsets", 2**20))
-
-
-class Log:
-    """
-    A store, and the offset of the next record that is applied to it.
-    """
-
-    def __init__(self) -> None:
-        self.store = empty_store()
-        self.next_offset = 0
-
-    def write(self, offset: int | None, producer_id: int = NO_PRODUCER_ID, **where: Any) -> None:
-        self.store.apply(record(offset, **where), self.next_offset, producer_id)
-        self.next_offset += 1
-
-    def end(self, producer_id: int, *, committed: bool) -> None:
-        self.store.end_transaction(producer_id, committed=committed)
-        self.next_offset += 1
-
-    @property
-    def committed(self) -> int | None:
-        offset = self.store.committed.get("g", "t", 0)
-        return None if offset is None else offset.offset
-
-    @property
-    def pending(self) -> set[tuple[str, int]]:
-        return set(self.store.pending_partitions("g"))
-
-
-def test_last_commit_counts_until_a_tombstone() -> None:
-    log = Log()
-    log.write(1)
-    log.write(2)
-    assert 2 == log.committed
-
-    log.write(None)
-    assert log.committed is None
-    assert not log.store.committed
-
-
-def test_tombstone_without_an_offset_changes_nothing() -> None:
-    log = Log()
-    log.write(None)
-    log.write(1, partition=1)
-    log.write(None, partition=2)
-
-    assert [1] == [o.offset for _, _, _, o in log.store.committed]
-
-
-def test_transactional_offsets_are_pending_until_the_commit_marker() -> None:
-    log = Log()
-    log.write(1)
-    log.write(2, producer_id=7)
-    assert 1 == log.committed
-    assert {("t", 0)} == log.pending
-
-    log.end(7, committed=True)
-    assert 2 == log.committed
-    assert set() == log.pending
-
-
-def test_offsets_of_an_aborted_transaction_are_dropped() -> None:
-    log = Log()
-    log.write(1)
-    log.write(2, producer_id=7)
-
-    log.end(7, committed=False)
-
-    assert 1 == log.committed
-    assert set() == log.pending
-
-
-def test_later_record_counts_among_two_commits() -> None:
-    """
-    Not the later marker: after compaction only the order of records is left.
-    """
-    log = Log()
-    log.write(2, producer_id=7)
-    log.write(3)
-
-    log.end(7, committed=True)
-
-    assert 3 == log.committed
-
-
-def test_offsets_of_several_transactions_are_separate() -> None:
-    """
-    A partition is unstable while any of them is open.
-    """
-    log = Log()
-    log.write(1, producer_id=7)
-    log.write(2, producer_id=8)
-
-    log.end(8, committed=True)
-    assert 2 == log.committed
-    assert {("t", 0)} == log.pending
-
-    log.end(7, committed=True)
-    assert 2 == log.committed
-    assert set() == log.pending
-
-
-def test_last_commit_of_a_partition_within_a_transaction_counts() -> None:
-    log = Log()
-    log.write(1, producer_id=7)
-    log.write(2, producer_id=7)
-
-    log.end(7, committed=True)
-
-    assert 2 == log.committed
-    assert set() == log.pending
-
-
-def test_tombstone_deletes_pending_offsets_of_all_producers() -> None:
-    log = Log()
-    log.write(1, producer_id=7)
-    log.write(2, producer_id=8)
-    log.write(5, producer_id=8, partition=1)
-
-    log.write(None)
-    assert {("t", 1)} == log.pending
-    log.end(7, committed=True)
-    log.end(8, committed=True)
-
-    assert log.committed is None
-    assert 5 == log.store.committed.of_group("g")["t"][1].offset
-    assert set() == log.pending
-
-
-def test_marker_without_offsets_changes_nothing() -> None:
-    """
-    The log may have been compacted down to it.
-    """
-    log = Log()
-    log.end(7, committed=True)
-
-    assert not log.store.committed
-
-
-def test_tombstone_is_needed_for_committed_and_pending_offsets() -> None:
-    log = Log()
-    log.write(1)
-    log.write(1, producer_id=7, partition=1)
-
-    assert log.store.is_known("g", "t", 0)
-    assert log.store.is_known("g", "t", 1)
-    assert not log.store.is_known("g", "t", 2)
-    assert not log.store.is_known("h", "t", 0)
 
 
 EVENTS = st.lists(
@@ -211,26 +61,64 @@ def last_that_count(events: list[tuple[str, int, int]]) -> dict[int, int]:
     return last
 
 
+class Reference:
+    """
+    The rules for the offsets of a group: what counts, by partition, is the place of a record.
+    """
+
+    def __init__(self) -> None:
+        self.committed: dict[int, int] = {}
+        self.pending: dict[int, dict[int, int]] = {}
+
+    def apply(self, what: str, producer_id: int, partition: int, at: int) -> None:
+        if what == "commit":
+            # The later record counts, not the later marker: compaction may remove markers.
+            for index, place in self.pending.pop(producer_id, {}).items():
+                self.committed[index] = max(place, self.committed.get(index, -1))
+        elif what == "abort":
+            self.pending.pop(producer_id, None)
+        elif what == "delete":
+            for places in (self.committed, *self.pending.values()):
+                places.pop(partition, None)
+        elif producer_id == NO_PRODUCER_ID:
+            self.committed[partition] = at
+        else:
+            self.pending.setdefault(producer_id, {})[partition] = at
+
+    @property
+    def unstable(self) -> set[int]:
+        return {partition for places in self.pending.values() for partition in places}
+
+
+def apply(store: OffsetStore, what: str, producer_id: int, partition: int, at: int) -> None:
+    if what in {"commit", "abort"}:
+        store.end_transaction(producer_id, committed=what == "commit")
+    elif what == "delete":
+        store.apply(record(None, partition), at, NO_PRODUCER_ID)
+    else:
+        store.apply(record(at, partition), at, producer_id)
+
+
 @given(EVENTS)
-def test_compaction_does_not_change_the_committed_offsets(
+def test_offsets_follow_the_rules_and_survive_compaction(
     events: list[tuple[str, int, int]],
 ) -> None:
-    """
-    It takes records that a later one has replaced, and leaves markers alone.
-    """
-    whole, compacted = empty_store(), empty_store()
+    # Compaction removes replaced records and keeps markers.
+    reference, whole, compacted = Reference(), empty_store(), empty_store()
     last = last_that_count(events)
 
     for at, (what, producer_id, partition) in enumerate(events):
-        if what in {"commit", "abort"}:
-            for store in (whole, compacted):
-                store.end_transaction(producer_id, committed=what == "commit")
-            continue
-        is_tombstone = what == "delete"
-        producer = NO_PRODUCER_ID if is_tombstone else producer_id
-        made = record(None if is_tombstone else at, partition=partition)
-        whole.apply(made, at, producer)
-        if at >= last.get(partition, -1):
-            compacted.apply(made, at, producer)
+        reference.apply(what, producer_id, partition, at)
+        apply(whole, what, producer_id, partition, at)
+        if what in {"commit", "abort"} or at >= last.get(partition, -1):
+            apply(compacted, what, producer_id, partition, at)
 
+        committed = {index: known.offset for _, _, index, known in whole.committed}
+        assert reference.committed == committed
+        assert {("t", index) for index in reference.unstable} == set(whole.pending_partitions("g"))
+        assert {*committed, *reference.unstable} == {
+            index for index in range(3) if whole.is_known("g", "t", index)
+        }
+    assert bool(reference.committed) == bool(whole.committed)
+    assert not whole.is_known("h", "t", 0)
     assert sorted(whole.committed) == sorted(compacted.committed)

@@ -8,21 +8,44 @@ from barnabas.protocol.errors import ErrorCode, RebalanceInProgress, UnknownMemb
 from barnabas.server.config import BrokerConfig
 from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
 from barnabas.server.groups.classic.state import GroupState
-from tests.support.coordination import Coordination
+from barnabas.server.groups.describing import describe
+from tests.support.attributes import assert_has
+from tests.support.coordination import GROUP, START_MS, Coordination
 from tests.support.some import some
 
 S = GroupState
+SLOW: dict[str, Any] = {"rebalance_timeout_ms": 5000, "session_timeout_ms": 30_000}
+"""
+Options of members whose rebalances end before their sessions.
+"""
+
+
+def joined(count: int = 2, **options: Any) -> tuple[Coordination, list[str]]:
+    """
+    A group of dynamic members that waits for the assignment, the leader first.
+    """
+    c = Coordination()
+    ids = [c.new_member(**options)[0] for _ in range(count)]
+    c.advance(0)
+    assert c.is_in(S.COMPLETING_REBALANCE)
+    return c, ids
+
+
+def stable(count: int = 2, **options: Any) -> tuple[Coordination, list[str]]:
+    c = Coordination()
+    return c, c.stable(count, **options)
 
 
 class TestTheFirstRound:
-    def test_first_rebalance_waits_for_the_initial_rebalance_delay(self) -> None:
-        c = Coordination(group_initial_rebalance_delay_ms=3000)
+    @pytest.mark.parametrize("delay_ms", [0, 3000])
+    def test_first_rebalance_waits_for_the_initial_rebalance_delay(self, delay_ms: int) -> None:
+        c = Coordination(group_initial_rebalance_delay_ms=delay_ms)
         _, join = c.new_member()
 
-        c.advance(2999)
+        c.advance(delay_ms - 1)
         assert join.is_parked
-
         c.advance(1)
+
         assert 1 == join.now.generation_id
 
     def test_each_new_member_extends_the_initial_rebalance_delay(self) -> None:
@@ -39,29 +62,17 @@ class TestTheFirstRound:
         assert 2 == len(first.now.members)
 
     def test_initial_delay_is_limited_by_the_rebalance_timeout(self) -> None:
-        """
-        However many keep coming: the rebalance timeout of the first is the limit.
-        """
         c = Coordination(group_initial_rebalance_delay_ms=3000)
-        options: dict[str, Any] = {"rebalance_timeout_ms": 7000}
-        _, first = c.new_member(**options)
+        _, first = c.new_member(rebalance_timeout_ms=7000)
         for _ in range(6):
             c.advance(1000)
-            c.new_member(**options)
+            c.new_member(rebalance_timeout_ms=7000)
         assert first.is_parked
 
         c.advance(1000)
 
         assert not first.is_parked
-        assert 7000 == c.now_ms - 1_700_000_000_000
-
-    def test_rebalance_does_not_wait_with_a_delay_of_0(self) -> None:
-        c = Coordination(group_initial_rebalance_delay_ms=0)
-        _, join = c.new_member()
-
-        c.advance(0)
-
-        assert 1 == join.now.generation_id
+        assert START_MS + 7000 == c.now_ms
 
     def test_first_rebalance_ends_with_an_empty_group_when_all_have_left(self) -> None:
         c = Coordination(group_initial_rebalance_delay_ms=3000)
@@ -98,11 +109,7 @@ class TestARound:
         assert [] == joins[1][1].now.members == joins[2][1].now.members
 
     def test_join_of_a_new_member_begins_a_rebalance(self) -> None:
-        """
-        The others hear of it with their next heartbeat, and the round ends when they are back.
-        """
-        c = Coordination()
-        a, b = c.stable(2)
+        c, (a, b) = stable()
 
         _, third = c.new_member()
         with pytest.raises(RebalanceInProgress):
@@ -115,34 +122,22 @@ class TestARound:
         assert 3 == len(first.now.members)
         assert a == first.now.leader
 
-    def test_rebalance_proceeds_without_absent_members_after_its_timeout(self) -> None:
-        c = Coordination()
-        a, b = c.stable(2, rebalance_timeout_ms=5000, session_timeout_ms=30_000)
-        join = c.join(a, rebalance_timeout_ms=5000, session_timeout_ms=30_000)
+    @pytest.mark.parametrize("stays", [0, 1], ids=["leader stays", "follower stays"])
+    def test_rebalance_proceeds_without_absent_members_after_its_timeout(self, stays: int) -> None:
+        c, ids = stable(**SLOW)
+        join = c.join(ids[stays], protocols=(("range", b"changed"),), **SLOW)
 
         c.advance(4999)
         assert join.is_parked
         c.advance(1)
 
-        assert [a] == [m.member_id for m in join.now.members]
+        assert ids[stays] == join.now.leader
+        assert [ids[stays]] == [m.member_id for m in join.now.members]
         with pytest.raises(UnknownMemberId):
-            c.heartbeat(b, 2)
-
-    def test_rebalance_elects_another_leader_if_the_leader_is_absent(self) -> None:
-        c = Coordination()
-        a, b = c.stable(2, session_timeout_ms=30_000, rebalance_timeout_ms=5000)
-        options: dict[str, Any] = {"session_timeout_ms": 30_000, "rebalance_timeout_ms": 5000}
-        join = c.join(b, protocols=(("range", b"changed"),), **options)
-
-        c.advance(5000)
-
-        assert b == join.now.leader
-        assert [b] == [m.member_id for m in join.now.members]
-        assert a not in c.group.members
+            c.heartbeat(ids[1 - stays], 2)
 
     def test_rebalance_ends_when_the_last_awaited_member_leaves(self) -> None:
-        c = Coordination()
-        a, b = c.stable(2)
+        c, (a, b) = stable()
         join = c.join(a)
         assert join.is_parked
 
@@ -151,8 +146,7 @@ class TestARound:
         assert 2 == join.now.generation_id
 
     def test_rebalance_ends_when_the_session_of_the_last_awaited_member_expires(self) -> None:
-        c = Coordination()
-        a, b = c.stable(2, session_timeout_ms=10_000)
+        c, (a, b) = stable()
         join = c.join(a)
 
         c.advance(10_000)
@@ -160,29 +154,20 @@ class TestARound:
         assert 2 == join.now.generation_id
         assert b not in c.group.members
 
-    def test_rebalance_waits_for_a_pending_member_id(self) -> None:
-        c = Coordination()
-        (a,) = c.stable(1)
-        c.join(session_timeout_ms=6000)
+    @pytest.mark.parametrize("leaves", [False, True])
+    def test_rebalance_waits_for_a_pending_member_id(self, leaves: bool) -> None:
+        # A client may close instead of joining again. Kafka then waits for the others only in the
+        # first round.
+        c, (a,) = stable(1)
+        pending = c.join(session_timeout_ms=6000).now.member_id
         join = c.join(a)
+        c.advance(5999)
         assert join.is_parked
 
-        c.advance(6000)
-
-        assert 2 == join.now.generation_id
-
-    def test_rebalance_ends_when_a_pending_member_id_leaves(self) -> None:
-        """
-        A client that is told to join again may be closed instead; Kafka then waits for the rest of
-        the round only if it was the first.
-        """
-        c = Coordination()
-        (a,) = c.stable(1)
-        pending = c.join().now.member_id
-        join = c.join(a)
-        assert join.is_parked
-
-        assert ErrorCode.NONE == c.leave(pending).members[0].error_code
+        if leaves:
+            assert ErrorCode.NONE == c.leave(pending).members[0].error_code
+        else:
+            c.advance(1)
 
         assert 2 == join.now.generation_id
 
@@ -197,6 +182,16 @@ class TestARound:
         assert "sticky" == first.now.protocol_name == second.now.protocol_name
         assert [b"s", b"S"] == [m.metadata for m in first.now.members]
 
+    def test_protocol_named_twice_counts_once(self) -> None:
+        # Apache Kafka counts a vote too many and never ends the rebalance.
+        c = Coordination()
+        _, join = c.new_member(protocols=(("range", b"first"), ("range", b"second")))
+
+        c.advance(0)
+
+        assert "range" == join.now.protocol_name
+        assert [b"first"] == [member.metadata for member in join.now.members]
+
     def test_join_v0_uses_the_session_timeout_as_rebalance_timeout(self) -> None:
         c = Coordination()
         join = c.join(version=0, session_timeout_ms=7000, rebalance_timeout_ms=-1)
@@ -207,49 +202,41 @@ class TestARound:
 
 class TestTheRoundOfSyncs:
     def test_sync_round_ends_with_the_assignment_of_the_leader(self) -> None:
-        c = Coordination()
-        joins = [c.new_member()[0] for _ in range(3)]
-        c.advance(0)
-        a, b, d = joins
+        c, (a, b, d) = joined(3)
         syncs = {b: c.sync(b, 1), d: c.sync(d, 1)}
         assert all(s.is_parked for s in some(syncs.values()))
 
-        syncs[a] = c.sync(a, 1, {a: b"A", b: b"B", d: b"D"})
+        syncs[a] = c.sync(a, 1, {a: b"A", b: b"B", "nobody": b"N"})
 
-        assert {a: b"A", b: b"B", d: b"D"} == {m: s.now.assignment for m, s in syncs.items()}
-        assert all("range" == s.now.protocol_name for s in some(syncs.values()))
-        assert all("consumer" == s.now.protocol_type for s in some(syncs.values()))
+        # A member that the leader left out gets an empty assignment.
+        assert {a: b"A", b: b"B", d: b""} == {m: s.now.assignment for m, s in syncs.items()}
+        for sync in some(syncs.values()):
+            assert ErrorCode.NONE == sync.now.error_code
+            assert ("range", "consumer") == (sync.now.protocol_name, sync.now.protocol_type)
         assert c.is_in(S.STABLE)
 
-    def test_members_without_an_assignment_get_an_empty_one(self) -> None:
-        """
-        Unknown members in the assignment are ignored.
-        """
-        c = Coordination()
-        a, b = c.new_member()[0], c.new_member()[0]
-        c.advance(0)
-        sync = c.sync(b, 1)
+    def test_members_are_described_once_the_group_is_stable(self) -> None:
+        c, (a,) = joined(1)
 
-        c.sync(a, 1, {a: b"A", "nobody": b"N"})
+        rebalancing = describe(c.state.groups, GROUP, 6)
+        assert_has(rebalancing, protocol_type="consumer", protocol_data="")
+        assert [b""] == [member.member_metadata for member in rebalancing.members]
 
-        assert b"" == sync.now.assignment
-        assert ErrorCode.NONE == sync.now.error_code
+        c.sync(a, 1, {a: b"A"})
+        settled = describe(c.state.groups, GROUP, 6)
+        assert "range" == settled.protocol_data
+        assert [(b"A", "client")] == [
+            (member.member_assignment, member.client_id) for member in settled.members
+        ]
 
     def test_late_sync_returns_the_assignment_at_once(self) -> None:
-        c = Coordination()
-        a, b = c.new_member()[0], c.new_member()[0]
-        c.advance(0)
+        c, (a, b) = joined()
         c.sync(a, 1, {a: b"A", b: b"B"})
 
         assert b"B" == c.sync(b, 1).now.assignment
 
     def test_sync_round_is_cancelled_by_a_join(self) -> None:
-        """
-        Those who wait are told to join again, and get no assignment.
-        """
-        c = Coordination()
-        _, b = c.new_member()[0], c.new_member()[0]
-        c.advance(0)
+        c, (_, b) = joined()
         sync = c.sync(b, 1)
 
         c.new_member()
@@ -258,13 +245,7 @@ class TestTheRoundOfSyncs:
         assert b"" == sync.now.assignment
 
     def test_sync_round_has_the_rebalance_timeout(self) -> None:
-        """
-        Who has not synced within the rebalance timeout is removed, and the others join again.
-        """
-        c = Coordination()
-        options: dict[str, Any] = {"rebalance_timeout_ms": 5000, "session_timeout_ms": 30_000}
-        a, b = c.new_member(**options)[0], c.new_member(**options)[0]
-        c.advance(0)
+        c, (a, b) = joined(**SLOW)
         sync = c.sync(b, 1)
 
         c.advance(4999)
@@ -276,10 +257,7 @@ class TestTheRoundOfSyncs:
         assert a != c.group.leader_id
 
     def test_members_that_never_sync_are_removed(self) -> None:
-        c = Coordination()
-        options: dict[str, Any] = {"rebalance_timeout_ms": 5000, "session_timeout_ms": 30_000}
-        a, b = c.new_member(**options)[0], c.new_member(**options)[0]
-        c.advance(0)
+        c, (a, b) = joined(**SLOW)
         c.sync(a, 1, {a: b"A", b: b"B"})
         assert c.is_in(S.STABLE)
 
@@ -289,12 +267,8 @@ class TestTheRoundOfSyncs:
         assert c.is_in(S.PREPARING_REBALANCE)
 
     def test_second_sync_of_a_member_answers_the_first(self) -> None:
-        """
-        A client may have lost its connection.
-        """
-        c = Coordination()
-        a, b = c.new_member()[0], c.new_member()[0]
-        c.advance(0)
+        # A client may have lost its connection.
+        c, (a, b) = joined()
         first = c.sync(b, 1)
         second = c.sync(b, 1)
         c.sync(a, 1, {b: b"B"})
@@ -305,8 +279,7 @@ class TestTheRoundOfSyncs:
 
 class TestSessions:
     def test_silent_member_is_removed_after_its_session_timeout(self) -> None:
-        c = Coordination()
-        a, b = c.stable(2, session_timeout_ms=10_000)
+        c, (a, b) = stable()
         for _ in range(3):
             c.advance(3000)
             c.heartbeat(a, 1)
@@ -319,8 +292,7 @@ class TestSessions:
             c.heartbeat(a, 1)
 
     def test_heartbeats_extend_the_session(self) -> None:
-        c = Coordination()
-        (a,) = c.stable(1, session_timeout_ms=10_000)
+        c, (a,) = stable(1)
 
         for _ in range(100):
             c.advance(9999)
@@ -330,13 +302,9 @@ class TestSessions:
 
     @pytest.mark.parametrize("rebalancing", [False, True])
     def test_commits_extend_the_session(self, rebalancing: bool) -> None:
-        """
-        When stable, and when preparing a rebalance.
-        """
-        c = Coordination()
-        a, b = c.stable(2, session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
+        c, (a, b) = stable()
         if rebalancing:
-            c.join(b, session_timeout_ms=10_000, protocols=(("range", b"changed"),))
+            c.join(b, protocols=(("range", b"changed"),))
 
         for _ in range(4):
             c.advance(9999)
@@ -345,8 +313,7 @@ class TestSessions:
         assert a in c.group.members
 
     def test_removal_of_the_last_silent_member_writes_an_empty_group(self) -> None:
-        c = Coordination()
-        c.stable(1, session_timeout_ms=10_000)
+        c, _ = stable(1)
         batches = len(c.batches)
 
         c.advance(10_000)
@@ -367,13 +334,9 @@ class TestSessions:
         assert ErrorCode.UNKNOWN_MEMBER_ID == c.join(member_id).now.error_code
 
     def test_new_member_waits_in_a_join_for_a_limited_time(self) -> None:
-        """
-        Its client may have given up and come back as somebody else.
-        """
-        c = Coordination()
-        hour_ms = 3_600_000
-        options: dict[str, Any] = {"session_timeout_ms": 1_800_000, "rebalance_timeout_ms": hour_ms}
-        c.stable(1, **options)
+        # Its client may have given up and joined under another id.
+        options = {"session_timeout_ms": 1_800_000, "rebalance_timeout_ms": 3_600_000}
+        c, _ = stable(1, **options)
         newcomer, join = c.new_member(**options)
 
         c.advance(NEW_MEMBER_JOIN_TIMEOUT_MS - 1)
@@ -384,12 +347,9 @@ class TestSessions:
         assert newcomer not in c.group.members
 
     def test_known_member_waiting_in_a_join_does_not_expire(self) -> None:
-        """
-        Its heartbeats would come behind the join.
-        """
-        c = Coordination()
-        a, b = c.stable(2, session_timeout_ms=6000, rebalance_timeout_ms=60_000)
-        join = c.join(a, session_timeout_ms=6000, rebalance_timeout_ms=60_000)
+        # Its heartbeats would wait behind the join.
+        c, (a, b) = stable(session_timeout_ms=6000)
+        join = c.join(a, session_timeout_ms=6000)
 
         for _ in range(4):
             c.advance(5000)
@@ -400,13 +360,7 @@ class TestSessions:
         assert a in c.group.members
 
     def test_member_that_waited_in_a_sync_gets_a_new_session(self) -> None:
-        """
-        The old one has run out meanwhile, without consequence.
-        """
-        c = Coordination()
-        options: dict[str, Any] = {"session_timeout_ms": 6000, "rebalance_timeout_ms": 60_000}
-        a, b = c.new_member(**options)[0], c.new_member(**options)[0]
-        c.advance(0)
+        c, (a, b) = joined(session_timeout_ms=6000)
         sync = c.sync(b, 1)
         for _ in range(4):
             c.advance(5000)
@@ -423,28 +377,18 @@ class TestSessions:
 
 
 class TestTheSizeOfAGroup:
-    def test_group_max_size_limits_the_members(self) -> None:
-        c = Coordination(group_max_size=2)
-        c.stable(2)
-
-        answer = c.join().now
-
-        assert ErrorCode.GROUP_MAX_SIZE_REACHED == answer.error_code
-        assert "" == answer.member_id
-
-    def test_group_max_size_does_not_apply_to_rejoining_members(self) -> None:
+    def test_group_max_size_limits_new_members_only(self) -> None:
         c = Coordination(group_max_size=2)
         a, b = c.stable(2)
 
+        answer = c.join().now
+
+        assert (ErrorCode.GROUP_MAX_SIZE_REACHED, "") == (answer.error_code, answer.member_id)
         assert c.join(a).is_parked
         assert 2 == c.join(b).now.generation_id
 
     def test_group_max_size_counts_joined_members_during_a_rebalance(self) -> None:
-        """
-        So, where the limit was lowered, the last ones to come back are the ones to go.
-        """
-        c = Coordination()
-        a, b, d = c.stable(3, session_timeout_ms=30_000)
+        c, (a, b, d) = stable(3, session_timeout_ms=30_000)
         c.options = BrokerConfig(group_max_size=2)
         c.restart()
         assert c.is_in(S.PREPARING_REBALANCE)
@@ -463,10 +407,7 @@ class TestTheSizeOfAGroup:
 
 class TestTheEnd:
     def test_waiting_sync_is_answered_when_the_coordinator_resigns(self) -> None:
-        c = Coordination()
-        c.new_member()
-        b, _ = c.new_member()
-        c.advance(0)
+        c, (_, b) = joined()
         sync = c.sync(b, 1)
 
         c.state.unloaded(c.now_ms)
@@ -485,47 +426,29 @@ class TestTheEnd:
 
 
 class TestWhatIsWritten:
-    def test_assignment_counts_once_it_is_committed(self) -> None:
-        c = Coordination()
-        a, b = c.new_member()[0], c.new_member()[0]
-        c.advance(0)
+    @pytest.mark.parametrize("is_superseded", [False, True])
+    def test_assignment_counts_once_it_is_committed(self, is_superseded: bool) -> None:
+        c, (a, b) = joined()
         sync_b = c.sync(b, 1)
         c.is_slow = True
-
         sync_a = c.sync(a, 1, {a: b"A", b: b"B"})
         assert sync_a.is_parked
         assert c.is_in(S.COMPLETING_REBALANCE)
 
-        c.commit()
-        assert b"A" == sync_a.now.assignment
-        assert b"B" == sync_b.now.assignment
-        assert c.is_in(S.STABLE)
-
-    def test_assignment_superseded_before_its_fsync_is_dropped(self) -> None:
-        """
-        Somebody has joined between the append and the fsync.
-        """
-        c = Coordination()
-        a, b = c.new_member()[0], c.new_member()[0]
-        c.advance(0)
-        sync_b = c.sync(b, 1)
-        c.is_slow = True
-        sync_a = c.sync(a, 1, {a: b"A", b: b"B"})
-
         c.is_slow = False
-        c.new_member()
+        if is_superseded:
+            c.new_member()
         c.commit()
 
-        assert ErrorCode.REBALANCE_IN_PROGRESS == sync_a.now.error_code == sync_b.now.error_code
-        assert c.is_in(S.PREPARING_REBALANCE)
+        if is_superseded:
+            assert ErrorCode.REBALANCE_IN_PROGRESS == sync_a.now.error_code == sync_b.now.error_code
+            assert c.is_in(S.PREPARING_REBALANCE)
+        else:
+            assert (b"A", b"B") == (sync_a.now.assignment, sync_b.now.assignment)
+            assert c.is_in(S.STABLE)
 
     def test_assignment_that_cannot_be_written_is_withdrawn(self) -> None:
-        """
-        All are told in words that make them look for the coordinator, and join again.
-        """
-        c = Coordination()
-        a, b = c.new_member()[0], c.new_member()[0]
-        c.advance(0)
+        c, (a, b) = joined()
         sync_b = c.sync(b, 1)
         c.append_error = ErrorCode.KAFKA_STORAGE_ERROR
 

@@ -16,17 +16,8 @@ from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.modern.records import ModernRecord, Role
-from barnabas.server.groups.persistence import (
-    empty_group_record,
-    group_record,
-    restored_group,
-)
-from barnabas.server.groups.records import (
-    GroupRecord,
-    OffsetRecord,
-    decode_record,
-    encode_record,
-)
+from barnabas.server.groups.persistence import empty_group_record, group_record, restored_group
+from barnabas.server.groups.records import GroupRecord, OffsetRecord, decode_record, encode_record
 
 KEY = bytes.fromhex("0001 0002 6731 0001 74 00000002")
 
@@ -60,9 +51,7 @@ def commit(**changes: Any) -> OffsetCommitValue:
     ],
 )
 def test_offset_records_equal_kafkas(value: OffsetCommitValue, expected: str) -> None:
-    """
-    Version 4 unless there is an expiry.
-    """
+    # Version 4 unless the offset has an expiry time.
     assert (KEY, bytes.fromhex(expected)) == encode_record(OffsetRecord("g1", "t", 2, value))
 
 
@@ -99,9 +88,7 @@ def test_tombstones_have_no_value() -> None:
 
 
 def test_group_record_equals_kafkas() -> None:
-    """
-    Version 3: first empty, later with members.
-    """
+    # Version 3: first empty, later with members.
     group = ClassicGroup("g1", state_timestamp_ms=1_700_000_000_000)
     key = bytes.fromhex("0002 0002 6731")
     empty = bytes.fromhex("0003 0000 00000000 ffff ffff 0000018bcfe56800 00000000")
@@ -160,9 +147,6 @@ def test_group_record_equals_kafkas() -> None:
 def test_group_records_of_every_version_are_read(
     value: str, rebalance_timeout_ms: int, instance_id: str | None, timestamp: int | None
 ) -> None:
-    """
-    What is restored is a stable group with what the version knows of its members.
-    """
     value = value.replace("M", "0001 6d 0001 63 0002 2f68")
     value = value.replace("A", "00000001 00000003 737562 00000002 6173")
 
@@ -211,9 +195,7 @@ def test_values_of_other_protocols_in_unknown_versions_are_refused() -> None:
 
 @pytest.mark.parametrize("record_type", [9, 18, 24, 99, 32767])
 def test_unknown_record_types_are_skipped(record_type: int) -> None:
-    """
-    A later release may have left them behind.
-    """
+    # A later release may have written them.
     assert decode_record(record_type.to_bytes(2, "big") + b"anything", b"at all") is None
 
 
@@ -234,9 +216,6 @@ def test_unknown_record_types_are_skipped(record_type: int) -> None:
     ],
 )
 def test_malformed_group_record_is_reported(key: bytes | None, value: bytes | None) -> None:
-    """
-    Cut off, or of a version that does not exist.
-    """
     with pytest.raises(DecodeError):
         decode_record(key, value)
 

@@ -82,9 +82,6 @@ def decoded(golden: Path, name: str) -> Iterator[Decoded]:
 
 
 def replayed(golden: Path, name: str) -> ShardState:
-    """
-    What we make of the same log.
-    """
     state = new_state()
     for segment in segments(golden, name):
         for batch in batches(segment.read_bytes()):
@@ -153,9 +150,6 @@ def expected_offsets(golden: Path, name: str) -> dict[tuple[str, str, int], tupl
 
 @pytest.mark.parametrize("name", GOLDEN_LOGS)
 def test_committed_offsets_of_kafkas_logs_are_loaded(golden: Path, name: str) -> None:
-    """
-    All that was committed, in transactions or not, expired or not, compacted or not.
-    """
     expected = expected_offsets(golden, name)
 
     actual = {
@@ -211,9 +205,6 @@ class Expected:
 
 @pytest.mark.parametrize("name", GOLDEN_LOGS)
 def test_groups_of_kafkas_logs_are_loaded(golden: Path, name: str) -> None:
-    """
-    Classic ones as their last record has them; others by type, with their members.
-    """
     expected = Expected(decoded(golden, name))
 
     actual = {group.group_id: group for group in replayed(golden, name).groups}
@@ -420,9 +411,7 @@ def test_replay_equals_the_live_state(steps: list[tuple[str, int, str]]) -> None
 
 
 def test_topics_of_a_returned_static_member_are_recomputed_after_a_restart() -> None:
-    """
-    Kafka computes them for each generation (``ClassicGroup.initNextGeneration``) and at loading.
-    """
+    # Kafka computes them for each generation (``ClassicGroup.initNextGeneration``) and at loading.
     program = Program()
     program.join_static(0, "x")
     program.wait(500, "")
@@ -437,9 +426,6 @@ def test_topics_of_a_returned_static_member_are_recomputed_after_a_restart() -> 
 
 
 def test_random_group_histories_reach_interesting_states() -> None:
-    """
-    One of them, by hand: members come, sync, commit, come again, and survive a restart.
-    """
     program = Program()
     program.join(0, "x")
     program.join(1, "y")

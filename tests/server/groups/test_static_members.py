@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.protocol.codec.primitives import MAX_STRING_BYTES
 from barnabas.protocol.errors import ErrorCode, FencedInstanceId
 from barnabas.server.groups.classic.state import GroupState
 from tests.support.coordination import Coordination, Offer
@@ -29,25 +30,35 @@ def stable_with_static(*instances: str, **options: Any) -> tuple[Coordination, d
     return c, ids
 
 
-def test_member_id_begins_with_the_instance_id_or_the_client_id() -> None:
+@pytest.mark.parametrize(
+    "names",
+    [{"instance_id": "i" * MAX_STRING_BYTES}, {"client_id": "c" * MAX_STRING_BYTES}],
+    ids=["instance", "client"],
+)
+@pytest.mark.parametrize("version", [3, 5, 9])
+def test_name_too_long_for_a_member_id_is_refused(names: dict[str, Any], version: int) -> None:
+    """
+    The id has a UUID behind the name, and no record or answer could contain it.
+    """
     c = Coordination()
 
-    static = c.join(instance_id="i", client_id="client", protocols=OFFER)
-    dynamic = c.join(client_id="client", protocols=OFFER).now.member_id
-    c.advance(0)
-    c.leave(dynamic)
+    answer = c.join(**names, version=version, protocols=OFFER).now
 
-    assert static.is_parked or static.now.member_id.startswith("i-")
-    assert dynamic.startswith("client-")
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.error_code
+    assert not c.group.members
+    assert not c.group.pending_joins
 
 
 def test_static_member_needs_no_member_id_first() -> None:
     c = Coordination()
 
-    join = c.join(instance_id="i", version=9)
+    join = c.join(instance_id="i", client_id="client")
     c.advance(0)
 
     assert ErrorCode.NONE == join.now.error_code
+    # The ids of dynamic members begin with the id of the client.
+    assert join.now.member_id.startswith("i-")
+    assert c.join(client_id="client").now.member_id.startswith("client-")
 
 
 class TestAMemberThatStartsAgain:
@@ -69,9 +80,6 @@ class TestAMemberThatStartsAgain:
         assert c.is_in(S.STABLE)
 
     def test_restarted_static_member_is_written_with_its_new_id(self) -> None:
-        """
-        Otherwise it would be unknown after a restart.
-        """
         c, ids = stable_with_static("a", "b")
 
         new_id = c.join(instance_id="b", protocols=OFFER).now.member_id
@@ -92,52 +100,35 @@ class TestAMemberThatStartsAgain:
             == c.join(ids["b"], instance_id="b", protocols=OFFER).now.error_code
         )
 
-    def test_returning_leader_gets_the_members_with_skip_assignment(self) -> None:
-        """
-        Since v9 (KIP-814).
-        """
+    @pytest.mark.parametrize("version", [8, 9])
+    def test_returning_leader_gets_the_members_with_skip_assignment(self, version: int) -> None:
+        # KIP-814. Before v9 a leader assigns partitions again, so its previous id is named.
         c, ids = stable_with_static("a", "b")
 
-        answer = c.join(instance_id="a", protocols=OFFER, version=9).now
+        answer = c.join(instance_id="a", protocols=OFFER, version=version).now
 
-        assert answer.skip_assignment
-        assert answer.member_id == answer.leader
-        assert {answer.member_id, ids["b"]} == {m.member_id for m in answer.members}
-        assert {"a", "b"} == {m.group_instance_id for m in answer.members}
-
-    def test_returning_leader_before_v9_is_not_told_that_it_leads(self) -> None:
-        """
-        Before v9 it would assign anew; so it is shown its former self as the leader.
-        """
-        c, ids = stable_with_static("a", "b")
-
-        answer = c.join(instance_id="a", protocols=OFFER, version=8).now
-
-        assert ids["a"] == answer.leader
-        assert answer.member_id != answer.leader
-        assert [] == answer.members
         assert c.group.is_leader(answer.member_id)
+        assert (version >= 9) == answer.skip_assignment
+        assert (answer.member_id if version >= 9 else ids["a"]) == answer.leader
+        members = {"a": answer.member_id, "b": ids["b"]} if version >= 9 else {}
+        assert members == {m.group_instance_id: m.member_id for m in answer.members}
 
-    def test_restarted_static_member_may_change_metadata_of_the_same_protocol(self) -> None:
+    @pytest.mark.parametrize(
+        ("protocols", "rebalances"),
+        [((("range", b"new"), ("sticky", b"s")), False), ((("sticky", b"s"),), True)],
+        ids=["other metadata", "other protocol"],
+    )
+    def test_restarted_static_member_that_changes_the_protocol_begins_a_rebalance(
+        self, protocols: Offer, rebalances: bool
+    ) -> None:
         c, _ = stable_with_static("a", "b")
 
-        answer = c.join(instance_id="b", protocols=(("range", b"new"), ("sticky", b"s")))
+        answer = c.join(instance_id="b", protocols=protocols)
 
-        assert 1 == answer.now.generation_id
-        assert c.is_in(S.STABLE)
-
-    def test_restarted_static_member_that_changes_the_protocol_begins_a_rebalance(self) -> None:
-        c, _ = stable_with_static("a", "b")
-
-        answer = c.join(instance_id="b", protocols=(("sticky", b"s"),))
-
-        assert answer.is_parked
-        assert c.is_in(S.PREPARING_REBALANCE)
+        assert rebalances == answer.is_parked
+        assert c.is_in(S.PREPARING_REBALANCE if rebalances else S.STABLE)
 
     def test_restarted_static_member_begins_a_rebalance_while_assignments_are_pending(self) -> None:
-        """
-        The leader would assign to an id that is no more.
-        """
         c = Coordination()
         a = c.join(instance_id="a", protocols=OFFER)
         b = c.join(instance_id="b", protocols=OFFER)
@@ -177,9 +168,6 @@ class TestAMemberThatStartsAgain:
         c.heartbeat(ids["b"], 1, instance_id="b")
 
     def test_restarted_static_member_waits_for_a_rebalance_begun_before_its_write(self) -> None:
-        """
-        Somebody joins between the append and the fsync.
-        """
         c, ids = stable_with_static("a", "b")
         c.is_slow = True
         again = c.join(instance_id="b", protocols=OFFER)

@@ -74,9 +74,6 @@ async def test_metadata_names_partitions_leaders_and_addresses_in_every_version(
 
 
 async def test_metadata_request_creates_topics() -> None:
-    """
-    They can be used when the answer comes, and the answer says how.
-    """
     node = await started(num_partitions="3")
 
     answer = await metadata(node, 12, "new", "b@d", "new")
@@ -105,7 +102,7 @@ async def test_metadata_creates_topics_only_if_client_and_broker_allow_it(
 
 async def test_partition_without_a_leader_is_reported_as_retriable() -> None:
     """
-    While the broker gives its partitions up, clients are told to ask again.
+    The broker is giving up its partitions, and clients should ask again.
     """
     node = await started()
     await node.create("t")
@@ -149,9 +146,6 @@ def _state(state: str | UUID | tuple[str | None, UUID]) -> dict[str, Any]:
 
 
 async def test_delete_topics_refuses_ambiguous_and_duplicate_entries() -> None:
-    """
-    Neither or both of name and id, or one of them twice.
-    """
     node = await started()
     await node.create("t")
     await node.create("u")
@@ -182,7 +176,7 @@ async def test_delete_topics_refuses_ambiguous_and_duplicate_entries() -> None:
 )
 async def test_topic_deletion_can_be_disabled(version: int, error: type[KafkaError]) -> None:
     """
-    Older clients know no code of its own for it.
+    Older versions have no error code of their own for it.
     """
     node = await started(delete_topic_enable="false")
     await node.create("t")
@@ -196,9 +190,6 @@ async def test_topic_deletion_can_be_disabled(version: int, error: type[KafkaErr
 
 @pytest.mark.parametrize("version", range(3))
 async def test_describe_cluster_returns_the_address_of_the_listener(version: int) -> None:
-    """
-    This broker, as it can be reached over the listener that the request came in on.
-    """
     node = await started(broker_rack="r1")
 
     answer = await ask(

@@ -29,9 +29,6 @@ async def with_topics() -> ClusterNode:
 
 
 async def pages(node: ClusterNode, limit: int) -> list[list[tuple[str, list[int]]]]:
-    """
-    All topics, page by page: their names and the partitions of each.
-    """
     found = []
     after = None
     while True:

@@ -62,6 +62,7 @@ async def test_validated_feature_update_is_not_written() -> None:
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [
+        (("metadata.version", 29, UPGRADE), "without setting the upgrade type"),
         (("kraft.version", 1, UPGRADE), "voters of this quorum cannot change"),
     ],
 )
@@ -80,7 +81,7 @@ async def test_invalid_feature_level_fails_the_whole_request(
 
 async def test_enabling_eligible_leader_replicas_records_min_insync_replicas() -> None:
     """
-    It is the same for all brokers, so that none may have one of its own.
+    The option has to be the same for all brokers, so no broker may have a value of its own.
     """
     node = await started()
     await update(node, (ELR, 0, SAFE))

@@ -1,7 +1,3 @@
-"""
-The address that an HTTP server listens on.
-"""
-
 from __future__ import annotations
 
 import pytest

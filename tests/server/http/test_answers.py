@@ -1,7 +1,3 @@
-"""
-Answers in JSON, encoded and sent in pieces.
-"""
-
 from __future__ import annotations
 
 import json

@@ -1,7 +1,3 @@
-"""
-Connections of HTTP that take their time, or are many.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -17,9 +13,11 @@ from barnabas.server.http.read_only import MOST_BYTES
 from barnabas.server.http.server import MOST_HEADER_BYTES
 from tests.support.http_client import exchange, get, parsed
 from tests.support.limits import stated
-from tests.support.server import running
+from tests.support.server import TestBroker, running
 
 HTTP = {"barnabas_http_listener": "0"}
+
+pytestmark = pytest.mark.broker(**HTTP)
 REQUEST = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
 PATIENCE_S = 10.0
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -28,7 +26,7 @@ Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 @asynccontextmanager
 async def peers(port: int, number: int) -> AsyncIterator[list[Streams]]:
     """
-    Connections that stay as long as the block, if the server leaves them.
+    Connections that stay open until the end of the block, unless the server closes them.
     """
     found: list[Streams] = []
     try:
@@ -41,9 +39,6 @@ async def peers(port: int, number: int) -> AsyncIterator[list[Streams]]:
 
 
 async def closes(reader: asyncio.StreamReader) -> bytes:
-    """
-    The bytes that come until the server closes the connection.
-    """
     try:
         return await asyncio.wait_for(reader.read(), PATIENCE_S)
     except ConnectionError:
@@ -52,7 +47,7 @@ async def closes(reader: asyncio.StreamReader) -> bytes:
 
 async def test_headers_must_arrive_within_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    However often something arrives of them; and however long the connection is there already.
+    However slowly they arrive, and however old the connection is.
     """
     monkeypatch.setattr(bounded, "REQUEST_S", 0.3)
     async with running(**HTTP) as broker, peers(broker.http_port, 3) as found:
@@ -74,16 +69,10 @@ async def test_headers_must_arrive_within_a_timeout(monkeypatch: pytest.MonkeyPa
 
 
 async def test_pipelined_request_must_arrive_within_a_timeout(
-    monkeypatch: pytest.MonkeyPatch,
+    broker: TestBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Its beginning came with the other one.
-    """
     monkeypatch.setattr(bounded, "REQUEST_S", 0.2)
-    async with running(**HTTP) as broker:
-        said = await asyncio.wait_for(
-            exchange(broker.http_port, REQUEST + REQUEST[:20]), PATIENCE_S
-        )
+    said = await asyncio.wait_for(exchange(broker.http_port, REQUEST + REQUEST[:20]), PATIENCE_S)
 
     assert 200 == parsed(said).status
 
@@ -91,9 +80,6 @@ async def test_pipelined_request_must_arrive_within_a_timeout(
 async def test_idle_connection_is_kept_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    A scraper keeps it for its next scrape.
-    """
     monkeypatch.setattr(bounded, "REQUEST_S", 0.1)
     async with running(**HTTP) as broker, peers(broker.http_port, 1) as ((reader, writer),):
         for _ in range(2):
@@ -102,28 +88,29 @@ async def test_idle_connection_is_kept_for_a_while(
             await asyncio.sleep(0.3)
 
 
-async def test_response_must_be_read_within_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_response_must_be_read_within_a_timeout(
+    broker: TestBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bounded, "ANSWER_S", 0.3)
     monkeypatch.setattr("barnabas.server.http.metrics.endpoint.MOST_SCRAPES", 1)
-    async with running(**HTTP) as broker:
-        for number in range(4):
-            await broker.create(f"{number}-{'x' * 200}", 2000)
-        with socket.create_connection(("127.0.0.1", broker.http_port)) as slow:
-            slow.sendall(REQUEST.replace(b"/healthz", b"/metrics"))
-            async with asyncio.timeout(PATIENCE_S):
-                while (  # noqa: ASYNC110  # it tells nobody
-                    busy := await get(broker.http_port, "/metrics")
-                ).status == 200:
-                    await asyncio.sleep(0.001)
-                while (  # noqa: ASYNC110  # the same
-                    await get(broker.http_port, "/metrics")
-                ).status == 503:
-                    await asyncio.sleep(0.05)
-            slow.settimeout(PATIENCE_S)
-            size = 0
-            with suppress(ConnectionError):
-                while data := slow.recv(1 << 20):
-                    size += len(data)
+    for number in range(4):
+        await broker.create(f"{number}-{'x' * 200}", 2000)
+    with socket.create_connection(("127.0.0.1", broker.http_port)) as slow:
+        slow.sendall(REQUEST.replace(b"/healthz", b"/metrics"))
+        async with asyncio.timeout(PATIENCE_S):
+            while (  # noqa: ASYNC110  # it tells nobody
+                busy := await get(broker.http_port, "/metrics")
+            ).status == 200:
+                await asyncio.sleep(0.001)
+            while (  # noqa: ASYNC110  # the same
+                await get(broker.http_port, "/metrics")
+            ).status == 503:
+                await asyncio.sleep(0.05)
+        slow.settimeout(PATIENCE_S)
+        size = 0
+        with suppress(ConnectionError):
+            while data := slow.recv(1 << 20):
+                size += len(data)
 
     assert 503 == busy.status
     # The rest, which the system had not taken, was thrown away.
@@ -132,7 +119,7 @@ async def test_response_must_be_read_within_a_timeout(monkeypatch: pytest.Monkey
 
 async def test_connection_beyond_the_limit_replaces_the_most_idle_one() -> None:
     """
-    So the health of a broker is answered, however many sit there.
+    The health check is always answered.
     """
     most = int(stated("http-connections"))
     async with running(**HTTP) as broker, peers(broker.http_port, most) as sitting:
@@ -162,16 +149,15 @@ async def test_many_connections_are_not_all_kept() -> None:
 HEAD = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx: "
 
 
-async def test_header_size_is_limited() -> None:
+async def test_header_size_is_limited(broker: TestBroker) -> None:
     assert stated("http-header") == MOST_HEADER_BYTES == MOST_BYTES
-    async with running(**HTTP) as broker:
-        port = broker.http_port
-        most = await exchange(port, HEAD + b"y" * (MOST_BYTES - len(HEAD) - 4) + b"\r\n\r\n")
-        at_once = await exchange(port, HEAD + b"y" * MOST_BYTES + b"\r\n\r\n")
-        path = await exchange(port, HEAD.replace(b"healthz", b"z" * MOST_BYTES) + b"\r\n\r\n")
-        async with peers(port, 1) as ((reader, writer),):
-            writer.write(HEAD + b"y" * MOST_BYTES)
-            in_pieces = await closes(reader)
+    port = broker.http_port
+    most = await exchange(port, HEAD + b"y" * (MOST_BYTES - len(HEAD) - 4) + b"\r\n\r\n")
+    at_once = await exchange(port, HEAD + b"y" * MOST_BYTES + b"\r\n\r\n")
+    path = await exchange(port, HEAD.replace(b"healthz", b"z" * MOST_BYTES) + b"\r\n\r\n")
+    async with peers(port, 1) as ((reader, writer),):
+        writer.write(HEAD + b"y" * MOST_BYTES)
+        in_pieces = await closes(reader)
 
     assert [200, 431, 431, 400] == [
         parsed(each).status for each in (most, at_once, path, in_pieces)

@@ -1,7 +1,3 @@
-"""
-From JSON, or a query, to a dataclass.
-"""
-
 from __future__ import annotations
 
 import json

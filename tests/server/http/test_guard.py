@@ -1,7 +1,3 @@
-"""
-Which requests an HTTP server takes.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -19,10 +15,6 @@ JSON = [(b"host", b"localhost"), (b"content-type", b"application/json; charset=u
 
 
 class Application:
-    """
-    Remembers the bodies that it gets, and answers when it is let.
-    """
-
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.may_answer = asyncio.Event()
@@ -39,9 +31,6 @@ class Application:
 async def post(
     guard: Guard, parts: Iterable[bytes] = (b"",), *, headers: Any = JSON, forever: bool = False
 ) -> tuple[int, str]:
-    """
-    The status, and the sentence if the request is refused.
-    """
     sent: list[MutableMapping[str, Any]] = []
     coming = iter([*parts, None])
     following = next(coming)

@@ -1,8 +1,8 @@
 """
-Whatever is sent over HTTP, the broker goes on serving and takes no more memory.
+Hostile HTTP requests neither stop the broker nor use up its memory.
 
-Ten thousand requests, the same ones at every run: absurd paths, methods, hosts, headers and bodies,
-cut, glued together, and plain noise. ``BARNABAS_HOSTILE_HTTP`` is another number of them.
+Ten thousand requests, the same ones in each run: absurd paths, methods, hosts, headers and bodies,
+truncated, concatenated, and random bytes. ``BARNABAS_HOSTILE_HTTP`` sets another number.
 """
 
 from __future__ import annotations
@@ -145,9 +145,6 @@ def _noise(chance: random.Random) -> bytes:
 
 
 async def send(port: int, request: bytes, *, is_slow: bool) -> int:
-    """
-    The status of the first answer; 0 if there is none.
-    """
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:
@@ -196,9 +193,6 @@ def broker(tmp_path: Path) -> Iterator[tuple[Barnabas, int]]:
 async def test_hostile_http_requests_do_not_disturb_the_broker(
     broker: tuple[Barnabas, int],
 ) -> None:
-    """
-    Clients of Kafka are served meanwhile, health is answered after it, and nothing is logged.
-    """
     running, port = broker
     for _ in range(3):
         await get(port, "/metrics", accept_encoding="gzip")

@@ -1,7 +1,3 @@
-"""
-The HTTP server of a broker: when it is there, who may ask, and what it says of the broker.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -28,11 +24,12 @@ from tests.support.server import START_MS, TestBroker, broker_config, running, u
 
 HTTP = {"barnabas_http_listener": "0"}
 
+pytestmark = pytest.mark.broker(**HTTP)
 
-async def test_serving_broker_is_healthy_and_ready() -> None:
-    async with running(**HTTP) as broker:
-        health = await get(broker.http_port, "/healthz")
-        ready = await get(broker.http_port, "/readyz")
+
+async def test_serving_broker_is_healthy_and_ready(broker: TestBroker) -> None:
+    health = await get(broker.http_port, "/healthz")
+    ready = await get(broker.http_port, "/readyz")
 
     assert (200, {"status": "ok"}) == (health.status, health.json)
     assert (200, "ready", "RUNNING") == (ready.status, ready.json["status"], ready.json["state"])
@@ -45,9 +42,6 @@ async def test_broker_without_the_option_has_no_http_listener() -> None:
 
 
 def test_broker_without_the_option_imports_no_http_package() -> None:
-    """
-    Neither the packages of the extra, nor the modules of the room.
-    """
     program = """
 import asyncio, sys
 from tests.support.server import running
@@ -93,9 +87,6 @@ asyncio.run(main())
 
 
 async def test_readiness_reports_how_many_logs_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Also while a log takes its time; the broker is healthy meanwhile.
-    """
     files = MemoryFiles()
     async with running(files) as broker:
         await broker.create("t", 5)
@@ -112,7 +103,7 @@ async def test_readiness_reports_how_many_logs_are_left(monkeypatch: pytest.Monk
     starting = asyncio.create_task(broker.start())
     try:
         await until(lambda: broker.log_manager and broker.log_manager.load_progress)
-        await until(lambda: broker.log_manager.load_progress.done == 2)  # type: ignore[union-attr]
+        await until(lambda: broker.logs.load_progress.done == 2)  # type: ignore[union-attr]
         clock.advance(4)
 
         ready = await get(broker.http_port, "/readyz")
@@ -139,30 +130,25 @@ async def test_readiness_reports_how_many_logs_are_left(monkeypatch: pytest.Monk
     assert 200 == later.status
 
 
-async def test_broker_whose_directories_have_all_failed_is_unhealthy() -> None:
-    async with running(**HTTP) as broker:
-        assert broker.log_manager is not None
-        (directory,) = broker.log_manager.directories.live
-        broker.log_manager.failures.maybe_add_offline_log_dir(directory, "a test", OSError())
-        await until(lambda: not broker.log_manager.directories.live)  # type: ignore[union-attr]
+async def test_broker_whose_directories_have_all_failed_is_unhealthy(broker: TestBroker) -> None:
+    await broker.fail_directories()
 
-        health = await get(broker.http_port, "/healthz")
+    health = await get(broker.http_port, "/healthz")
 
     assert 503 == health.status
     assert "all log directories are offline" == health.json["reason"]
     assert ["/data"] == health.json["offline"]
 
 
-async def test_http_listener_closes_last_during_a_stop() -> None:
+async def test_http_listener_closes_last_during_a_stop(broker: TestBroker) -> None:
     """
-    The listener closes last, and leaves the port.
+    It frees its port.
     """
-    async with running(**HTTP) as broker:
-        port = broker.http_port
-        stopping = asyncio.create_task(broker.stop())
-        await until(lambda: broker.readiness.state is not BrokerState.RUNNING)
-        said = await get(port, "/readyz")
-        await stopping
+    port = broker.http_port
+    stopping = asyncio.create_task(broker.stop())
+    await until(lambda: broker.readiness.state is not BrokerState.RUNNING)
+    said = await get(port, "/readyz")
+    await stopping
 
     assert (503, "waiting") == (said.status, said.json["status"])
     assert BrokerState.NOT_RUNNING is broker.readiness.state
@@ -199,9 +185,15 @@ async def test_http_port_in_use_aborts_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         broker = TestBroker(broker_config(barnabas_http_listener=str(port)), files=MemoryFiles())
-        with pytest.raises(CannotListen, match=f"cannot listen on http://127.0.0.1:{port}"):
+        with pytest.raises(
+            CannotListen, match=f"cannot listen on http://127.0.0.1:{port}"
+        ) as failed:
             await broker.start()
         await broker.stop()
+    assert str(failed.value).endswith(
+        ": Address already in use; end the program that has the port, or name another address in"
+        " barnabas.http.listener"
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,29 +233,28 @@ async def test_only_known_host_headers_are_accepted(host: str, status: int) -> N
         ("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
     ],
 )
-async def test_http_server_refuses_other_methods_and_bodies(request_: str, status: int) -> None:
+async def test_http_server_refuses_other_methods_and_bodies(
+    broker: TestBroker, request_: str, status: int
+) -> None:
     """
-    Each refusal closes the connection: a body behind it is no request.
+    Each refusal closes the connection, so that a body is not taken for a request.
     """
-    async with running(**HTTP) as broker:
-        answer = await exchange(broker.http_port, request_.encode("latin-1"))
+    answer = await exchange(broker.http_port, request_.encode("latin-1"))
 
     assert f"HTTP/1.1 {status} ".encode() == answer[: len("HTTP/1.1 404 ")]
     assert b"connection: close" in answer.lower()
 
 
-async def test_every_response_has_its_content_type() -> None:
-    async with running(**HTTP) as broker:
-        for path in ("/", "/healthz", "/metrics", "/nothing"):
-            answer = await get(broker.http_port, path)
-            assert "nosniff" == answer.headers["x-content-type-options"]
-            assert "no-store" == answer.headers["cache-control"]
+async def test_every_response_has_its_content_type(broker: TestBroker) -> None:
+    for path in ("/", "/healthz", "/metrics", "/nothing"):
+        answer = await get(broker.http_port, path)
+        assert "nosniff" == answer.headers["x-content-type-options"]
+        assert "no-store" == answer.headers["cache-control"]
 
 
-async def test_root_lists_all_paths() -> None:
-    async with running(**HTTP) as broker:
-        listed = (await get(broker.http_port, "/")).json
-        found = [(await get(broker.http_port, each["path"], "HEAD")).status for each in listed]
+async def test_root_lists_all_paths(broker: TestBroker) -> None:
+    listed = (await get(broker.http_port, "/")).json
+    found = [(await get(broker.http_port, each["path"], "HEAD")).status for each in listed]
 
-    assert ["/healthz", "/readyz", "/metrics", "/api/v1/"] == [each["path"] for each in listed]
-    assert [200, 200, 200, 200] == found
+    assert ["/", "/healthz", "/readyz", "/metrics", "/api/v1/"] == [each["path"] for each in listed]
+    assert 5 * [200] == found

@@ -1,7 +1,3 @@
-"""
-The files of the page over HTTP.
-"""
-
 from __future__ import annotations
 
 import re
@@ -13,9 +9,11 @@ import pytest
 
 from barnabas.server.http.page.assets import Assets
 from tests.support.http_client import Answer, get
-from tests.support.server import TestBroker, running
+from tests.support.server import TestBroker
 
 HTTP = {"barnabas_http_listener": "0"}
+
+pytestmark = pytest.mark.broker(**HTTP)
 STATIC = Path(str(files("barnabas.server.http.page"))) / "static"
 BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8"
 _REFERENCES = (
@@ -28,19 +26,19 @@ async def ask(broker: TestBroker, path: str, **headers: str) -> Answer:
     return await get(broker.http_port, path, **headers)
 
 
-async def test_browser_gets_the_page_and_other_clients_the_list_of_paths() -> None:
-    async with running(**HTTP) as broker:
-        page = await ask(broker, "/", accept=BROWSER)
-        listed = await ask(broker, "/", accept="*/*")
+async def test_browser_gets_the_page_and_other_clients_the_list_of_paths(
+    broker: TestBroker,
+) -> None:
+    page = await ask(broker, "/", accept=BROWSER)
+    listed = await ask(broker, "/", accept="*/*")
 
     assert "text/html; charset=utf-8" == page.headers["content-type"]
     assert page.text.startswith("<!doctype html>")
     assert "/healthz" in [each["path"] for each in listed.json]
 
 
-async def test_content_security_policy_forbids_external_and_inline_code() -> None:
-    async with running(**HTTP) as broker:
-        page = await ask(broker, "/", accept=BROWSER)
+async def test_content_security_policy_forbids_external_and_inline_code(broker: TestBroker) -> None:
+    page = await ask(broker, "/", accept=BROWSER)
 
     policy = page.headers["content-security-policy"]
     assert "default-src 'self'; " in policy
@@ -51,11 +49,10 @@ async def test_content_security_policy_forbids_external_and_inline_code() -> Non
     assert "no-referrer" == page.headers["referrer-policy"]
 
 
-async def test_browser_caches_a_file_until_it_changes() -> None:
-    async with running(**HTTP) as broker:
-        first = await ask(broker, "/page/app/main.js")
-        again = await ask(broker, "/page/app/main.js", if_none_match=first.headers["etag"])
-        other = await ask(broker, "/page/app/main.js", if_none_match='"other"')
+async def test_browser_caches_a_file_until_it_changes(broker: TestBroker) -> None:
+    first = await ask(broker, "/page/app/main.js")
+    again = await ask(broker, "/page/app/main.js", if_none_match=first.headers["etag"])
+    other = await ask(broker, "/page/app/main.js", if_none_match='"other"')
 
     assert (200, "no-cache") == (first.status, first.headers["cache-control"])
     assert "text/javascript; charset=utf-8" == first.headers["content-type"]
@@ -76,9 +73,8 @@ async def test_browser_caches_a_file_until_it_changes() -> None:
         "/page/app\\main.js",
     ],
 )
-async def test_only_the_files_of_the_page_are_served(path: str) -> None:
-    async with running(**HTTP) as broker:
-        answer = await ask(broker, path)
+async def test_only_the_files_of_the_page_are_served(broker: TestBroker, path: str) -> None:
+    answer = await ask(broker, path)
 
     assert 404 == answer.status
     assert "no-store" == answer.headers["cache-control"]
@@ -105,7 +101,7 @@ def _references() -> Iterator[tuple[str, str]]:
 
 def test_page_code_never_inserts_markup_or_names_another_host() -> None:
     """
-    The policy forbids it as well: here it is said where.
+    The Content-Security-Policy forbids it as well; this test names the place.
     """
     unsafe = re.compile(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|Function\("

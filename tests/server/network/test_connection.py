@@ -1,7 +1,7 @@
 """
-A connection: order of answers, back-pressure, the end.
+Connections: order of responses, back-pressure and the end.
 
-What requests mean is played by ``Desk``: a frame is a word that says how it is to be answered.
+``Desk`` stands for the handlers: a frame is a word that says how it is answered.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import os
 import random
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from struct import pack
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import pytest
 
@@ -36,10 +36,11 @@ from barnabas.server.network.request_memory import (
 )
 from barnabas.server.network.resources import MOST_REQUEST_BYTES
 from barnabas.server.network.sender import BUFFER_BYTES, LEAST_SPLICED, MOST_AT_ONCE, SMALL
-from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.requests import client as requests_client
-from barnabas.server.requests.errors import CloseConnection
+from barnabas.server.requests.context import Effects
+from barnabas.server.requests.errors import CloseConnection, Outcome
 from barnabas.server.resources.descriptors import LEAST_FILES
+from barnabas.server.scheduling.turns import Turns, Work, settle
 from barnabas.server.security.host_address import host_address
 from barnabas.server.security.security import Security
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
@@ -54,28 +55,43 @@ from tests.support.wire_client import Disconnected, WireClient
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
 
 
-class Hurried(Delayed):
+class Waiting:
     """
-    An answer that can be had early, as that of a waiting fetch.
+    An answer for which the test has to see.
     """
 
-    __slots__ = ()
+    def __init__(self) -> None:
+        self.future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    @property
+    def done(self) -> bool:
+        return self.future.done()
+
+    def answer(self, outcome: str) -> None:
+        settle(self.future, outcome)
 
     def hurry(self) -> None:
-        self.answer(cast(Any, "hurried"))
+        self.answer("hurried")
+
+    async def outcome(self) -> str:
+        return await self.future
 
 
 class Answer:
-    """
-    Stands for a request that waits for its answer.
-    """
-
     held_bytes = 1000
+
+    def __init__(self, effects: Effects | None = None) -> None:
+        self.effects = effects
+        self.on_effects: Callable[[], None] | None = None
+        self.on_answered: Callable[[], None] | None = None
 
     def buffers(self, outcome: Outcome) -> list[Any]:
         if isinstance(outcome, CloseConnection):
             raise outcome
         return [] if outcome is None else [framed(str(outcome))]
+
+    def answered(self) -> None:
+        pass
 
 
 class Numbers:
@@ -86,7 +102,7 @@ class Numbers:
     path = Path("numbers.log")
 
     def __init__(
-        self, size: int, *, cached: bool, first: int = 0, spliceable: bool = False
+        self, size: int, *, cached: bool = True, first: int = 0, spliceable: bool = False
     ) -> None:
         self.size = size
         self.cached = cached
@@ -94,6 +110,9 @@ class Numbers:
         self.spliceable = spliceable
         self.reads = 0
         self.largest_read = 0
+
+    def records(self, position: int, size: int) -> StoredRecords:
+        return StoredRecords(FileSlice(cast(Any, self), position, size))
 
     def read(self, position: int, size: int) -> bytes:
         size = max(0, min(size, self.size - position))
@@ -115,12 +134,12 @@ class Numbers:
 
 class Desk:
     """
-    Answers frames as they say.
+    Answers each frame as its verb says; ``delay``, ``poll`` and ``task`` wait for the test.
     """
 
     def __init__(self) -> None:
         self.started: list[str] = []
-        self.delayed: dict[str, Delayed] = {}
+        self.delayed: dict[str, Waiting] = {}
         self.tasks: dict[str, asyncio.Event] = {}
         self.file = Numbers(0, cached=True)
 
@@ -129,6 +148,14 @@ class Desk:
         self.started.append(word)
         verb, _, name = word.partition(":")
         return getattr(self, verb)(name)
+
+    def answer(self, *names: str) -> None:
+        for name in names:
+            self.delayed[name].answer(name)
+
+    @property
+    def stored_frame(self) -> bytes:
+        return b"<" + self.file.read(0, self.file.size) + b">"
 
     def now(self, name: str) -> list[bytes]:
         return [framed(name)]
@@ -139,30 +166,29 @@ class Desk:
     def close(self, name: str) -> None:
         raise CloseConnection(f"no {name}")
 
-    def delay(self, name: str) -> tuple[Answer, Delayed]:
-        self.delayed[name] = Delayed()
-        return Answer(), self.delayed[name]
+    def delay(self, name: str) -> tuple[Answer, Work[str]]:
+        waiting = self.delayed[name] = Waiting()
+        return Answer(Effects(None, is_seen=True)), Turns().start(waiting.outcome())
 
-    def poll(self, name: str) -> tuple[Answer, Delayed]:
-        self.delayed[name] = Hurried()
-        return Answer(), self.delayed[name]
+    def poll(self, name: str) -> tuple[Answer, Work[str]]:
+        waiting = self.delayed[name] = Waiting()
+        return Answer(Effects(waiting.hurry, is_seen=True)), Turns().start(waiting.outcome())
 
-    def task(self, name: str) -> tuple[Answer, Awaitable[str]]:
+    def task(self, name: str) -> tuple[Answer, Work[str]]:
         event = self.tasks[name] = asyncio.Event()
 
         async def work() -> str:
             await event.wait()
             return name
 
-        return Answer(), work()
+        return Answer(), Turns().start(work())
 
     def big(self, size: str) -> list[bytes]:
         return [framed("x" * int(size))]
 
     def stored(self, _: str) -> list[Any]:
         size = self.file.size
-        records = StoredRecords(FileSlice(cast(Any, self.file), 0, size))
-        return [pack(">i", size + 2) + b"<", records, b">"]
+        return [pack(">i", size + 2) + b"<", self.file.records(0, size), b">"]
 
 
 def framed(text: str) -> bytes:
@@ -172,10 +198,16 @@ def framed(text: str) -> bytes:
 
 class Server:
     """
-    Connections on a free port.
+    Connections on a free port as long as the block, and connections without a socket.
     """
 
-    def __init__(self, open_files: OpenFiles | None = None, **options: str) -> None:
+    def __init__(
+        self,
+        open_files: OpenFiles | None = None,
+        *,
+        on_all_addresses: bool = False,
+        **options: str,
+    ) -> None:
         config = BrokerConfig.parse({name.replace("_", "."): v for name, v in options.items()})
         self.desk = Desk()
         self.clock = ManualClock()
@@ -189,20 +221,24 @@ class Server:
             security=Security((), lambda _mechanism, _user: None, self.clock),
             open_files=open_files,
         )
+        self.resources = self.connections.resources
+        self.memory = self.resources.request_memory
         self.port = 0
+        self._on_all_addresses = on_all_addresses
         self._server: asyncio.Server | None = None
 
-    async def start(self, *, on_all_addresses: bool = False) -> None:
-        if on_all_addresses:
+    async def __aenter__(self) -> Self:
+        if self._on_all_addresses:
             listening = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
         else:
             listening = socket.create_server(("127.0.0.1", 0))
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: LoopProtocol(Connection(self.connections.resources, LISTENER)), sock=listening
+            lambda: LoopProtocol(self.connection()), sock=listening
         )
         self.port = self._server.sockets[0].getsockname()[1]
+        return self
 
-    async def stop(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
         await self.connections.drain(5.0)
@@ -210,12 +246,17 @@ class Server:
     async def client(self) -> Client:
         return await Client.open(self.port)
 
+    def connection(self) -> Connection:
+        return Connection(self.resources, LISTENER)
+
+    def connected(self, transport: FakeTransport | None = None) -> tuple[Connection, FakeTransport]:
+        connection = self.connection()
+        transport = transport or FakeTransport(connection.connection_lost)
+        connection.connection_made(transport)
+        return connection, transport
+
 
 class Client(WireClient):
-    """
-    Sends words.
-    """
-
     def say(self, *words: str) -> None:
         self.send_bytes(b"".join(framed(word) for word in words))
 
@@ -225,10 +266,8 @@ class Client(WireClient):
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    server = Server()
-    await server.start()
-    yield server
-    await server.stop()
+    async with Server() as server:
+        yield server
 
 
 @pytest.fixture
@@ -239,27 +278,10 @@ async def client(server: Server) -> AsyncIterator[Client]:
 
 async def turns(count: int = 20) -> None:
     """
-    Let the loop run, also for what has to go through a socket.
+    Let the loop run, and give sockets time to pass data on.
     """
     for _ in range(count):
         await asyncio.sleep(0.001)
-
-
-async def test_responses_are_sent_in_request_order(client: Client) -> None:
-    client.say(*(f"now:{n}" for n in range(1000)))
-
-    assert [str(n) for n in range(1000)] == await client.hear(1000)
-
-
-async def test_response_waits_for_earlier_ones(server: Server, client: Client) -> None:
-    client.say("delay:a", "delay:b", "now:c")
-    await turns()
-
-    server.desk.delayed["b"].answer(cast(Any, "b"))
-    await turns()
-    server.desk.delayed["a"].answer(cast(Any, "a"))
-
-    assert ["a", "b", "c"] == await client.hear(3)
 
 
 async def test_requests_behind_a_delayed_response_take_effect(
@@ -269,7 +291,7 @@ async def test_requests_behind_a_delayed_response_take_effect(
     await turns()
 
     assert ["delay:a", "none:b", "now:c"] == server.desk.started
-    server.desk.delayed["a"].answer(cast(Any, "a"))
+    server.desk.answer("a")
     assert ["a", "c"] == await client.hear(2)
 
 
@@ -288,20 +310,16 @@ async def test_no_request_starts_behind_a_task(server: Server, client: Client) -
     assert ["a", "b", "c", "d"] == await client.hear(4)
 
 
-async def test_long_poll_ends_when_a_later_response_is_ready(client: Client) -> None:
+async def test_long_poll_ends_when_a_later_response_is_ready(
+    server: Server, client: Client
+) -> None:
     client.say("poll:a", "poll:b")
     await turns()
+    assert not any(delayed.done for delayed in server.desk.delayed.values())
 
     client.say("now:c")
 
     assert ["hurried", "hurried", "c"] == await client.hear(3)
-
-
-async def test_two_long_polls_do_not_end_each_other(server: Server, client: Client) -> None:
-    client.say("poll:a", "poll:b")
-    await turns()
-
-    assert not any(delayed.done for delayed in server.desk.delayed.values())
 
 
 async def test_long_poll_ends_when_a_later_request_is_answered(
@@ -310,15 +328,9 @@ async def test_long_poll_ends_when_a_later_request_is_answered(
     client.say("poll:a", "poll:b")
     await turns()
 
-    server.desk.delayed["b"].answer(cast(Any, "b"))
+    server.desk.answer("b")
 
     assert ["hurried", "b"] == await client.hear(2)
-
-
-async def test_request_without_a_response_leaves_no_gap(client: Client) -> None:
-    client.say("now:a", "none:b", "now:c")
-
-    assert ["a", "c"] == await client.hear(2)
 
 
 async def test_connection_is_closed_with_one_log_line_giving_the_reason(
@@ -335,14 +347,23 @@ async def test_connection_is_closed_with_one_log_line_giving_the_reason(
     assert message.endswith(": no way")
 
 
-async def test_records_are_sent_from_their_file_in_pieces(server: Server, client: Client) -> None:
-    server.desk.file = Numbers(1_500_000, cached=True)
+@pytest.mark.parametrize(
+    ("size", "cached", "spliceable", "reads"),
+    [
+        pytest.param(1_500_000, True, False, 1_500_000 // BUFFER_BYTES + 1, id="read in pieces"),
+        pytest.param(1_500_000, False, False, 0, id="cold pages are read in the executor"),
+        pytest.param(200_000, True, True, 0, id="large records are not read"),
+        pytest.param(LEAST_SPLICED - 1, True, True, 1, id="small records are read"),
+    ],
+)
+async def test_records_are_sent_from_their_file(
+    server: Server, client: Client, size: int, reads: int, *, cached: bool, spliceable: bool
+) -> None:
+    server.desk.file = Numbers(size, cached=cached, spliceable=spliceable)
     client.say("stored:", "now:after")
 
-    frame = await client.receive_frame()
-
-    assert b"<" + server.desk.file.read(0, 1_500_000) + b">" == frame
-    assert 1_500_000 // BUFFER_BYTES + 1 == server.desk.file.reads
+    assert server.desk.stored_frame == await client.receive_frame()
+    assert reads == server.desk.file.reads
     assert ["after"] == await client.hear()
 
 
@@ -350,9 +371,9 @@ async def test_cached_bytes_are_sent_before_the_rest_is_read_in_the_executor(
     server: Server, client: Client
 ) -> None:
     """
-    A file of which every other read finds nothing, and each gives a little only.
+    Every other read finds nothing in the cache, and each returns at most 10,000 bytes.
     """
-    server.desk.file = file = Numbers(300_000, cached=True)
+    server.desk.file = file = Numbers(300_000)
     whole_read = file.read_into
 
     def read_into(position: int, room: memoryview, *, nowait: bool = False) -> int:
@@ -364,10 +385,7 @@ async def test_cached_bytes_are_sent_before_the_rest_is_read_in_the_executor(
     file.read_into = read_into  # type: ignore[method-assign]
     server.desk.stored = lambda _: [  # type: ignore[method-assign]
         pack(">i", 300_000),
-        *(
-            StoredRecords(FileSlice(cast(Any, file), at, 10_000))
-            for at in range(0, 300_000, 10_000)
-        ),
+        *(file.records(at, 10_000) for at in range(0, 300_000, 10_000)),
     ]
     client.say("stored:", "now:after")
 
@@ -379,41 +397,23 @@ async def test_cached_bytes_are_sent_before_the_rest_is_read_in_the_executor(
 
 async def test_unsent_buffer_is_not_reused(server: Server, client: Client) -> None:
     """
-    While several peers do not read, what is prepared for others does not get into their answers.
+    Six peers do not read while the seventh is served from the same buffers.
     """
-    size = 8 << 20
-    slow = [await server.client() for _ in range(6)]
-    for number, other in enumerate(slow):
-        other.pause_reading()
-        server.desk.file = Numbers(size, cached=True, first=number)
-        other.say("stored:")
+    peers = [await server.client() for _ in range(6)]
+    expected = []
+    for number, peer in enumerate([*peers, client]):
+        server.desk.file = Numbers(8 << 20, first=30 * number)
+        expected.append(server.desk.stored_frame)
+        if peer is not client:
+            peer.pause_reading()
+        peer.say("stored:")
         await turns()
-    server.desk.file = Numbers(size, cached=True, first=200)
-    client.say("stored:")
-    frame = await client.receive_frame()
 
-    for other in slow:
-        other.resume_reading()
-    frames = [await other.receive_frame() for other in slow]
-
-    assert b"<" + server.desk.file.read(0, size) + b">" == frame
-    for number, found in enumerate(frames):
-        assert b"<" + Numbers(size, cached=True, first=number).read(0, size) + b">" == found
-    for other in slow:
-        await other.close()
-
-
-async def test_large_record_sets_are_sent_without_being_read(
-    server: Server, client: Client
-) -> None:
-    server.desk.file = Numbers(200_000, cached=True, spliceable=True)
-    client.say("stored:", "now:after")
-
-    frame = await client.receive_frame()
-
-    assert b"<" + server.desk.file.read(0, 200_000) + b">" == frame
-    assert 0 == server.desk.file.reads
-    assert ["after"] == await client.hear()
+    assert expected[-1] == await client.receive_frame()
+    for frame, peer in zip(expected, peers, strict=False):
+        peer.resume_reading()
+        assert frame == await peer.receive_frame()
+        await peer.close()
 
 
 @pytest.mark.parametrize("spliceable", [False, True])
@@ -421,10 +421,10 @@ async def test_records_may_be_the_last_part_of_a_response(
     server: Server, client: Client, *, spliceable: bool
 ) -> None:
     """
-    As in the older versions of a fetch, whose answers end with the records.
+    Older versions of Fetch end with the records.
     """
-    file = Numbers(200_000, cached=True, spliceable=spliceable)
-    records = [StoredRecords(FileSlice(cast(Any, file), 0, size)) for size in (0, 200_000, 0)]
+    file = Numbers(200_000, spliceable=spliceable)
+    records = [file.records(0, size) for size in (0, 200_000, 0)]
     server.desk.stored = lambda _: [  # type: ignore[method-assign]
         *(pack(">i", 200_000), b"", *records, b"")
     ]
@@ -434,26 +434,14 @@ async def test_records_may_be_the_last_part_of_a_response(
     assert ["after"] == await client.hear()
 
 
-async def test_small_record_sets_are_read_and_sent_with_the_rest(
-    server: Server, client: Client
-) -> None:
-    server.desk.file = Numbers(LEAST_SPLICED - 1, cached=True, spliceable=True)
-    client.say("stored:")
-
-    frame = await client.receive_frame()
-
-    assert LEAST_SPLICED + 1 == len(frame)
-    assert 1 == server.desk.file.reads
-
-
 async def test_full_socket_takes_the_rest_once_its_peer_has_read(
     server: Server, client: Client
 ) -> None:
     """
-    The next thing that the transport sends tells when, for which a little is read.
+    A small piece is read and given to the transport, which reports when it is sent.
     """
     size = 40_000_000
-    server.desk.file = Numbers(size, cached=True, first=9, spliceable=True)
+    server.desk.file = Numbers(size, first=9, spliceable=True)
     client.pause_reading()
     client.say("stored:", "now:after")
     await turns()
@@ -465,17 +453,15 @@ async def test_full_socket_takes_the_rest_once_its_peer_has_read(
 
     assert sent < size
     assert 0 < read_for_the_peer <= SMALL
-    assert b"<" + server.desk.file.read(0, size) + b">" == frame
+    assert server.desk.stored_frame == frame
     assert ["after"] == await client.hear()
     assert server.desk.file.largest_read < LEAST_SPLICED, "the last piece may be too few to splice"
 
 
 async def test_other_connections_are_served_during_a_large_response() -> None:
     server = Server()
-    connection = Connection(server.connections.resources, LISTENER)
-    transport = FakeTransport(connection.connection_lost)
-    connection.connection_made(transport)
-    server.desk.file = Numbers(3 * MOST_AT_ONCE, cached=True)
+    connection, transport = server.connected()
+    server.desk.file = Numbers(3 * MOST_AT_ONCE)
     feed(connection, framed("stored:") + framed("now:after") + framed("close:now"))
     pieces = [transport.take()]
     while not transport.closed:
@@ -484,17 +470,14 @@ async def test_other_connections_are_served_during_a_large_response() -> None:
         pieces.append(transport.take())
 
     assert all(len(piece) < MOST_AT_ONCE + BUFFER_BYTES for piece in pieces)
-    whole = server.desk.stored("")
-    expected = whole[0] + server.desk.file.read(0, 3 * MOST_AT_ONCE) + whole[2] + framed("after")
-    assert expected == b"".join(pieces)
+    frame = server.desk.stored_frame
+    assert pack(">i", len(frame)) + frame + framed("after") == b"".join(pieces)
 
 
 async def test_deferred_bytes_are_sent_before_the_connection_closes() -> None:
     server = Server()
-    connection = Connection(server.connections.resources, LISTENER)
-    transport = FakeTransport(connection.connection_lost)
-    connection.connection_made(transport)
-    server.desk.file = Numbers(3 * MOST_AT_ONCE, cached=True)
+    connection, transport = server.connected()
+    server.desk.file = Numbers(3 * MOST_AT_ONCE)
     feed(connection, framed("stored:"))
     assert len(transport.written) < 2 * MOST_AT_ONCE
 
@@ -504,23 +487,10 @@ async def test_deferred_bytes_are_sent_before_the_connection_closes() -> None:
     await asyncio.sleep(0)
 
 
-async def test_records_in_cold_pages_are_read_in_the_executor(
-    server: Server, client: Client
-) -> None:
-    server.desk.file = Numbers(1_500_000, cached=False)
-    client.say("stored:", "now:after")
-
-    frame = await client.receive_frame()
-
-    assert b"<" + server.desk.file.read(0, 1_500_000) + b">" == frame
-    assert ["after"] == await client.hear()
-
-
 async def test_missing_bytes_of_a_started_response_close_the_connection(
     server: Server, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.desk.file = Numbers(1000, cached=True)
-    records = StoredRecords(FileSlice(cast(Any, server.desk.file), 0, 2000))
+    records = Numbers(1000).records(0, 2000)
     server.desk.stored = lambda _: [pack(">i", 2000), records]  # type: ignore[method-assign]
     client.say("stored:")
 
@@ -550,8 +520,7 @@ async def test_requests_of_a_peer_that_does_not_read_are_not_received(
 async def test_peer_that_does_not_read_costs_one_piece_of_a_file(
     server: Server, client: Client
 ) -> None:
-    server.desk.file = file = Numbers(0, cached=True)
-    file.size = 2**30
+    server.desk.file = file = Numbers(2**30)
     file.read_into = lambda position, room, **_: len(room)  # type: ignore[method-assign]
     client.pause_reading()
     client.say("stored:", "stored:", "stored:")
@@ -578,95 +547,70 @@ def test_connection_limits_match_the_documentation() -> None:
     [(2**40, MOST_REQUEST_BYTES), (2**34, 2**28), (2**20, 100 * 2**20)],
     ids=["huge", "16 GiB", "tiny"],
 )
-def test_memory_for_requests_depends_on_the_machine(
+def test_memory_for_requests_depends_on_the_machine_unless_configured(
     monkeypatch: pytest.MonkeyPatch, machine: int, limit: int
 ) -> None:
-    """
-    Unless ``queued.max.request.bytes`` says how much it is.
-    """
     monkeypatch.setattr("barnabas.server.network.resources.memory_bytes", lambda: machine)
 
-    assert limit == Server().connections.resources.request_memory.limit_bytes
-    assert 12_000_000 == limited().connections.resources.request_memory.limit_bytes
+    assert (limit, 12_000_000) == (Server().memory.limit_bytes, limited().memory.limit_bytes)
 
 
 async def test_number_of_started_requests_is_limited() -> None:
     """
-    The first of each connection is always started; of those behind it ``queued.max.requests`` are,
-    over all connections.
+    The first request of each connection always starts; the limit applies to those behind it, over
+    all connections.
     """
-    server = Server(queued_max_requests="3")
-    await server.start()
-    async with await server.client() as first, await server.client() as second:
+    async with (
+        Server(queued_max_requests="3") as server,
+        await server.client() as first,
+        await server.client() as second,
+    ):
         first.say(*(f"delay:{n}" for n in range(6)))
         await turns()
         second.say(*(f"delay:{n}" for n in range(6, 8)))
         await turns()
         started = list(server.desk.started)
-        for n in (0, 1, 2, 3, 6, 4, 5, 7):
-            server.desk.delayed[str(n)].answer(cast(Any, n))
+        for n in "01236457":
+            server.desk.answer(n)
             await turns(3)
 
-        assert [f"delay:{n}" for n in (0, 1, 2, 3, 6)] == started
-        assert [str(n) for n in range(6)] == await first.hear(6)
-        assert ["6", "7"] == await second.hear(2)
-        assert 0 == server.connections.resources.queued_requests
-    await server.stop()
+        assert [f"delay:{n}" for n in "01236"] == started
+        assert ["012345", "67"] == ["".join(await first.hear(6)), "".join(await second.hear(2))]
+        assert 0 == server.resources.queued_requests
 
 
 async def test_long_poll_ends_when_requests_behind_it_cannot_be_started() -> None:
     """
-    Otherwise the broker would not even notice that their peer is gone: it does not read from it.
+    The broker stops reading from the peer, and would not notice that it is gone.
     """
-    server = Server(queued_max_requests="1")
-    await server.start()
-    async with await server.client() as client:
+    async with Server(queued_max_requests="1") as server, await server.client() as client:
         client.say(*(f"poll:{n}" for n in range(1000)))
 
         assert ["hurried"] * 998 == await client.hear(998)
         await turns()
         assert not any(server.desk.delayed[n].done for n in ("998", "999"))
-    await server.stop()
 
 
 async def test_requests_of_a_disconnected_peer_do_not_count() -> None:
-    server = Server(queued_max_requests="3")
-    await server.start()
-    client = await server.client()
-    client.say(*(f"delay:{n}" for n in range(4)))
-    await turns()
-    queued = server.connections.resources.queued_requests
+    async with Server(queued_max_requests="3") as server:
+        async with await server.client() as client:
+            client.say(*(f"delay:{n}" for n in range(4)))
+            await turns()
+            queued = server.resources.queued_requests
+        await turns()
 
-    await client.close()
-    await turns()
-
-    assert 3 == queued
-    assert 0 == server.connections.resources.queued_requests
-    assert 0 == server.connections.resources.request_memory.used_bytes
-    await server.stop()
-
-
-def connected(server: Server) -> tuple[Connection, FakeTransport]:
-    """
-    A connection without a socket.
-    """
-    connection = Connection(server.connections.resources, LISTENER)
-    transport = FakeTransport(connection.connection_lost)
-    connection.connection_made(transport)
-    return connection, transport
+        assert (3, 0) == (queued, server.resources.queued_requests)
+        assert 0 == server.memory.used_bytes
 
 
 def slow_clock(step_s: float = TURN_S / 3) -> Callable[[], float]:
-    """
-    Time passes by being asked for.
-    """
     ticks = itertools.count()
     return lambda: next(ticks) * step_s
 
 
 async def test_other_connections_are_served_before_pipelined_requests(server: Server) -> None:
-    server.connections.resources.backlog = Backlog(slow_clock())
-    (crowded, sent), (other, _) = connected(server), connected(server)
+    server.resources.backlog = Backlog(slow_clock())
+    (crowded, sent), (other, _) = server.connected(), server.connected()
 
     feed(crowded, b"".join(framed(f"now:{n}") for n in range(100)))
     feed(other, framed("now:other"))
@@ -675,17 +619,16 @@ async def test_other_connections_are_served_before_pipelined_requests(server: Se
 
     assert "now:other" == at_first[-1]
     assert len(at_first) < 10
-    assert [f"now:{n}" for n in range(100)] == [
-        word for word in server.desk.started if word != "now:other"
-    ]
+    server.desk.started.remove("now:other")
+    assert [f"now:{n}" for n in range(100)] == server.desk.started
     assert b"".join(framed(str(n)) for n in range(100)) == bytes(sent.written)
     for connection in (crowded, other):
         connection.close()
 
 
 async def test_pipelining_peers_take_turns(server: Server) -> None:
-    server.connections.resources.backlog = Backlog(slow_clock())
-    peers = {name: connected(server)[0] for name in "abc"}
+    server.resources.backlog = Backlog(slow_clock())
+    peers = {name: server.connected()[0] for name in "abc"}
 
     for name, peer in peers.items():
         feed(peer, b"".join(framed(f"now:{name}") for n in range(50)))
@@ -701,25 +644,23 @@ async def test_pipelining_peers_take_turns(server: Server) -> None:
 
 @pytest.mark.parametrize("first", ["task:a", "delay:a"])
 async def test_requests_behind_a_waiting_one_take_no_turn(first: str) -> None:
-    server = Server(queued_max_requests="1")
-    await server.start()
-    connection, sent = connected(server)
+    async with Server(queued_max_requests="1") as server:
+        connection, sent = server.connected()
 
-    feed(connection, b"".join(map(framed, [first, "delay:b", "now:c", "now:d"])))
-    await turns()
-    is_busy = server.connections.resources.backlog.is_busy
-    if first == "task:a":
-        server.desk.tasks["a"].set()
+        feed(connection, b"".join(map(framed, [first, "delay:b", "now:c", "now:d"])))
         await turns()
-    else:
-        server.desk.delayed["a"].answer(cast(Any, "a"))
-    server.desk.delayed["b"].answer(cast(Any, "b"))
-    await turns()
+        is_busy = server.resources.backlog.is_busy
+        if first == "task:a":
+            server.desk.tasks["a"].set()
+            await turns()
+        else:
+            server.desk.answer("a")
+        server.desk.answer("b")
+        await turns()
 
-    assert not is_busy
-    assert sent.written.endswith(framed("c") + framed("d"))
-    connection.close()
-    await server.stop()
+        assert not is_busy
+        assert sent.written.endswith(framed("c") + framed("d"))
+        connection.close()
 
 
 LARGE: Final = 9_000_000
@@ -728,19 +669,21 @@ A frame whose announcement is not believed.
 """
 
 
-def limited() -> Server:
+def limited(limit_bytes: int = 12_000_000) -> Server:
     """
-    A server whose peers may hold 12 MB.
+    A server that takes requests of up to 12 MB.
     """
-    return Server(queued_max_request_bytes="12000000", socket_request_max_bytes="12000000")
+    server = Server(queued_max_request_bytes="12000000", socket_request_max_bytes="12000000")
+    server.memory.limit_bytes = limit_bytes
+    return server
 
 
 async def test_large_requests_are_received_one_after_another_beyond_the_budget() -> None:
     """
-    Three peers hold more than the budget in requests that are not whole: two are not read from.
+    Three peers would hold more than the budget in incomplete requests: two are not read from.
     """
     server = limited()
-    peers = [connected(server) for _ in range(3)]
+    peers = [server.connected() for _ in range(3)]
     stream = framed("now:" + "x" * LARGE)
     left = [stream] * 3
     fewest = 3
@@ -751,38 +694,36 @@ async def test_large_requests_are_received_one_after_another_beyond_the_budget()
                 feed(connection, piece)
         await asyncio.sleep(0)
         fewest = min(fewest, [transport.reading for _, transport in peers].count(True))
-        assert server.connections.resources.request_memory.used_bytes <= 12_000_000 + 2 * LARGE
+        assert server.memory.used_bytes <= 12_000_000 + 2 * LARGE
 
     assert 1 == fewest
     for _, transport in peers:
         assert framed("x" * LARGE) == transport.take()
         transport.close()
-    assert 0 == server.connections.resources.request_memory.used_bytes
+    assert 0 == server.memory.used_bytes
 
 
 async def test_small_requests_are_served_when_the_request_memory_is_exhausted() -> None:
-    server = limited()
-    (hog, _), (small, answers) = connected(server), connected(server)
-    server.connections.resources.request_memory.limit_bytes = 100_000
+    server = limited(100_000)
+    (hog, _), (small, answers) = server.connected(), server.connected()
     feed(hog, framed("now:" + "x" * LARGE)[:200_000])
     feed(small, framed("now:" + "y" * 50_000))
 
-    assert server.connections.resources.request_memory.is_used_up
+    assert server.memory.is_used_up
     assert framed("y" * 50_000) == answers.take()
 
 
 async def test_long_poll_is_answered_at_once_when_the_request_memory_is_exhausted() -> None:
-    server = limited()
-    (hog, _), (poll, answers) = connected(server), connected(server)
-    server.connections.resources.request_memory.limit_bytes = 100_000
+    server = limited(100_000)
+    (hog, _), (poll, answers) = server.connected(), server.connected()
     feed(poll, framed("poll:before"))
     feed(hog, framed("now:" + "x" * LARGE)[:200_000])
     before = answers.take()
 
     feed(poll, framed("poll:after"))
+    await turns(5)
 
-    assert b"" == before
-    assert framed("hurried") * 2 == answers.take()
+    assert (b"", framed("hurried") * 2) == (before, answers.take())
 
 
 @pytest.mark.parametrize("short", [True, False])
@@ -790,15 +731,15 @@ async def test_stalled_request_is_dropped_when_others_wait_for_memory(
     caplog: pytest.LogCaptureFixture, *, short: bool
 ) -> None:
     """
-    After 30 seconds, and only while the memory is used up: the largest first, and no more of them
-    than it takes.
+    After 30 seconds, and only while the memory is used up. The largest request is dropped first,
+    and no more than necessary.
     """
     caplog.set_level("INFO")
     server = limited()
-    (large, large_end), (little, little_end) = connected(server), connected(server)
+    (large, large_end), (little, little_end) = server.connected(), server.connected()
     feed(large, framed("now:" + "x" * LARGE)[:900_000])
     feed(little, framed("now:" + "x" * LARGE)[:100_000])
-    server.connections.resources.request_memory.limit_bytes = 500_000 if short else 2_500_000
+    server.memory.limit_bytes = 500_000 if short else 2_500_000
     feed(little, b"x" * 200_000)
     await server.clock.pass_time(PATIENCE_S - LOOK_EVERY_S)
     early = large_end.closed
@@ -812,24 +753,19 @@ async def test_stalled_request_is_dropped_when_others_wait_for_memory(
 
 
 async def test_unread_responses_count_towards_the_request_memory(server: Server) -> None:
-    """
-    As long as they are not, and their peer is disconnected for them if others wait for memory.
-    """
-    client = await server.client()
-    client.pause_reading()
-    client.say(*["big:1000000"] * 30)
-    await turns(50)
-    memory = server.connections.resources.request_memory
-    held = memory.used_bytes
-    memory.limit_bytes = 1
-    memory.wait(next(iter(memory.holders)))
+    async with await server.client() as client:
+        client.pause_reading()
+        client.say(*["big:1000000"] * 30)
+        await turns(50)
+        held = server.memory.used_bytes
+        server.memory.limit_bytes = 1
+        server.memory.wait(next(iter(server.memory.holders)))
 
-    await server.clock.pass_time(PATIENCE_S + LOOK_EVERY_S)
-    await turns()
+        await server.clock.pass_time(PATIENCE_S + LOOK_EVERY_S)
+        await turns()
 
-    assert held > 0
-    assert 0 == memory.used_bytes == len(server.connections)
-    await client.close()
+        assert held > 0
+        assert 0 == server.memory.used_bytes == len(server.connections)
 
 
 @pytest.mark.parametrize("share", [1.1, 0.9])
@@ -837,15 +773,15 @@ async def test_peers_that_do_not_read_are_dropped_soon_far_beyond_the_limit(
     server: Server, share: float
 ) -> None:
     """
-    Small requests are served all the while, and their answers may be large. Those who hold most go
-    first, and no more of them than it takes.
+    Small requests are always served, and their answers may be large. The peers that hold most are
+    dropped first, and no more than necessary.
     """
     clients = [await server.client() for _ in range(2)]
     for client in clients:
         client.pause_reading()
         client.say(*["big:1000000"] * 30)
         await turns(50)
-    memory = server.connections.resources.request_memory
+    memory = server.memory
     memory.limit_bytes = round(memory.used_bytes / FAR_OVER / share)
     memory._watch()
 
@@ -861,9 +797,8 @@ async def test_peers_that_do_not_read_are_dropped_soon_far_beyond_the_limit(
 async def test_heap_is_trimmed_after_many_connections_have_closed() -> None:
     freed = []
     server = Server()
-    memory = server.connections.resources.request_memory
-    memory._freed = lambda: freed.append(memory.used_bytes)
-    peers = [connected(server) for _ in range(20)]
+    server.memory._freed = lambda: freed.append(server.memory.used_bytes)
+    peers = [server.connected() for _ in range(20)]
     for connection, _ in peers:
         feed(connection, framed("now:" + "x" * LARGE)[:2_000_000])
     for _, transport in peers:
@@ -875,81 +810,65 @@ async def test_heap_is_trimmed_after_many_connections_have_closed() -> None:
 
 
 async def test_dead_peer_blocks_nobody(server: Server) -> None:
-    client = await server.client()
-    client.say("delay:a", "poll:b")
+    async with await server.client() as client:
+        client.say("delay:a", "poll:b")
+        await turns()
     await turns()
 
-    await client.close()
-    await turns()
-
-    assert server.desk.delayed["a"].done
-    assert server.desk.delayed["b"].done
+    assert [True, True] == [delayed.done for delayed in server.desk.delayed.values()]
     assert 0 == len(server.connections)
 
 
-async def test_task_survives_its_connection(server: Server) -> None:
-    client = await server.client()
-    client.say("task:a")
-    await turns()
-
-    await client.close()
-    await turns()
-
-    assert 1 == len(server.connections.resources.tasks)
-    server.desk.tasks["a"].set()
-    await turns()
-    assert 0 == len(server.connections.resources.tasks)
-
-
-async def test_task_survives_an_aborted_connection(server: Server) -> None:
-    """
-    As that of a transaction which ends, while records that were promised cannot be read.
-    """
-    client = await server.client()
+@pytest.mark.parametrize("aborted", [False, True])
+async def test_task_survives_its_connection(
+    server: Server, client: Client, *, aborted: bool
+) -> None:
     client.say("task:a")
     await turns()
     (connection,) = server.connections._open
 
-    connection.abort()
-    await turns()
-    running = len(server.connections.resources.tasks)
-    server.desk.tasks["a"].set()
+    if aborted:
+        connection.abort()
+    else:
+        await client.close()
     await turns()
 
-    assert 1 == running
-    assert 0 == len(server.connections.resources.tasks)
-    await client.close()
+    assert 1 == len(server.resources.unfinished)
+    server.desk.tasks["a"].set()
+    await turns()
+    assert 0 == len(server.resources.unfinished)
 
 
 async def test_idle_connection_is_closed_eventually() -> None:
-    server = Server(connections_max_idle_ms="1000")
-    await server.start()
-    async with await server.client() as client:
-        client.say("now:a")
-        await client.hear()
-        await server.clock.pass_time(0.9)
-        client.say("now:b")
-        await client.hear()
-        await server.clock.pass_time(0.9)
+    async with Server(connections_max_idle_ms="1000") as server, await server.client() as client:
+        for _ in range(2):
+            client.say("now:a")
+            await client.hear()
+            await server.clock.pass_time(0.9)
         before = len(server.connections)
         await server.clock.pass_time(0.1)
 
         assert 1 == before
         assert await client.disconnected()
-    await server.stop()
 
 
 async def test_connection_waiting_for_a_response_is_not_idle() -> None:
-    server = Server(connections_max_idle_ms="1000")
-    await server.start()
-    async with await server.client() as client:
+    async with Server(connections_max_idle_ms="1000") as server, await server.client() as client:
         client.say("delay:a")
         await turns()
         await server.clock.pass_time(10.0)
-        server.desk.delayed["a"].answer(cast(Any, "a"))
+        server.desk.answer("a")
 
         assert ["a"] == await client.hear()
-    await server.stop()
+
+
+async def has_room_for_two(server: Server) -> bool:
+    async with server, await server.client() as first, await server.client() as second:
+        async with await server.client() as third:
+            is_full = await third.disconnected()
+        first.say("now:a")
+        second.say("now:b")
+        return is_full and ["a", "b"] == await first.hear() + await second.hear()
 
 
 @pytest.mark.parametrize("on_all_addresses", [False, True])
@@ -957,16 +876,13 @@ async def test_connections_per_address_are_limited(on_all_addresses: bool) -> No
     """
     A listener on all addresses sees IPv4 clients as IPv6 ones (``::ffff:127.0.0.1``).
     """
-    server = Server(max_connections_per_ip="1", max_connections_per_ip_overrides="127.0.0.1:2")
-    await server.start(on_all_addresses=on_all_addresses)
-    async with await server.client() as first, await server.client() as second:
-        async with await server.client() as third:
-            assert await third.disconnected()
-        first.say("now:a")
-        second.say("now:b")
-
-        assert (["a"], ["b"]) == (await first.hear(), await second.hear())
-    await server.stop()
+    assert await has_room_for_two(
+        Server(
+            on_all_addresses=on_all_addresses,
+            max_connections_per_ip="1",
+            max_connections_per_ip_overrides="127.0.0.1:2",
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -996,18 +912,25 @@ async def test_limit_of_an_address_applies_however_the_address_is_written(
     assert 2 == limits.by_address[host_address(host)]
 
 
+def test_stored_override_of_a_host_without_an_address_is_logged_and_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    texts = {"max.connections.per.ip.overrides": "nohost.invalid:2,127.0.0.1:3"}
+
+    assert {"127.0.0.1": 3} == ConnectionLimits.of(BrokerConfig.parse(texts)).by_address
+    assert "nohost.invalid" in caplog.text
+
+
+DESCRIPTOR_LIMIT = "barnabas.server.resources.descriptors.descriptor_limit"
+
+
 @pytest.mark.parametrize(
     ("descriptors", "connections"), [(300, 200), (20_000, 17_500), (50, 1), (None, 2**31 - 1)]
 )
-def test_connections_leave_descriptors_for_files(
+def test_connections_leave_descriptors_for_files_whatever_their_limit_is(
     monkeypatch: pytest.MonkeyPatch, descriptors: int | None, connections: int
 ) -> None:
-    """
-    Whatever ``max.connections`` says.
-    """
-    monkeypatch.setattr(
-        "barnabas.server.resources.descriptors.descriptor_limit", lambda: descriptors
-    )
+    monkeypatch.setattr(DESCRIPTOR_LIMIT, lambda: descriptors)
 
     assert connections == ConnectionLimits.of(BrokerConfig()).total
     assert stated("descriptors-of-files") == LEAST_FILES
@@ -1017,53 +940,36 @@ async def test_connection_without_a_free_descriptor_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    It does not wait: while it did, it would have one.
+    It cannot wait, since a waiting connection has a descriptor.
     """
-    monkeypatch.setattr(
-        "barnabas.server.resources.descriptors.descriptor_limit", lambda: LEAST_FILES + 2
-    )
-    server = Server()
-    await server.start()
-    async with await server.client() as first, await server.client() as second:
-        async with await server.client() as third:
-            assert await third.disconnected()
-        first.say("now:a")
-        second.say("now:b")
+    monkeypatch.setattr(DESCRIPTOR_LIMIT, lambda: LEAST_FILES + 2)
 
-        assert (["a"], ["b"]) == (await first.hear(), await second.hear())
-    await server.stop()
+    assert await has_room_for_two(Server())
 
 
 async def test_files_may_use_the_descriptors_that_connections_leave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("barnabas.server.resources.descriptors.descriptor_limit", lambda: 200)
+    monkeypatch.setattr(DESCRIPTOR_LIMIT, lambda: 200)
     open_files = OpenFiles(1000)
-    server = Server(open_files=open_files)
     holders = [Held() for _ in range(150)]
-    for holder in holders:
-        open_files.add(holder)
-    await server.start()
-    clients = [await server.client() for _ in range(80)]
-    await turns()
-    crowded = open_files.limit
-    left = len(open_files)
-    for client in clients:
-        await client.close()
-    await turns()
+    async with Server(open_files) as server:
+        for holder in holders:
+            open_files.add(holder)
+        clients = [await server.client() for _ in range(80)]
+        await turns()
+        crowded, left = open_files.limit, len(open_files)
+        for client in clients:
+            await client.close()
+        await turns()
 
-    share = stated("open-files") / 100 / (2 if MAPS_KEEP_DESCRIPTORS else 1)
-    assert (120 * share, 200 * share) == (crowded, open_files.limit)
-    assert crowded == left
-    assert 150 - left == sum(holder.is_given_back for holder in holders)
-    await server.stop()
+        share = stated("open-files") / 100 / (2 if MAPS_KEEP_DESCRIPTORS else 1)
+        assert (120 * share, 200 * share) == (crowded, open_files.limit)
+        assert crowded == left
+        assert 150 - left == sum(holder.is_given_back for holder in holders)
 
 
 class Held:
-    """
-    An open file, and whether it has been given back.
-    """
-
     was_used = False
     is_given_back = False
 
@@ -1074,47 +980,39 @@ class Held:
 async def test_heap_is_trimmed_once_per_second_of_closed_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Once for all that leave within a second.
-    """
     trimmed: list[int] = []
     monkeypatch.setattr("barnabas.server.network.registry.trim_heap", lambda: trimmed.append(1))
-    server = Server()
-    await server.start()
-    clients = [await server.client() for _ in range(CROWD + 10)]
-    await turns()
-    for client in clients[1:]:
-        await client.close()
-    await turns()
-    at_once = len(trimmed)
+    async with Server() as server, await server.client():
+        clients = [await server.client() for _ in range(CROWD + 9)]
+        await turns()
+        for client in clients:
+            await client.close()
+        await turns()
+        at_once = len(trimmed)
 
-    server.clock.advance(LOOK_EVERY_S)
-    await turns()
+        server.clock.advance(LOOK_EVERY_S)
+        await turns()
 
-    assert (0, 1) == (at_once, len(trimmed))
-    await clients[0].close()
-    await server.stop()
+        assert (0, 1) == (at_once, len(trimmed))
 
 
 async def test_connection_beyond_the_limit_waits_until_another_one_ends() -> None:
-    server = Server(max_connections="1")
-    await server.start()
-    first = await server.client()
-    first.say("now:a")
-    await first.hear()
-    async with await server.client() as second:
-        second.say("now:b")
-        await turns()
-        started = list(server.desk.started)
-        await first.close()
+    async with Server(max_connections="1") as server:
+        async with await server.client() as first:
+            first.say("now:a")
+            await first.hear()
+            second = await server.client()
+            second.say("now:b")
+            await turns()
+            assert ["now:a"] == server.desk.started
 
-        assert ["now:a"] == started
         assert ["b"] == await second.hear()
-    await server.stop()
+        await second.close()
 
 
-async def test_draining_answers_received_requests_and_then_closes(server: Server) -> None:
-    client = await server.client()
+async def test_draining_answers_received_requests_and_then_closes(
+    server: Server, client: Client
+) -> None:
     client.say("poll:a", "task:b")
     await turns()
 
@@ -1130,16 +1028,14 @@ async def test_draining_answers_received_requests_and_then_closes(server: Server
     assert ["poll:a", "task:b"] == server.desk.started
 
 
-async def test_draining_ends_after_a_timeout(server: Server) -> None:
-    client = await server.client()
+async def test_draining_ends_after_a_timeout(server: Server, client: Client) -> None:
     client.say("task:never")
     await turns()
 
     await server.connections.drain(0.01)
 
     assert await client.disconnected()
-    await client.close()
-    assert not server.connections.resources.tasks
+    assert not server.resources.unfinished
 
 
 @pytest.mark.parametrize("size", [-1, 0, 2**31 - 1, 100 * 2**20 + 1])
@@ -1167,20 +1063,13 @@ async def test_client_of_another_protocol_is_logged(
     assert hint in caplog.text
 
 
-async def test_frame_received_byte_by_byte_is_assembled(server: Server, client: Client) -> None:
-    connection = Connection(server.connections.resources, LISTENER)
-    ours, theirs = socket.socketpair()
-    loop = asyncio.get_running_loop()
-    await loop.create_connection(lambda: LoopProtocol(connection), sock=ours)
-    theirs.setblocking(False)
+async def test_frame_received_byte_by_byte_is_assembled() -> None:
+    connection, transport = Server().connected()
 
     for byte in framed("now:slow") + framed("now:er"):
-        await loop.sock_sendall(theirs, bytes([byte]))
-        await asyncio.sleep(0)
+        feed(connection, bytes([byte]))
 
-    assert framed("slow") + framed("er") == await loop.sock_recv(theirs, 100)
-    theirs.close()
-    await turns()
+    assert framed("slow") + framed("er") == transport.take()
 
 
 @pytest.mark.parametrize(
@@ -1198,15 +1087,14 @@ async def test_socket_buffer_is_enlarged_for_large_frames(
     size: int, configured: int, *, grows: bool
 ) -> None:
     """
-    More than the configured buffer holds, but not where the system was to choose.
+    For frames larger than the configured buffer, unless the system chooses its size (-1).
     """
     server = Server(socket_receive_buffer_bytes=str(configured))
     ours, theirs = socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 10_000)
     before = ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
     loop = asyncio.get_running_loop()
-    connection = Connection(server.connections.resources, LISTENER)
-    await loop.create_connection(lambda: LoopProtocol(connection), sock=ours)
+    await loop.create_connection(lambda: LoopProtocol(server.connection()), sock=ours)
     theirs.setblocking(False)
 
     with theirs:
@@ -1222,16 +1110,14 @@ async def test_socket_buffer_is_enlarged_for_large_frames(
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_responses_keep_their_order_however_requests_finish(seed: int) -> None:
+async def test_responses_keep_their_order_however_requests_finish(seed: int) -> None:
     """
-    Any mix of answers that are ready at once, delayed or of no answer at all, finished in any
-    order while requests come in: each is given once, in the order of the requests.
+    Answers are ready at once, delayed or absent, and requests finish in any order while others
+    arrive: each answer is sent once, in the order of the requests.
     """
     choose = random.Random(seed)
     server = Server()
-    connection = Connection(server.connections.resources, LISTENER)
-    transport = FakeTransport(connection.connection_lost)
-    connection.connection_made(transport)
+    connection, transport = server.connected()
     expected: list[str] = []
     pending: list[str] = []
 
@@ -1243,13 +1129,12 @@ def test_responses_keep_their_order_however_requests_finish(seed: int) -> None:
         if verb == "delay":
             pending.append(str(number))
         while pending and choose.random() < 0.4:
-            name = pending.pop(choose.randrange(len(pending)))
-            server.desk.delayed[name].answer(cast(Any, name))
+            server.desk.answer(pending.pop(choose.randrange(len(pending))))
     choose.shuffle(pending)
-    for name in pending:
-        server.desk.delayed[name].answer(cast(Any, name))
+    server.desk.answer(*pending)
     for delayed in server.desk.delayed.values():
         delayed.hurry()
+    await turns(5)
 
     assert b"".join(map(framed, expected)) == transport.take()
     transport.close()
@@ -1257,7 +1142,7 @@ def test_responses_keep_their_order_however_requests_finish(seed: int) -> None:
 
 async def test_nothing_is_spliced_into_a_closing_socket() -> None:
     """
-    Its descriptor may be that of another connection already.
+    Its descriptor may already belong to another connection.
     """
 
     class Closing(FakeTransport):
@@ -1272,10 +1157,8 @@ async def test_nothing_is_spliced_into_a_closing_socket() -> None:
     theirs.setblocking(False)
     closing = False
     server = Server()
-    server.desk.file = Numbers(100_000, cached=True, spliceable=True)
-    connection = Connection(server.connections.resources, LISTENER)
-    transport = Closing()
-    connection.connection_made(transport)
+    server.desk.file = Numbers(100_000, spliceable=True)
+    connection, transport = server.connected(Closing())
 
     with ours, theirs:
         feed(connection, framed("stored:"))
@@ -1285,8 +1168,7 @@ async def test_nothing_is_spliced_into_a_closing_socket() -> None:
         with pytest.raises(BlockingIOError):
             theirs.recv(200_000)
 
-    whole = server.desk.stored("")
-    assert whole[0] + server.desk.file.read(0, 100_000) + whole[2] == while_open
+    assert server.desk.stored_frame == while_open[4:]
     assert while_open == bytes(transport.written)
 
 
@@ -1294,9 +1176,6 @@ async def test_nothing_is_spliced_into_a_closing_socket() -> None:
 
 
 def throttled(server: Server, seconds: float) -> Connection:
-    """
-    The only connection, whose peer has to wait for so long.
-    """
     (connection,) = server.connections._open
     connection.client.throttle(seconds)
     return connection
@@ -1320,7 +1199,7 @@ async def test_responses_are_sent_while_a_peer_is_throttled(server: Server, clie
     await turns()
     throttled(server, 5.0)
 
-    server.desk.delayed["a"].answer(cast(Any, "a"))
+    server.desk.answer("a")
 
     assert ["a"] == await client.hear()
 
@@ -1360,7 +1239,7 @@ async def test_throttled_peer_is_answered_and_closed_at_shutdown(
 
     draining = asyncio.ensure_future(server.connections.drain(60.0))
     await turns()
-    server.desk.delayed["a"].answer(cast(Any, "a"))
+    server.desk.answer("a")
 
     assert ["a", "b", "c"] == await client.hear(3)
     assert await client.disconnected()

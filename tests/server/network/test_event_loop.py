@@ -1,7 +1,3 @@
-"""
-The event loop comes without TLS, and leaves the module of that name alone.
-"""
-
 from __future__ import annotations
 
 import subprocess

@@ -1,11 +1,10 @@
 """
-Whatever is sent, the broker goes on serving, takes no more memory, and touches no file.
+Hostile requests neither stop the broker nor use up its memory nor change a file.
 
-Requests of all APIs in all versions, changed in one to many places, cut, glued together, and plain
-noise: a hundred thousand of them, the same ones at every run. Some are those of a member of a
-group, of a fetch session and of an open transaction, and some have records that are changed while
-their checksum is right. ``BARNABAS_HOSTILE`` is another number of them, for a long run, and
-``BARNABAS_HOSTILE_SEED`` chooses others.
+A hundred thousand requests, the same ones in each run: requests of all APIs in all versions with
+changed bytes, truncated, concatenated, and random bytes. Some belong to a member of a group, a
+fetch session or an open transaction, and some have changed records with a matching checksum.
+``BARNABAS_HOSTILE`` sets another number, and ``BARNABAS_HOSTILE_SEED`` another choice.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ async def broker() -> AsyncIterator[TestBroker]:
 
 class Tracebacks(logging.Handler):
     """
-    What is logged with a traceback: nobody has thought of it.
+    Collects log messages with a traceback, which are unexpected errors.
     """
 
     def __init__(self) -> None:
@@ -122,7 +121,7 @@ class Tracebacks(logging.Handler):
     @contextmanager
     def watched(self) -> Iterator[None]:
         """
-        Hear of all that the broker logs; others do not, for there may be very much of it.
+        Collect everything that the broker logs, and keep it from other handlers.
         """
         broker = logging.getLogger("barnabas")
         broker.addHandler(self)
@@ -133,9 +132,6 @@ class Tracebacks(logging.Handler):
 
 
 def corpus(*, changing: bool) -> list[bytes]:
-    """
-    A sensible request of every API in every version, without its size.
-    """
     spoiled = bytearray(batch("spoiled"))
     spoiled[17:21] = bytes(4)  # a checksum that no few changes make right
     requests: list[tuple[Message, range]] = [
@@ -155,9 +151,6 @@ def frames_of(requests: Iterable[tuple[Message, range]]) -> list[bytes]:
 
 
 async def of_insiders(broker: TestBroker, clock: ManualClock) -> list[bytes]:
-    """
-    The requests of a member of a group, of a fetch session and of an open transaction.
-    """
     async with await broker.client() as client:
         join = sample(JoinGroupRequest, member_id="", session_timeout_ms=30_000, group_id="inside")
         joining = asyncio.ensure_future(client.ask(join, 3))
@@ -200,7 +193,7 @@ async def of_insiders(broker: TestBroker, clock: ManualClock) -> list[bytes]:
 
 def sealed(choose: random.Random) -> bytes:
     """
-    A Produce whose batch is changed in a few places, and has the checksum of what it became.
+    A Produce request whose batch has changed bytes and a matching checksum.
     """
     record = choose.choice(RECORDS)
     data = bytearray(mutated(bytes(record), choose))
@@ -212,9 +205,6 @@ def sealed(choose: random.Random) -> bytes:
 
 
 def mutated(frame: bytes, choose: random.Random) -> bytes:
-    """
-    The frame with some of its bytes changed.
-    """
     data = bytearray(frame)
     for _ in range(choose.choice((1, 1, 1, 2, MANY))):
         at = choose.randrange(len(data)) if data else 0
@@ -240,7 +230,7 @@ def hostile(
     frames: list[bytes], count: int, seed: int, *, changing: bool = True
 ) -> Iterator[bytes]:
     """
-    So many things to send, each with a size in front that mostly fits.
+    Generate *count* hostile requests, most with a matching size in front.
     """
     choose = random.Random(seed)
     excluded = (
@@ -268,7 +258,7 @@ def hostile(
 
 class Peer:
     """
-    Somebody who connects again whenever the broker hangs up.
+    A client that reconnects whenever the broker closes the connection.
     """
 
     def __init__(self, broker: TestBroker) -> None:
@@ -299,9 +289,6 @@ class Peer:
 
 
 def resident_bytes() -> int:
-    """
-    Memory of this process that is really there.
-    """
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
 
@@ -310,7 +297,7 @@ async def storm(
     broker: TestBroker, frames: list[bytes], count: int, seed: int, *, changing: bool = True
 ) -> int:
     """
-    Send so many hostile requests; how often the broker hung up.
+    Send *count* hostile requests, and return how often the broker closed the connection.
     """
     peer = Peer(broker)
     longest_s = 0.0
@@ -356,9 +343,6 @@ async def test_hostile_requests_change_nothing(broker: TestBroker) -> None:
 
 
 async def test_hostile_state_changing_requests_are_bounded_in_memory(broker: TestBroker) -> None:
-    """
-    The memory of what they may keep is bounded: see docs/limits.md.
-    """
     frames = corpus(changing=True)
     assert isinstance(broker.clock, ManualClock)
     inside = await of_insiders(broker, broker.clock)
@@ -382,9 +366,6 @@ async def test_hostile_requests_through_a_socket_do_no_harm(broker: TestBroker) 
 
 
 async def still_serves(broker: TestBroker) -> None:
-    """
-    A well-behaved client notices nothing.
-    """
     async with await broker.client() as client:
         introduction = ApiVersionsRequest(client_software_name="a", client_software_version="1")
         assert 0 == (await client.ask(introduction, 4)).error_code

@@ -1,7 +1,3 @@
-"""
-Answers that leave together: who waits, for how long, and who never does.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -26,7 +22,7 @@ SMALL_REQUEST = 100
 
 class Peer:
     """
-    A connection as far as its answers go.
+    The sending half of a connection.
     """
 
     def __init__(self) -> None:
@@ -48,7 +44,7 @@ class Peer:
 
 class Desk:
     """
-    Answers each request at once, by way of an outbox. Time moves when told.
+    Answers each request at once through an outbox. A test sets the time.
     """
 
     def __init__(self) -> None:
@@ -62,7 +58,7 @@ class Desk:
 
     def crowd(self) -> None:
         """
-        Serve so many peers in a row that the next one is part of a crowd.
+        Serve enough peers in a row that the next one is part of a crowd.
         """
         for _ in range(CROWD + 1):
             self.serve(Peer())

@@ -1,7 +1,3 @@
-"""
-The way of records past the interpreter.
-"""
-
 from __future__ import annotations
 
 import fcntl
@@ -19,10 +15,6 @@ from barnabas.storage.segment.fetch_data import FileSlice
 
 
 class Letters:
-    """
-    A file of one letter.
-    """
-
     def __init__(self, letter: bytes, *, cached: bool = True) -> None:
         self.letter = letter
         self.cached = cached
@@ -88,9 +80,6 @@ def test_pipe_takes_as_much_as_it_has_room_for(pipe: RecordPipe) -> None:
 def test_bytes_that_a_socket_does_not_take_are_dropped_from_the_pipe(
     pipe: RecordPipe, peers: tuple[socket.socket, socket.socket]
 ) -> None:
-    """
-    A socket that is full takes a part or nothing, one that is broken takes nothing.
-    """
     ours, theirs = peers
     pipe.fill([records(PIPE_BYTES)])
     some = pipe.empty_into(ours.fileno())
@@ -129,7 +118,7 @@ def test_records_are_copied_if_no_large_pipe_is_available(
     module: ModuleType, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    The system limits descriptors, and how much memory the pipes of a user have in all.
+    The system limits the number of descriptors, and the memory of a user's pipes.
     """
 
     def refuse(*_: object) -> int:

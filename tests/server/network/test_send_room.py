@@ -1,7 +1,3 @@
-"""
-How much a socket holds for a peer that reads a little at a time, and for one that reads much.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -50,7 +46,7 @@ def peers(receive_buffer_bytes: int) -> Iterator[tuple[socket.socket, socket.soc
 
 def granted(size: int) -> int:
     """
-    What Linux makes of a size that is set.
+    The size that Linux grants for a requested one.
     """
     return 2 * min(size, int(Path("/proc/sys/net/core/wmem_max").read_text()))
 
@@ -61,7 +57,7 @@ def room_of(peer: socket.socket) -> int:
 
 def is_left_to_the_system(peer: socket.socket) -> bool:
     """
-    Whether Linux may make the room larger; true as well before 5.14, which does not tell.
+    Whether Linux may enlarge the buffer; Linux before 5.14 does not tell, and counts as true.
     """
     try:
         return not peer.getsockopt(socket.SOL_SOCKET, SO_BUF_LOCK) & SOCK_SNDBUF_LOCK
@@ -70,9 +66,6 @@ def is_left_to_the_system(peer: socket.socket) -> bool:
 
 
 def answer(room: SendRoom, ours: socket.socket, theirs: socket.socket, size: int) -> None:
-    """
-    Send, and let the peer read, until it has all.
-    """
     room.before_answer(ours)
     left, unread = memoryview(MUCH)[:size], size
     while unread:
@@ -101,30 +94,21 @@ def test_slow_reader_gets_a_large_send_buffer() -> None:
         assert is_left_to_the_system(ours)
 
 
-def test_fast_reader_keeps_its_send_buffer() -> None:
+@pytest.mark.parametrize(
+    ("receive_buffer_bytes", "sizes"),
+    [
+        pytest.param(WIDE, [len(MUCH)] * (LOOKS + 2), id="fast reader"),
+        pytest.param(NARROW, [100_000] * (LOOKS + 2), id="responses fit"),
+        pytest.param(NARROW, [len(MUCH), *[10_000] * (LOOKS + 2)], id="one did not fit"),
+    ],
+)
+def test_peer_without_need_for_a_large_send_buffer_keeps_its_own(
+    receive_buffer_bytes: int, sizes: list[int]
+) -> None:
     room = SendRoom(CONFIGURED)
-    with peers(WIDE) as (ours, theirs):
-        for _ in range(LOOKS + 2):
-            answer(room, ours, theirs, len(MUCH))
-
-        assert room_of(ours) == granted(ROOM_BYTES)
-
-
-def test_responses_that_fit_need_no_large_send_buffer() -> None:
-    room = SendRoom(CONFIGURED)
-    with peers(NARROW) as (ours, theirs):
-        for _ in range(LOOKS + 2):
-            answer(room, ours, theirs, 100_000)
-
-        assert room_of(ours) == granted(ROOM_BYTES)
-
-
-def test_response_that_did_not_fit_is_counted_once() -> None:
-    room = SendRoom(CONFIGURED)
-    with peers(NARROW) as (ours, theirs):
-        answer(room, ours, theirs, len(MUCH))
-        for _ in range(LOOKS + 2):
-            answer(room, ours, theirs, 10_000)
+    with peers(receive_buffer_bytes) as (ours, theirs):
+        for size in sizes:
+            answer(room, ours, theirs, size)
 
         assert room_of(ours) == granted(ROOM_BYTES)
 
@@ -163,7 +147,7 @@ def test_configured_or_system_send_buffer_is_kept(configured: int) -> None:
 
 def test_send_buffer_is_kept_if_the_window_is_unknown() -> None:
     """
-    A socket that is not TCP's stands for a system that does not tell.
+    The socket is not TCP, as on a system that does not report windows.
     """
     room = SendRoom(CONFIGURED)
     ours, theirs = socket.socketpair()
@@ -176,10 +160,6 @@ def test_send_buffer_is_kept_if_the_window_is_unknown() -> None:
 
 
 class Zeros:
-    """
-    A file of them.
-    """
-
     def splice_into(self, pipe: int, position: int, size: int) -> int:
         try:
             return os.write(pipe, bytes(size))
@@ -191,10 +171,6 @@ class Zeros:
 
 
 class Sending(asyncio.Protocol):
-    """
-    The server's end of a connection.
-    """
-
     def __init__(self) -> None:
         self.pipe = RecordPipe(CONFIGURED)
         self.made = asyncio.Event()
@@ -220,9 +196,6 @@ class Sending(asyncio.Protocol):
 
 
 async def fetched(sending: Sending, theirs: socket.socket, times: int) -> int:
-    """
-    How much room there is behind so many answers.
-    """
     loop = asyncio.get_running_loop()
     size = 4 * 1024 * 1024
     for _ in range(times):

@@ -14,9 +14,7 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
-from barnabas.protocol.messages.join_group import (
-    JoinGroupResponse,
-)
+from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.clock import SystemClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
@@ -49,6 +47,7 @@ from tests.support.wire_client import Disconnected, WireClient
 OTHER = Path("/other")
 TOPICS = [f"t{number}" for number in range(6)]
 ONE = batch("x" * 80)
+METADATA = "__cluster_metadata-0"
 DELAY_MS = 60_000
 
 
@@ -58,9 +57,6 @@ async def names(client: WireClient) -> set[str]:
 
 
 async def serves(client: WireClient, topic: str, index: int = 0) -> bool:
-    """
-    Whether a batch can be appended to a partition of *topic* and read from it.
-    """
     produced = await client.ask(produce_request(topic, ONE, partition=index), 9)
     if produced.responses[0].partition_responses[0].error_code != ErrorCode.NONE:
         return False
@@ -90,10 +86,6 @@ def places(broker: TestBroker, parent: Path) -> set[str]:
 async def test_log_that_cannot_be_deleted_does_not_affect_the_others(
     action: str, at: int, forever: bool
 ) -> None:
-    """
-    Of seven topics on two disks six are deleted, and a disk fails meanwhile. All six are gone, no
-    log of theirs is left on the healthy disk, and what lies there serves on.
-    """
     files = FailingFiles()
     async with running(files, log_dirs=f"{DATA},{OTHER}") as broker:
         for topic in [*TOPICS, "kept"]:
@@ -117,10 +109,7 @@ async def test_log_that_cannot_be_deleted_does_not_affect_the_others(
 
 
 async def test_deleted_log_that_cannot_be_removed_does_not_affect_the_others() -> None:
-    """
-    The files go after ``file.delete.delay.ms``. Where that fails, those on the other disk go
-    all the same.
-    """
+    # The files are deleted after ``file.delete.delay.ms``.
     files, clock = FailingFiles(), ManualClock(START_MS)
     async with running(
         files, clock, log_dirs=f"{DATA},{OTHER}", log_segment_delete_delay_ms=str(DELAY_MS)
@@ -139,10 +128,16 @@ async def test_deleted_log_that_cannot_be_removed_does_not_affect_the_others() -
             assert await serves(client, healthy)
 
 
+async def test_broker_that_stops_on_a_failed_disk_closes_the_files_of_the_metadata_log() -> None:
+    files = FailingFiles()
+    async with running(files) as broker:
+        await broker.fail_directories()
+
+    assert [] == [file.path for file in files.in_use if METADATA in file.path.parts]
+
+
 async def test_fetch_from_two_disks_returns_the_healthy_partitions() -> None:
-    """
-    The first answer has promised the bytes of both when one cannot be read: its connection ends.
-    """
+    # The first response promises the bytes of both disks, so a failed read ends its connection.
     files = FailingFiles()
     async with running(files, log_dirs=f"{DATA},{OTHER}") as broker:
         await broker.create("orders", partitions=4)
@@ -211,8 +206,8 @@ async def find(client: WireClient, name: str, key_type: int = GROUP) -> int:
     return code
 
 
-async def join(client: WireClient, group: str, member_id: str = "") -> JoinGroupResponse:
-    return cast(JoinGroupResponse, await client.ask(join_request(group, member_id), 3))
+async def join(client: WireClient, group: str) -> JoinGroupResponse:
+    return cast(JoinGroupResponse, await client.ask(join_request(group), 3))
 
 
 async def commit(client: WireClient, group: str) -> int:
@@ -232,10 +227,6 @@ async def committed(client: WireClient, group: str) -> tuple[int, int]:
 
 
 async def test_only_groups_on_the_failed_disk_lose_their_coordinator() -> None:
-    """
-    A member that waits for others hears of it at once. After a start without that disk each group
-    still belongs to the partition that it belonged to.
-    """
     files = FailingFiles()
     async with running(files, SystemClock(), **TWO_DISKS) as broker:
         await broker.create("orders")
@@ -292,10 +283,7 @@ async def state(client: WireClient, group: str) -> str:
 async def test_transaction_over_two_disks_completes_after_the_disk_is_repaired(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    A transaction of partitions on both disks. The one that fails gets its markers after a start
-    with the disk; meanwhile that is tried again and again, and said once.
-    """
+    # Until then the markers are retried, and the failure is logged once.
     files, clock = FailingFiles(), ManualClock(START_MS)
     options = TWO_DISKS | {"transaction_state_log_num_partitions": "1"}
     async with running(files, clock, **options) as broker:

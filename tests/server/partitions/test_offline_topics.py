@@ -28,9 +28,6 @@ def copied(golden: Path, name: str, target: Path) -> LogRoot:
 def test_offline_topics_are_those_of_the_metadata_log(
     golden: Path, tmp_path: Path, name: str
 ) -> None:
-    """
-    With snapshots and without; deleted topics are gone, and added partitions there.
-    """
     before = {path: path.read_bytes() for path in (golden / name / "data" / LOG).iterdir()}
 
     topics = read_topics(copied(golden, name, tmp_path))

@@ -9,6 +9,7 @@ import itertools
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +33,7 @@ from barnabas.server.fetch.delayed import DelayedFetch
 from barnabas.server.partitions.partition import EpochEnd, Partition
 from barnabas.server.partitions.watch import Watch
 from barnabas.server.purgatory import FetchPurgatory
-from barnabas.server.scheduling.turns import TURN_S, Steps, Turns
+from barnabas.server.scheduling.turns import TURN_S, Turns, Work
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
@@ -121,50 +122,44 @@ def batch(size: int = 100) -> memoryview:
     return sent_batch(size=size)
 
 
-def flush_after(log: Log, messages: int) -> None:
+def flush_after(partition: Partition, messages: int) -> None:
     """
-    Let appends to *log* count only after an fsync of so many.
+    Let appends count only after an fsync of so many.
     """
-    log.update_config(config_with(flush_messages=messages))
+    partition.log.update_config(config_with(flush_messages=messages))
 
 
-def test_append_is_committed_at_once(partition: Partition, log: Log) -> None:
+@pytest.mark.parametrize("is_late", [False, True])
+def test_append_is_committed_at_once(partition: Partition, is_late: bool) -> None:
     told: list[KafkaError | None] = []
+    if is_late:
+        partition.append(batch())
     partition.when_committed(1, told.append)
+    if not is_late:
+        partition.append(batch())
 
-    partition.append(batch())
-
-    assert 1 == log.high_watermark
-    assert [None] == told
-
-
-def test_committed_append_is_reported_at_once(partition: Partition) -> None:
-    partition.append(batch())
-    told: list[KafkaError | None] = []
-
-    partition.when_committed(1, told.append)
-
+    assert 1 == partition.log.high_watermark
     assert [None] == told
 
 
 async def test_append_is_committed_after_the_fsync_with_flush_messages(
-    partition: Partition, log: Log, io: Executor
+    partition: Partition, io: Executor
 ) -> None:
-    flush_after(log, 1)
+    flush_after(partition, 1)
     told: list[KafkaError | None] = []
 
     partition.append(batch())
     partition.when_committed(1, told.append)
 
-    assert (0, []) == (log.high_watermark, told)
+    assert (0, []) == (partition.log.high_watermark, told)
     await io.run()
-    assert (1, [None]) == (log.high_watermark, told)
+    assert (1, [None]) == (partition.log.high_watermark, told)
 
 
 async def test_waiting_appends_share_one_fsync(
-    partition: Partition, log: Log, disk: Disk, io: Executor
+    partition: Partition, disk: Disk, io: Executor
 ) -> None:
-    flush_after(log, 1)
+    flush_after(partition, 1)
     told: list[int] = []
 
     def note(offset: int, _error: KafkaError | None) -> None:
@@ -182,9 +177,9 @@ async def test_waiting_appends_share_one_fsync(
 
 
 async def test_appends_during_an_fsync_share_the_next_one(
-    partition: Partition, log: Log, disk: Disk, io: Executor
+    partition: Partition, disk: Disk, io: Executor
 ) -> None:
-    flush_after(log, 1)
+    flush_after(partition, 1)
     told: list[int] = []
 
     def append(offset: int) -> None:
@@ -207,23 +202,36 @@ async def test_appends_during_an_fsync_share_the_next_one(
 
 
 async def test_append_during_an_fsync_waits_even_if_it_requires_none(
-    partition: Partition, log: Log, io: Executor
+    partition: Partition, io: Executor
 ) -> None:
-    flush_after(log, 2)
+    flush_after(partition, 2)
     partition.append(batch())
     partition.append(batch())
     partition.append(batch())
 
-    assert 1 == log.high_watermark
+    assert 1 == partition.log.high_watermark
     await io.run()
 
-    assert 3 == log.high_watermark
+    assert 3 == partition.log.high_watermark
+
+
+async def test_few_appends_during_an_fsync_need_no_other_one(
+    partition: Partition, disk: Disk, io: Executor
+) -> None:
+    flush_after(partition, 2)
+    partition.append(batch())
+    partition.append(batch())
+    io.meanwhile = lambda: partition.append(batch())
+    await io.run()
+
+    assert (3, 1) == (partition.log.high_watermark, disk.segment_syncs)
+    assert [] == io.waiting
 
 
 async def test_failed_fsync_takes_the_partition_offline(
-    partition: Partition, log: Log, disk: Disk, io: Executor
+    partition: Partition, disk: Disk, io: Executor
 ) -> None:
-    flush_after(log, 1)
+    flush_after(partition, 1)
     told: list[KafkaError | None] = []
     partition.append(batch())
     partition.when_committed(1, told.append)
@@ -233,18 +241,15 @@ async def test_failed_fsync_takes_the_partition_offline(
 
     assert [KafkaStorageError] == [type(error) for error in told]
     assert [partition.error] == told
-    assert 0 == log.high_watermark
+    assert 0 == partition.log.high_watermark
     with pytest.raises(KafkaStorageError):
         partition.append(batch())
 
 
 @pytest.mark.parametrize("ends", ["committed", "closed"])
 def test_failing_listener_affects_no_other(
-    partition: Partition, log: Log, caplog: pytest.LogCaptureFixture, ends: str
+    partition: Partition, caplog: pytest.LogCaptureFixture, ends: str
 ) -> None:
-    """
-    Neither the listeners behind it nor the append that it waited for.
-    """
     told: list[KafkaError | None] = []
 
     def fail(_: KafkaError | None) -> None:
@@ -263,17 +268,13 @@ def test_failing_listener_affects_no_other(
 
 async def test_failing_fetch_affects_no_other() -> None:
     purgatory = purgatory_of(ManualClock())
-    answers: list[object] = []
 
     def fail() -> None:
         raise ValueError("nobody has foreseen this")
 
-    for read in (fail, lambda: None):
-        fetch = fetch_in(purgatory, read)
-        fetch.then(answers.append)
-        purgatory.ready(fetch)
-
-    await asyncio.sleep(0)
+    works = [waiting(fetch_in(purgatory, read)) for read in (fail, lambda: None)]
+    purgatory.wake_all()
+    answers = await asyncio.gather(*(work.future() for work in works), return_exceptions=True)
 
     assert ["ValueError", "str"] == [type(answer).__name__ for answer in answers]
 
@@ -286,9 +287,8 @@ async def test_other_requests_are_served_while_many_fetches_are_answered(
     purgatory = purgatory_of(ManualClock())
     answers: list[object] = []
     for _ in range(100):
-        fetch = fetch_in(purgatory, lambda: None)
-        fetch.then(lambda _: answers.append("records"))
-        purgatory.ready(fetch)
+        waiting(fetch_in(purgatory, lambda: None)).then(answers.append)
+    purgatory.wake_all()
 
     answered = []
     while len(answers) < 100:
@@ -299,29 +299,25 @@ async def test_other_requests_are_served_while_many_fetches_are_answered(
     assert len(answered) < 20
 
 
-def test_high_watermark_never_decreases(partition: Partition, log: Log) -> None:
-    """
-    A listener appends, which counts at once, before the append that it waited for has returned.
-    """
+def test_high_watermark_never_decreases(partition: Partition) -> None:
+    # A listener appends before the append that notified it has returned.
     seen = []
 
     def append(_: KafkaError | None) -> None:
         partition.append(batch())
 
     partition.when_committed(1, append)
-    partition.when_committed(2, lambda _: seen.append(log.high_watermark))
+    partition.when_committed(2, lambda _: seen.append(partition.log.high_watermark))
 
     partition.append(batch())
     partition._advance(1, 0)
 
     assert [2] == seen
-    assert 2 == log.high_watermark
+    assert 2 == partition.log.high_watermark
 
 
 def test_partition_error_does_not_accumulate_tracebacks(partition: Partition) -> None:
-    """
-    It is raised for each request that comes after, which are many where clients try again.
-    """
+    # Each later request raises it, and clients retry often.
     error = KafkaStorageError("the disk is gone")
     partition.close(error)
     for _ in range(100):
@@ -331,10 +327,10 @@ def test_partition_error_does_not_accumulate_tracebacks(partition: Partition) ->
     assert len(traceback.extract_tb(error.__traceback__)) < 10
 
 
-async def test_committed_waits_until_an_append_is_committed(
-    partition: Partition, log: Log, io: Executor
+async def test_committed_waits_until_an_append_is_committed_or_its_topic_is_deleted(
+    partition: Partition, io: Executor
 ) -> None:
-    flush_after(log, 1)
+    flush_after(partition, 1)
     partition.append(batch())
     task = asyncio.create_task(partition.committed(1))
     await asyncio.sleep(0)
@@ -342,37 +338,26 @@ async def test_committed_waits_until_an_append_is_committed(
     waiting = not task.done()
     await io.run()
     await task
-
-    assert waiting
-
-
-async def test_committed_raises_when_the_topic_is_deleted(
-    partition: Partition, log: Log, io: Executor
-) -> None:
-    flush_after(log, 1)
     partition.append(batch())
-    task = asyncio.create_task(partition.committed(1))
+    another = asyncio.create_task(partition.committed(2))
     await asyncio.sleep(0)
-
     partition.close()
 
+    assert waiting
     with pytest.raises(UnknownTopicOrPartition):
-        await task
+        await another
 
 
 @pytest.mark.parametrize(
-    ("epoch", "error"), [(3, FencedLeaderEpoch), (5, UnknownLeaderEpoch)], ids=["old", "new"]
+    ("epoch", "error"),
+    [(3, FencedLeaderEpoch), (5, UnknownLeaderEpoch), (-1, None), (4, None)],
+    ids=["old", "new", "not checked", "the same"],
 )
 def test_leader_epoch_is_compared(
-    partition: Partition, epoch: int, error: type[KafkaError]
+    partition: Partition, epoch: int, error: type[KafkaError] | None
 ) -> None:
-    with pytest.raises(error):
+    with pytest.raises(error) if error else nullcontext():
         partition.check_leader_epoch(epoch)
-
-
-@pytest.mark.parametrize("epoch", [-1, 4], ids=["not checked", "the same"])
-def test_matching_leader_epoch_is_accepted(partition: Partition, epoch: int) -> None:
-    partition.check_leader_epoch(epoch)
 
 
 @pytest.mark.parametrize(
@@ -387,13 +372,12 @@ def test_matching_leader_epoch_is_accepted(partition: Partition, epoch: int) -> 
 )
 def test_read_detects_where_logs_diverge(
     partition: Partition,
-    log: Log,
     offset: int,
     last_fetched: int,
     diverging: EpochEnd | None,
 ) -> None:
-    append(log, 10, leader_epoch=2)
-    append(log, 10, leader_epoch=4)
+    append(partition.log, 10, leader_epoch=2)
+    append(partition.log, 10, leader_epoch=4)
 
     result = partition.read(
         offset, 100, LOG_END, min_one_message=True, last_fetched_epoch=last_fetched
@@ -405,17 +389,17 @@ def test_read_detects_where_logs_diverge(
 
 @pytest.mark.parametrize(("offset", "epoch"), [(2, 2), (9, 7)], ids=["too old", "epoch unknown"])
 def test_fetch_position_of_an_unknown_epoch_is_out_of_range(
-    partition: Partition, log: Log, offset: int, epoch: int
+    partition: Partition, offset: int, epoch: int
 ) -> None:
-    append(log, 10, leader_epoch=2)
-    log.delete_records(5)
+    append(partition.log, 10, leader_epoch=2)
+    partition.log.delete_records(5)
 
     with pytest.raises(OffsetOutOfRange):
         partition.read(offset, 100, LOG_END, min_one_message=True, last_fetched_epoch=epoch)
 
 
 def purgatory_of(clock: ManualClock) -> FetchPurgatory:
-    return FetchPurgatory(clock, cast(Any, None), Turns())
+    return FetchPurgatory(clock, cast(Any, None))
 
 
 def fetch_in(
@@ -429,10 +413,9 @@ def fetch_in(
     """
     wanted = dict(watch or {"missing": 0})
 
-    def steps(**_: Any) -> Steps[Any]:
+    async def steps(**_: Any) -> Any:
         read()
         return "records"
-        yield
 
     plan = SimpleNamespace(
         min_bytes=wanted.pop("missing"),
@@ -440,21 +423,20 @@ def fetch_in(
         is_enough=lambda _: False,
         is_outdated=lambda _: False,
         read=steps,
-        watches=lambda _, waiter: [Watch(waiter, **wanted)],
+        watches=lambda _, waiter: [Watch(waiter, **wanted)] if watch else [],
     )
 
-    def respond(reading: Any) -> Steps[Any]:
-        return reading
-        yield
+    return DelayedFetch(purgatory, cast(Any, plan))
 
-    return DelayedFetch(purgatory, cast(Any, plan), respond)
+
+def waiting(fetch: DelayedFetch) -> Work[Any]:
+    """
+    The work of a fetch that waits.
+    """
+    return Turns().start(fetch.reading(cast(Any, SimpleNamespace(size=0))))
 
 
 class Fetches:
-    """
-    Waiting fetches of one partition.
-    """
-
     def __init__(self, partition: Partition) -> None:
         self.clock = ManualClock()
         self.purgatory = purgatory_of(self.clock)
@@ -473,23 +455,8 @@ class Fetches:
             "read_committed": read_committed,
         }
         fetch = fetch_in(self.purgatory, lambda: self.read.append(fetch), watch)
-        fetch.proceed(cast(Any, SimpleNamespace(size=0)))
+        waiting(fetch)
         return fetch
-
-
-async def test_fetch_wakes_when_min_bytes_are_available(partition: Partition) -> None:
-    fetches = Fetches(partition)
-    fetch = fetches.wait(250)
-
-    partition.append(batch(100))
-    partition.append(batch(100))
-    await asyncio.sleep(0)
-    early = list(fetches.read)
-    partition.append(batch(100))
-    await asyncio.sleep(0)
-
-    assert ([], [fetch]) == (early, fetches.read)
-    assert not fetches.purgatory.waiting
 
 
 async def test_bytes_beyond_the_partition_limit_do_not_count(partition: Partition) -> None:
@@ -515,25 +482,6 @@ async def test_fetch_wakes_once_for_appends_of_one_request(partition: Partition)
     assert ([], [fetch]) == (at_once, fetches.read)
 
 
-async def test_fetch_wakes_after_its_timeout(partition: Partition) -> None:
-    fetches = Fetches(partition)
-    fetch = fetches.wait(1)
-
-    await fetches.clock.pass_time(0.5)
-
-    assert [fetch] == fetches.read
-
-
-async def test_fetch_wakes_when_its_topic_is_deleted(partition: Partition) -> None:
-    fetches = Fetches(partition)
-    fetch = fetches.wait(1)
-
-    partition.close()
-    await asyncio.sleep(0)
-
-    assert [fetch] == fetches.read
-
-
 async def test_fetch_of_a_deleted_topic_wakes_at_once(partition: Partition) -> None:
     fetches = Fetches(partition)
     partition.close()
@@ -542,17 +490,6 @@ async def test_fetch_of_a_deleted_topic_wakes_at_once(partition: Partition) -> N
     await asyncio.sleep(0)
 
     assert [fetch] == fetches.read
-    assert not fetches.purgatory.waiting
-
-
-async def test_cancelled_fetch_is_removed(partition: Partition) -> None:
-    fetches = Fetches(partition)
-    fetches.wait(1).cancel()
-
-    partition.append(batch())
-    await fetches.clock.pass_time(1.0)
-
-    assert [] == fetches.read
     assert not fetches.purgatory.waiting
 
 
@@ -596,22 +533,20 @@ async def test_read_committed_fetch_counts_bytes_without_an_open_transaction(
     assert ([], [fetch]) == (early, fetches.read)
 
 
-async def test_fetch_wakes_when_its_segment_is_rolled(partition: Partition, log: Log) -> None:
+async def test_fetch_wakes_when_its_segment_is_rolled(partition: Partition) -> None:
     partition.append(batch())
     fetches = Fetches(partition)
     fetch = fetches.wait(1000)
 
-    log.roll()
+    partition.log.roll()
     partition.append(batch())
     await asyncio.sleep(0)
 
     assert [fetch] == fetches.read
 
 
-async def test_nothing_is_readable_before_its_fsync(
-    partition: Partition, log: Log, io: Executor
-) -> None:
-    flush_after(log, 1)
+async def test_nothing_is_readable_before_its_fsync(partition: Partition, io: Executor) -> None:
+    flush_after(partition, 1)
     fetches = Fetches(partition)
     fetch = fetches.wait(1)
 

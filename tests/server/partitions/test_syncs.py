@@ -109,9 +109,6 @@ async def test_event_loop_never_waits_for_a_sync() -> None:
 
 
 async def test_first_append_to_a_new_log_waits_for_no_sync() -> None:
-    """
-    Also within 100 ms of its creation.
-    """
     files = WatchedFiles()
     async with running(files, ManualClock(START_MS)) as broker, await broker.client() as client:
         await broker.create("new")

@@ -80,9 +80,9 @@ async def end_of(client: WireClient, partition: int = 0) -> int:
     return end
 
 
-async def values(client: WireClient, partition: int = 0) -> list[bytes | None]:
+async def values(client: WireClient) -> list[bytes | None]:
     request = fetch_request(
-        fetch_topic("orders", {partition: 0}, partition_max_bytes=2**30), max_bytes=2**30
+        fetch_topic("orders", {0: 0}, partition_max_bytes=2**30), max_bytes=2**30
     )
     answer = await client.ask(request, BY_NAME)
     records = answer.responses[0].partitions[0].records
@@ -125,10 +125,7 @@ async def test_later_requests_of_the_connection_wait_for_a_large_batch(
 async def test_partitions_with_large_batches_are_answered_independently(
     broker: TestBroker, client: WireClient, behind: str, transactional_id: str | None
 ) -> None:
-    """
-    The short one, one that takes long, and one that takes long and is refused, whichever way the
-    request goes: one with records that are behind the batch is none of the plain form.
-    """
+    # The flipped request is not of the plain form, as it has records behind the batch.
     torn = bomb(CompressionType.LZ4)
     short = SHORT if behind == "nothing" else SHORT + SHORT[:20]
     request = produce_all(
@@ -187,9 +184,7 @@ async def test_large_batch_may_be_transactional(broker: TestBroker, client: Wire
 async def test_large_batch_uses_the_configuration_at_its_append(
     broker: TestBroker, client: WireClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A topic that gets another codec after a batch was examined stores it with that.
-    """
+    # The codec of the topic changes after the batch was examined.
     examine = Log.examine
     is_examined, may_go_on = threading.Event(), threading.Event()
 
@@ -217,9 +212,6 @@ async def test_large_batch_uses_the_configuration_at_its_append(
 async def test_large_batches_of_many_clients_are_validated_fairly(
     broker: TestBroker, client: WireClient
 ) -> None:
-    """
-    What is under way is waited for, not what a crowd of other connections has sent before.
-    """
     for request in (produce_request("orders", LONG), produce_request("orders", LONG + LONG[:20])):
         assert [0] == [code for code, _ in told(await client.ask(request, BY_NAME))]
     crowd = [await broker.client() for _ in range(3)]
@@ -248,9 +240,6 @@ async def test_topic_may_be_deleted_during_the_validation(
 
 
 async def test_shutdown_does_not_wait_for_large_batches(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    The producer gets no answer, and sends the batch again after the next start.
-    """
     files = MemoryFiles()
     async with running(files) as broker:
         await broker.create("orders")
@@ -270,10 +259,7 @@ async def test_shutdown_does_not_wait_for_large_batches(caplog: pytest.LogCaptur
 
 @pytest.mark.parametrize("target", ["producer", "gzip", "uncompressed"])
 async def test_event_loop_validates_only_small_batches(broker: TestBroker, target: str) -> None:
-    """
-    The processor time of the longest turn of the loop, while a batch is examined that becomes
-    nearly as much as any may.
-    """
+    # The longest turn of the loop while it examines a batch of nearly the largest size.
     await broker.create("long", compression_type=target)
     value = bytes(2**20)
     count = int(stated("decompressed")) // len(value) - 1

@@ -40,9 +40,6 @@ BY_NAME = 12
 
 
 def start_at(broker: TestBroker, topic: str, offset: int) -> None:
-    """
-    Let a log start there, as DeleteRecords does.
-    """
     broker.partitions.expect(topic, 0).log.delete_records(offset)
 
 
@@ -156,9 +153,7 @@ def test_decompression_limit_matches_the_documentation() -> None:
 
 
 async def test_coordinator_is_not_asked_if_verification_is_disabled() -> None:
-    """
-    Up to version 11: from 12 on the append itself adds the partition to the transaction.
-    """
+    # Up to version 11: from 12 on the append itself adds the partition to the transaction.
     unverified = {"transaction_partition_verification_enable": "false"}
     transactional = {"is_transactional": True, "producer_epoch": 0, "base_sequence": 0}
     async with running(**unverified) as broker, await broker.client() as client:
@@ -244,23 +239,28 @@ async def turns() -> None:
         await asyncio.sleep(0.001)
 
 
+async def held_back(broker: TestBroker, client: WireClient) -> Any:
+    """
+    The next answer, which does not come before the disk has synced.
+    """
+    files: Any = broker.files
+    answer = asyncio.create_task(client.receive())
+    await turns()
+    assert not answer.done()
+    files.may_sync.set()
+    return await answer
+
+
 @pytest.mark.parametrize("acks", [1, -1])
 async def test_response_waits_for_the_sync_that_flush_messages_requires(
     slow_broker: TestBroker, acks: int
 ) -> None:
-    files: Any = slow_broker.files
     async with await slow_broker.client() as client:
         for _ in range(3):
             client.send(produce_request("durable", GOOD, acks=acks), version=BY_NAME)
-        answers = asyncio.create_task(client.receive())
-        await turns()
-        early = answers.done()
-        files.may_sync.set()
-
-        first = await answers
+        first = await held_back(slow_broker, client)
         others = [await client.receive() for _ in range(2)]
 
-    assert not early
     assert [0, 1, 2] == [
         answer.responses[0].partition_responses[0].base_offset for answer in (first, *others)
     ]
@@ -268,33 +268,22 @@ async def test_response_waits_for_the_sync_that_flush_messages_requires(
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
 async def test_next_request_sees_appended_records(slow_broker: TestBroker, acks: int) -> None:
-    """
-    Also where an fsync has to come first, as in Kafka, whose append does not return before.
-    """
-    files: Any = slow_broker.files
+    # Even if an fsync comes first, as in Kafka, whose append returns after it.
     async with await slow_broker.client() as client:
         client.send(produce_request("durable", GOOD, acks=acks), version=BY_NAME)
         if acks == 0:
             client.expect_no_answer()
         client.send(list_offsets_request("durable", {0: -1}), version=7)
-        answers = asyncio.create_task(client.receive())
-        await turns()
-        early = answers.done()
-        files.may_sync.set()
-
-        answer = await answers
+        answer = await held_back(slow_broker, client)
         if acks:
             assert 0 == answer.responses[0].partition_responses[0].error_code
             answer = await client.receive()
 
-    assert not early
     assert 1 == answer.topics[0].partitions[0].offset
 
 
 async def test_request_behind_several_appends_sees_all_of_them(slow_broker: TestBroker) -> None:
-    """
-    Appends do not wait for each other, and the last of them may owe no fsync.
-    """
+    # Appends do not wait for each other, and the last may need no fsync.
     await slow_broker.create("quick")
     files: Any = slow_broker.files
     async with await slow_broker.client() as client:
@@ -323,20 +312,14 @@ async def test_failed_fsync_with_acks_0_closes_the_connection() -> None:
 
 
 async def test_response_waits_for_all_of_its_partitions(slow_broker: TestBroker) -> None:
-    files: Any = slow_broker.files
     await slow_broker.create("quick")
     request = produce_all(
         produce_topic("quick", {0: GOOD}), produce_topic("durable", {0: GOOD}), acks=-1
     )
     async with await slow_broker.client() as client:
         client.send(request, version=BY_NAME)
-        answers = asyncio.create_task(client.receive())
-        await turns()
-        early = answers.done()
-        files.may_sync.set()
-        answer = await answers
+        answer = await held_back(slow_broker, client)
 
-    assert not early
     assert [("quick", [(0, 0, 0)]), ("durable", [(0, 0, 0)])] == [
         (
             topic.name,

@@ -1,7 +1,3 @@
-"""
-Clients that produce or fetch more bytes than they may.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -48,14 +44,14 @@ The last version of Produce and of Fetch that goes by names.
 
 def size_of(request: ProduceRequest, version: int = LAST_NAMED, client_id: str = "t") -> int:
     """
-    What Kafka counts: a request without the four bytes of its size.
+    The size as Kafka counts it: without the four bytes of the size field.
     """
     return len(request_frame(request, version, 0, client_id)) - 4
 
 
 def at_once(size: int) -> int:
     """
-    The least quota, a whole number, with which a quiet client may use so much.
+    The smallest whole quota with which a quiet client may use *size* bytes at once.
     """
     return -(-size // BURST_S)
 
@@ -90,7 +86,7 @@ async def test_throttle_time_is_proportional_to_the_excess(broker: TestBroker) -
 
 async def test_pipelined_requests_are_throttled_too(broker: TestBroker) -> None:
     """
-    Requests behind the one that is over the quota were received with it.
+    Requests behind the throttled one were received together with it.
     """
     request = produce_request("t", KB)
     await set_quotas(broker, ANYBODY, producer_byte_rate=at_once(size_of(request)))
@@ -227,7 +223,7 @@ async def test_throttling_has_metrics(broker: TestBroker) -> None:
 
 async def test_failed_request_counts_no_bytes(broker: TestBroker) -> None:
     """
-    As in Kafka: the bytes are counted with an answer that has partitions.
+    As in Kafka, which counts the bytes with a response that has partitions.
     """
     await set_quotas(broker, ANYBODY, producer_byte_rate=1)
     async with await broker.client() as client:
@@ -251,9 +247,6 @@ def everything(offset: int = 0, most: int = 1 << 20, **options: Any) -> FetchReq
 
 
 def one(offset: int) -> FetchRequest:
-    """
-    A request for one batch.
-    """
     return everything(offset, len(KB))
 
 
@@ -294,7 +287,7 @@ async def test_unsent_bytes_do_not_count(broker: TestBroker) -> None:
 
 async def test_fetch_response_is_limited_to_the_quota_of_a_quiet_client(broker: TestBroker) -> None:
     """
-    As in Kafka only records are limited so, and the little that is around them takes a moment.
+    As in Kafka, only records are limited; the bytes around them cause a short throttle time.
     """
     await fill(broker, 10)
     most = 3 * len(KB) + 100
@@ -395,7 +388,7 @@ async def test_every_fetch_version_reports_the_throttle_time(
 
 async def test_response_size_for_quotas_excludes_the_header(broker: TestBroker) -> None:
     """
-    Without the header, and with the four bytes of the size, as Kafka counts.
+    As in Kafka: without the header, and with the four bytes of the size field.
     """
     await fill(broker, 1)
     async with await broker.client() as client:

@@ -1,7 +1,3 @@
-"""
-Connections that come too fast (KIP-612).
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -24,10 +20,6 @@ EVERYWHERE: Final = {"ip": None}
 
 
 class Crowd(AsyncExitStack):
-    """
-    Clients that have connected, and asked, one after the other.
-    """
-
     def __init__(self, broker: TestBroker, listener: int = 0) -> None:
         super().__init__()
         self._broker = broker
@@ -44,17 +36,11 @@ class Crowd(AsyncExitStack):
             self._answers.append(asyncio.ensure_future(client.ask(ASKED, 0)))
 
     async def served(self) -> int:
-        """
-        How many have their answer.
-        """
         for _ in range(20):
             await asyncio.sleep(0.001)
         return sum(each.done() and each.exception() is None for each in self._answers)
 
     async def closed(self) -> int:
-        """
-        How many were disconnected.
-        """
         await self.served()
         return sum(each.done() and each.exception() is not None for each in self._answers)
 
@@ -81,7 +67,7 @@ async def test_connections_are_not_counted_without_a_rate_limit(broker: TestBrok
 @pytest.mark.broker(max_connection_creation_rate="1")
 async def test_connections_over_the_rate_wait_and_none_is_refused(broker: TestBroker) -> None:
     """
-    The first ten are what the windows leave free; then each waits for a second.
+    The windows have room for ten; each further connection waits for a second.
     """
     async with Crowd(broker) as crowd:
         await crowd.come(13)
@@ -190,6 +176,8 @@ async def test_connection_rates_survive_a_restart() -> None:
 async def test_connection_of_an_address_over_its_quota_is_closed_after_a_delay(
     broker: TestBroker, entity: dict[str, str | None]
 ) -> None:
+    failed: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context))
     await set_quotas(broker, entity, connection_creation_rate=1)
     async with Crowd(broker) as crowd:
         await crowd.come(12)
@@ -201,6 +189,7 @@ async def test_connection_of_an_address_over_its_quota_is_closed_after_a_delay(
         assert 2 == await crowd.closed()
         assert 10 == await crowd.served()
     assert 2 == broker.metrics.value("connections_throttled")
+    assert [] == failed
 
 
 async def test_connections_closed_for_the_address_quota_do_not_count(broker: TestBroker) -> None:
@@ -257,7 +246,7 @@ async def test_removed_quota_frees_the_address(broker: TestBroker) -> None:
 
 async def set_quotas_from_inside(broker: TestBroker) -> None:
     """
-    Without a connection: all that come are closed.
+    Set the quota without a connection, since all new connections are closed.
     """
     assert broker.connections is not None
     broker.connections.limit_address_rate("127.0.0.1", None)

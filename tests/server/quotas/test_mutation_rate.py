@@ -1,16 +1,14 @@
-"""
-Clients that create and delete more partitions than they may (KIP-599).
-"""
-
 from __future__ import annotations
 
 from typing import Any, Final
 
 import pytest
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.quotas import ANYBODY, set_quotas, waits
 from tests.support.server import TestBroker
@@ -31,9 +29,6 @@ def codes(answer: Any) -> dict[str, int]:
 
 
 async def spent(broker: TestBroker, client: WireClient, partitions: int) -> None:
-    """
-    Give the client a quota of 1, of which it has used so much.
-    """
     await set_quotas(broker, ANYBODY, controller_mutation_rate=1)
     answer = await client.ask(create_request(used=partitions), 7)
     assert {"used": 0} == codes(answer)
@@ -54,79 +49,38 @@ async def test_topics_are_created_while_mutation_tokens_are_left(broker: TestBro
         assert {"c": 0} == codes(answer)
 
 
-@pytest.mark.parametrize("version", range(2, 6))
-async def test_old_client_creates_all_topics_and_is_throttled(
-    broker: TestBroker, version: int
-) -> None:
-    async with await broker.client() as client:
-        await spent(broker, client, BURST + 3)
-
-        answer = await client.ask(create_request(a=1, b=1), version)
-
-        assert {"a": 0, "b": 0} == codes(answer)
-        assert 5000 == answer.throttle_time_ms
-        await waits(broker, client.ask(ApiVersionsRequest(), 0), 5.0)
+CREATE: Final = create_request(a=4, b=1)
+GROW: Final = grow_request(t=8, u=2)
 
 
-async def test_partitions_are_added_while_mutation_tokens_are_left(broker: TestBroker) -> None:
-    await broker.create("t")
-    await broker.create("u")
-    async with await broker.client() as client:
-        await spent(broker, client, BURST)
-
-        answer = await client.ask(grow_request(t=4, u=2), 3)
-
-        assert {"t": 0, "u": OVER} == codes(answer)
-        assert 3000 == answer.throttle_time_ms
-
-
-@pytest.mark.parametrize("version", range(3))
-async def test_old_client_adds_all_partitions_and_is_throttled(
-    broker: TestBroker, version: int
-) -> None:
-    await broker.create("t")
-    await broker.create("u")
-    async with await broker.client() as client:
-        await spent(broker, client, BURST)
-
-        answer = await client.ask(grow_request(t=4, u=2), version)
-
-        assert {"t": 0, "u": 0} == codes(answer)
-        assert 4000 == answer.throttle_time_ms
-
-
-@pytest.mark.parametrize("version", [5, 6])
-async def test_topics_are_deleted_while_mutation_tokens_are_left(
-    broker: TestBroker, version: int
+@pytest.mark.parametrize(
+    ("request_", "version", "second", "throttle_ms"),
+    [
+        *((CREATE, version, 0, 5000) for version in range(2, 6)),
+        *((GROW, version, 0, 5000) for version in range(3)),
+        (GROW, 3, OVER, 4000),
+        *((delete_request(version, "t", "u"), version, 0, 5000) for version in range(1, 5)),
+        *((delete_request(version, "t", "u"), version, OVER, 4000) for version in (5, 6)),
+    ],
+)
+async def test_old_versions_are_served_without_tokens_and_newer_ones_refused(
+    broker: TestBroker, request_: Message, version: int, second: int, throttle_ms: int
 ) -> None:
     """
-    A topic counts as many as it has partitions.
+    The first topic takes four tokens, one for each partition, and the second topic takes one.
     """
     await broker.create("t", 4)
     await broker.create("u")
     async with await broker.client() as client:
         await spent(broker, client, BURST)
 
-        answer = await client.ask(delete_request(version, "t", "u"), version)
+        answer = await client.ask(request_, version)
 
-        assert {"t": 0, "u": OVER} == codes(answer)
-        assert 4000 == answer.throttle_time_ms
-        assert broker.partitions.knows("u", 0)
-
-
-@pytest.mark.parametrize("version", range(1, 5))
-async def test_old_client_deletes_all_topics_and_is_throttled(
-    broker: TestBroker, version: int
-) -> None:
-    await broker.create("t", 4)
-    await broker.create("u")
-    async with await broker.client() as client:
-        await spent(broker, client, BURST)
-
-        answer = await client.ask(delete_request(version, "t", "u"), version)
-
-        assert {"t": 0, "u": 0} == codes(answer)
-        assert 5000 == answer.throttle_time_ms
+        assert [0, second] == list(codes(answer).values())
+        assert throttle_ms == answer.throttle_time_ms
+        is_deleted = isinstance(request_, DeleteTopicsRequest) and second == 0
+        assert is_deleted != broker.partitions.knows("u", 0)
+        await waits(broker, client.ask(ApiVersionsRequest(), 0), throttle_ms / 1000)
 
 
 async def test_refused_mutations_cost_no_tokens(broker: TestBroker) -> None:
@@ -145,9 +99,6 @@ async def test_refused_mutations_cost_no_tokens(broker: TestBroker) -> None:
 
 
 async def test_validated_mutations_cost_tokens_too(broker: TestBroker) -> None:
-    """
-    As in Kafka.
-    """
     async with await broker.client() as client:
         await set_quotas(broker, ANYBODY, controller_mutation_rate=1)
         request = create_request(a=BURST + 1)
@@ -159,7 +110,7 @@ async def test_validated_mutations_cost_tokens_too(broker: TestBroker) -> None:
 
 async def test_topics_created_by_metadata_requests_cost_tokens(broker: TestBroker) -> None:
     """
-    A client over its quota hears that there is no such topic, and need not wait.
+    A client over its quota is answered that the topic does not exist, without a throttle time.
     """
     async with await broker.client() as client:
         await spent(broker, client, BURST + 1)

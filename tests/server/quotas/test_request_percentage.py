@@ -1,7 +1,3 @@
-"""
-Clients whose requests take more time than they may.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -19,8 +15,8 @@ from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.requests.timing import TimedAwaitable, timed_steps
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.requests.timing import timed
+from barnabas.server.scheduling.turns import checkpoint
 from tests.support.quotas import ANYBODY, set_quotas, waits
 from tests.support.server import (
     TestBroker,
@@ -38,7 +34,7 @@ HEARTBEAT: Final = HeartbeatRequest(group_id="g", generation_id=1, member_id="m"
 
 async def limit_time(broker: TestBroker, percentage: float, step_s: float = 0.1) -> None:
     """
-    Limit the time of all clients; it goes on by a step each time that it is looked at.
+    Limit the request time of all clients, by a clock that moves by a step with each reading.
     """
     await set_quotas(broker, ANYBODY, request_percentage=percentage)
     assert broker.inside.quotas.current is not None
@@ -52,8 +48,7 @@ def stepping(step_s: float) -> Callable[[], float]:
 
 async def test_client_is_throttled_for_the_excess_of_its_request_time(broker: TestBroker) -> None:
     """
-    0.1 s are a rate of 1 % over 10 s, and 10 % of a second over the quota of 0.5 %: no wait is
-    longer than a window.
+    0.1 s in windows of 10 s are a rate of 1 %, which exceeds the quota by 0.05 %: 526 ms.
     """
     await limit_time(broker, 0.95)
     async with await broker.client() as client:
@@ -115,7 +110,7 @@ async def test_fetch_throttled_by_request_time_is_empty_and_counts_no_bytes(
 
 async def test_waiting_time_of_a_fetch_does_not_count(broker: TestBroker) -> None:
     """
-    0.1 s for what it does at first, and nothing for the minute afterwards.
+    The fetch uses 0.1 s at first, and no time during the minute of waiting.
     """
     await limit_time(broker, 100.0, 0.0)
     assert broker.inside.quotas.current is not None
@@ -194,10 +189,6 @@ def test_every_response_has_a_throttle_time_except_where_kafkas_has_none() -> No
 
 
 class Watch:
-    """
-    Stands for a request: counts the stretches of its time.
-    """
-
     def __init__(self) -> None:
         self.log: list[str] = []
 
@@ -209,23 +200,17 @@ class Watch:
         self.log.append("pause")
 
 
-def three_steps() -> Steps[int]:
-    yield
-    yield
-    return 7
-
-
 def test_each_step_of_a_request_is_timed() -> None:
     watch: Any = Watch()
-    result = []
 
-    def work() -> Steps[None]:
-        result.append((yield from timed_steps(three_steps(), watch)))
+    async def work() -> int:
+        await checkpoint()
+        await checkpoint()
+        return 7
 
-    for _ in work():
+    for _ in timed(work(), watch).__await__():
         watch.log.append("others")
 
-    assert [7] == result
     assert ["resume", "pause", "others"] * 2 + ["resume", "pause"] == watch.log
 
 
@@ -238,7 +223,7 @@ async def test_awaitable_is_timed_only_while_it_runs() -> None:
         await asyncio.sleep(0)
         return 7
 
-    task = asyncio.ensure_future(TimedAwaitable(work(), watch))
+    task = asyncio.ensure_future(timed(work(), watch))
     await asyncio.sleep(0)
     watch.log.append("others")
     event.set()
@@ -257,7 +242,7 @@ async def test_a_timed_task_can_be_cancelled() -> None:
         finally:
             ended.append(True)
 
-    task = asyncio.ensure_future(TimedAwaitable(work(), watch))
+    task = asyncio.ensure_future(timed(work(), watch))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -273,4 +258,4 @@ async def test_error_of_a_timed_task_is_raised() -> None:
 
     watch: Any = Watch()
     with pytest.raises(KeyError):
-        await TimedAwaitable(work(), watch)
+        await timed(work(), watch)

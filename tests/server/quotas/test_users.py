@@ -1,7 +1,3 @@
-"""
-Quotas of users who authenticate.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -32,7 +28,7 @@ pytestmark = pytest.mark.broker(
 
 def waits_of(port: int, user: str) -> list[int]:
     """
-    How long a client is told to wait before it has authenticated, and afterwards.
+    The throttle times of a client before and after it authenticates.
     """
     with SaslClient(port) as client:
         told = [client.ask(ApiVersionsRequest(), 2).throttle_time_ms]

@@ -129,7 +129,7 @@ def test_pattern_does_not_match_the_text(pattern: str, text: str) -> None:
 )
 def test_no_pattern_causes_backtracking(pattern: str) -> None:
     """
-    These would take Python's own engine longer than there is time.
+    Python's own engine would take far too long for these patterns.
     """
     matching = LinearPattern(pattern)
 
@@ -146,7 +146,7 @@ def test_pattern_limits_match_the_documentation() -> None:
 
 def test_what_is_kept_of_a_text_is_bounded() -> None:
     """
-    A pattern whose automaton has a million sets of places, and a text that meets most of them.
+    The automaton of the pattern has a million sets of states, and the text reaches most of them.
     """
     pattern = LinearPattern("(a|b)*a(a|b){18}")
     choose = random.Random(18)

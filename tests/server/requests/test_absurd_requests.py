@@ -1,6 +1,5 @@
 """
-Requests that are well-formed and absurdly large: they are answered or refused, and the event loop
-belongs to everybody meanwhile.
+Well-formed but absurdly large requests are answered or refused without blocking the event loop.
 """
 
 from __future__ import annotations
@@ -114,15 +113,9 @@ class Broker:
 
     @property
     def served(self) -> int:
-        """
-        The number of requests that were served without a turn.
-        """
         return self._turns.served
 
     def _tick(self) -> None:
-        """
-        Measure the processor time since the last turn of the loop.
-        """
         now = time.thread_time()
         self.longest_s = max(self.longest_s, now - self._last)
         self._last = time.thread_time()
@@ -141,9 +134,6 @@ def broker() -> Iterator[Broker]:
 
 
 async def ask(port: int, frame: bytes) -> int | None:
-    """
-    The size of the answer; None if the connection is closed instead.
-    """
     async with await WireClient.open(port) as client:
         client.send_bytes(frame)
         try:
@@ -153,9 +143,6 @@ async def ask(port: int, frame: bytes) -> int | None:
 
 
 async def turn_of(broker: Broker, frame: bytes) -> float:
-    """
-    The longest turn of the loop, in seconds, while that request is answered.
-    """
     broker.longest_s = 0.0
     async with asyncio.timeout(PATIENCE_S):
         await ask(broker.port, frame)
@@ -166,7 +153,7 @@ async def turn_of(broker: Broker, frame: bytes) -> float:
 
 async def longest_turn(broker: Broker, frame: bytes) -> float:
     """
-    The shortest of the longest turns, in seconds; one that is short enough ends the search.
+    The shortest of the longest turns in seconds; the search ends with one that is short enough.
     """
     longest = await turn_of(broker, frame)
     for _ in range(TRIES - 1):
@@ -181,9 +168,6 @@ async def longest_turn(broker: Broker, frame: bytes) -> float:
 async def test_no_request_blocks_the_event_loop_for_long(
     broker: Broker, cls: Any, path: Path
 ) -> None:
-    """
-    Whichever of its arrays has very many entries.
-    """
     version = cls.api.versions[-1]
     frame = request_frame(absurd_request(cls, version, path, ENTRIES, **ORDINARY), version)
 
@@ -207,8 +191,7 @@ async def test_request_for_too_many_or_illegal_topics_does_not_block_the_event_l
 )
 async def test_requests_leave_no_cyclic_garbage(broker: Broker, cls: Any, path: Path) -> None:
     """
-    What a request has made is freed without it: at most a few objects for the request as a whole,
-    and none for an entry.
+    At most a few objects per request, and none per entry, are left to the garbage collector.
     """
     version = cls.api.versions[-1]
     frame = request_frame(absurd_request(cls, version, path, FEW_ENTRIES, **ORDINARY), version)
@@ -226,9 +209,6 @@ async def test_requests_leave_no_cyclic_garbage(broker: Broker, cls: Any, path: 
 
 
 async def test_number_of_entries_in_a_request_is_limited(broker: Broker) -> None:
-    """
-    One more closes the connection, whatever is in them.
-    """
     assert stated("entries") == MOST_ENTRIES
     topics = [MetadataRequestTopic(name="x")] * MOST_ENTRIES
 
@@ -247,9 +227,6 @@ async def test_number_of_entries_in_a_request_is_limited(broker: Broker) -> None
 
 
 async def test_other_requests_are_answered_during_a_large_request(broker: Broker) -> None:
-    """
-    Many times, before the large one has its answer.
-    """
     cls = REQUESTS[3]
     large = request_frame(absurd_request(cls, 12, ("topics",), ENTRIES), 12)
     answer = asyncio.ensure_future(ask(broker.port, large))

@@ -1,7 +1,3 @@
-"""
-A request that names one thing very often gets no answer that takes all memory.
-"""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
@@ -77,9 +73,6 @@ def test_response_size_counts_entries_and_their_strings() -> None:
 async def test_response_beyond_the_limit_closes_the_connection(
     broker: TestBroker, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The one below is sent, and others are served.
-    """
     make: Any
     make, version = REQUESTS[what]
     monkeypatch.setattr(answer_room, "MOST_BYTES", 250 * ENTRY_BYTES)

@@ -1,7 +1,3 @@
-"""
-From the bytes of a request to those of its answer, and what becomes of what goes wrong.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -17,7 +13,6 @@ from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.metrics import Metrics
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.active_quotas import ActiveQuotas
 from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.authorization import NOTHING
@@ -31,6 +26,7 @@ from barnabas.server.scheduling.turns import Turns, finished
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.requests import a_client
 from tests.support.samples import sample
+from tests.support.server import until
 from tests.support.some import some
 from tests.support.wire_client import request_frame
 
@@ -38,9 +34,6 @@ HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
 
 def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
-    """
-    A dispatcher that knows Heartbeat, and ApiVersions as it is.
-    """
     versions = HeartbeatRequest.api.versions
     registration = Registration(
         key=12,
@@ -67,14 +60,17 @@ def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
     )
 
 
+async def no_answer(_request: HeartbeatRequest, _context: RequestContext) -> None:
+    """
+    A handler of requests without an answer.
+    """
+
+
 def call(dispatch: Dispatcher, frame: bytes, client: Client | None = None) -> Any:
     return dispatch(memoryview(bytearray(frame[4:])), client or a_client())
 
 
 def answered(answer: Any, version: int) -> HeartbeatResponse:
-    """
-    The response in the parts of a frame to the request with correlation id 7.
-    """
     data = b"".join(answer)
     head = pack(">ii", len(data) - 4, 7) + (b"\0" if version >= 4 else b"")
     assert data.startswith(head)
@@ -85,7 +81,7 @@ def answered(answer: Any, version: int) -> HeartbeatResponse:
 def test_handler_gets_the_request_and_its_response_is_framed(version: int) -> None:
     seen: list[tuple[Any, ...]] = []
 
-    def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
+    async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         seen.append((request, context.version, context.client_id))
         return HeartbeatResponse(error_code=27)
 
@@ -96,11 +92,11 @@ def test_handler_gets_the_request_and_its_response_is_framed(version: int) -> No
 
 
 def test_request_without_a_response_is_not_answered() -> None:
-    assert None is call(dispatcher(lambda *_: None), request_frame(HEARTBEAT, 4, 7))
+    assert None is call(dispatcher(no_answer), request_frame(HEARTBEAT, 4, 7))
 
 
 def test_error_of_a_handler_is_answered() -> None:
-    def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
+    async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         raise RebalanceInProgress
 
     metrics = Metrics()
@@ -113,7 +109,7 @@ def test_error_of_a_handler_is_answered() -> None:
 def test_unexpected_exception_is_answered_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
+    async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         raise ZeroDivisionError("oops")
 
     client = a_client(address="10.0.0.1")
@@ -125,41 +121,73 @@ def test_unexpected_exception_is_answered_and_logged_once(
     assert record.exc_info is not None
 
 
-def test_response_that_cannot_be_encoded_is_answered_as_an_error(
+async def test_response_that_cannot_be_encoded_is_answered_as_an_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    wrong = HeartbeatResponse(error_code=2**20)
+    event = asyncio.Event()
+
+    async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
+        await event.wait()
+        return HeartbeatResponse(error_code=2**20)
+
     frame = request_frame(HEARTBEAT, 4, 7)
 
-    at_once = call(dispatcher(lambda *_: wrong), frame)
-    context, _ = call(dispatcher(lambda *_: Delayed()), frame)
-    later = context.buffers(wrong)
+    context, work = call(dispatcher(heartbeat), frame)
+    event.set()
+    later = context.buffers(await work.future())
+    at_once = call(dispatcher(heartbeat), frame)
 
     for answer in (at_once, later):
         assert ErrorCode.UNKNOWN_SERVER_ERROR == answered(answer, 4).error_code
     assert 2 == len(caplog.records)
 
 
-async def test_coroutine_is_passed_on_with_its_response_encoder() -> None:
+async def test_coroutine_that_does_not_wait_is_answered_at_once() -> None:
     async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         await asyncio.sleep(0)
         return HeartbeatResponse(error_code=0)
 
-    context, work = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7))
+    answer = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7))
 
-    assert 0 == answered(context.buffers(await work), 4).error_code
+    assert 0 == answered(answer, 4).error_code
+
+
+async def test_coroutine_that_waits_is_passed_on_with_its_response_encoder() -> None:
+    event = asyncio.Event()
+
+    async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
+        await event.wait()
+        return HeartbeatResponse(error_code=0)
+
+    context, work = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7))
+    assert work.is_waiting
+    event.set()
+
+    assert 0 == answered(context.buffers(await work.future()), 4).error_code
     assert 27 == answered(context.buffers(RebalanceInProgress()), 4).error_code
 
 
-def test_delayed_response_is_passed_on_with_its_response_encoder() -> None:
-    delayed = Delayed()
+async def test_handler_says_when_its_effects_are_done_and_how_it_is_hurried() -> None:
+    polled = asyncio.Event()
+    told: list[str] = []
 
-    context, result = call(dispatcher(lambda *_: delayed), request_frame(HEARTBEAT, 3, 7))
+    async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
+        await asyncio.sleep(0.001)
+        context.effects_done(polled.set, is_seen=False)
+        await polled.wait()
+        return HeartbeatResponse(error_code=0)
 
-    assert delayed is result
-    response = HeartbeatResponse(error_code=0)
-    assert response == answered(context.buffers(response), 3)
-    assert context.buffers(None) is None
+    context, work = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7))
+    is_early = context.effects is not None
+    context.on_effects = lambda: told.append("done")
+    await until(lambda: told)
+    assert not is_early
+    assert not work.is_done
+    assert not context.effects.is_seen
+    context.effects.hurry()
+
+    assert 0 == answered(context.buffers(await work.future()), 4).error_code
+    assert ["done"] == told
 
 
 @pytest.mark.parametrize(
@@ -178,7 +206,7 @@ def test_delayed_response_is_passed_on_with_its_response_encoder() -> None:
     ids=["key", "version", "negative", "body", "client id", "short"],
 )
 def test_malformed_request_closes_the_connection(frame: bytes, reason: str) -> None:
-    dispatch = dispatcher(lambda *_: None)
+    dispatch = dispatcher(no_answer)
 
     with pytest.raises(CloseConnection, match=reason):
         call(dispatch, b"size" + frame)
@@ -188,14 +216,14 @@ def test_api_without_a_handler_closes_the_connection() -> None:
     frame = request_frame(MetadataRequest(topics=None), 9, 7)
 
     with pytest.raises(CloseConnection, match="API key 3 is unknown"):
-        call(dispatcher(lambda *_: None), frame)
+        call(dispatcher(no_answer), frame)
 
 
 @pytest.mark.parametrize("version", [5, 99, -1])
 def test_unknown_api_versions_version_is_answered_in_version_0(version: int) -> None:
     frame = b"size" + pack(">hhih", 18, version, 7, -1) + b"\0whatever"
 
-    data = b"".join(call(dispatcher(lambda *_: None), frame))
+    data = b"".join(call(dispatcher(no_answer), frame))
 
     response = decode(ApiVersionsResponse, 0, data[8:])
     assert ErrorCode.UNSUPPORTED_VERSION == response.error_code
@@ -206,7 +234,7 @@ def test_unknown_api_versions_version_is_answered_in_version_0(version: int) -> 
 
 def test_requests_are_counted_by_api() -> None:
     metrics = Metrics()
-    dispatch = dispatcher(lambda *_: None, metrics)
+    dispatch = dispatcher(no_answer, metrics)
     for _ in range(3):
         call(dispatch, request_frame(HEARTBEAT, 4, 7))
 
@@ -216,7 +244,7 @@ def test_requests_are_counted_by_api() -> None:
 def test_bytes_behind_a_request_are_ignored() -> None:
     frame = request_frame(HEARTBEAT, 4, 7) + b"trailing"
 
-    assert None is call(dispatcher(lambda *_: None), frame)
+    assert None is call(dispatcher(no_answer), frame)
 
 
 @pytest.mark.parametrize("key", sorted(HANDLERS))

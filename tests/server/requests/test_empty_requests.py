@@ -1,7 +1,3 @@
-"""
-Requests that ask for nothing, or name a topic and none of its partitions.
-"""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,5 @@
 """
-The response to a request that failed as a whole, in every version of every API, against Kafka's.
+The response to a request that failed as a whole equals Kafka's, in every version of every API.
 """
 
 from __future__ import annotations
@@ -62,9 +62,6 @@ In earlier versions of DescribeLogDirs Kafka hides the error: it answers with no
 
 
 def failed(key: int, request: Any, version: int, code: ErrorCode, message: str | None) -> Any:
-    """
-    The response, as it comes through the wire.
-    """
     registration = HANDLERS[key]
     response = finished(error_response(registration, request, version, code, message))
     return decode(registration.response, version, encode(response, version))
@@ -72,7 +69,7 @@ def failed(key: int, request: Any, version: int, code: ErrorCode, message: str |
 
 def likeness(value: Any, *, has_sentence: bool) -> Any:
     """
-    The content of a message, where the order of arrays and one sentence or another do not count.
+    The content of a message, without the order of arrays and without sentences that may differ.
     """
     if isinstance(value, list):
         return sorted((likeness(each, has_sentence=has_sentence) for each in value), key=repr)
@@ -88,9 +85,6 @@ def likeness(value: Any, *, has_sentence: bool) -> Any:
 
 
 def test_kafka_error_responses_cover_exactly_our_versions() -> None:
-    """
-    A version that is added must get its line.
-    """
     assert {(HANDLERS[key].name, version) for key, version in VERSIONS} == set(GOLDEN)
 
 
@@ -98,7 +92,7 @@ def test_kafka_error_responses_cover_exactly_our_versions() -> None:
 @pytest.mark.parametrize(("key", "version"), VERSIONS)
 def test_error_response_equals_kafkas(key: int, version: int, full: bool) -> None:
     """
-    The code and the message in the same places, the same items, the same values elsewhere.
+    The same code and message in the same fields, the same items, and the same values elsewhere.
     """
     registration = HANDLERS[key]
     request = Samples(full=full).message(registration.request, version)
@@ -171,4 +165,4 @@ def test_error_response_of_a_large_request_is_built_in_steps() -> None:
 
     steps = error_response(registration, request, 3, ErrorCode.INVALID_PARTITIONS, None)
 
-    assert 1000 <= sum(1 for _ in steps)
+    assert 1000 <= sum(1 for _ in steps.__await__())

@@ -1,6 +1,5 @@
 """
-Requests over very many partitions, producers and offsets that exist: the event loop belongs to
-everybody meanwhile.
+Requests over many existing partitions, producers and offsets do not block the event loop.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ async def populate(broker: Broker) -> None:
 
 async def coordinated(client: WireClient, kind: int) -> None:
     """
-    Return once there is a coordinator of groups (0) or of transactions (1).
+    Wait for the coordinator of groups (0) or of transactions (1).
     """
     codes = [1]
 
@@ -71,7 +70,7 @@ async def coordinated(client: WireClient, kind: int) -> None:
 
 async def check(broker: Broker, *requests: tuple[Any, int]) -> None:
     """
-    The *requests*, one after the other, keep nobody waiting for longer than the page states.
+    Send *requests* one after the other; none may block the loop for longer than documented.
     """
     frames = [request_frame(request, version) for request, version in requests]
     longest = 1.0
@@ -115,8 +114,7 @@ async def test_large_offset_requests_are_served(broker: Broker) -> None:
 
 async def test_large_work_does_not_delay_later_large_requests(broker: Broker) -> None:
     """
-    They do not count as served without a turn, or a client that sends one large request after the
-    other would pause for itself.
+    A client that sends large requests one after the other does not wait for its own earlier ones.
     """
     wanted = fetch_topic("wide", dict.fromkeys(range(PARTITIONS), 0))
     large: list[tuple[Any, int]] = [
@@ -137,7 +135,7 @@ async def test_large_work_does_not_delay_later_large_requests(broker: Broker) ->
 
 async def test_same_offset_may_be_committed_and_deleted_very_often(broker: Broker) -> None:
     """
-    The records would not fit into a batch.
+    The records of these changes do not fit into one batch.
     """
     same = [0] * MANY_TIMES
 
@@ -168,7 +166,7 @@ async def test_transaction_over_all_partitions_ends(broker: Broker) -> None:
 
 async def test_producers_of_one_partition_may_be_described_very_often(broker: Broker) -> None:
     """
-    How many partitions the topic has makes no difference.
+    The cost does not depend on the number of partitions of the topic.
     """
     topic = TopicRequest(name="wide", partition_indexes=[0] * (MANY_TIMES // 20))
 

@@ -1,5 +1,5 @@
 """
-Large messages are freed in steps, as far as nobody else has their parts.
+Large messages are freed in steps, except for parts that are still referenced.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.release import AT_ONCE, released
 from barnabas.server.scheduling.turns import finished
 
@@ -21,10 +22,6 @@ MANY = 10 * AT_ONCE
 
 
 class Counted(str):
-    """
-    A string that counts how many of its kind there are.
-    """
-
     __slots__ = ()
     alive = 0
 
@@ -59,13 +56,10 @@ def request(topics: int, partitions: int) -> OffsetCommitRequest:
 
 @pytest.mark.parametrize(("topics", "partitions"), [(MANY, 1), (1, MANY), (3, MANY), (MANY, 3)])
 def test_few_objects_are_freed_in_each_step(topics: int, partitions: int) -> None:
-    """
-    Whichever of the arrays is long; all messages of a box are freed.
-    """
     box: list[Any] = [request(topics, partitions), request(1, 1)]
     left = [Counted.alive]
 
-    for _ in released(box):
+    for _ in released(box).__await__():
         left.append(Counted.alive)
 
     assert topics * partitions + 1 == left[0]
@@ -76,7 +70,7 @@ def test_few_objects_are_freed_in_each_step(topics: int, partitions: int) -> Non
 
 def test_objects_referenced_elsewhere_are_not_freed() -> None:
     """
-    The message, one of its lists, one of its entries, and what is in that.
+    For a message, one of its lists, one of its entries and a part of that.
     """
     message = request(MANY, 1)
     finished(released([message]))
@@ -92,3 +86,18 @@ def test_objects_referenced_elsewhere_are_not_freed() -> None:
     entry, partitions = box[0].topics[0], box[0].topics[1].partitions
     finished(released(box))
     assert [MANY, MANY] == [len(entry.partitions), len(partitions)]
+
+
+def test_parts_of_a_refused_answer_are_freed_in_steps() -> None:
+    room = AnswerRoom()
+    parts = room.list()
+    parts += [Counted() for _ in range(MANY)]
+    steps = room.emptied()
+    most = 0
+    before = Counted.alive
+    for _ in steps.__await__():
+        most, before = max(most, before - Counted.alive), Counted.alive
+
+    assert [] == parts
+    assert Counted.alive == 0
+    assert most <= AT_ONCE

@@ -58,10 +58,6 @@ class Steady(Executor):
 
 
 class Crowd:
-    """
-    A queue and those who want work done.
-    """
-
     def __init__(self) -> None:
         self.thread = Steady()
         self.queue = FairQueue(self.thread, lambda: self.thread.now)
@@ -189,9 +185,6 @@ async def test_cancelled_work_is_not_started(crowd: Crowd) -> None:
 
 @pytest.mark.parametrize("size", [0, 2**20])
 async def test_abandoned_work_takes_little_memory(crowd: Crowd, size: int) -> None:
-    """
-    Peers that connect, ask and leave, without end; the batches of those who stay are all there.
-    """
     kept = int(stated("long-left-behind")) // max(size, LEAST_BYTES)
     gone = [Peer(f"gone-{number}") for number in range(kept + 20)]
     first, stays = crowd.ask(Peer("first"), 1), crowd.ask(Peer("stays"), 1)

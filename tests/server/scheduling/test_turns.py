@@ -10,11 +10,11 @@ import pytest
 
 from barnabas.server.scheduling.turns import (
     TURN_S,
-    Steps,
     Turns,
-    each_in_steps,
+    await_each,
+    checkpoint,
     finished,
-    map_in_steps,
+    map_in_turns,
 )
 from tests.support.server import until
 
@@ -33,14 +33,14 @@ class Steady:
     def __call__(self) -> float:
         return self.now
 
-    def steps(self, name: str, count: int) -> Steps[str]:
+    async def steps(self, name: str, count: int) -> str:
         """
         Work of so many steps that tells of each.
         """
         for _ in range(count):
             self.now += TURN_S / STEPS_PER_TURN
             self.trace.append(name)
-            yield
+            await checkpoint()
         return name
 
 
@@ -57,9 +57,6 @@ async def test_work_that_ends_within_a_turn_has_its_result_at_once(clock: Steady
 
 
 async def test_other_callbacks_run_between_turns_of_large_work(clock: Steady) -> None:
-    """
-    Each turn ends with the step in which its time is over.
-    """
     work = Turns(clock).start(clock.steps("a", 7))
     result = work.future()
     a_turn = ["a"] * STEPS_PER_TURN
@@ -74,19 +71,16 @@ async def test_other_callbacks_run_between_turns_of_large_work(clock: Steady) ->
 
 async def test_all_large_work_shares_one_turn_at_a_time(clock: Steady) -> None:
     turns = Turns(clock)
-    for name in "abc":
-        turns.start(clock.steps(name, 100), size=100)
+    works = [turns.start(clock.steps(name, 100), size=100) for name in "abc"]
     before = len(clock.trace)
 
     await asyncio.sleep(0)
 
     assert STEPS_PER_TURN == len(clock.trace) - before
+    await asyncio.gather(*(work.future() for work in works))
 
 
 async def test_other_requests_run_undisturbed_between_turns(clock: Steady) -> None:
-    """
-    After each turn: a client that sends one request at a time is served many times in between.
-    """
     turns = Turns(clock)
     turns.served = 1
     work = turns.start(clock.steps("a", 3))
@@ -101,9 +95,7 @@ async def test_other_requests_run_undisturbed_between_turns(clock: Steady) -> No
 
 
 async def test_smallest_work_runs_first_and_started_work_is_finished(clock: Steady) -> None:
-    """
-    Unless what comes is much smaller: then what waits is at most as large as what is served.
-    """
+    # Much smaller new work runs first: the waiting work is at most as large as the work served.
     turns = Turns(clock)
     works = {
         name: turns.start(clock.steps(name, count), size=count)
@@ -124,8 +116,8 @@ async def test_small_work_does_not_wait_for_large_work(clock: Steady) -> None:
 
 
 async def test_error_is_raised_to_its_waiter_and_the_next_work_runs(clock: Steady) -> None:
-    def failing() -> Steps[None]:
-        yield from clock.steps("a", 5)
+    async def failing() -> None:
+        await clock.steps("a", 5)
         raise ValueError("broken")
 
     turns = Turns(clock)
@@ -142,15 +134,68 @@ async def test_error_is_raised_to_its_waiter_and_the_next_work_runs(clock: Stead
 
 
 async def test_abandoned_work_is_dropped(clock: Steady) -> None:
-    """
-    A result that is not waited for any more is dropped.
-    """
     turns = Turns(clock)
     left = turns.start(clock.steps("a", 5), size=5)
     left.future().cancel()
     other = turns.start(clock.steps("b", 5), size=9)
 
     assert "b" == await other.future()
+
+
+async def test_coroutine_goes_on_when_its_future_is_done(clock: Steady) -> None:
+    turns = Turns(clock)
+    future = asyncio.get_running_loop().create_future()
+
+    async def waiting() -> int:
+        return int(await future) + 1
+
+    work = turns.start(waiting())
+    other = turns.start(clock.steps("a", 7))
+    assert work.is_waiting
+    assert "a" == await other.future()
+
+    future.set_result(6)
+
+    assert 7 == await work.future()
+    assert not work.is_waiting
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["at a future", "at a checkpoint"])
+async def test_cancelled_coroutine_ends_where_it_is(clock: Steady, waits: bool) -> None:
+    ended = []
+
+    async def endless() -> None:
+        try:
+            while True:
+                clock.now += TURN_S
+                await (asyncio.Event().wait() if waits else asyncio.sleep(0))
+        finally:
+            ended.append(True)
+
+    work = Turns(clock).start(endless())
+    work.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await work.future()
+    assert [True] == ended
+
+
+async def test_listener_hears_the_result_or_the_error_soon(clock: Steady) -> None:
+    heard: list[object] = []
+
+    async def failing() -> None:
+        await asyncio.Event().wait()
+
+    done = Turns(clock).start(clock.steps("a", 1))
+    done.then(heard.append)
+    cancelled = Turns(clock).start(failing())
+    cancelled.then(heard.append)
+    assert [] == heard
+    cancelled.cancel()
+    await until(lambda: len(heard) == 2)
+
+    assert "a" == heard[0]
+    assert isinstance(heard[1], asyncio.CancelledError)
 
 
 async def test_presence_of_large_work_is_reported(clock: Steady) -> None:
@@ -173,9 +218,6 @@ async def test_presence_of_large_work_is_reported(clock: Steady) -> None:
 
 
 async def test_large_work_in_threads_counts_too(clock: Steady) -> None:
-    """
-    Whether it begins or ends first, or is twice at a time.
-    """
     turns = Turns(clock, calm_s=0.05)
     seen: list[bool] = []
     turns.on_busy = seen.append
@@ -206,11 +248,27 @@ async def test_items_are_yielded_in_order_with_others_between(clock: Steady) -> 
     assert [(0, 0), (1, 0), (2, 1), (3, 1), (4, 1)] == seen
 
 
-def test_lists_are_built_in_steps() -> None:
-    def doubled(item: int) -> Steps[list[int]]:
-        return map_in_steps(lambda number: 2 * number, [item, item + 1])
+@pytest.mark.parametrize(("items", "calls"), [(1, []), (3, [True, False])])
+async def test_items_that_take_longer_than_a_turn_are_large_work(
+    clock: Steady, items: int, calls: list[bool]
+) -> None:
+    turns = Turns(clock, calm_s=0.01)
+    seen: list[bool] = []
+    turns.on_busy = seen.append
 
-    steps = each_in_steps(doubled, [1, 5])
+    async for _ in turns.between(range(items)):
+        assert seen == ([True] if clock.now >= TURN_S else [])
+        clock.now += TURN_S / STEPS_PER_TURN
+    await until(lambda: len(seen) == len(calls))
 
-    assert [None] * 6 == list(each_in_steps(doubled, [1, 5]))
-    assert [[2, 4], [10, 12]] == finished(steps)
+    assert calls == seen
+
+
+def test_lists_are_built_in_turns() -> None:
+    async def doubled(item: int) -> list[int]:
+        return await map_in_turns(lambda number: 2 * number, [item, item + 1])
+
+    checkpoints = await_each(doubled, [1, 5]).__await__()
+
+    assert [None] * 6 == list(checkpoints)
+    assert [[2, 4], [10, 12]] == finished(await_each(doubled, [1, 5]))

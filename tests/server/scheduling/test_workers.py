@@ -83,10 +83,7 @@ async def broker(files: SlowFiles) -> AsyncIterator[TestBroker]:
 async def test_slow_disk_reads_do_not_delay_acknowledgements(
     files: SlowFiles, broker: TestBroker
 ) -> None:
-    """
-    More consumers than a pool has threads wait for a disk. A batch that has to be synced, a topic
-    that is created and deleted, and an offset that is committed are answered; then the reads are.
-    """
+    # More consumers than the pool has threads wait for a disk.
     most = int(stated("threads-of-a-pool"))
     consumers: list[WireClient] = []
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE):

@@ -1,7 +1,3 @@
-"""
-How far a client has come, and what mechanisms make of its tokens.
-"""
-
 from __future__ import annotations
 
 import base64
@@ -24,6 +20,7 @@ from barnabas.server.security.sasl.authentication import (
     Mechanism,
     Verdict,
 )
+from barnabas.server.security.sasl.decoys import ScramCredential
 from barnabas.server.security.sasl.mechanism import SaslServer
 from barnabas.server.security.sasl.oauthbearer import (
     BearerToken,
@@ -31,7 +28,7 @@ from barnabas.server.security.sasl.oauthbearer import (
     OAuthBearerSaslServer,
 )
 from barnabas.server.security.sasl.plain import PlainSaslServer
-from barnabas.server.security.sasl.scram import ScramCredential, ScramSaslServer
+from barnabas.server.security.sasl.scram import ScramSaslServer
 from barnabas.testing.manual_clock import ManualClock
 
 NONE: Final = ErrorCode.NONE
@@ -272,7 +269,7 @@ def test_mutated_scram_messages_never_authenticate() -> None:
 
 def is_the_same_proof(one: bytes, other: bytes) -> bool:
     """
-    Several texts in base64 may stand for the same bytes.
+    Different base64 texts may encode the same bytes.
     """
     (head, proof), (expected_head, expected) = (each.split(b",p=") for each in (one, other))
     return head == expected_head and base64.b64decode(proof) == base64.b64decode(expected)

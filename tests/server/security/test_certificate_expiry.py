@@ -1,7 +1,3 @@
-"""
-Certificates that end soon: what the log and the metrics say.
-"""
-
 from __future__ import annotations
 
 import logging

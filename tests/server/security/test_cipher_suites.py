@@ -1,7 +1,3 @@
-"""
-Names of cipher suites.
-"""
-
 from __future__ import annotations
 
 import ssl

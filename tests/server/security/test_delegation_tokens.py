@@ -1,7 +1,3 @@
-"""
-Delegation tokens: who may make, see, renew and end them, and how a client authenticates with one.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -10,7 +6,6 @@ import hashlib
 import hmac
 import threading
 import tracemalloc
-from collections.abc import Callable
 from sys import getsizeof
 from typing import Any, Final, TypeVar
 
@@ -33,8 +28,8 @@ from barnabas.server.security.sasl import scram
 from barnabas.server.security.sasl.mechanism import NeedsWork
 from barnabas.storage.uuids import parse_uuid
 from barnabas.testing.disks.memory import MemoryFiles
-from barnabas.testing.manual_clock import ManualClock
 from tests.support.limits import stated
+from tests.support.quotas import clock_of
 from tests.support.sasl_client import CLOSED, NONCE, SaslClient
 from tests.support.server import START_MS, TestBroker, running, until
 from tests.support.token_requests import expiry, new_token, renewal, tokens_of
@@ -81,10 +76,6 @@ def by_token(
 
 
 async def ask(broker: TestBroker, name: str, *requests: Any) -> list[Any]:
-    """
-    The answers to requests of a user.
-    """
-
     def ask_all() -> list[Any]:
         with logged_in(broker, name) as client:
             return [client.ask(request, request.api.versions[-1]) for request in requests]
@@ -126,6 +117,14 @@ async def test_token_is_signed_with_the_secret_key_and_expires(broker: TestBroke
     assert ["bob", "carol"] == [renewer.principal_name for renewer in seen.renewers]
 
 
+async def test_empty_list_of_owners_describes_no_token(broker: TestBroker) -> None:
+    await create(broker)
+
+    (answer,) = await ask(broker, "alice", tokens_of([]))
+
+    assert (0, []) == (answer.error_code, answer.tokens)
+
+
 @pytest.mark.broker(
     **OPTIONS,
     delegation_token_max_lifetime_ms=str((1 << 63) - 1),
@@ -140,7 +139,8 @@ async def test_token_lifetime_is_limited_to_the_largest_timestamp(broker: TestBr
 
 async def test_tokens_of_one_requester_take_a_bounded_memory(broker: TestBroker) -> None:
     """
-    However large their renewers are. Others still get tokens, and a removed token frees its memory.
+    However large the renewers are. Other users still get tokens, and a removed token frees its
+    memory.
     """
     names = [f"User:{number:03d}" + "\N{LINEAR B SYLLABLE B008 A}" * 5_000 for number in range(20)]
     most = stated("tokens-of-a-requester")
@@ -350,66 +350,51 @@ async def test_token_whose_owner_is_not_a_user_authenticates_nobody(broker: Test
 # Time
 
 
-async def with_clock(
-    work: Callable[[TestBroker, ManualClock], Any], files: MemoryFiles | None = None, **options: str
+async def test_expired_token_can_only_be_removed(broker: TestBroker) -> None:
+    token = await create(broker, "alice", lifetime_ms=60_000)
+    await clock_of(broker).pass_time(60.0)
+    assert 0 == await outcome(broker, token), "its last moment counts"
+    await clock_of(broker).pass_time(0.001)
+
+    answers = await ask(broker, "alice", renewal(token.hmac), expiry(token.hmac, 5))
+    assert [E.DELEGATION_TOKEN_EXPIRED] * 2 == [it.error_code for it in answers]
+    assert E.SASL_AUTHENTICATION_FAILED == await outcome(broker, token)
+    assert [token.token_id] == await ids_seen(broker, "alice")
+    (removed,) = await ask(broker, "alice", expiry(token.hmac))
+    assert 0 == removed.error_code
+
+
+async def test_expired_tokens_are_removed_in_the_background(broker: TestBroker) -> None:
+    short = await create(broker, lifetime_ms=60_000)
+    long = await create(broker)
+    await clock_of(broker).pass_time(3_599.0)
+    assert [short.token_id, long.token_id] == await ids_seen(broker, "alice")
+
+    await clock_of(broker).pass_time(1.0)
+
+    kept = broker.inside.image.kept
+    await until(lambda: kept.count(DelegationTokenRecord) == 1)
+    assert [long.token_id] == await ids_seen(broker, "alice")
+    (gone,) = await ask(broker, "alice", renewal(short.hmac))
+    assert E.DELEGATION_TOKEN_NOT_FOUND == gone.error_code
+
+
+async def test_session_of_a_token_ends_with_the_token(broker: TestBroker) -> None:
+    token = await create(broker, lifetime_ms=60_000)
+    client, told = await asyncio.to_thread(by_token, broker, token)
+    assert 0 == told[0]
+    with client:
+        await clock_of(broker).pass_time(59.0)
+        assert CLOSED != await asyncio.to_thread(metadata, client)
+        await clock_of(broker).pass_time(1.0)
+        assert CLOSED == await asyncio.to_thread(metadata, client)
+
+
+async def test_session_reauthenticated_with_a_password_may_request_tokens(
+    broker: TestBroker,
 ) -> None:
-    clock = ManualClock(START_MS)
-    async with running(files, clock, **{**OPTIONS, **options}) as broker:
-        await work(broker, clock)
-
-
-async def test_expired_token_can_only_be_removed() -> None:
-    async def work(broker: TestBroker, clock: ManualClock) -> None:
-        token = await create(broker, "alice", lifetime_ms=60_000)
-        await clock.pass_time(60.0)
-        assert 0 == await outcome(broker, token), "its last moment counts"
-        await clock.pass_time(0.001)
-
-        answers = await ask(broker, "alice", renewal(token.hmac), expiry(token.hmac, 5))
-        assert [E.DELEGATION_TOKEN_EXPIRED] * 2 == [it.error_code for it in answers]
-        assert E.SASL_AUTHENTICATION_FAILED == await outcome(broker, token)
-        assert [token.token_id] == await ids_seen(broker, "alice")
-        (removed,) = await ask(broker, "alice", expiry(token.hmac))
-        assert 0 == removed.error_code
-
-    await with_clock(work)
-
-
-async def test_expired_tokens_are_removed_in_the_background() -> None:
-    async def work(broker: TestBroker, clock: ManualClock) -> None:
-        short = await create(broker, lifetime_ms=60_000)
-        long = await create(broker)
-        await clock.pass_time(3_599.0)
-        assert [short.token_id, long.token_id] == await ids_seen(broker, "alice")
-
-        await clock.pass_time(1.0)
-
-        kept = broker.inside.image.kept
-        await until(lambda: kept.count(DelegationTokenRecord) == 1)
-        assert [long.token_id] == await ids_seen(broker, "alice")
-        (gone,) = await ask(broker, "alice", renewal(short.hmac))
-        assert E.DELEGATION_TOKEN_NOT_FOUND == gone.error_code
-
-    await with_clock(work)
-
-
-async def test_session_of_a_token_ends_with_the_token() -> None:
-    async def work(broker: TestBroker, clock: ManualClock) -> None:
-        token = await create(broker, lifetime_ms=60_000)
-        client, told = await asyncio.to_thread(by_token, broker, token)
-        assert 0 == told[0]
-        with client:
-            await clock.pass_time(59.0)
-            assert CLOSED != await asyncio.to_thread(metadata, client)
-            await clock.pass_time(1.0)
-            assert CLOSED == await asyncio.to_thread(metadata, client)
-
-    await with_clock(work)
-
-
-async def test_session_reauthenticated_with_a_password_may_request_tokens() -> None:
     """
-    It is the same principal by the same mechanism, and no longer by a token.
+    The principal and the mechanism are the same, and the client no longer uses a token.
     """
 
     salted = hashlib.pbkdf2_hmac("sha256", b"wonderland", b"salt", 4096)
@@ -417,76 +402,58 @@ async def test_session_reauthenticated_with_a_password_may_request_tokens() -> N
         name="alice", mechanism=1, iterations=4096, salt=b"salt", salted_password=salted
     )
 
-    async def work(broker: TestBroker, clock: ManualClock) -> None:
-        token = await create(broker)
-        client, _ = await asyncio.to_thread(by_token, broker, token)
+    token = await create(broker)
+    client, _ = await asyncio.to_thread(by_token, broker, token)
 
-        def go_on() -> list[int]:
-            with SaslClient(broker.listeners[0].port) as admin:
-                admin.ask(AlterUserScramCredentialsRequest(deletions=[], upsertions=[upsertion]), 0)
-            codes = [client.ask(tokens_of(), 3).error_code]
-            assert 0 == client.handshake("SCRAM-SHA-256")[0]
-            assert 0 == client.scram("alice", "wonderland")[0]
-            return [*codes, client.ask(tokens_of(), 3).error_code]
+    def go_on() -> list[int]:
+        with SaslClient(broker.listeners[0].port) as admin:
+            admin.ask(AlterUserScramCredentialsRequest(deletions=[], upsertions=[upsertion]), 0)
+        codes = [client.ask(tokens_of(), 3).error_code]
+        assert 0 == client.handshake("SCRAM-SHA-256")[0]
+        assert 0 == client.scram("alice", "wonderland")[0]
+        return [*codes, client.ask(tokens_of(), 3).error_code]
 
-        with client:
-            await clock.pass_time(5.0)
-            codes = await asyncio.to_thread(go_on)
-        assert [E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, 0] == codes
-
-    await with_clock(work)
+    with client:
+        await clock_of(broker).pass_time(5.0)
+        codes = await asyncio.to_thread(go_on)
+    assert [E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, 0] == codes
 
 
 async def test_tokens_survive_a_restart() -> None:
     files = MemoryFiles()
-    made: list[Any] = []
+    async with running(files, **OPTIONS) as broker:
+        kept, removed = await create(broker, "alice", "User:bob"), await create(broker, "bob")
+        await ask(broker, "bob", expiry(removed.hmac), renewal(kept.hmac, HOUR_MS))
 
-    async def begin(broker: TestBroker, _clock: ManualClock) -> None:
-        made.extend([await create(broker, "alice", "User:bob"), await create(broker, "bob")])
-        await ask(broker, "bob", expiry(made[1].hmac), renewal(made[0].hmac, HOUR_MS))
-
-    async def go_on(broker: TestBroker, _clock: ManualClock) -> None:
+    async with running(files, **OPTIONS) as broker:
         (answer,) = await ask(broker, "bob", tokens_of())
-        assert [made[0].token_id] == [token.token_id for token in answer.tokens]
+        assert [kept.token_id] == [token.token_id for token in answer.tokens]
         assert START_MS + HOUR_MS == answer.tokens[0].expiry_timestamp
-        assert bytes(made[0].hmac) == bytes(answer.tokens[0].hmac)
-        assert 0 == await outcome(broker, made[0])
-        (renewed,) = await ask(broker, "bob", renewal(made[0].hmac))
+        assert bytes(kept.hmac) == bytes(answer.tokens[0].hmac)
+        assert 0 == await outcome(broker, kept)
+        (renewed,) = await ask(broker, "bob", renewal(kept.hmac))
         assert 0 == renewed.error_code
-
-    await with_clock(begin, files)
-    await with_clock(go_on, files)
 
 
 async def test_tokens_from_before_a_restart_stay_valid_when_others_change() -> None:
     files = MemoryFiles()
-    made: list[Any] = []
+    async with running(files, **OPTIONS) as broker:
+        kept = await create(broker)
 
-    async def begin(broker: TestBroker, _clock: ManualClock) -> None:
-        made.append(await create(broker))
-
-    async def go_on(broker: TestBroker, _clock: ManualClock) -> None:
+    async with running(files, **OPTIONS) as broker:
         other = await create(broker)
         await ask(broker, "alice", expiry(other.hmac))
         broker.inside.delegation_tokens().hmac_of(other.token_id)
-        (renewed,) = await ask(broker, "alice", renewal(made[0].hmac))
+        (renewed,) = await ask(broker, "alice", renewal(kept.hmac))
         assert 0 == renewed.error_code
-
-    await with_clock(begin, files)
-    await with_clock(go_on, files)
 
 
 async def test_another_secret_key_gives_tokens_another_hmac() -> None:
     files = MemoryFiles()
-    made: list[Any] = []
+    async with running(files, **OPTIONS) as broker:
+        kept = await create(broker)
 
-    async def begin(broker: TestBroker, _clock: ManualClock) -> None:
-        made.append(await create(broker))
-
-    async def go_on(broker: TestBroker, _clock: ManualClock) -> None:
-        assert E.SASL_AUTHENTICATION_FAILED == await outcome(broker, made[0])
-        (answer,) = await ask(broker, "alice", renewal(made[0].hmac))
+    async with running(files, **OPTIONS | {"delegation_token_secret_key": "another"}) as broker:
+        assert E.SASL_AUTHENTICATION_FAILED == await outcome(broker, kept)
+        (answer,) = await ask(broker, "alice", renewal(kept.hmac))
         assert E.DELEGATION_TOKEN_NOT_FOUND == answer.error_code
-
-    await with_clock(begin, files)
-    await with_clock(go_on, files, delegation_token_secret_key="another")

@@ -1,7 +1,3 @@
-"""
-Addresses of clients as Java writes them.
-"""
-
 from __future__ import annotations
 
 import pytest

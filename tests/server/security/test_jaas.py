@@ -1,7 +1,3 @@
-"""
-The text in which options have the users of a mechanism.
-"""
-
 from __future__ import annotations
 
 import pytest

@@ -1,8 +1,3 @@
-"""
-Which key stores may take the place of another one while the broker runs, and what is read of
-certificates.
-"""
-
 from __future__ import annotations
 
 import logging
@@ -148,7 +143,7 @@ def test_keystore_file_that_changes_during_the_check_changes_nothing(
 
 def test_keystore_at_the_start_is_not_compared(certificates: Certificates) -> None:
     """
-    Stored options take the place of those of the file.
+    Stored options replace those of the file.
     """
     security, texts = started(certificates)
     other = certificates.issue("other", "example.org", common_name="other")

@@ -1,7 +1,3 @@
-"""
-What the options of listeners come to, and which of them cannot be.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -128,7 +124,7 @@ def test_invalid_listener_change_changes_nothing() -> None:
 
 def test_users_may_be_in_a_jaas_file(tmp_path: Path) -> None:
     """
-    As for Apache Kafka's image: a section for a listener comes before that of all.
+    As in Apache Kafka's image: a section for a listener takes precedence over the general one.
     """
     file = tmp_path / "jaas.conf"
     file.write_text(

@@ -1,5 +1,5 @@
 """
-Rules that make a principal of the subject of a certificate. ``tests/interop/test_principals.py``
+Rules that map the subject of a certificate to a principal. ``tests/interop/test_principals.py``
 compares them with Kafka's.
 """
 

@@ -1,7 +1,3 @@
-"""
-Rates, quotas and what a client has to wait, without a broker.
-"""
-
 from __future__ import annotations
 
 import random
@@ -71,7 +67,7 @@ def naive_share(there: dict[Entity, float], user: str, client: str) -> tuple[Sha
 
 def test_most_specific_quota_applies() -> None:
     """
-    Each combination of quotas, with the one that Kafka's order says.
+    For each combination of quotas, compared with Kafka's order.
     """
     users, clients = ("u", "v"), ("c", "d")
     every: list[Entity] = [

@@ -1,5 +1,5 @@
 """
-Key stores and trust stores, which keytool has made (``stores``), and PEM.
+Key stores and trust stores made by keytool (``stores``), and PEM.
 """
 
 from __future__ import annotations
@@ -93,9 +93,6 @@ def test_java_keystores_are_accepted(store: dict[str, str], trust: str) -> None:
 
 
 def client_context() -> ssl.SSLContext:
-    """
-    A client that trusts the certificate in the stores.
-    """
     certificates = jks_certificates((STORES / "t.jks").read_bytes(), "trustpass")
     return ssl.create_default_context(cadata=certificates)
 
@@ -162,6 +159,24 @@ def test_damaged_keystores_are_refused(tmp_path: Path) -> None:
             damaged.write_bytes(data[:at])
             with pytest.raises(ConfigError):
                 context_of(**{**options, "ssl.keystore.location": str(damaged)})
+
+
+def test_certificate_that_openssl_refuses_is_reported_with_its_reason() -> None:
+    text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"
+    trust = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": text}
+
+    with pytest.raises(ConfigError, match="a certificate cannot be used: no start line"):
+        context_of(**PKCS12, **trust)
+
+
+def test_clients_are_trusted_as_the_system_does_without_a_trust_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificates = Certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.ca))
+    options = without(certificates.settings(), "ssl.truststore.location")
+
+    assert 1 == len(context_of(**options, **{"ssl.client.auth": "required"}).get_ca_certs())
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,3 @@
-"""
-Tokens of OAUTHBEARER: those without a signature, and those that are verified.
-"""
-
 from __future__ import annotations
 
 import json
@@ -53,10 +49,6 @@ def public(*keys: Any) -> str:
 
 
 class Issuer:
-    """
-    Publishes keys.
-    """
-
     def __init__(self, text: str) -> None:
         issuer = self
         self.text = text
@@ -195,9 +187,6 @@ def test_signed_token_with_any_claims_is_accepted_or_refused_as_invalid(
 
 
 def fixed_keys() -> JsonWebKeys:
-    """
-    The keys of an issuer that is never asked again.
-    """
     keys = JsonWebKeys.__new__(JsonWebKeys)
     keys.current = KeySet([RSA, EC])
     keys.look = lambda *, is_missing: None  # type: ignore[method-assign]
@@ -265,7 +254,7 @@ def test_slow_issuer_times_out(clock: ManualClock, monkeypatch: pytest.MonkeyPat
             clock.advance(9)
             return b" "
 
-    monkeypatch.setattr(signed_tokens, "urlopen", lambda *_, **__: Drip())
+    monkeypatch.setattr(signed_tokens, "open_url", lambda *_, **__: Drip())
 
     with pytest.raises(ConfigError, match="it took longer than 30 s"):
         JsonWebKeys("http://example.org/keys", 3600, clock)
@@ -288,8 +277,8 @@ def test_unsigned_token_is_refused(clock: ManualClock, text: str) -> None:
 
 def test_client_reauthenticates_with_new_tokens(issuer: Issuer, tmp_path: Path) -> None:
     """
-    The session ends with the token, and the client authenticates again: in time, or on a new
-    connection if the machine is very busy.
+    The client authenticates again before the token expires, or on a new connection if the machine
+    is very busy.
     """
     broker = Barnabas(
         tmp_path,

@@ -4,17 +4,11 @@ The states of the share coordinator, without a log: which records follow from wh
 
 from __future__ import annotations
 
-import gc
-import tracemalloc
 from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import (
-    CoordinatorNotAvailable,
-    DecodeError,
-    InvalidRequest,
-)
+from barnabas.protocol.errors import CoordinatorNotAvailable, DecodeError, InvalidRequest
 from barnabas.protocol.internal_topics.share_state_records import (
     ShareSnapshotValue,
     ShareUpdateValue,
@@ -33,6 +27,7 @@ from barnabas.server.share.coordinator.state import (
 )
 from barnabas.server.share.keys import SharePartitionKey, parse_coordinator_key
 from tests.support.limits import stated
+from tests.support.traced import memory_taken_by
 
 TOPIC = UUID(int=5)
 KEY = SharePartitionKey("g", TOPIC, 0)
@@ -98,9 +93,6 @@ def coordinator() -> Coordinator:
 
 
 def test_replay_of_the_log_gives_the_share_state(coordinator: Coordinator) -> None:
-    """
-    Also of the part from the first needed offset on.
-    """
     state = coordinator.state
     for offset in range(8):
         new = written((offset, offset, 2, 1), start=offset // 2, leader=-1)
@@ -151,9 +143,7 @@ def test_unknown_record_types_are_skipped(coordinator: Coordinator) -> None:
 
 
 def test_unknown_value_version_is_refused(coordinator: Coordinator) -> None:
-    """
-    As in Apache Kafka, whose coordinator does not load the partition then.
-    """
+    # As in Apache Kafka, whose coordinator does not load the partition.
     with pytest.raises(LaterRecord, match=r"ShareSnapshotValue v7 is not known\. A later version"):
         decode_record(coordinator.log[0][0], b"\0\7value")
 
@@ -193,9 +183,6 @@ def key_of(number: int) -> SharePartitionKey:
 
 
 def test_share_states_beyond_the_memory_budget_are_refused() -> None:
-    """
-    Known states change, within what a leader has to say.
-    """
     coordinator = Coordinator()
     coordinator.memory.limit_bytes = 10_000
 
@@ -239,15 +226,12 @@ def test_counted_memory_is_within_a_fifth_of_the_actual(count: int) -> None:
     batches = written(*apart).batches
     value = replace(source.state.known[KEY].value, state_batches=[*batches])
     records = [encode_record(ShareRecord(key_of(number), value)) for number in range(500)]
-    gc.collect()
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
+
+    def replay() -> None:
         for key, encoded in records:
             coordinator.state.replay_record(key, encoded, 2**33)
-        taken = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
+
+    taken = memory_taken_by(replay)
 
     assert taken * 0.8 < coordinator.memory.used_bytes < taken * 1.2, taken / len(records)
 

@@ -119,9 +119,6 @@ async def test_share_offsets_of_a_group_with_members_cannot_be_changed(
 
 
 async def test_deleted_share_offsets_are_forgotten(broker: TestBroker, share: ShareClient) -> None:
-    """
-    A topic of which the group has none is an error.
-    """
     await share.initialize(GROUP, 3)
     groups, topic, other = Groups(), share.topic_id, UUID(int=8)
 

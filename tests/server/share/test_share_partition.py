@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.errors import InvalidRequest
+from barnabas.protocol.internal_topics.share_state_records import StateBatch
 from barnabas.server.config import BrokerConfig
 from barnabas.server.share.aborted import aborted_batches
 from barnabas.server.share.acknowledging import Acknowledgement, Acknowledging
@@ -22,35 +23,29 @@ from tests.support.limits import stated
 from tests.support.share_partition import DrivenPartition
 
 
-def partition(
-    *stored: str, start: int = 0, most: int = 100, deliveries: int = 5
-) -> DrivenPartition:
+def partition(most: int = 100) -> DrivenPartition:
     driven = DrivenPartition()
-    driven.run(" ".join(["new", str(start), str(most), str(deliveries), *stored]))
+    driven.run(f"new 0 {most} 5")
     return driven
 
 
+def release(driven: DrivenPartition, member: str) -> None:
+    driven.run(f"release {member}")
+    driven.run("written 1")
+
+
 def acquire(
-    driven: DrivenPartition,
-    *read: tuple[int, int],
-    member: str = "a",
-    most: int = 100,
-    size: int = 100,
-    is_record_limit: bool = False,
+    driven: DrivenPartition, *read: tuple[int, int], most: int = 100, member: str = "a"
 ) -> str:
     """
     What a member gets of batches that were read from where the partition wants them.
     """
     driven.fetched["data"] = [FetchedBatch(*each) for each in read]
-    offset = driven.window.next_fetch_offset()
-    line = f"acquire {member} {int(is_record_limit)} {size} {most} {offset} data"
+    line = f"acquire {member} 0 100 {most} {driven.window.next_fetch_offset()} data"
     return driven.run(line).split(" | ")[0].removeprefix("acquired ")
 
 
 def test_no_new_records_are_acquired_beyond_the_in_flight_limit() -> None:
-    """
-    Released ones among those in flight are.
-    """
     assert stated("records-in-flight") == BrokerConfig().group_share_partition_max_record_locks
     driven = partition(most=5)
     assert "0:4:1" == acquire(driven, (0, 4))
@@ -64,9 +59,7 @@ def test_no_new_records_are_acquired_beyond_the_in_flight_limit() -> None:
 
 
 def test_many_single_acknowledgements_leave_few_objects() -> None:
-    """
-    Neighbours in the same state are one again when that is written.
-    """
+    # Neighbours in the same state are merged when they are written.
     driven = partition(most=2000)
     acquire(driven, (0, 999), most=1000)
     for offset in range(999, 400, -1):
@@ -100,9 +93,6 @@ def test_number_of_runs_in_a_batch_is_limited(size: int) -> None:
 
 
 def test_each_record_of_a_batch_has_the_type_that_its_acknowledgement_gives_it() -> None:
-    """
-    1 accepts, 2 releases.
-    """
     driven = partition()
     acquire(driven, (0, 4))
 
@@ -110,6 +100,43 @@ def test_each_record_of_a_batch_has_the_type_that_its_acknowledgement_gives_it()
     driven.run("written 1")
 
     assert "1:2:2,4:4:2" == acquire(driven, (0, 4))
+
+
+def test_batch_that_fails_often_is_delivered_in_smaller_parts() -> None:
+    driven = partition()
+    acquired = []
+    for _ in range(5):
+        acquired.append(acquire(driven, (0, 7)))
+        release(driven, "a")
+
+    assert ["0:7:1", "0:7:2", "0:7:3", "0:3:4", "0:0:5"] == acquired
+
+
+def test_records_below_the_log_start_are_archived_and_not_counted_as_delivered() -> None:
+    driven = partition()
+    acquire(driven, (0, 4))
+    acquire(driven, (5, 9), member="b")
+    release(driven, "b")
+
+    driven.run("start 7")
+    release(driven, "a")
+
+    assert 7 == driven.window.start_offset
+    assert 0 == driven.window.delivery_complete_count
+    assert "7:9:2" == acquire(driven, (5, 9))
+
+
+def test_records_above_the_start_count_as_delivered_until_the_start_passes_them() -> None:
+    driven = partition()
+    acquire(driven, (0, 9))
+
+    driven.run("ack a 6:9:1")
+    driven.run("written 1")
+    assert (0, 4) == (driven.window.start_offset, driven.window.delivery_complete_count)
+
+    driven.run("ack a 0:5:1")
+    driven.run("written 1")
+    assert (10, 0) == (driven.window.start_offset, driven.window.delivery_complete_count)
 
 
 def test_batches_of_aborted_transactions_are_found_behind_those_without_a_producer() -> None:
@@ -122,3 +149,26 @@ def test_batches_of_aborted_transactions_are_found_behind_those_without_a_produc
     transaction = AbortedTransaction(7, 1)
 
     assert [batches[1]] == list(aborted_batches(batches, [transaction]))
+
+
+def test_lost_offsets_of_a_stored_gap_are_not_fetched_again() -> None:
+    """
+    Offsets that nobody has acknowledged are not stored: a stored window has a gap there.
+    """
+    stored = [
+        StateBatch(first_offset=1, last_offset=1, delivery_state=2, delivery_count=1),
+        StateBatch(first_offset=20, last_offset=39, delivery_state=2, delivery_count=1),
+    ]
+    window = ShareWindow(0, stored)
+    assert 0 == window.next_fetch_offset()
+
+    window.follow_log_start(10)
+    assert 10 == window.next_fetch_offset()
+
+
+def test_log_start_behind_a_stored_gap_ends_the_gap() -> None:
+    stored = [StateBatch(first_offset=20, last_offset=39, delivery_state=2, delivery_count=1)]
+    window = ShareWindow(0, stored)
+
+    window.follow_log_start(28)
+    assert 40 == window.next_fetch_offset()

@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import (
+    CoordinatorLoadInProgress,
+    CorruptMessage,
+    ErrorCode,
+    KafkaError,
+    NotCoordinator,
+)
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.image import ResourceType
 from barnabas.server.cluster.topic_names import SHARE_GROUP_STATE_TOPIC
+from barnabas.server.share import fetching
 from barnabas.server.share.keys import SharePartitionKey
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
@@ -60,9 +68,6 @@ def acquired(answer: Any) -> list[tuple[int, int, int]]:
 
 
 def values(answer: Any) -> list[bytes | None]:
-    """
-    The values of the records in an answer about one partition.
-    """
     (topic,) = answer.responses
     (partition,) = topic.partitions
     return [record.value for batch in batches(partition.records) for record in batch.records()]
@@ -84,9 +89,6 @@ async def pass_time(broker: TestBroker, seconds: float) -> None:
 
 
 async def waiting(broker: TestBroker) -> None:
-    """
-    Until a fetch waits.
-    """
     manager = broker.inside.share_partitions
     await until(lambda: bool(manager.fetches.waiting))
 
@@ -122,9 +124,6 @@ async def test_share_fetch_waits_for_records(broker: TestBroker, share: ShareCli
 async def test_stopping_broker_processes_received_acknowledgements(
     broker: TestBroker, share: ShareClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The coordinator works until the connections are closed.
-    """
     await share.produce([b"a"])
     await share.share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
     assert broker.connections is not None
@@ -161,39 +160,30 @@ async def test_share_fetch_waits_for_min_bytes(broker: TestBroker, share: ShareC
     await other.close()
 
 
-async def test_share_fetch_waits_for_records_released_by_another_member(
-    broker: TestBroker, share: ShareClient
+@pytest.mark.parametrize("how", ["acknowledgement", "lock", "connection"])
+async def test_share_fetch_waits_for_records_that_another_member_loses(
+    broker: TestBroker, share: ShareClient, how: str
 ) -> None:
     await share.produce([b"a"])
     one, other = Member(GROUP, "one"), Member(GROUP, "other")
-    second = await share.another()
-    assert [(0, 0, 1)] == acquired(await share.share_fetch(one, max_wait_ms=LONG_MS))
-    second.send_share_fetch(other, max_wait_ms=LONG_MS)
+    first = await share.another()
+    assert [(0, 0, 1)] == acquired(await first.share_fetch(one, max_wait_ms=LONG_MS))
+    share.send_share_fetch(other, max_wait_ms=LONG_MS)
     await waiting(broker)
 
-    assert 0 == code_of(await share.share_acknowledge(one, [(0, 0, [2])]))
+    if how == "acknowledgement":
+        assert 0 == code_of(await first.share_acknowledge(one, [(0, 0, [2])]))
+    elif how == "lock":
+        await pass_time(broker, LOCK_S)
+    else:
+        await first.close()
 
-    assert [(0, 0, 2)] == acquired(await second.client.receive())
-    await second.close()
-
-
-async def test_acquisition_lock_expires(broker: TestBroker, share: ShareClient) -> None:
-    """
-    A waiting fetch has the records at once; who had them before cannot acknowledge them any more.
-    """
-    await share.produce([b"a"])
-    one, other = Member(GROUP, "one"), Member(GROUP, "other")
-    second = await share.another()
-    await share.share_fetch(one, max_wait_ms=LONG_MS)
-    second.send_share_fetch(other, max_wait_ms=LONG_MS)
-    await waiting(broker)
-
-    await pass_time(broker, LOCK_S)
-
-    assert [(0, 0, 2)] == acquired(await second.client.receive())
-    late = await share.share_acknowledge(one, [(0, 0, [1])])
-    assert ErrorCode.INVALID_RECORD_STATE == code_of(late)
-    await second.close()
+    assert [(0, 0, 2)] == acquired(await share.client.receive())
+    if how == "lock":
+        late = await first.share_acknowledge(one, [(0, 0, [1])])
+        assert ErrorCode.INVALID_RECORD_STATE == code_of(late)
+    assert (1 if how == "connection" else 2) == broker.metrics.value("share_sessions")
+    await first.close()
 
 
 async def test_renewed_acquisition_lock_expires_later(
@@ -222,22 +212,6 @@ async def test_record_is_archived_after_five_deliveries(
         await share.share_acknowledge(member, [(0, 0, [2])])
 
     assert [(1, 1, 1)] == acquired(await share.share_fetch(member))
-
-
-async def test_closed_connection_releases_acquired_records(
-    broker: TestBroker, share: ShareClient
-) -> None:
-    await share.produce([b"a"])
-    second = await share.another()
-    await second.share_fetch(Member(GROUP, "one"), max_wait_ms=LONG_MS)
-    other = Member(GROUP, "other")
-    share.send_share_fetch(other, max_wait_ms=LONG_MS)
-    await waiting(broker)
-
-    await second.close()
-
-    assert [(0, 0, 2)] == acquired(await share.client.receive())
-    assert 1 == broker.metrics.value("share_sessions")
 
 
 async def test_closed_share_session_releases_acquired_records(
@@ -296,9 +270,7 @@ async def test_acknowledgements_and_delivery_counts_survive_a_restart() -> None:
 async def test_group_whose_records_are_lost_continues_with_its_share_states(
     broker: TestBroker, share: ShareClient
 ) -> None:
-    """
-    Its epochs begin again, below those of the states.
-    """
+    # The epochs of the group begin below those of the states.
     await share.produce([b"a"], [b"b"], [b"c"])
     await share.initialize(LOST_GROUP, 1, state_epoch=9)
     await share.client.ask(coordinator_request(LOST_GROUP), 6)
@@ -346,10 +318,8 @@ async def test_deleted_topic_ends_a_waiting_share_fetch(
 async def test_share_session_finds_a_topic_being_created(
     broker: TestBroker, share: ShareClient
 ) -> None:
-    """
-    Clients hear of its id before its partitions can be found. The error in between passes, although
-    the session has the partition already and the client does not add it again.
-    """
+    # Clients learn its id before its partitions exist. The error is transient, although the
+    # client does not add the partition to its session again.
     by_id = broker.inside.partitions._by_id
     created = by_id.pop(share.topic_id.bytes)
     member = Member(GROUP)
@@ -387,9 +357,6 @@ async def test_new_share_group_begins_at_its_configured_offset(
 async def test_share_states_are_rewritten_and_older_records_deleted(
     broker: TestBroker, share: ShareClient
 ) -> None:
-    """
-    Every five minutes; what is left tells the same after a restart.
-    """
     await share.produce([b"a"], [b"b"])
     member = Member(GROUP)
     await share.share_fetch(member, max_wait_ms=LONG_MS)
@@ -420,9 +387,6 @@ async def test_deleted_topic_leaves_no_share_state(broker: TestBroker, share: Sh
 
 
 async def test_cold_pages_are_read_in_a_thread(broker: TestBroker, share: ShareClient) -> None:
-    """
-    A fetch that comes meanwhile has its turn after that.
-    """
     await share.produce([b"a"], [b"b"])
     one, other = Member(GROUP, "one"), Member(GROUP, "other")
     await share.share_fetch(one, max_records=0)
@@ -460,9 +424,6 @@ async def test_partitions_take_turns_in_share_fetches(broker: TestBroker) -> Non
 async def test_read_committed_share_group_gets_no_aborted_records(
     broker: TestBroker,
 ) -> None:
-    """
-    They are done, and the records that are sent begin behind them.
-    """
     await prepare(broker, 1)
     committed = {"share.isolation.level": "read_committed"}
     broker.inside.image.configs[ResourceType.GROUP, GROUP] = committed
@@ -514,3 +475,78 @@ async def test_stop_answers_waiting_share_fetches(broker: TestBroker, share: Sha
     await broker.stop()
 
     assert [] == acquired(await share.client.receive())
+
+
+async def test_expired_lock_frees_records_before_its_state_is_written(
+    broker: TestBroker, share: ShareClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await share.produce([b"a"])
+    first = await share.another()
+    await first.share_fetch(Member(GROUP, "one"), max_wait_ms=LONG_MS)
+    share.send_share_fetch(Member(GROUP, "other"), max_wait_ms=LONG_MS)
+    await waiting(broker)
+
+    monkeypatch.setattr(broker.inside.shares, "write_then", lambda *_: None)
+    await pass_time(broker, LOCK_S)
+
+    async with asyncio.timeout(10):
+        assert [(0, 0, 2)] == acquired(await share.client.receive())
+    await first.close()
+
+
+async def test_partition_that_cannot_be_read_has_its_error_in_a_share_fetch(
+    share: ShareClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await share.produce([b"a"])
+
+    def broken(*_: object, **_more: object) -> None:
+        raise CorruptMessage
+
+    monkeypatch.setattr(fetching, "fetched_batches", broken)
+    answer = await share.share_fetch(Member(GROUP), max_wait_ms=LONG_MS)
+
+    assert (0, ErrorCode.CORRUPT_MESSAGE) == (answer.error_code, code_of(answer))
+
+
+async def test_share_state_is_initialized_when_its_shard_is_loaded(
+    broker: TestBroker, share: ShareClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = broker.inside.shares
+    find, failures = coordinator._shard, [NotCoordinator(), CoordinatorLoadInProgress()]
+
+    def shard(key: SharePartitionKey) -> Any:
+        if failures:
+            raise failures.pop()
+        return find(key)
+
+    monkeypatch.setattr(coordinator, "_shard", shard)
+    key = SharePartitionKey("other", share.topic_id, 0)
+    asked = asyncio.create_task(coordinator.initialize(key, 0, 5))
+    await pass_time(broker, 1.0)
+    assert not asked.done()
+    await pass_time(broker, 2.0)
+
+    async with asyncio.timeout(10):
+        await asked
+
+
+async def test_shards_without_needless_records_keep_no_other_from_being_pruned(
+    broker: TestBroker, share: ShareClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted = []
+
+    async def delete_records(offset: int) -> None:
+        deleted.append(offset)
+
+    def shard(index: int, first_needed_offset: int, *, is_open: bool = True) -> Any:
+        log = SimpleNamespace(is_open=is_open, index=index, delete_records=delete_records)
+        state = SimpleNamespace(first_needed_offset=first_needed_offset)
+        return SimpleNamespace(log=log, state=state)
+
+    shards = [shard(0, 5, is_open=False), shard(1, 0), shard(2, 7)]
+    monkeypatch.setattr(broker.inside.shares, "shards", shards)
+    await broker.inside.shares.prune()
+    await broker.inside.shares.prune()
+
+    assert [7] == deleted
+    monkeypatch.undo()

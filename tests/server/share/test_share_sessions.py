@@ -105,9 +105,6 @@ def test_first_share_request_cannot_acknowledge() -> None:
 
 
 def test_closed_connection_closes_its_sessions() -> None:
-    """
-    A session that has moved to another connection stays.
-    """
     world, first, second = World(), Connection(), Connection()
     world.begin(ONE, first)
     world.begin(OTHER, first)
@@ -137,9 +134,6 @@ def test_group_is_empty_once_the_connection_of_its_last_session_closes() -> None
 
 
 def test_session_beyond_the_limit_is_refused() -> None:
-    """
-    A member that begins again takes its own place.
-    """
     world = World(most=1)
     world.begin(ONE, Connection())
     with pytest.raises(ShareSessionLimitReached):
@@ -150,9 +144,6 @@ def test_session_beyond_the_limit_is_refused() -> None:
 
 
 def test_partitions_of_all_share_sessions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A session that would exceed it does not begin, or ends.
-    """
     assert stated("share-session-partitions") == module.MOST_PARTITIONS
     assert stated("share-sessions") == BrokerConfig().group_share_max_share_sessions
     monkeypatch.setattr(module, "MOST_PARTITIONS", 3)
@@ -170,9 +161,6 @@ def test_partitions_of_all_share_sessions_are_limited(monkeypatch: pytest.Monkey
 
 
 def test_number_of_remembered_empty_groups_is_limited() -> None:
-    """
-    Of a client that begins sessions of ever other groups, and ends them.
-    """
     world, connection = World(most=3), Connection()
     for number in range(10):
         key = ShareSessionKey(f"g{number}", "m")

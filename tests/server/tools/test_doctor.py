@@ -1,7 +1,3 @@
-"""
-What ``barnabas doctor`` finds on machines that lack something.
-"""
-
 from __future__ import annotations
 
 import json
@@ -23,10 +19,6 @@ NOW_S = 1_800_000_000.0
 
 
 class Healthy(Facts):
-    """
-    A machine without a fault.
-    """
-
     def __init__(self) -> None:
         self.limit: Descriptors | None = Descriptors(20_000, 17_500, 7_500)
         self.memory = 8 << 30
@@ -84,9 +76,6 @@ class Healthy(Facts):
 
 
 def findings(tmp_path: Path, facts: Facts, **options: str) -> list[Finding]:
-    """
-    What is not as it should be.
-    """
     settings = loaded(tmp_path, **options)
     return [
         each for each in check(settings.config(), settings, facts) if each.level is not Level.OK
@@ -198,12 +187,21 @@ def test_doctor_reports_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixt
     )
 
 
+def test_doctor_reports_a_port_in_use_for_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        page = f"127.0.0.1:{taken.getsockname()[1]}"
+        options = ["--set", f"barnabas.http.listener={page}", "--set", "listeners=PLAINTEXT://:0"]
+        main(["doctor", "--data-dir", str(tmp_path), *options])
+
+    found = capsys.readouterr().out
+    assert f"http://{page} cannot be opened: Address already in use\n" in found
+
+
 def test_doctor_leaves_a_running_broker_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Its port is taken, and that is no fault.
-    """
     with Barnabas(tmp_path) as broker:
         listeners = f"listeners={broker.listeners}"
         before = sorted(os.listdir(broker.data))

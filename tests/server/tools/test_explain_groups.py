@@ -1,8 +1,3 @@
-"""
-``barnabas explain --groups``: what a broker's files say of its groups, held against what the broker
-says of them.
-"""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
@@ -12,9 +7,12 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.records.batch import BatchOptions
+from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
+from barnabas.protocol.records.batch import BatchOptions, build_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.coordinator_runtime.partitioning import partition_of
+from barnabas.server.groups.records import OffsetRecord, encode_record
 from barnabas.storage.explain.wording.forecast import forecast_json
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.producers.append_origin import AppendOrigin
@@ -92,9 +90,6 @@ async def test_explain_groups_agrees_with_the_broker(data: Path) -> None:
 
 
 def deleted_ms(facts: dict[str, Any]) -> int:
-    """
-    When the segment of a group is deleted.
-    """
     return int(facts["next_deletion"]["deleted_ms"])
 
 
@@ -126,7 +121,7 @@ async def test_explain_groups_has_a_section_for_each_group(data: Path) -> None:
 
 async def test_broker_downtime_is_no_standstill_of_groups(data: Path) -> None:
     """
-    The pace is that before the stop, and the group goes on from its offset.
+    The rate is that before the stop, and the group continues at its offset.
     """
     clock = ManualClock(START_MS)
     async with broker_on(data, clock) as broker:
@@ -200,3 +195,25 @@ async def test_transactional_commit_counts_once_committed(
         seen = groups(data, clock.now_ms())["g"]
 
     assert (2 if kind is ControlRecordType.COMMIT else 1) == seen["offset"]
+
+
+async def test_commits_after_a_deletion_or_a_later_commit_in_their_batch_count(data: Path) -> None:
+    clock = ManualClock(START_MS)
+    async with broker_on(data, clock) as broker:
+        await broker.create("__consumer_offsets", 1, cleanup_policy="compact")
+        await broker.create("t", 1, **TOPIC)
+        await produce(broker, "t", 30)
+        await commit(broker, "deleted", "t", 1)
+        partition = broker.partitions.get("__consumer_offsets", 0)
+        assert partition is not None
+        now_ms = clock.now_ms()
+        kept = OffsetCommitValue(offset=5, metadata="", commit_timestamp=now_ms)
+        late = OffsetCommitValue(offset=6, metadata="", commit_timestamp=now_ms + 1)
+        values = {"late": late, "deleted": None, "kept": kept}
+        records = [OffsetRecord(group, "t", 0, value) for group, value in values.items()]
+        both = build_batch([SimpleRecord(now_ms, *encode_record(record)) for record in records])
+        partition.log.append_as_leader(memoryview(both), 0, origin=AppendOrigin.COORDINATOR)
+        partition.log.update_high_watermark(partition.log.log_end_offset)
+        seen = groups(data, now_ms)
+
+    assert {"kept": 5} == {name: facts["offset"] for name, facts in seen.items()}

@@ -1,7 +1,3 @@
-"""
-``barnabas format``, and the users that it adds.
-"""
-
 from __future__ import annotations
 
 import hashlib

@@ -1,12 +1,13 @@
 """
-``barnabas graduate``: what it writes, what it records, and when it does nothing.
+``barnabas graduate``: its files, its records, and its refusals.
 
-``tests/interop/test_growing_out.py`` makes a cluster of it.
+``tests/interop/test_growing_out.py`` makes a cluster of the result.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,12 @@ from barnabas.storage.state_files.quorum_state import QuorumState
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.server import START_MS, running
 
+Refusal = Callable[..., str]
 NODES = ("--node", "one.example", "--node", "two.example:9192", "--node", "[::1]:9292:9293")
 
 
 @pytest.fixture
 async def data(tmp_path: Path) -> Path:
-    """
-    The directory of a broker that was stopped, with a topic of three partitions.
-    """
     path = tmp_path / "data"
     async with running(DiskFiles(), ManualClock(START_MS), log_dirs=str(path)) as broker:
         await broker.create("orders", 3)
@@ -84,7 +83,7 @@ def test_directory_paths_are_absolute(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Apache Kafka is started where the files are.
+    Apache Kafka starts in another directory.
     """
     monkeypatch.chdir(tmp_path)
     metadata = ("--set", "metadata.log.dir=data")
@@ -134,7 +133,7 @@ def test_secured_listeners_stay_secured(
 
 def test_voter_is_recorded_once(data: Path, tmp_path: Path) -> None:
     """
-    And the directory opens here as before, and may be prepared again, also for another address.
+    The directory still opens here, and may be prepared again for another address.
     """
     assert 0 == graduate(data, tmp_path / "first")
     log = opened(data)
@@ -158,32 +157,33 @@ def test_voter_is_recorded_once(data: Path, tmp_path: Path) -> None:
     assert 1 == state.data_version
 
 
-def test_graduate_refuses_a_running_broker(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refusal:
+    def refused(data: Path, *options: str, status: int = 1) -> str:
+        assert status == graduate(data, tmp_path / "out", *options)
+        assert not (tmp_path / "out").exists()
+        return capsys.readouterr().err
+
+    return refused
+
+
+def test_graduate_refuses_a_running_broker(data: Path, refusal: Refusal) -> None:
     lock = DiskFiles().lock(data / LOCK_FILE)
     assert lock is not None
     try:
-        assert 1 == graduate(data, tmp_path / "out")
+        assert f"a broker runs on {data}: stop it first" in refusal(data)
     finally:
         lock.release()
 
-    assert f"a broker runs on {data}: stop it first" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
     assert not opened(data).voter_directory_id.int
 
 
-def test_graduate_refuses_a_member_of_a_cluster(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_graduate_refuses_a_member_of_a_cluster(data: Path, refusal: Refusal) -> None:
     QuorumState(leader_id=2, leader_epoch=9, voters=(1, 2, 3)).write(
         data / "__cluster_metadata-0", DiskFiles()
     )
 
-    assert 1 == graduate(data, tmp_path / "out")
-
-    assert "this is part of a cluster already" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    assert "this is part of a cluster already" in refusal(data)
 
 
 def test_existing_files_are_kept(
@@ -201,9 +201,6 @@ def test_existing_files_are_kept(
 def test_provider_variables_are_kept_and_files_are_private(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A file has the variable, and nobody else may read it: other passwords may be in it.
-    """
     monkeypatch.setenv("STORE_PASSWORD", "secret-of-the-store")
     config = tmp_path / "server.properties"
     config.write_text(
@@ -225,9 +222,6 @@ def test_provider_variables_are_kept_and_files_are_private(
 
 
 def test_single_node_options_are_not_carried_over(data: Path, tmp_path: Path) -> None:
-    """
-    Topics that are made later get replicas; a rack is that of one machine.
-    """
     given = {"offsets.topic.replication.factor": "1", "broker.rack": "attic"}
     assignments = [word for name, text in given.items() for word in ("--set", f"{name}={text}")]
 
@@ -239,18 +233,13 @@ def test_single_node_options_are_not_carried_over(data: Path, tmp_path: Path) ->
     assert "broker.rack" not in second
 
 
-def test_directory_without_a_started_broker_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_directory_without_a_started_broker_is_refused(tmp_path: Path, refusal: Refusal) -> None:
     data = tmp_path / "data"
     assert 0 == main(["format", "--data-dir", str(data)])
     before = sorted(data.iterdir())
 
-    assert 1 == graduate(data, tmp_path / "out")
-
-    assert "no broker was started on it" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-    assert before == sorted(data.iterdir())
+    assert "no broker was started on it" in refusal(data)
+    assert [data / ".lock", *before] == sorted(data.iterdir())
 
 
 @pytest.mark.parametrize("output", ["s3://bucket/plan", "file:///tmp/plan"])
@@ -263,18 +252,15 @@ def test_url_is_not_accepted_as_a_directory(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert 2 == main(["graduate", "--data-dir", str(data), "--output", output, *NODES])
+    with pytest.raises(SystemExit, match="2"):
+        main(["graduate", "--data-dir", str(data), "--output", output, *NODES])
 
     assert "is a URL" in capsys.readouterr().err
     assert [data] == list(tmp_path.iterdir())
 
 
-def test_directory_without_a_broker_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert 1 == graduate(tmp_path, tmp_path / "out")
-
-    assert "no log directory of a broker: it has no meta.properties" in capsys.readouterr().err
+def test_directory_without_a_broker_is_refused(tmp_path: Path, refusal: Refusal) -> None:
+    assert "no log directory of a broker: it has no meta.properties" in refusal(tmp_path)
     assert [] == list(tmp_path.iterdir())
 
 
@@ -290,16 +276,9 @@ def test_directory_without_a_broker_is_refused(
     ],
 )
 def test_invalid_node_is_named(
-    data: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    nodes: tuple[str, ...],
-    says: str,
+    data: Path, refusal: Refusal, nodes: tuple[str, ...], says: str
 ) -> None:
-    assert 2 == graduate(data, tmp_path / "out", *nodes)
-
-    assert says in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    assert says in refusal(data, *nodes, status=2)
 
 
 def test_single_node_needs_no_further_step(

@@ -1,7 +1,3 @@
-"""
-Asking a broker whether it answers.
-"""
-
 from __future__ import annotations
 
 import socket
@@ -23,7 +19,7 @@ from barnabas.server.tools.healthcheck import BadAddress, address_of, check, con
 @contextmanager
 def answering(answer: Callable[[bytes], bytes]) -> Iterator[int]:
     """
-    A server that gives one *answer* to what it is sent and closes; yields its port.
+    A server that sends one *answer* and closes; yields its port.
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -39,10 +35,6 @@ def answering(answer: Callable[[bytes], bytes]) -> Iterator[int]:
 
 
 def respond(error: ErrorCode) -> Callable[[bytes], bytes]:
-    """
-    A broker's answer to a request for its API versions.
-    """
-
     def answer(request: bytes) -> bytes:
         _, api_key, version, correlation_id = struct.unpack_from(">ihhi", request)
         assert (18, 0) == (api_key, version)
@@ -71,9 +63,6 @@ def test_health_check_of_an_answering_broker_succeeds() -> None:
 def test_health_check_of_anything_else_fails(
     answer: Callable[[bytes], bytes], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    An error, another protocol, silence and nonsense fail with a sentence.
-    """
     with answering(answer) as port:
         failure = check("127.0.0.1", port, 10)
 
@@ -82,9 +71,6 @@ def test_health_check_of_anything_else_fails(
 
 
 def test_health_check_of_a_closed_port_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    The command exits with 1 and says which address it asked.
-    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
@@ -101,9 +87,6 @@ def test_health_check_of_a_closed_port_fails(capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_address_is_host_and_port(text: str, address: tuple[str, int]) -> None:
-    """
-    The host may be left out, and an IPv6 address is in brackets.
-    """
     assert address == address_of(text)
 
 
@@ -127,9 +110,6 @@ def test_invalid_address_is_a_usage_error(text: str) -> None:
 def test_health_check_uses_the_configured_listener(
     tmp_path: Path, listeners: str, address: tuple[str, int, bool]
 ) -> None:
-    """
-    From its own machine, by the first listener for clients; the environment wins over the file.
-    """
     file = tmp_path / "server.properties"
     file.write_text("listeners=PLAINTEXT://127.0.0.1:1\nadvertised.listeners=PLAINTEXT://far:2\n")
 
@@ -140,7 +120,7 @@ def test_health_check_uses_the_configured_listener(
 
 def test_health_check_ignores_advertised_addresses(tmp_path: Path) -> None:
     """
-    A container's script gives the advertised listeners to the broker alone.
+    A container's script passes the advertised listeners to the broker only.
     """
     file = tmp_path / "server.properties"
     file.write_text("advertised.listeners=PLAINTEXT://far:2\n")

@@ -1,8 +1,3 @@
-"""
-``dump-log``, ``explain`` and ``verify`` where something is in the way: one clear line, an exit
-status, and no traceback.
-"""
-
 from __future__ import annotations
 
 import errno
@@ -24,9 +19,6 @@ READERS = ["explain", "verify"]
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    """
-    A log directory with one log of several segments, ``events-0``.
-    """
     directory = WrittenDirectory(tmp_path / "data")
     log = directory.log(segment_bytes=1000)
     for start in range(0, 40, 5):
@@ -56,7 +48,7 @@ def test_url_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> Non
         main(arguments_for(command, "s3://bucket/data"))
 
     assert 2 == ended.value.code
-    assert "s3://bucket/data is a URL; name a local directory\n" in capsys.readouterr().err
+    assert "s3://bucket/data is a URL; name a path of this machine\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("command", "status"), [("explain", 1), ("verify", 2)])
@@ -137,10 +129,6 @@ def test_second_run_prints_the_same(
 
 
 class FailingOutput(io.RawIOBase):
-    """
-    Standard output that cannot be written.
-    """
-
     def __init__(self, error: OSError) -> None:
         super().__init__()
         self._error = error

@@ -19,9 +19,6 @@ E = ErrorCode
 
 
 async def with_records(node: ClusterNode, topic: str, count: int, **configs: str) -> None:
-    """
-    A topic with so many records, a batch each.
-    """
     await node.create(topic, 1, **configs)
     partition = node.partitions.expect(topic, 0)
     for number in range(count):
@@ -53,9 +50,7 @@ async def test_deleted_records_are_no_longer_readable(version: int) -> None:
 
 @pytest.mark.scenario(55)
 async def test_new_log_start_offset_survives_a_restart() -> None:
-    """
-    Once it is in the checkpoint; before that a crash brings the records back, as in Kafka.
-    """
+    # Once it is in the checkpoint; before that a crash restores the records, as in Kafka.
     files = CrashableFiles()
     node = await started(files)
     await with_records(node, "t", 12)
@@ -90,9 +85,6 @@ async def test_new_log_start_offset_survives_a_restart() -> None:
 async def test_delete_records_accepts_offsets_up_to_the_end_or_minus_1(
     offset: int, expected: tuple[int, int]
 ) -> None:
-    """
-    Of a log of offsets 3 to 11: -1 is its end, and a start that lies behind it stays.
-    """
     node = await started()
     await with_records(node, "t", 12)
     await told_by(node, trim("t", (0, 3)))

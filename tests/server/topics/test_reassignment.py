@@ -21,8 +21,10 @@ from barnabas.server.cluster.partition_registration import (
 )
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.attributes import assert_has
 from tests.support.cluster_node import NODE_ID, ClusterNode, ask, started
 from tests.support.cluster_requests import election, moves, moving
+from tests.support.metadata_records import broker_record, config_record
 from tests.support.topic_requests import creatable
 
 E = ErrorCode
@@ -42,15 +44,7 @@ async def survivor(
     A node that knows of a second broker, which is gone, with a topic on *replicas*.
     """
     node = await started(files)
-    other = records.RegisterBrokerRecord(
-        broker_id=GONE,
-        incarnation_id=UUID(int=5),
-        broker_epoch=7,
-        end_points=[],
-        features=[],
-        rack=None,
-        log_dirs=[DIRECTORY],
-    )
+    other = broker_record(GONE, 7, log_dirs=[DIRECTORY])
     await write(node, [(other, 4)])
     plan = await node.topics.create([creatable(name, -1, -1, [(0, list(replicas))])])
     assert {} == plan.errors
@@ -62,8 +56,7 @@ async def leaderless(files: MemoryFiles, name: str = "t") -> ClusterNode:
     A node whose replica was not in sync when the leader went.
     """
     node = await survivor(NODE_ID, GONE, files=files, name=name)
-    topic = node.topics.get(name)
-    assert topic is not None
+    topic = node.topic(name)
     change = records.PartitionChangeRecord(
         partition_id=0, topic_id=topic.id, isr=[GONE], leader=NO_LEADER
     )
@@ -73,8 +66,7 @@ async def leaderless(files: MemoryFiles, name: str = "t") -> ClusterNode:
 
 
 def registration(node: ClusterNode) -> PartitionRegistration:
-    topic = node.topics.get("t")
-    assert topic is not None
+    topic = node.topic("t")
     return topic.partitions[0]
 
 
@@ -112,20 +104,12 @@ async def elect(node: ClusterNode, kind: int, name: str = "t") -> int:
 
 
 async def test_replica_on_a_removed_broker_is_removed_at_once() -> None:
-    """
-    In a new epoch, which the log knows of, and in which the partition goes on.
-    """
     node = await survivor(GONE, NODE_ID)
 
     assert (0, None) == await move(node, [NODE_ID])
 
     now = registration(node)
-    assert ((NODE_ID,), (NODE_ID,), NODE_ID, 1) == (
-        now.replicas,
-        now.isr,
-        now.leader,
-        now.leader_epoch,
-    )
+    assert_has(now, replicas=(NODE_ID,), isr=(NODE_ID,), leader=NODE_ID, leader_epoch=1)
     partition = node.partitions.expect("t", 0)
     assert (1, 1) == (partition.leader_epoch, partition.log.leader_epochs.latest_epoch)
     assert [] == await under_way(node)
@@ -168,13 +152,10 @@ async def test_move_to_the_current_replicas_changes_nothing() -> None:
 
 
 async def test_cancelling_a_move_requires_replicas_that_were_in_sync() -> None:
-    """
-    Unless the topic allows unclean elections: then this replica counts as in sync.
-    """
+    # Unless the topic allows unclean elections: then this replica counts as in sync.
     node = await survivor(NODE_ID)
     await move(node, [GONE])
-    topic = node.topics.get("t")
-    assert topic is not None
+    topic = node.topic("t")
     in_sync = records.PartitionChangeRecord(partition_id=0, topic_id=topic.id, isr=[GONE])
     await write(node, [(in_sync, 2)])
 
@@ -184,9 +165,7 @@ async def test_cancelling_a_move_requires_replicas_that_were_in_sync() -> None:
     assert sentence is not None
     assert "unclean" in sentence
 
-    option = records.ConfigRecord(
-        resource_type=2, resource_name="t", name="unclean.leader.election.enable", value="true"
-    )
+    option = config_record("unclean.leader.election.enable", "true")
     await write(node, [(option, 0)])
     assert (0, None) == await move(node, None)
     assert ((NODE_ID,), (NODE_ID,)) == (registration(node).replicas, registration(node).isr)
@@ -203,9 +182,6 @@ async def test_absent_preferred_leader_is_not_elected() -> None:
 
 
 async def test_unclean_election_makes_a_partition_available() -> None:
-    """
-    It has no leader until then, whose records would be the right ones, but is gone.
-    """
     node = await leaderless(MemoryFiles())
     with pytest.raises(NotLeaderOrFollower):
         node.partitions.expect("t", 0)

@@ -13,6 +13,7 @@ from barnabas.protocol.structs import replace
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.scheduling.turns import finished
 from barnabas.server.topics.creation import CreationPlan, CreationRules, plan_creation
+from tests.support.metadata_records import broker_record, config_record, partition_record
 from tests.support.topic_requests import creatable
 
 DIRECTORY = UUID(int=4711)
@@ -26,17 +27,7 @@ def image(*, existing: Sequence[str] = (), brokers: int = 1) -> MetadataImage:
     made.apply(records.FeatureLevelRecord(name="metadata.version", feature_level=30))
     made.apply(records.FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1))
     for broker in range(1, brokers + 1):
-        made.apply(
-            records.RegisterBrokerRecord(
-                broker_id=broker,
-                incarnation_id=UUID(int=broker),
-                broker_epoch=broker,
-                end_points=[],
-                features=[],
-                rack=None,
-                fenced=False,
-            )
-        )
+        made.apply(broker_record(broker, broker, fenced=False))
     for number, name in enumerate(existing):
         made.apply(records.TopicRecord(name=name, topic_id=UUID(int=10_000 + number)))
     return made
@@ -68,41 +59,19 @@ def test_topic_creation_writes_topic_configs_and_partitions_in_order() -> None:
     made = plan(creatable("t", 2, 1, configs={"retention.ms": "5", "cleanup.policy": "compact"}))
 
     assert made.errors == {}
+    topic_id = UUID(int=1)
     expected = [
-        (records.TopicRecord(name="t", topic_id=UUID(int=1)), 0),
-        *[
-            (
-                records.ConfigRecord(resource_type=2, resource_name="t", name=name, value=value),
-                0,
-            )
-            for name, value in (("retention.ms", "5"), ("cleanup.policy", "compact"))
-        ],
-        *[
-            (
-                records.PartitionRecord(
-                    partition_id=index,
-                    topic_id=UUID(int=1),
-                    replicas=[1],
-                    isr=[1],
-                    removing_replicas=[],
-                    adding_replicas=[],
-                    leader=1,
-                    leader_epoch=0,
-                    partition_epoch=0,
-                    directories=[DIRECTORY],
-                ),
-                2,
-            )
-            for index in range(2)
-        ],
+        (records.TopicRecord(name="t", topic_id=topic_id), 0),
+        (config_record("retention.ms", "5"), 0),
+        (config_record("cleanup.policy", "compact"), 0),
+        (partition_record(topic_id, 0, directories=[DIRECTORY]), 2),
+        (partition_record(topic_id, 1, directories=[DIRECTORY]), 2),
     ]
     assert expected == made.records
 
 
 def test_min_insync_replicas_clears_the_eligible_leaders() -> None:
-    """
-    Kafka writes CLEAR_ELR behind the configs of such a topic.
-    """
+    # Kafka writes CLEAR_ELR behind the configs of such a topic.
     made = plan(creatable("t", configs={"min.insync.replicas": "2"}))
 
     assert records.ClearElrRecord(topic_name="t") == made.records[2][0]
@@ -124,9 +93,6 @@ def test_partitions_must_have_equal_numbers_of_replicas() -> None:
 
 
 def test_first_replica_of_a_manual_assignment_leads() -> None:
-    """
-    The first replica of a partition leads it, and partitions are written in their order.
-    """
     made = plan(creatable("t", -1, -1, [(1, [1, 2]), (0, [2, 1])]), brokers=2)
 
     partitions = [
@@ -147,9 +113,6 @@ def test_invalid_topic_does_not_affect_the_others() -> None:
 
 @pytest.mark.parametrize(("factor", "clamped"), [(3, 1), (1, 1), (-1, 1)])
 def test_replication_factor_can_be_clamped(factor: int, clamped: int) -> None:
-    """
-    With the option, a factor made for a larger cluster works on one node.
-    """
     made = finished(
         plan_creation(
             image(), [creatable("t", 1, factor)], replace(rules(), clamp_replication_factor=True)
@@ -160,9 +123,6 @@ def test_replication_factor_can_be_clamped(factor: int, clamped: int) -> None:
 
 
 def test_topics_cannot_be_created_while_the_broker_is_fenced() -> None:
-    """
-    Before the broker is ready, and while it stops, nothing can be created.
-    """
     cluster = image()
     cluster.apply(records.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, fenced=1))
 
@@ -188,9 +148,7 @@ def test_topics_cannot_be_created_while_the_broker_is_fenced() -> None:
 def test_creation_request_that_is_too_large_is_refused(
     topics: list[CreatableTopic], message: str
 ) -> None:
-    """
-    Kafka's limits are on the partitions and on the records of a request.
-    """
+    # Kafka's limits are on the partitions and on the records of a request.
     with pytest.raises(PolicyViolation) as caught:
         plan(*topics)
 

@@ -11,7 +11,6 @@ import pytest
 from barnabas.protocol.errors import (
     ErrorCode,
     NotLeaderOrFollower,
-    PolicyViolation,
     UnknownTopicOrPartition,
 )
 from barnabas.protocol.records.batch import build_batch
@@ -20,12 +19,10 @@ from barnabas.server.cluster.image import Topic
 from barnabas.server.topics import topics
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.state_files.file_names import TopicPartition
-from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.cluster_node import DATA, started
-from tests.support.crash.points import crash_images
 from tests.support.some import some
 from tests.support.topic_requests import creatable
 
@@ -47,14 +44,12 @@ async def test_created_topic_is_usable() -> None:
 
     await node.create("t", 2)
 
-    topic = node.topics.get("t")
-    assert topic is not None
+    topic = node.topic("t")
     assert topic is node.topics.get_by_id(topic.id)
     assert "t" in node.topics
     assert (["t"], 1) == ([t.name for t in node.topics], len(node.topics))
     assert ["t-0", "t-1"] == directories(files)
-    partition = node.partitions.get("t", 1)
-    assert partition is not None
+    partition = node.partitions.expect("t", 1)
     assert 0 == partition.append(batch("x")).first_offset
     assert 1 == partition.log.high_watermark
     assert b"0\n1\n0 0\n" == files.read_bytes(DATA / "t-1" / "leader-epoch-checkpoint")
@@ -63,9 +58,6 @@ async def test_created_topic_is_usable() -> None:
 async def test_leader_epochs_of_very_many_partitions_are_written_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    By the thread that does what was put off, by a stop, or before the first record.
-    """
     monkeypatch.setattr(topics, "EPOCHS_AT_ONCE", 2)
     files = MemoryFiles()
     node = await started(files)
@@ -77,9 +69,7 @@ async def test_leader_epochs_of_very_many_partitions_are_written_later(
     await node.create("t", 3)
     assert [b""] * 3 == epochs()
 
-    partition = node.partitions.get("t", 1)
-    assert partition is not None
-    partition.append(batch("x"))
+    node.partitions.expect("t", 1).append(batch("x"))
     assert [b"", b"0\n1\n0 0\n", b""] == epochs()
 
     node.log_manager.remove_deleted()
@@ -95,14 +85,10 @@ async def test_leader_epochs_of_very_many_partitions_are_written_later(
 
 
 async def test_deleted_topic_is_gone() -> None:
-    """
-    Its partitions serve no more, its directories are marked, its configs are forgotten.
-    """
     files = MemoryFiles()
     node = await started(files)
     await node.create("t", 2, retention_ms="5")
-    partition = node.partitions.get("t", 0)
-    assert partition is not None
+    partition = node.partitions.expect("t", 0)
 
     await node.delete("t")
 
@@ -114,32 +100,36 @@ async def test_deleted_topic_is_gone() -> None:
     assert {} == node.configs.of("t")
 
 
+async def test_version_of_the_topics_grows_with_each_change() -> None:
+    node = await started()
+    versions = [node.topics.version]
+
+    for change in (node.create, node.delete):
+        await change("t")
+        versions.append(node.topics.version)
+
+    assert versions == sorted(set(versions))
+
+
 async def test_recreated_topic_has_another_id_and_begins_at_0() -> None:
     node = await started()
     await node.create("t")
-    first = node.topics.get("t")
-    partition = node.partitions.get("t", 0)
-    assert first is not None
-    assert partition is not None
-    partition.append(batch("x"))
+    first = node.topic("t")
+    node.partitions.expect("t", 0).append(batch("x"))
 
     await node.delete("t")
     await node.create("t")
 
-    second = node.topics.get("t")
-    assert second is not None
+    second = node.topic("t")
     assert first.id != second.id
     assert node.topics.get_by_id(first.id) is None
-    again = node.partitions.get("t", 0)
-    assert again is not None
-    assert 0 == again.append(batch("y")).first_offset
+    assert 0 == node.partitions.expect("t", 0).append(batch("y")).first_offset
 
 
 async def test_unknown_topic_ids_are_not_deleted() -> None:
     node = await started()
     await node.create("a")
-    topic = node.topics.get("a")
-    assert topic is not None
+    topic = node.topic("a")
     other = node.controller.image.brokers[1].incarnation_id
 
     errors = await node.topics.delete([other, topic.id])
@@ -162,17 +152,12 @@ async def test_validate_only_changes_nothing() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 async def test_topics_survive_a_restart(clean: bool) -> None:
-    """
-    Topics, ids, configs and records are as before, the leader epoch is two higher.
-    """
     files = MemoryFiles()
     node = await started(files)
     await node.create("a", 2, cleanup_policy="compact")
     await node.create("b")
     await node.delete("b")
-    partition = node.partitions.get("a", 1)
-    assert partition is not None
-    partition.append(batch("x"))
+    node.partitions.expect("a", 1).append(batch("x"))
     ids = {topic.name: topic.id for topic in node.topics}
     node.log_manager.remove_deleted()  # The thread of it also writes what was put off.
     if clean:
@@ -183,8 +168,7 @@ async def test_topics_survive_a_restart(clean: bool) -> None:
 
     assert ids == {topic.name: topic.id for topic in again.topics}
     assert again.configs.log_config("a").compact
-    reopened = again.partitions.get("a", 1)
-    assert reopened is not None
+    reopened = again.partitions.expect("a", 1)
     assert 2 == reopened.leader_epoch
     assert 1 == reopened.append(batch("y")).first_offset
     assert b"0\n2\n0 0\n2 1\n" == files.read_bytes(DATA / "a-1" / "leader-epoch-checkpoint")
@@ -192,9 +176,6 @@ async def test_topics_survive_a_restart(clean: bool) -> None:
 
 
 async def test_clean_shutdown_file_has_the_broker_epoch() -> None:
-    """
-    It is the offset of the registration in the metadata log, and other at each start.
-    """
     files = MemoryFiles()
     epochs = []
     for _ in range(2):
@@ -244,9 +225,6 @@ async def test_concurrent_requests_see_no_partial_changes() -> None:
 
 
 async def test_cancelled_creation_is_completed() -> None:
-    """
-    A client that goes away in the middle leaves a whole topic behind.
-    """
     files = MemoryFiles()
     node = await started(files)
     task = asyncio.ensure_future(node.topics.create([creatable("t")]))
@@ -268,26 +246,24 @@ async def test_requested_topics_are_created_with_broker_defaults() -> None:
     await node.topics.create_missing(["t"])
 
     assert {"t": 3, "t2": 3} == {topic.name: len(topic.partitions) for topic in node.topics}
+    # The defaults of the broker are not stored.
+    assert {} == node.configs.of("t")
 
 
 async def test_internal_topics_are_created_with_coordinator_options() -> None:
-    node = await started(offsets_topic_num_partitions="5")
+    node = await started(offsets_topic_num_partitions="5", offsets_topic_segment_bytes="1048576")
 
-    await node.topics.create_missing(["__consumer_offsets", "__transaction_state"])
+    names = ["__consumer_offsets", "__transaction_state", "__share_group_state"]
+    await node.topics.create_missing(names)
 
-    offsets = node.topics.get("__consumer_offsets")
-    assert offsets is not None
-    assert offsets.is_internal
-    assert 5 == len(offsets.partitions)
-    assert {
-        "compression.type": "producer",
-        "cleanup.policy": "compact",
-        "segment.bytes": "104857600",
-    } == node.configs.of("__consumer_offsets")
-    transactions = node.topics.get("__transaction_state")
-    assert transactions is not None
-    assert 50 == len(transactions.partitions)
-    assert "uncompressed" == node.configs.of("__transaction_state")["compression.type"]
+    topics = [node.topic(name) for name in names]
+    assert all(topic.is_internal for topic in topics)
+    assert [5, 50, 50] == [len(topic.partitions) for topic in topics]
+    configs = [node.configs.of(name) for name in names]
+    assert ["compact", "compact", "delete"] == [each["cleanup.policy"] for each in configs]
+    offsets, transactions, _ = configs
+    assert ("producer", "1048576") == (offsets["compression.type"], offsets["segment.bytes"])
+    assert "uncompressed" == transactions["compression.type"]
 
 
 async def test_failed_automatic_creation_is_logged_and_reported_as_unknown(
@@ -302,9 +278,7 @@ async def test_failed_automatic_creation_is_logged_and_reported_as_unknown(
 
 
 async def test_log_that_cannot_be_opened_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    The topic exists, as in Kafka; the partition does not, until a restart can open it.
-    """
+    # As in Kafka the topic exists; a restart may open the partition again.
     node = await started()
 
     await node.create("t", segment_index_bytes="4")
@@ -316,9 +290,6 @@ async def test_log_that_cannot_be_opened_is_not_served(caplog: pytest.LogCapture
 
 
 async def test_strays_are_renamed_at_the_start() -> None:
-    """
-    Directories of topics that are gone, or of no topic, are renamed at the start.
-    """
     files = MemoryFiles()
     node = await started(files)
     await node.create("t")
@@ -336,16 +307,12 @@ A, B = Path("/a"), Path("/b")
 
 
 async def test_partitions_are_distributed_over_directories() -> None:
-    """
-    The metadata knows which directory has which, also after a restart.
-    """
     files, clock = MemoryFiles(), StillClock()
     node = await started(files, clock, log_dirs=(A, B))
     await node.create("t", 4)
 
     for _ in range(2):
-        topic = node.topics.get("t")
-        assert topic is not None
+        topic = node.topic("t")
         for index, partition in some(topic.partitions.items()):
             log = node.log_manager.get_log(TopicPartition("t", index))
             assert log is not None
@@ -356,9 +323,6 @@ async def test_partitions_are_distributed_over_directories() -> None:
 
 
 async def test_new_partitions_go_to_directories_in_order() -> None:
-    """
-    Also if there are more of them than threads that make logs.
-    """
     files = MemoryFiles()
     node = await started(files, log_dirs=(A, B))
 
@@ -369,9 +333,7 @@ async def test_new_partitions_go_to_directories_in_order() -> None:
 
 
 async def test_partitions_of_a_missing_directory_are_not_led() -> None:
-    """
-    Its partitions are not led rather than begun anew: their records are on the disk that is away.
-    """
+    # Their records are on the missing disk, so no empty logs take their place.
     files, clock = MemoryFiles(), StillClock()
     node = await started(files, clock, log_dirs=(A, B))
     await node.create("t", 4)
@@ -380,8 +342,7 @@ async def test_partitions_of_a_missing_directory_are_not_led() -> None:
 
     again = await started(files, clock, log_dirs=(A, B))
 
-    topic = again.topics.get("t")
-    assert topic is not None
+    topic = again.topic("t")
     led = [index for index, p in topic.partitions.items() if p.leader == 1]
     assert 2 == len(led)
     assert led == [p.index for p in again.partitions.of_topic("t")]
@@ -391,48 +352,7 @@ async def test_partitions_of_a_missing_directory_are_not_led() -> None:
     assert [] == directories(files, B)
 
 
-async def test_deletion_request_that_is_too_large_is_refused() -> None:
-    node = await started()
-
-    with pytest.raises(PolicyViolation):
-        await node.topics.create([creatable(f"t{number}") for number in range(5001)])
-    assert 0 == len(node.topics)
-
-
-@pytest.mark.parametrize("change", ["create", "delete"])
-async def test_crash_leaves_all_of_a_topic_change_or_nothing(change: str) -> None:
-    files = CrashableFiles()
-    node = await started(files)
-    if change == "delete":
-        await node.create("t", 2)
-
-    with crash_images(files) as images:
-        await (node.create("t", 2) if change == "create" else node.delete("t"))
-
-    found = []
-    for image in some(images):
-        after = CrashableFiles(image=image)
-        node = await started(after)
-        topic = node.topics.get("t")
-        found.append(topic is not None)
-        opened = node.partitions.of_topic("t")
-        if topic is None:
-            assert [] == opened
-            left = [name.rpartition("-")[2] for name in directories(after)]
-            assert {"delete", "stray"} >= set(left)
-        else:
-            assert [0, 1] == [partition.index for partition in opened]
-            assert 0 == opened[0].append(batch("x")).first_offset
-        await node.stop()
-    assert {True, False} == set(found)
-    assert (change == "create") == found[-1], "what was answered is there"
-    assert len(images) > 5
-
-
 async def test_topic_without_descriptors_for_its_logs_is_refused() -> None:
-    """
-    It may be created later, and nothing is offline.
-    """
     files = FailingFiles()
     node = await started(files)
     openings = frozenset({"open", "map", "sync directory"})

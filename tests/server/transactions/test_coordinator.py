@@ -22,12 +22,7 @@ from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, N
 from barnabas.protocol.structs import replace
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.adding import add_partitions, verify_partitions
-from barnabas.server.transactions.ending import (
-    complete,
-    end,
-    end_raising_epoch,
-    fence,
-)
+from barnabas.server.transactions.ending import complete, end, end_raising_epoch, fence
 from barnabas.server.transactions.initializing import (
     check,
     initialize,
@@ -38,6 +33,7 @@ from barnabas.server.transactions.records import decode_value, encode_value
 from barnabas.server.transactions.state import PREVIOUS, TransactionState
 from barnabas.server.transactions.transaction import MAX_EPOCH, Transaction
 from barnabas.storage.state_files.file_names import TopicPartition
+from tests.support.attributes import assert_has
 
 S = TransactionState
 NOW = 1_700_000_000_000
@@ -107,11 +103,7 @@ def test_new_transactional_id_begins_at_epoch_0() -> None:
 
     made = initialize(new, timeout_ms=60_000, expected=None, new_producer_id=None, now_ms=NOW)
 
-    assert (77, 0, NO_PRODUCER_EPOCH) == (
-        made.producer_id,
-        made.producer_epoch,
-        made.last_producer_epoch,
-    )
+    assert_has(made, producer_id=77, producer_epoch=0, last_producer_epoch=NO_PRODUCER_EPOCH)
     assert S.EMPTY is made.state
 
 
@@ -122,11 +114,7 @@ def test_new_producer_fences_its_predecessor(state: TransactionState) -> None:
     check(current, None)
     made = initialize(current, timeout_ms=1000, expected=None, new_producer_id=None, now_ms=NOW)
 
-    assert (4000, 6, NO_PRODUCER_EPOCH) == (
-        made.producer_id,
-        made.producer_epoch,
-        made.last_producer_epoch,
-    )
+    assert_has(made, producer_id=4000, producer_epoch=6, last_producer_epoch=NO_PRODUCER_EPOCH)
     assert (1000, NOW, NO_TIMESTAMP) == (made.timeout_ms, made.updated_ms, made.start_ms)
     assert 4000 == made.previous_producer_id
 
@@ -355,11 +343,7 @@ def test_last_epoch_leads_to_another_producer_id() -> None:
         completed, me, commit=True, client_version=2, new_producer_id=None, now_ms=NOW + 2
     )
 
-    assert (4000, MAX_EPOCH, 4001) == (
-        prepared.producer_id,
-        prepared.producer_epoch,
-        prepared.next_producer_id,
-    )
+    assert_has(prepared, producer_id=4000, producer_epoch=MAX_EPOCH, next_producer_id=4001)
     assert (4001, 0, 4000, NO_PRODUCER_ID) == (
         completed.producer_id,
         completed.producer_epoch,
@@ -372,21 +356,15 @@ def test_last_epoch_leads_to_another_producer_id() -> None:
 # Timeouts, and producers that fence others
 
 
-def test_fencing_raises_the_epoch_in_transaction_version_1() -> None:
-    made = fence(transaction(S.ONGOING), server_version=0, new_producer_id=None, now_ms=NOW)
+@pytest.mark.parametrize(("version", "last_epoch"), [(0, NO_PRODUCER_EPOCH), (2, 5)])
+def test_fencing_raises_the_epoch_once(version: int, last_epoch: int) -> None:
+    made = fence(transaction(S.ONGOING), server_version=version, new_producer_id=None, now_ms=NOW)
 
-    assert (S.PREPARE_ABORT, 6, NO_PRODUCER_EPOCH, 0) == (
+    assert (S.PREPARE_ABORT, 6, last_epoch) == (
         made.state,
         made.producer_epoch,
         made.last_producer_epoch,
-        made.client_version,
     )
-
-
-def test_fencing_raises_the_epoch_once_in_transaction_version_2() -> None:
-    made = fence(transaction(S.ONGOING), server_version=2, new_producer_id=None, now_ms=NOW)
-
-    assert (S.PREPARE_ABORT, 6, 5) == (made.state, made.producer_epoch, made.last_producer_epoch)
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -407,10 +385,5 @@ def test_completed_transaction_has_no_partitions(
 ) -> None:
     made = complete(transaction(before, client_version=2), NOW)
 
-    assert (after, frozenset(), 4000, 5) == (
-        made.state,
-        made.partitions,
-        made.producer_id,
-        made.producer_epoch,
-    )
+    assert_has(made, state=after, partitions=frozenset(), producer_id=4000, producer_epoch=5)
     assert (NOW, NOW - 10) == (made.updated_ms, made.start_ms)

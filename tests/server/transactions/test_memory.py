@@ -4,9 +4,6 @@ The memory that transactional ids take is bounded, over all partitions of ``__tr
 
 from __future__ import annotations
 
-import gc
-import tracemalloc
-
 import pytest
 
 from barnabas.protocol.errors import CoordinatorNotAvailable, ErrorCode
@@ -22,6 +19,7 @@ from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import stated
 from tests.support.server import running
+from tests.support.traced import memory_taken_by
 from tests.support.transactional_client import SECOND, Client, prepare
 
 S = TransactionState
@@ -44,10 +42,6 @@ def record(transactional_id: str, transaction: Transaction | None) -> Transactio
 
 
 class Ids:
-    """
-    Transactional ids that are written if there is room.
-    """
-
     def __init__(self, limit_bytes: int) -> None:
         self.memory = MemoryBudget("Transactional ids", limit_bytes)
         self.state = TransactionalIds(self.memory)
@@ -71,9 +65,6 @@ def test_transactional_id_limit_matches_the_documentation() -> None:
 
 
 def test_transactional_ids_beyond_the_memory_budget_are_refused() -> None:
-    """
-    Known ids begin and end transactions; partitions need room of their own.
-    """
     ids = Ids(20_000)
     taken = ids.fill()
     assert 20 < len(taken) < 100
@@ -103,23 +94,17 @@ def test_counted_memory_is_within_a_fifth_of_the_actual(partitions: int) -> None
     ids = Ids(2**30)
     value = encode_value(of(S.ONGOING, partitions), 1)
     keys = [encode_key(f"application-{number:08d}") for number in range(500)]
-    gc.collect()
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
+
+    def replay() -> None:
         for key in keys:
             ids.state.replay_record(key, value, 0)
-        taken = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
+
+    taken = memory_taken_by(replay)
 
     assert taken * 0.8 < ids.memory.used_bytes < taken * 1.2, taken / len(keys)
 
 
 async def test_producers_beyond_the_memory_budget_are_told_to_retry() -> None:
-    """
-    Those with new ids; the id that is there gets its next producer.
-    """
     options = {"transaction_state_log_num_partitions": "1", "offsets_topic_num_partitions": "1"}
     async with (
         running(MemoryFiles(), barnabas_max_coordinator_bytes="20000", **options) as broker,

@@ -12,15 +12,6 @@ from barnabas.testing.disks.failing import FailingFiles
 from tests.support.cluster_node import started
 
 
-async def test_producer_ids_begin_at_zero_and_count_up() -> None:
-    node = await started()
-
-    ids = [await node.producer_ids.generate_producer_id() for _ in range(3)]
-
-    assert [0, 1, 2] == ids
-    assert 1000 == node.log.image.next_producer_id
-
-
 async def test_new_block_of_producer_ids_is_allocated_when_one_is_used_up() -> None:
     node = await started()
 
@@ -55,9 +46,7 @@ async def test_producer_ids_never_repeat_after_a_restart(clean: bool) -> None:
 
 
 async def test_no_producer_id_comes_from_an_unwritten_block() -> None:
-    """
-    After an error of the disk nobody gets an id that another start could give out again.
-    """
+    # After a disk error, another start could allocate the same id.
     files = FailingFiles()
     node = await started(files)
     files.fail(only=frozenset({"sync"}))
@@ -68,9 +57,7 @@ async def test_no_producer_id_comes_from_an_unwritten_block() -> None:
 
 
 async def test_producer_ids_can_be_exhausted() -> None:
-    """
-    There are 2**63 of them.
-    """
+    # There are 2**63 of them.
     node = await started()
     last = records.ProducerIdsRecord(broker_id=1, broker_epoch=1, next_producer_id=2**63 - 1000)
     node.log.image.apply(last)

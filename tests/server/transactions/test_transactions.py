@@ -24,27 +24,17 @@ from tests.support.server import (
     running,
 )
 from tests.support.some import some
-from tests.support.transaction_requests import (
-    add_as_broker_request,
-    marker,
-    markers_request,
-)
+from tests.support.transaction_requests import add_as_broker_request, marker, markers_request
 from tests.support.transactional_client import FIRST, ID, SECOND, TOPIC, Client, prepare
 
 SMALL = {"transaction_state_log_num_partitions": "3", "offsets_topic_num_partitions": "2"}
 
 
 def list_request(**options: Any) -> ListTransactionsRequest:
-    """
-    A request without filters, but for *options*.
-    """
     return ListTransactionsRequest(**({"state_filters": [], "producer_id_filters": []} | options))
 
 
 def advance(broker: TestBroker, seconds: float) -> None:
-    """
-    Let that much time go by.
-    """
     assert isinstance(broker.clock, ManualClock)
     broker.clock.advance(seconds)
 
@@ -156,14 +146,6 @@ async def test_end_txn_may_be_repeated(client: Client) -> None:
 # What is refused
 
 
-async def test_partition_outside_the_transaction_refuses_the_batch(first: Client) -> None:
-    await first.init()
-    await first.add(1)
-
-    assert ErrorCode.TRANSACTION_ABORTABLE is await first.produce_only("x", 0)
-    assert ErrorCode.NONE is await first.produce_only("x", 1)
-
-
 @pytest.mark.parametrize(
     ("version", "code"),
     [
@@ -172,13 +154,14 @@ async def test_partition_outside_the_transaction_refuses_the_batch(first: Client
         (11, ErrorCode.TRANSACTION_ABORTABLE),
     ],
 )
-async def test_old_producers_get_no_transaction_abortable_error(
+async def test_partition_outside_the_transaction_refuses_the_batch(
     first: Client, version: int, code: ErrorCode
 ) -> None:
     await first.init()
     await first.add(1)
 
     assert code is await first.produce_only("x", 0, version=version)
+    assert ErrorCode.NONE is await first.produce_only("x", 1)
 
 
 async def test_produce_request_has_transactions_of_one_producer(first: Client) -> None:
@@ -305,43 +288,6 @@ async def test_open_transaction_continues_after_a_restart(protocol: int) -> None
 async def until_loaded(client: Client) -> None:
     while (await client.describe()).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         pass
-
-
-@pytest.mark.parametrize("commit", [True, False])
-@pytest.mark.parametrize("protocol", [FIRST, SECOND])
-async def test_decided_transaction_is_completed_after_a_restart(
-    protocol: int, commit: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """
-    The broker dies when the outcome is in its log, and the markers are in no partition.
-    """
-    world = World()
-    async with world.running() as broker, await broker.client() as wire:
-        await prepare(broker, 3)
-        client = Client(wire, protocol)
-        await client.init()
-        for partition in range(3):
-            await client.produce("x", partition)
-        await client.commit_offset(5)
-        with monkeypatch.context() as patch:
-
-            async def fails(*_: object, **__: object) -> None:
-                raise KafkaStorageError("not today")
-
-            patch.setattr("barnabas.server.transactions.markers.MarkerWriter.write", fails)
-            await client.end(commit=commit)
-            assert ("PrepareCommit" if commit else "PrepareAbort") == await client.state()
-            assert ErrorCode.CONCURRENT_TRANSACTIONS is await client.init()
-
-    async with world.running() as broker, await broker.client() as wire:
-        client = Client(wire, protocol)
-        await until_loaded(client)
-        while (await client.state()).startswith("Prepare"):
-            world.clock.advance(1)
-
-        assert ("CompleteCommit" if commit else "CompleteAbort") == await client.state()
-        assert (["x"] if commit else []) == (await client.read(2))[0]
-        assert (5 if commit else -1, ErrorCode.NONE) == await client.committed_offset()
 
 
 async def test_failed_marker_is_written_later(

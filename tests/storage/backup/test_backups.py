@@ -1,7 +1,3 @@
-"""
-Backups of log directories, and the command that makes them.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -22,9 +18,6 @@ NAME = "2026-11-26T08-00-00Z"
 
 
 def log_directory(path: Path, *logs: str) -> Path:
-    """
-    A directory of files that look like those of logs.
-    """
     path.mkdir(parents=True)
     (path / "meta.properties").write_text("version=1")
     (path / "recovery-point-offset-checkpoint").touch()
@@ -160,7 +153,7 @@ def test_failed_backup_leaves_no_files(
     with pytest.raises(OSError, match="No space"):
         back_up([data], target, clock)
 
-    assert set() == {*target.iterdir()}
+    assert {target / ".lock"} == {*target.iterdir()}
 
 
 def test_leftovers_of_an_interrupted_backup_are_removed(
@@ -240,4 +233,4 @@ def test_backup_target_url_is_refused(
     with pytest.raises(SystemExit):
         main(["backup", *arguments])
 
-    assert "is a URL; name a local directory" in capsys.readouterr().err
+    assert "is a URL; name a path of this machine" in capsys.readouterr().err

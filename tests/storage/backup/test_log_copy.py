@@ -17,13 +17,10 @@ from barnabas.storage.state_files.file_names import log_file, offset_index_file
 from barnabas.testing.manual_clock import ManualClock
 
 BASES = (0, 10, 20)
+During = Callable[[str, Callable[[], object]], None]
 
 
 class Waiting(ManualClock):
-    """
-    A clock that does something while somebody waits.
-    """
-
     def __init__(self, meanwhile: Callable[[], object]) -> None:
         super().__init__(0)
         self.meanwhile = meanwhile
@@ -80,7 +77,7 @@ def log(tmp_path: Path) -> LogFiles:
 
 
 @pytest.fixture
-def during(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], object]], None]:
+def during(monkeypatch: pytest.MonkeyPatch) -> During:
     """
     Does something once, before a file is copied.
     """
@@ -109,11 +106,8 @@ def test_log_copy_leaves_out_the_indexes_of_the_active_segment(log: LogFiles) ->
     assert (1, 3, 0) == (copied.logs, copied.segments, copied.linked_bytes)
     assert copied.copied_bytes == sum(map(len, log.texts.values()))
     names = {path.name for path in log.source.iterdir()}
-    assert names - log.texts.keys() == {
-        f"{20:020}.index",
-        f"{0:020}.log.deleted",
-        "leader-epoch-checkpoint.tmp",
-    }
+    left_out = {f"{20:020}.index", f"{0:020}.log.deleted", "leader-epoch-checkpoint.tmp"}
+    assert left_out == names - log.texts.keys()
     assert "records 20" == log.texts[f"{20:020}.log"]
 
 
@@ -138,9 +132,7 @@ def test_unchanged_segment_is_hard_linked_to_the_last_backup(log: LogFiles) -> N
     assert "records 20, and more" == log.texts[f"{20:020}.log"]
 
 
-def test_records_appended_during_the_copy_are_left_out(
-    log: LogFiles, during: Callable[[str, Callable[[], object]], None]
-) -> None:
+def test_records_appended_during_the_copy_are_left_out(log: LogFiles, during: During) -> None:
     def append() -> None:
         with log_file(log.source, 20).open("a") as file:
             file.write(" and more")
@@ -156,7 +148,7 @@ def test_records_appended_during_the_copy_are_left_out(
 
 @pytest.mark.parametrize("at", [0, 10, 20])
 def test_log_compacted_during_the_copy_is_copied_again(
-    log: LogFiles, during: Callable[[str, Callable[[], object]], None], at: int
+    log: LogFiles, during: During, at: int
 ) -> None:
     """
     The copy starts over up to the same end offset, because compaction may move the records of the
@@ -190,7 +182,7 @@ def test_log_copy_waits_until_a_swap_file_is_renamed(log: LogFiles) -> None:
 
 @pytest.mark.parametrize("at", [0, 10, 20])
 def test_segments_deleted_by_retention_during_the_copy_may_be_in_it_or_not(
-    log: LogFiles, during: Callable[[str, Callable[[], object]], None], at: int
+    log: LogFiles, during: During, at: int
 ) -> None:
     def delete() -> None:
         for path in log.source.glob(f"{0:020}.*"):
@@ -204,9 +196,7 @@ def test_segments_deleted_by_retention_during_the_copy_may_be_in_it_or_not(
     assert texts[-2:] == ["records 10", "records 20"]
 
 
-def test_producer_snapshots_may_be_deleted_during_the_copy(
-    log: LogFiles, during: Callable[[str, Callable[[], object]], None]
-) -> None:
+def test_producer_snapshots_may_be_deleted_during_the_copy(log: LogFiles, during: During) -> None:
     snapshot = log.source / f"{20:020}.snapshot"
     during(snapshot.name, snapshot.unlink)
 
@@ -216,7 +206,7 @@ def test_producer_snapshots_may_be_deleted_during_the_copy(
 
 
 def test_metadata_snapshot_deleted_during_the_copy_restarts_it(
-    log: LogFiles, during: Callable[[str, Callable[[], object]], None]
+    log: LogFiles, during: During
 ) -> None:
     """
     The records that the snapshot replaced may be deleted too.
@@ -239,9 +229,7 @@ def test_metadata_snapshot_deleted_during_the_copy_restarts_it(
     assert f"{0:020}.log" not in log.texts
 
 
-def test_log_deleted_during_the_copy_is_left_out(
-    log: LogFiles, during: Callable[[str, Callable[[], object]], None]
-) -> None:
+def test_log_deleted_during_the_copy_is_left_out(log: LogFiles, during: During) -> None:
     during(f"{10:020}.log", lambda: log.source.rename(log.source.with_name("gone")))
 
     assert log.copy() is None

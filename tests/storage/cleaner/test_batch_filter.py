@@ -16,7 +16,6 @@ from barnabas.protocol.records.batch import (
     batches,
     build_batch,
     read_batch,
-    seal_batch,
 )
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import Header, SimpleRecord, encode_records
@@ -27,6 +26,7 @@ from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.producers.entry import LastRecord
 from tests.support.clock import StillClock
+from tests.support.record_bytes import sealed
 
 NOW_MS = 1_700_000_100_000
 DAY_MS = 86_400_000
@@ -35,10 +35,6 @@ FIRST = 1_700_000_000_000
 
 
 class Filter:
-    """
-    A filter, and what it was given.
-    """
-
     def __init__(self, keys: dict[bytes, int] | None = None, **options: Any) -> None:
         self.offset_map = OffsetMap(1000 * BYTES_PER_ENTRY)
         for key, offset in (keys or {}).items():
@@ -62,9 +58,6 @@ class Filter:
         self.pauses += 1
 
     def run(self, *sources: bytes | bytearray | memoryview) -> bytes:
-        """
-        What stays of batches that were read together.
-        """
         data = b"".join(sources)
         out = CleanedBatches(data)
         for batch in batches(data):
@@ -227,14 +220,6 @@ def test_largest_retained_offset_is_that_of_a_record_or_of_a_whole_batch() -> No
     assert (12, 11) == (whole.largest_offset, part.largest_offset)
 
 
-def test_first_retained_record_sets_the_base_timestamp() -> None:
-    cleaned = only(Filter({b"a": 50, b"b": 50}).run(three_records()))
-
-    assert (FIRST + 2, FIRST + 2) == (cleaned.base_timestamp, cleaned.max_timestamp)
-    assert 10 == cleaned.base_offset
-    assert [12] == [record.offset for record in cleaned.records()]
-
-
 def test_log_append_time_survives_cleaning() -> None:
     cleaned = only(Filter({b"a": 50}).run(three_records(log_append_time=FIRST + 500)))
 
@@ -257,23 +242,26 @@ def test_fully_retained_compressed_batch_is_not_compressed_again() -> None:
     assert source == Filter().run(source)
 
 
-def test_infinite_delete_retention_sets_no_delete_horizon() -> None:
-    """
-    Kafka's sum overflows. The batch is rewritten in each cleaning, with the same bytes.
-    """
-    cleaned = only(Filter(delete_retention_ms=2**63 - 1).run(three_records()))
+@pytest.mark.parametrize(
+    ("sent", "options"),
+    [({}, {"delete_retention_ms": 2**63 - 1}), ({"delete_horizon_ms": -5}, {"now_ms": -6})],
+    ids=["Kafka's sum overflows", "a producer has sent it"],
+)
+def test_negative_delete_horizon_is_not_written(
+    sent: dict[str, Any], options: dict[str, Any]
+) -> None:
+    cleaned = only(Filter({b"c": 50}, **options).run(three_records(**sent)))
 
     assert cleaned.delete_horizon_ms is None
     assert FIRST == cleaned.base_timestamp
 
 
-def test_negative_delete_horizon_from_a_producer_is_removed() -> None:
-    source = three_records(delete_horizon_ms=-5)
+def test_first_retained_record_sets_the_base_timestamp() -> None:
+    cleaned = only(Filter({b"a": 50, b"b": 50}).run(three_records()))
 
-    cleaned = only(Filter({b"a": 50}, now_ms=-6).run(source))
-
-    assert cleaned.delete_horizon_ms is None
-    assert FIRST + 1 == cleaned.base_timestamp
+    assert [(12, FIRST + 2)] == [(each.offset, each.timestamp) for each in cleaned.records()]
+    assert FIRST + 2 == cleaned.base_timestamp == cleaned.max_timestamp
+    assert 10 == cleaned.base_offset
 
 
 def test_cleaning_rewrites_records_in_kafkas_encoding() -> None:
@@ -362,39 +350,26 @@ def test_control_records_other_than_markers_are_retained() -> None:
 # What cannot be written.
 
 
-def sealed(records: list[SimpleRecord], deltas: list[int], **options: Any) -> bytearray:
-    numbered = [build_batch([record])[61:] for record in records]
+def three(deltas: tuple[int, int, int] = (0, 1, 2), **options: Any) -> bytearray:
+    """
+    A batch of three records, the last of them with key a.
+    """
     payload = bytearray()
-    for delta, record in zip(deltas, numbered, strict=True):
+    for delta, key in zip(deltas, (b"x", b"y", b"a"), strict=True):
+        record = build_batch([SimpleRecord(FIRST, key, b"1")])[61:]
         record[3] = 2 * delta
         payload += record
-    return seal_batch(
-        payload,
-        len(records),
-        base_offset=0,
-        last_offset_delta=9,
-        base_timestamp=options.pop("base_timestamp", FIRST),
-        max_timestamp=FIRST,
-        **options,
-    )
-
-
-PAIR = [SimpleRecord(FIRST, b"x", b"1"), SimpleRecord(FIRST, b"y", b"2")]
-THREE = [*PAIR, SimpleRecord(FIRST, b"a", b"3")]
+    return sealed(payload, 3, last_offset_delta=9, timestamp=FIRST, **options)
 
 
 @pytest.mark.parametrize(
     ("source", "error", "sentence"),
     [
-        (sealed(THREE, [3, 3, 4]), InvalidRecord, "do not grow"),
-        (sealed(THREE, [0, 1, 2], base_timestamp=-9), InvalidRecord, "invalid timestamp"),
-        (sealed(THREE, [0, 1, 2], is_transactional=True), UnknownServerError, "producer ID"),
-        (sealed(THREE, [0, 1, 2], producer_id=5), UnknownServerError, "producer epoch"),
-        (
-            sealed(THREE, [0, 1, 2], producer_id=5, producer_epoch=0),
-            UnknownServerError,
-            "sequence",
-        ),
+        (three((3, 3, 4)), InvalidRecord, "do not grow"),
+        (three(base_timestamp=-9), InvalidRecord, "invalid timestamp"),
+        (three(is_transactional=True), UnknownServerError, "producer ID"),
+        (three(producer_id=5), UnknownServerError, "producer epoch"),
+        (three(producer_id=5, producer_epoch=0), UnknownServerError, "sequence"),
     ],
 )
 def test_malformed_batch_is_only_ever_copied_unchanged(

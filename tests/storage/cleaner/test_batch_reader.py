@@ -1,7 +1,3 @@
-"""
-All batches of a segment, through a buffer that may be too small.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -19,9 +15,6 @@ PATH = Path("/data/t-0/00000000000000000000.log")
 
 
 def records_of(*sizes: int, behind: bytes = b"") -> FileRecords:
-    """
-    A file with batches of some *sizes*.
-    """
     files = MemoryFiles()
     files.make_directory(PATH.parent)
     records = FileRecords.open(files, PATH)
@@ -51,33 +44,31 @@ def read(
     return found, throttled
 
 
-def test_read_returns_only_whole_batches() -> None:
-    assert ([[0, 1], [2, 3], [4]], [400, 400, 150]) == read(records_of(*[150] * 5))
-
-
-def test_read_begins_at_the_given_position() -> None:
-    assert ([[2, 3], [4]], [400, 150]) == read(records_of(*[150] * 5), position=300)
-
-
-def test_read_of_an_empty_segment_returns_nothing() -> None:
-    assert ([], []) == read(records_of())
-
-
-def test_buffer_doubles_for_a_larger_batch() -> None:
-    records = records_of(150, 500, 150, 150, 150, 150, 150)
-
-    assert ([[0], [1, 2, 3], [4, 5, 6]], [400, 400, 800, 450]) == read(records)
-
-
-def test_buffer_doubles_up_to_max_message_bytes() -> None:
-    records = records_of(900, *[150] * 4)
-
-    assert ([[0], [1, 2, 3, 4]], [400, 1000, 600]) == read(records)
-    assert ([[0, 1, 2, 3, 4]], [400, 1500]) == read(records, max_buffer_bytes=1600)
-
-
-def test_buffer_grows_to_the_size_of_a_batch_beyond_max_message_bytes() -> None:
-    assert ([[0], [1]], [400, 1200, 150]) == read(records_of(1200, 150))
+@pytest.mark.parametrize(
+    ("sizes", "options", "offsets", "reads"),
+    [
+        ([150] * 5, {}, [[0, 1], [2, 3], [4]], [400, 400, 150]),
+        ([150] * 5, {"position": 300}, [[2, 3], [4]], [400, 150]),
+        ([], {}, [], []),
+        ([150, 500, *[150] * 5], {}, [[0], [1, 2, 3], [4, 5, 6]], [400, 400, 800, 450]),
+        ([900, *[150] * 4], {}, [[0], [1, 2, 3, 4]], [400, 1000, 600]),
+        ([900, *[150] * 4], {"max_buffer_bytes": 1600}, [[0, 1, 2, 3, 4]], [400, 1500]),
+        ([1200, 150], {}, [[0], [1]], [400, 1200, 150]),
+    ],
+    ids=[
+        "only whole batches",
+        "from a position on",
+        "an empty segment",
+        "doubled for a larger batch",
+        "doubled up to max.message.bytes",
+        "doubled up to a larger limit",
+        "as large as a batch beyond max.message.bytes",
+    ],
+)
+def test_buffer_grows_to_the_size_of_the_batches(
+    sizes: list[int], options: dict[str, int], offsets: list[list[int]], reads: list[int]
+) -> None:
+    assert (offsets, reads) == read(records_of(*sizes), **options)
 
 
 def test_buffer_is_small_again_for_the_next_segment() -> None:
@@ -91,20 +82,19 @@ def test_buffer_is_small_again_for_the_next_segment() -> None:
     assert [400, 1000, 150] * 2 == throttled
 
 
-def test_incomplete_batch_at_the_end_of_a_segment_is_an_error() -> None:
-    records = records_of(150, 150, behind=bytes(padded_batch(2))[:100])
+@pytest.mark.parametrize(
+    ("left", "sentence"),
+    [
+        (100, "batch size 150 > 100 bytes left"),
+        *((left, "Could not determine next batch size") for left in (1, 11, 16)),
+    ],
+)
+def test_incomplete_batch_at_the_end_of_a_segment_is_an_error(left: int, sentence: str) -> None:
+    records = records_of(150, 150, behind=bytes(padded_batch(2))[:left])
 
-    with pytest.raises(CorruptRecord, match="batch size 150 > 100 bytes left") as error:
+    with pytest.raises(CorruptRecord, match=sentence) as error:
         read(records)
     assert (PATH, 300) == (error.value.path, error.value.position)
-
-
-@pytest.mark.parametrize("left", [1, 11, 16])
-def test_end_of_a_segment_too_short_for_a_size_field_is_an_error(left: int) -> None:
-    records = records_of(150, behind=bytes(padded_batch(1))[:left])
-
-    with pytest.raises(CorruptRecord, match="Could not determine next batch size"):
-        read(records)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +110,6 @@ def test_malformed_batch_header_is_an_error(at: int, value: bytes) -> None:
 
 @pytest.mark.parametrize("left", [0, 10, 300, 400, 450, 899, 900, 1000])
 def test_segment_file_shortened_after_opening_is_an_error(left: int) -> None:
-    """
-    The reader expects all batches that the segment had when it was opened.
-    """
     records = records_of(900, 600)
     records._open.get().truncate(left)
 

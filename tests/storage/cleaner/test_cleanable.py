@@ -1,7 +1,3 @@
-"""
-Which part of a log the cleaner may clean, and whether it is worth it.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -26,10 +22,6 @@ NOW = 1_700_000_000_000
 
 @dataclass(frozen=True)
 class Piece:
-    """
-    A segment as the rules see it.
-    """
-
     base_offset: int
     size: int = 100
     latest: int = 0
@@ -80,21 +72,13 @@ def test_first_dirty_offset_comes_from_the_checkpoint_within_the_bounds_of_the_l
 
 
 def test_the_active_segment_is_never_cleaned() -> None:
-    found = plan(THREE)
+    found, nothing = plan(THREE), plan(THREE[:1])
 
     assert (Limit.ACTIVE_SEGMENT, 20) == (found.bound.limit, found.uncleanable_offset)
     assert list(THREE[:2]) == list(found.cleanable_segments)
     assert (0, 200, 1.0) == (found.clean_bytes, found.cleanable_bytes, found.ratio)
-
-
-def test_log_of_one_segment_has_nothing_to_clean() -> None:
-    found = plan(THREE[:1])
-
-    assert (CleaningVerdict.NOTHING_TO_CLEAN, 0, 0.0) == (
-        found.verdict,
-        found.total_bytes,
-        found.ratio,
-    )
+    assert CleaningVerdict.NOTHING_TO_CLEAN is nothing.verdict
+    assert (0, 0.0) == (nothing.total_bytes, nothing.ratio)
 
 
 @pytest.mark.parametrize(
@@ -111,34 +95,26 @@ def test_segment_that_holds_the_last_stable_offset_is_not_cleanable(stable: int,
 
 @pytest.mark.scenario(76)
 def test_segment_younger_than_min_compaction_lag_protects_all_later_segments() -> None:
-    segments = (
-        Piece(0, latest=NOW - 60_000),
-        Piece(10, latest=NOW - 30_000),
-        Piece(20, latest=NOW - 90_000),
-        Piece(30),
-    )
+    ages = (60_000, 30_000, 90_000)
+    segments = [Piece(10 * at, latest=NOW - age) for at, age in enumerate(ages)]
 
-    found = plan(segments, min_compaction_lag_ms=60_000)
+    found = plan([*segments, Piece(30)], min_compaction_lag_ms=60_000)
 
-    assert (Limit.MIN_COMPACTION_LAG, 10, 30_000) == (
-        found.bound.limit,
-        found.bound.offset,
-        found.bound.age_ms,
-    )
-    assert [segments[0]] == list(found.cleanable_segments)
+    bound = found.bound
+    assert (Limit.MIN_COMPACTION_LAG, 10, 30_000) == (bound.limit, bound.offset, bound.age_ms)
+    assert segments[:1] == list(found.cleanable_segments)
 
 
-@pytest.mark.parametrize(("age", "end"), [(60_000, 20), (59_999, 10), (-5, 10)])
-def test_record_younger_than_min_compaction_lag_is_not_cleanable(age: int, end: int) -> None:
+@pytest.mark.parametrize(
+    ("lag", "age", "end"),
+    [(60_000, 60_000, 20), (60_000, 59_999, 10), (60_000, -5, 10), (0, -1000, 20)],
+)
+def test_record_younger_than_min_compaction_lag_is_not_cleanable(
+    lag: int, age: int, end: int
+) -> None:
     segments = (Piece(0, latest=0), Piece(10, latest=NOW - age), Piece(20))
 
-    assert end == plan(segments, min_compaction_lag_ms=60_000).uncleanable_offset
-
-
-def test_age_of_records_does_not_matter_without_min_compaction_lag() -> None:
-    segments = (Piece(0, latest=NOW + 1000), Piece(10))
-
-    assert 10 == plan(segments, min_compaction_lag_ms=0).uncleanable_offset
+    assert end == plan(segments, min_compaction_lag_ms=lag).uncleanable_offset
 
 
 def test_min_compaction_lag_is_not_checked_for_clean_segments() -> None:

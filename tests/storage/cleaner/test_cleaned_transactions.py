@@ -1,7 +1,3 @@
-"""
-Which markers still decide about something.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -62,20 +58,12 @@ def index() -> TransactionIndex:
     return TransactionIndex(files, Path("/data"), "0.txnindex", 0, exists=False)
 
 
-def test_only_transactional_data_of_an_aborted_producer_is_reported_as_aborted(
+def test_transactional_data_of_an_aborted_producer_is_aborted_from_its_first_offset_on(
     transactions: CleanedTransactionMetadata,
 ) -> None:
-    assert not transactions.on_batch_read(data(8))
-    assert not transactions.on_batch_read(data(11, producer_id=2))
-    assert not transactions.on_batch_read(data(12, transactional=False))
-    assert transactions.on_batch_read(data(13))
+    sent = [data(9), data(10, producer_id=2), data(10, transactional=False), data(10), data(13)]
 
-
-def test_aborted_transaction_begins_with_the_batch_that_holds_its_first_offset(
-    transactions: CleanedTransactionMetadata,
-) -> None:
-    assert not transactions.on_batch_read(data(9))
-    assert transactions.on_batch_read(data(10))
+    assert [False] * 3 + [True] * 2 == [transactions.on_batch_read(batch) for batch in sent]
 
 
 def test_abort_marker_and_its_index_entry_are_kept_while_its_data_was_seen(
@@ -102,13 +90,6 @@ def test_abort_marker_without_data_is_superfluous_with_its_index_entry(
     assert index.is_empty
 
 
-def test_abort_marker_without_an_index_entry_is_superfluous() -> None:
-    transactions = CleanedTransactionMetadata()
-    transactions.on_batch_read(data(10))
-
-    assert SUPERFLUOUS == transactions.on_control_batch_read(abort(20))
-
-
 def test_commit_marker_is_kept_while_its_data_was_seen() -> None:
     transactions = CleanedTransactionMetadata()
     transactions.on_batch_read(data(10))
@@ -118,18 +99,23 @@ def test_commit_marker_is_kept_while_its_data_was_seen() -> None:
     assert SUPERFLUOUS == transactions.on_control_batch_read(commit(13))
 
 
-def test_empty_control_batch_is_superfluous() -> None:
-    empty = read_batch(memoryview(build_batch([], is_control=True, producer_id=1)))
+@pytest.mark.parametrize(
+    ("batch", "expected"),
+    [
+        (marker(5, ControlRecordType.LEADER_CHANGE), KEPT),
+        (read_batch(memoryview(control_batch(77, b"", 0))), KEPT),
+        (read_batch(memoryview(build_batch([], is_control=True, producer_id=1))), SUPERFLUOUS),
+        (abort(20), SUPERFLUOUS),
+    ],
+    ids=["leader change", "unknown type", "empty", "abort without an index entry"],
+)
+def test_control_batches_other_than_known_markers_are_kept(
+    batch: RecordBatch, expected: bool
+) -> None:
+    transactions = CleanedTransactionMetadata()
+    transactions.on_batch_read(data(10))
 
-    assert SUPERFLUOUS == CleanedTransactionMetadata().on_control_batch_read(empty)
-
-
-def test_control_records_other_than_markers_are_kept() -> None:
-    leader_change = marker(5, ControlRecordType.LEADER_CHANGE)
-    unknown = read_batch(memoryview(control_batch(77, b"", 0)))
-
-    assert KEPT == CleanedTransactionMetadata().on_control_batch_read(leader_change)
-    assert KEPT == CleanedTransactionMetadata().on_control_batch_read(unknown)
+    assert expected == transactions.on_control_batch_read(batch)
 
 
 def test_control_batch_without_a_control_record_type_is_an_error() -> None:

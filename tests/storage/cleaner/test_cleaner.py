@@ -6,21 +6,23 @@ from __future__ import annotations
 
 import errno
 import logging
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from itertools import count
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP
 from barnabas.storage.cleaner.cleanable import LogToClean
 from barnabas.storage.cleaner.states import LogCleaningAborted
 from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.testing.disks.crashable import CrashableFiles, Crashed
@@ -39,7 +41,8 @@ from tests.support.logs import (
 from tests.support.random_logs import RandomLog
 from tests.support.segments import FIRST_TIMESTAMP
 
-KEYS = [b"a", b"b", b"c"]
+A, B, C = KEYS = [b"a", b"b", b"c"]
+DAY_MS = 86_400_000
 STEPS = 64
 """What a cleaning of ``four_segments`` does to the disk."""
 
@@ -58,19 +61,27 @@ def four_segments(files: MemoryFiles | None = None) -> tuple[LogHome, Log]:
     return home, log
 
 
-class AbortAfter:
-    """
-    Lets some questions pass, then aborts.
-    """
+def compacted() -> tuple[LogHome, Log]:
+    home = LogHome(cleanup_policy=("compact",))
+    return home, home.open()
 
-    def __init__(self, questions: int) -> None:
-        self.left = questions
 
-    def __call__(self, partition: TopicPartition) -> None:
+def after(questions: int, act: Callable[[], object]) -> Callable[[TopicPartition], None]:
+    """
+    A question whether to abort that is answered with *act* when it was asked so often.
+    """
+    left = count(questions, -1)
+
+    def check(partition: TopicPartition) -> None:
         assert "t-0" == str(partition)
-        if self.left == 0:
-            raise LogCleaningAborted
-        self.left -= 1
+        if next(left) == 0:
+            act()
+
+    return check
+
+
+def abort() -> None:
+    raise LogCleaningAborted
 
 
 def unfinished(home: LogHome) -> list[str]:
@@ -90,6 +101,10 @@ def test_cleaning_covers_every_segment_and_keeps_the_log_end_offset() -> None:
     assert (18, 18, 3) == (stats.map_messages_read, stats.messages_read, stats.messages_written)
     assert 3 / 1000 == stats.buffer_utilization
     assert [] == unfinished(home)
+    assert [0, 6, 12, 18] == bases(log)
+    assert [0, 0] == [segment.size for segment in log.segments.values()[:2]]
+    for suffix in (".log", ".index", ".timeindex"):
+        assert b"" == home.file(0, suffix)
 
 
 def test_small_segments_are_merged_and_the_other_producer_snapshots_deleted() -> None:
@@ -109,17 +124,6 @@ def test_small_segments_are_merged_and_the_other_producer_snapshots_deleted() ->
     home.clock.advance(60_000)
     log.remove_deleted_files()
     assert not [name for name in home.names() if name.endswith(".deleted")]
-
-
-def test_segment_without_retained_records_becomes_empty() -> None:
-    home, log = four_segments()
-
-    clean(log, home.clock)
-
-    assert [0, 6, 12, 18] == bases(log)
-    assert [0, 0] == [segment.size for segment in log.segments.values()[:2]]
-    for suffix in (".log", ".index", ".timeindex"):
-        assert b"" == home.file(0, suffix)
 
 
 def test_cleaned_segment_has_the_modification_time_of_its_last_source() -> None:
@@ -166,8 +170,7 @@ def test_full_offset_map_ends_the_cleaning_at_its_last_key() -> None:
     """
     That may be in the middle of a batch; the next cleaning begins there.
     """
-    home = LogHome(cleanup_policy=("compact",))
-    log = home.open()
+    home, log = compacted()
     put(log, (b"a", b"1"), (b"b", b"1"))
     put(log, (b"a", b"2"), (b"c", b"1"), (b"d", b"1"))
     put(log, (b"b", b"2"))
@@ -198,8 +201,7 @@ def test_last_batch_of_a_cleaning_retains_its_header_and_so_its_last_offset() ->
     """
     A restart may begin with this batch.
     """
-    home = LogHome(cleanup_policy=("compact",))
-    log = home.open()
+    home, log = compacted()
     put(log, (b"a", b"1"), (b"b", None))
     put(log, (b"b", None))
     log.roll()
@@ -214,31 +216,86 @@ def test_last_batch_of_a_cleaning_retains_its_header_and_so_its_last_offset() ->
     assert end == home.open().log_end_offset
 
 
-def test_read_that_began_before_a_cleaning_still_finds_its_bytes() -> None:
-    home, log = four_segments()
-    found = log.read(0, 1_000_000, FetchIsolation.LOG_END, True).records
-    assert found is not None
-    before = found.read()
-
-    clean(log, home.clock)
-
-    assert before == found.read()
-
-
-def test_aborted_records_supersede_nothing() -> None:
-    home = LogHome(cleanup_policy=("compact",))
-    log = home.open()
-    put(log, (b"a", b"1"))
-    transaction = {"producer_id": 5, "producer_epoch": 0, "is_transactional": True}
-    put(log, (b"a", b"2"), base_sequence=0, **transaction)
-    end_transaction(log, 5, commit=False)
-    put(log, (b"b", b"1"))
+@pytest.mark.scenario(73)
+def test_tombstone_is_readable_until_its_delete_horizon() -> None:
+    home, log = compacted()
+    put(log, (A, b"1"), (B, None), (C, b"2"))
+    put(log, (A, b"3"))
     log.roll()
 
-    _, stats = clean(log, home.clock)
+    clean(log, home.clock)
+    assert [(1, B, None), (2, C, b"2"), (3, A, b"3")] == pairs(log)
+    horizon_ms = home.clock.now_ms() + DAY_MS
+    assert horizon_ms == read_batches(log)[0].delete_horizon_ms
 
-    assert (4, 1) == (stats.map_messages_read, stats.messages_read - stats.messages_written)
-    assert [(0, b"a", b"1"), (3, b"b", b"1")] == [pair for pair in pairs(log) if pair[0] != 2]
+    home.clock.advance(DAY_MS - 1)
+    put(log, (b"x", b"1"))
+    log.roll()
+    clean(log, home.clock, first_dirty_offset=4)
+    assert [1, 2, 3, 4] == offsets(log)
+
+    home.clock.advance(1)
+    put(log, (b"x", b"2"))
+    log.roll()
+    clean(log, home.clock, first_dirty_offset=5)
+    assert [2, 3, 5] == offsets(log)
+
+
+@pytest.mark.scenario(74)
+def test_producer_with_only_superseded_records_continues_after_a_restart() -> None:
+    home, log = compacted()
+    producer = {"producer_id": 4000, "producer_epoch": 3}
+    put(log, (A, b"1"), (B, b"1"), **producer, base_sequence=0)
+    put(log, (A, b"2"), (B, b"2"))
+    log.roll()
+
+    clean(log, home.clock)
+    header = read_batches(log)[0]
+    assert (HEADER_SIZE, 0) == (header.size, header.record_count)
+    assert (0, 1) == (header.base_offset, header.last_offset)
+
+    home.stop(log)
+    for name in [name for name in home.names() if name.endswith(".snapshot")]:
+        home.remove(int(name[:20]), ".snapshot")
+    log = home.open(had_clean_shutdown=False, recovery_point=0)
+    info = put(log, (A, b"3"), **producer, base_sequence=2)
+    assert 4 == info.first_offset
+
+
+@pytest.mark.scenario(78)
+def test_aborted_transaction_leaves_its_marker_until_the_delete_horizon() -> None:
+    home, log = compacted()
+    producer = {"producer_id": 7, "producer_epoch": 0, "is_transactional": True}
+    put(log, (A, b"old"))
+    put(log, (A, b"aborted"), (B, b"aborted"), base_sequence=0, **producer)
+    end_transaction(log, 7, commit=False)
+    log.update_high_watermark(log.log_end_offset)
+    # Later data of the producer: its marker is not the last that is known of it.
+    put(log, (C, b"1"), producer_id=7, producer_epoch=0, base_sequence=2)
+    log.roll()
+
+    clean(log, home.clock)
+    assert [(0, A, b"old"), (4, C, b"1")] == [pair for pair in pairs(log) if pair[0] != 3]
+    marker = next(batch for batch in read_batches(log) if batch.is_control)
+    assert (3, None) == (marker.base_offset, marker.delete_horizon_ms)
+    assert [7] == [txn.producer_id for txn in log.collect_aborted_transactions(0, 100)]
+
+    clean_more(home, log)
+    marker = next(batch for batch in read_batches(log) if batch.is_control)
+    assert home.clock.now_ms() + DAY_MS == marker.delete_horizon_ms
+    assert [] == log.collect_aborted_transactions(0, 100)
+
+    home.clock.advance(DAY_MS)
+    clean_more(home, log)
+    assert [0, 4] == offsets(log)[:2]
+    assert not any(batch.is_control for batch in read_batches(log))
+
+
+def clean_more(home: LogHome, log: Log) -> None:
+    dirty = log.log_end_offset
+    put(log, (b"more", b"%d" % dirty))
+    log.roll()
+    clean(log, home.clock, first_dirty_offset=dirty)
 
 
 # Its messages and metrics.
@@ -258,11 +315,7 @@ def test_throttler_counts_all_bytes_read_and_written() -> None:
 
 @pytest.mark.parametrize("records", [1, 90])
 def test_cleaning_yields_to_other_threads_between_batches(records: int) -> None:
-    """
-    After as much work as a thousand records cause.
-    """
-    home = LogHome(cleanup_policy=("compact",))
-    log = home.open()
+    home, log = compacted()
     for _ in range(200):
         put(log, *[(b"a", b"1")] * records)
     log.roll()
@@ -296,11 +349,8 @@ def test_offset_map_too_small_for_a_key_is_refused() -> None:
 
 @pytest.mark.parametrize("questions", range(12))
 def test_aborted_cleaning_leaves_whole_segments(questions: int) -> None:
-    """
-    Finished segments are cleaned, the others unchanged. No unfinished file is left.
-    """
     home, log = four_segments()
-    cleaner = new_cleaner(home.clock, check_done=AbortAfter(questions))
+    cleaner = new_cleaner(home.clock, check_done=after(questions, abort))
     to_clean = LogToClean(log=log, first_dirty_offset=0, uncleanable_offset=18)
 
     with pytest.raises(LogCleaningAborted):
@@ -314,47 +364,25 @@ def test_aborted_cleaning_leaves_whole_segments(questions: int) -> None:
     assert [15, 16, 17] == offsets(log)
 
 
-def test_malformed_batch_stops_the_cleaning_and_leaves_the_log_unchanged() -> None:
+@pytest.mark.parametrize(("questions", "left"), [(0, 0), (8, 6)], ids=["first pass", "second pass"])
+def test_malformed_batch_stops_the_cleaning_and_leaves_whole_segments(
+    questions: int, left: int
+) -> None:
     home, log = four_segments()
-    before = bytes(home.file(6, ".log"))
-    home.file(6, ".log")[16] = 9
+    data = home.file(6, ".log")
+    before = bytes(data)
 
     with pytest.raises(CorruptMessage):
-        clean(log, home.clock)
-
-    assert [] == unfinished(home)
-    home.file(6, ".log")[:] = before
-    assert [*range(18)] == offsets(log)
-
-
-def test_batch_that_turns_bad_in_the_second_pass_leaves_no_unfinished_files() -> None:
-    home, log = four_segments()
-
-    with pytest.raises(CorruptMessage):
-        clean(log, home.clock, check_done=Spoil(home, questions=9))
+        clean(log, home.clock, check_done=after(questions, partial(data.__setitem__, 16, 9)))
 
     assert [] == unfinished(home)
     assert [0, 6, 12, 18] == bases(log)
-
-
-class Spoil:
-    """
-    Makes a batch unreadable when it was asked so often.
-    """
-
-    def __init__(self, home: LogHome, questions: int) -> None:
-        self.home = home
-        self.left = questions
-
-    def __call__(self, partition: TopicPartition) -> None:
-        self.left -= 1
-        if self.left == 0:
-            self.home.file(6, ".log")[16] = 9
+    home.file(6, ".log")[:] = before
+    assert [*range(left, 18)] == offsets(log)
 
 
 def test_segment_with_offsets_too_far_apart_is_split_first() -> None:
-    home = LogHome(cleanup_policy=("compact",))
-    log = home.open()
+    home, log = compacted()
     put(log, (b"a", b"1"))
     put(log, (b"b", b"1"))
     log.roll()
@@ -413,9 +441,6 @@ def test_disk_error_while_cleaning_is_a_storage_error(action: str, number: int) 
 def test_last_record_of_each_key_survives_a_crash_during_cleaning(
     data: st.DataObject, step: int
 ) -> None:
-    """
-    Each segment is as it was before or after the cleaning, and the log can be cleaned again.
-    """
     files = CrashableFiles()
     home, log = four_segments(files)
     log.flush(force_flush_active_segment=True)
@@ -427,12 +452,7 @@ def test_last_record_of_each_key_survives_a_crash_during_cleaning(
     log = home.open(had_clean_shutdown=False, recovery_point=18)
 
     assert 18 == log.log_end_offset
-    assert offsets(log) in (
-        [*range(18)],
-        [*range(6, 18)],
-        [*range(12, 18)],
-        [15, 16, 17],
-    )
+    assert offsets(log) in ([*range(18)], [*range(6, 18)], [*range(12, 18)], [15, 16, 17])
     clean(log, home.clock)
     assert [15, 16, 17] == offsets(log)
 
@@ -494,9 +514,6 @@ def test_consumer_sees_the_same_final_state_after_cleaning(seed: int) -> None:
 
 
 def test_cleaning_again_is_idempotent() -> None:
-    """
-    Once tombstones and markers have their delete horizons, and until these are reached.
-    """
     clock = StillClock(FIRST_TIMESTAMP + 1_000_000)
     files = MemoryFiles(clock.now_ms)
     random_log = RandomLog(5, DIRECTORY, files, clock)

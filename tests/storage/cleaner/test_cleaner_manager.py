@@ -1,7 +1,3 @@
-"""
-Which log the cleaner takes next, and what is noted about it.
-"""
-
 from __future__ import annotations
 
 import logging
@@ -41,6 +37,8 @@ def test_grabbed_log_is_released_with_its_new_first_dirty_offset() -> None:
     assert world.manager.states.get(T0) is None
     assert "0\n1\nt 0 12\n" == world.checkpoint()
     assert CleaningVerdict.NOTHING_TO_CLEAN is world.manager.plan(log).verdict
+    world.restart()
+    assert 12 == world.manager.plan(world.found(T0)).first_dirty.offset
 
 
 def test_cleaner_checkpoint_is_created_empty_at_the_start() -> None:
@@ -48,17 +46,6 @@ def test_cleaner_checkpoint_is_created_empty_at_the_start() -> None:
 
     assert b"" == world.files.read_bytes(CHECKPOINT)
     assert b"" == world.files.read_bytes(OTHER / CLEANER_CHECKPOINT)
-
-
-def test_cleaning_resumes_at_the_checkpoint_after_a_restart() -> None:
-    world = CleanerWorld()
-    log = world.log(T0, 13)
-    world.grab()
-    world.manager.done_cleaning(log, 12)
-
-    world.restart()
-
-    assert 12 == world.manager.plan(world.found(T0)).first_dirty.offset
 
 
 def test_only_compacted_logs_are_grabbed() -> None:
@@ -69,20 +56,22 @@ def test_only_compacted_logs_are_grabbed() -> None:
     assert {} == world.manager.grab_deletable_logs()
 
 
-def test_dirtiest_log_is_grabbed_first() -> None:
+@pytest.mark.parametrize(("cleaner", "dirtier"), [(T0, T1), (T1, T0)])
+def test_dirtiest_log_is_grabbed_first(cleaner: TopicPartition, dirtier: TopicPartition) -> None:
     world = CleanerWorld()
-    half, whole = world.log(T0, 13), world.log(T1, 13)
-    world.manager.update_checkpoints(DATA, put=(T0, 6))
-    half.update_config(config("compact", min_cleanable_dirty_ratio=0.1))
+    logs = {partition: world.log(partition, 13) for partition in (T0, T1)}
+    world.manager.update_checkpoints(DATA, put=(cleaner, 6))
+    logs[cleaner].update_config(config("compact", min_cleanable_dirty_ratio=0.1))
     stats = PreCleanStats()
 
     first = world.grab(stats)
+    ratio = world.manager.dirtiest_ratio
     second = world.grab()
 
-    assert (1.0, 2) == (0.5 + world.manager.dirtiest_ratio, stats.cleanable_partitions)
+    assert (1.0, 2) == (ratio, stats.cleanable_partitions)
     assert first is not None
     assert second is not None
-    assert (whole, half) == (first.log, second.log)
+    assert (logs[dirtier], logs[cleaner]) == (first.log, second.log)
     assert (1.0, 0.5) == (first.cleanable_ratio, second.cleanable_ratio)
 
 
@@ -98,56 +87,35 @@ def test_log_beyond_max_compaction_lag_is_grabbed_however_clean() -> None:
 
     assert found is not None
     assert log is found.log
-    assert (1, 1, 1) == (
-        stats.max_compaction_delay_ms,
-        stats.delayed_partitions,
-        stats.cleanable_partitions,
-    )
+    assert 1 == stats.max_compaction_delay_ms
+    assert 1 == stats.delayed_partitions == stats.cleanable_partitions
 
 
-def test_cleaner_checkpoint_below_the_log_start_offset_is_reset(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    world = CleanerWorld()
-    log = world.log(T0, 13, config("compact", "delete", min_cleanable_dirty_ratio=0.1))
-    world.manager.update_checkpoints(DATA, put=(T0, 2))
-    log.delete_records(8)
-
-    found = world.grab()
-
-    assert found is not None
-    assert 8 == found.first_dirty_offset
-    assert "0\n1\nt 0 8\n" == world.checkpoint()
-    assert "the cleaner begins again" not in caplog.text
-
-
-def test_log_start_offset_beyond_the_checkpoint_without_delete_policy_is_logged(
+@pytest.mark.parametrize(
+    ("policy", "checkpoint", "start", "logged"),
+    [(("compact", "delete"), 2, 8, False), (("compact",), 2, 8, True), (("compact",), 99, 0, True)],
+    ids=["below the start with delete", "below the start without delete", "beyond the end"],
+)
+def test_cleaner_checkpoint_outside_the_log_is_reset(
+    policy: tuple[str, ...],
+    checkpoint: int,
+    start: int,
+    logged: bool,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = CleanerWorld()
     log = world.log(T0, 13, config("compact", "delete"))
-    world.manager.update_checkpoints(DATA, put=(T0, 2))
-    log.delete_records(8)
-    log.update_config(COMPACT)
-
-    world.grab()
-
-    assert "t-0: the cleaner begins again at the log start offset 8" in caplog.text
-
-
-def test_cleaner_checkpoint_beyond_the_log_end_offset_is_reset(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    world = CleanerWorld()
-    world.log(T0, 13)
-    world.manager.update_checkpoints(DATA, put=(T0, 99))
+    world.manager.update_checkpoints(DATA, put=(T0, checkpoint))
+    log.delete_records(start)
+    log.update_config(config(*policy, min_cleanable_dirty_ratio=0.1))
 
     found = world.grab()
 
     assert found is not None
-    assert 0 == found.first_dirty_offset
-    assert "0\n1\nt 0 0\n" == world.checkpoint()
-    assert "t-0: the cleaner begins again at the log start offset 0" in caplog.text
+    assert start == found.first_dirty_offset
+    assert f"0\n1\nt 0 {start}\n" == world.checkpoint()
+    again = f"t-0: the cleaner begins again at the log start offset {start}"
+    assert logged == (again in caplog.text)
 
 
 def test_aborted_cleaning_writes_only_its_start_to_the_checkpoint() -> None:
@@ -240,7 +208,7 @@ def test_uncleanable_log_is_skipped_until_it_is_deleted() -> None:
     assert {T0} == world.manager.uncleanable_partitions(DATA)
     world.logs.delete_logs([T0])
     assert 0 == world.manager.uncleanable_bytes(DATA)
-    world.manager.maintain_uncleanable_partitions()
+    world.cleaner.round()
     assert set() == world.manager.uncleanable_partitions(DATA)
 
 
@@ -351,18 +319,6 @@ def test_unwritable_cleaner_checkpoint_takes_its_directory_offline() -> None:
 
     assert world.logs.failures.has_offline_log_dir(DATA)
     assert world.manager.states.get(T0) is None
-
-
-@pytest.mark.parametrize("clean", [T0, T1])
-def test_the_ratio_of_the_dirtiest_log_is_known(clean: TopicPartition) -> None:
-    world = CleanerWorld()
-    for partition in (T0, T1):
-        world.log(partition, 13)
-    world.manager.update_checkpoints(DATA, put=(clean, 12))
-
-    world.grab()
-
-    assert 1.0 == world.manager.dirtiest_ratio
 
 
 def test_time_since_the_last_run_is_reported() -> None:

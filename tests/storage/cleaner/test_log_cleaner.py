@@ -4,11 +4,11 @@ The cleaner of a log manager, from the choice of a log to what is on the disk af
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,20 +27,16 @@ from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition, log_file
 from barnabas.testing.disks.failing import FailingFiles
-from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.disks.memory import Node
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.bombs import bomb, memory_below
 from tests.support.cleaner_world import COMPACT, DATA, SETTINGS, CleanerWorld, add, config
 from tests.support.cleaning import pairs, put
 from tests.support.limits import stated
 from tests.support.log_manager import T0, T1
-from tests.support.logs import append_with_offsets, end_transaction
+from tests.support.logs import append_with_offsets, bases, end_transaction, offsets
 
 OTHER = Path("/other")
-
-
-def offsets(log: Log) -> list[int]:
-    return [offset for offset, _, _ in pairs(log)]
 
 
 def of_one_key(world: CleanerWorld, partition: TopicPartition = T0) -> Log:
@@ -72,7 +68,8 @@ def open_transaction(log: Log) -> None:
 def test_only_the_last_record_of_each_key_below_the_active_segment_stays() -> None:
     world = CleanerWorld()
     log = world.log(T0)
-    put(log, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"))
+    for pair in ((b"a", b"1"), (b"b", b"1"), (b"a", b"2")):
+        put(log, pair)
     log.roll()
     put(log, (b"c", b"1"))
 
@@ -80,45 +77,10 @@ def test_only_the_last_record_of_each_key_below_the_active_segment_stays() -> No
 
     assert [(1, b"b", b"1"), (2, b"a", b"2"), (3, b"c", b"1")] == pairs(log)
     assert ("0\n1\nt 0 3\n", 4) == (world.checkpoint(), log.log_end_offset)
-    assert (0, 3) == tuple(segment.base_offset for segment in log.segments.values())
-    first = log.read(0, 1000, FetchIsolation.HIGH_WATERMARK, True).records
-    assert first is not None
+    assert [0, 3] == bases(log)
+    first = log.read(0, 1000, FetchIsolation.HIGH_WATERMARK, True)
+    assert 1 == first.fetch_offset_metadata.message_offset
     assert not world.cleaner.round()
-
-
-@pytest.mark.scenario(75)
-def test_log_at_a_dirty_ratio_of_one_half_is_not_cleaned() -> None:
-    world = CleanerWorld()
-    log = world.log(T0, 13)
-    assert world.cleaner.round()
-    add(log, *[b"k"] * 12)
-    plan = world.manager.plan(log)
-
-    assert (0.5, 0.5) == (plan.ratio, plan.min_ratio)
-    assert not world.cleaner.round()
-    assert 25 == len(pairs(log))
-    add(log, *[b"k"] * 6)
-    assert world.cleaner.round()
-    assert [*range(13), 29, 30] == offsets(log)
-
-
-@pytest.mark.scenario(76)
-def test_segments_younger_than_min_compaction_lag_and_all_later_ones_are_not_cleaned() -> None:
-    world = CleanerWorld(log_config=config("compact", min_compaction_lag_ms=60_000))
-    log = world.log(T0)
-    add(log, *[b"k"] * 6)
-    world.still_clock.advance(30_000)
-    add(log, *[b"k"] * 13)
-    world.still_clock.advance(30_000)
-
-    assert world.cleaner.round()
-
-    assert [5, *range(6, 19)] == offsets(log)
-    assert "0\n1\nt 0 6\n" == world.checkpoint()
-    assert not world.cleaner.round()
-    world.still_clock.advance(30_000)
-    assert world.cleaner.round()
-    assert [17, 18] == offsets(log)
 
 
 @pytest.mark.scenario(77)
@@ -140,27 +102,20 @@ def test_segments_from_the_start_of_an_open_transaction_on_are_not_cleaned() -> 
     assert [8, 14, *range(15, 22)] == offsets(log)
 
 
-def test_cleaner_applies_retention_to_logs_with_compact_and_delete() -> None:
-    world = CleanerWorld(log_config=config("compact", "delete", retention_ms=60_000))
+@pytest.mark.parametrize("policy", [("compact", "delete"), ("delete",)])
+def test_cleaner_applies_retention_to_compacted_logs_and_the_manager_to_the_others(
+    policy: tuple[str, ...],
+) -> None:
+    world = CleanerWorld(log_config=config(*policy, retention_ms=60_000))
     log = world.log(T0, 13)
     world.cleaner.round()
     world.still_clock.advance(60_001)
+    checks = [world.logs.maintenance.check_retention, world.cleaner.round]
+    other, responsible = checks if "compact" in policy else reversed(checks)
 
-    world.logs.maintenance.check_retention()
+    other()
     assert 0 == log.log_start_offset
-    world.cleaner.round()
-    assert 13 == log.log_start_offset
-    assert world.manager.states.get(T0) is None
-
-
-def test_cleaner_does_not_apply_retention_to_logs_without_compaction() -> None:
-    world = CleanerWorld(log_config=config("delete", retention_ms=60_000))
-    log = world.log(T0, 13)
-    world.still_clock.advance(60_001)
-
-    world.cleaner.round()
-    assert 0 == log.log_start_offset
-    world.logs.maintenance.check_retention()
+    responsible()
     assert 13 == log.log_start_offset
     assert world.manager.states.get(T0) is None
 
@@ -212,55 +167,40 @@ def test_disk_write_error_takes_its_directory_offline(action: str) -> None:
     assert [11, 12] == offsets(other)
 
 
-def test_damaged_log_is_skipped_and_the_others_are_cleaned(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    world = CleanerWorld()
-    log, other = of_one_key(world), of_one_key(world, T1)
-    path = log_file(log.dir, 0)
-    # The first record of the second batch says that it is endless.
-    world.files.nodes[path].data[150 + 61 : 150 + 71] = b"\xff" * 10
-    before = world.files.read_bytes(path)
-    world.manager.update_checkpoints(DATA, put=(T1, 6))
-
-    with caplog.at_level(logging.WARNING):
-        assert not world.cleaner.round()
-
-    assert {T0} == world.manager.uncleanable_partitions(DATA)
-    assert "t-0, which is left alone from now on" in caplog.text
-    assert before == world.files.read_bytes(path)
-    assert not [name for name in world.files.names(log.dir) if "cleaned" in name]
-    assert not world.logs.failures.any_offline
-    other.update_config(config("compact", min_cleanable_dirty_ratio=0.1))
-    assert world.cleaner.round()
-    assert [11, 12] == offsets(other)
-    assert not world.cleaner.round()
-
-
-def test_log_whose_file_was_shortened_is_skipped_and_the_others_are_cleaned() -> None:
-    world = CleanerWorld()
-    log, other = of_one_key(world), of_one_key(world, T1)
-    world.files.nodes[log_file(log.dir, 0)].cut(200)
-
-    assert not world.cleaner.round()
-
-    assert {T0} == world.manager.uncleanable_partitions(DATA)
-    assert world.cleaner.round()
-    assert [11, 12] == offsets(other)
-
-
-def left_alone(world: CleanerWorld, log: Log) -> None:
+def assert_left_alone(world: CleanerWorld, log: Log) -> None:
     """
     Assert that *log* is marked, has not changed, and that others are cleaned.
     """
-    end = log.log_end_offset
+    before = {name: world.files.read_bytes(log.dir / name) for name in world.files.names(log.dir)}
     assert not world.cleaner.round()
     assert {log.topic_partition} == world.manager.uncleanable_partitions(DATA)
-    assert end == log.log_end_offset
+    assert before == {name: world.files.read_bytes(log.dir / name) for name in before}
     assert not [name for name in world.files.names(log.dir) if "cleaned" in name]
+    assert not world.logs.failures.any_offline
     other = of_one_key(world, T1)
     assert world.cleaner.round()
     assert [11, 12] == offsets(other)
+    assert not world.cleaner.round()
+
+
+def with_endless_record(file: Node) -> None:
+    """
+    The first record of the second batch says that it is endless.
+    """
+    file.data[150 + 61 : 150 + 71] = b"\xff" * 10
+
+
+@pytest.mark.parametrize("damage", [with_endless_record, lambda file: file.cut(200)])
+def test_damaged_log_is_skipped_and_the_others_are_cleaned(
+    damage: Callable[[Node], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    world = CleanerWorld()
+    log = of_one_key(world)
+    damage(world.files.nodes[log_file(log.dir, 0)])
+
+    assert_left_alone(world, log)
+
+    assert "t-0, which is left alone from now on" in caplog.text
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
@@ -279,7 +219,7 @@ def test_decompression_bomb_makes_only_its_log_uncleanable(
     add(log, *[b"k"] * 13)
 
     with memory_below(2 * int(stated("decompressed"))):
-        left_alone(world, log)
+        assert_left_alone(world, log)
 
     (said,) = re.findall(
         r"t-0, which is left alone from now on: Cleaning has failed: (\w+)", caplog.text
@@ -300,49 +240,27 @@ def test_batch_that_exhausts_memory_makes_only_its_log_uncleanable(
         return clean(cleaner, to_clean)
 
     monkeypatch.setattr(Cleaner, "clean", clean_others)
-    left_alone(world, log)
+    assert_left_alone(world, log)
 
     assert "t-0, which is left alone from now on: Cleaning has failed: MemoryError()" in caplog.text
 
 
-def test_deleted_log_no_longer_counts_as_uncleanable() -> None:
-    world = CleanerWorld()
-    world.manager.mark_uncleanable(world.log(T0, 1))
-    world.logs.delete_logs([T0])
-
-    world.cleaner.round()
-
-    assert set() == world.manager.uncleanable_partitions(DATA)
-
-
-def test_failed_retention_releases_all_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("error", "uncleanable"), [(ValueError, 1), (KafkaStorageError, 0)])
+def test_failed_retention_releases_all_logs(
+    error: type[Exception], uncleanable: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world = CleanerWorld()
     world.log(T0, 1)
     world.log(T1, 1)
 
     def fail(self: Log) -> int:
-        raise ValueError("broken")
+        raise error("broken")
 
     monkeypatch.setattr(Log, "delete_old_segments", fail)
     assert not world.cleaner.round()
 
-    assert 1 == len(world.manager.uncleanable_partitions(DATA))
+    assert uncleanable == len(world.manager.uncleanable_partitions(DATA))
     assert (None, None) == (world.manager.states.get(T0), world.manager.states.get(T1))
-
-
-def test_disk_error_during_retention_makes_no_log_uncleanable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world = CleanerWorld()
-    world.log(T0, 1)
-
-    def fail(self: Log) -> int:
-        raise KafkaStorageError("gone")
-
-    monkeypatch.setattr(Log, "delete_old_segments", fail)
-    world.cleaner.round()
-
-    assert set() == world.manager.uncleanable_partitions(DATA)
 
 
 def test_offset_map_memory_is_held_only_while_there_is_work() -> None:
@@ -400,15 +318,13 @@ def test_cleaner_statistics_are_available() -> None:
 
 class Running(CleanerWorld):
     """
-    The cleaner's thread runs; what it reads and writes it may at *rate* bytes a second.
+    The cleaner's thread runs; it may read and write *rate* bytes a second.
     """
 
-    def __init__(self, *, rate: float = 1e300, files: MemoryFiles | None = None) -> None:
+    def __init__(self, rate: float) -> None:
         self.moving_clock = ManualClock(1_700_000_000_000)
         super().__init__(
-            clock=self.moving_clock,
-            files=files,
-            settings=replace(SETTINGS, max_io_bytes_per_second=rate),
+            clock=self.moving_clock, settings=replace(SETTINGS, max_io_bytes_per_second=rate)
         )
 
     def start(self) -> None:
@@ -417,7 +333,7 @@ class Running(CleanerWorld):
 
     def start_in_the_middle(self) -> Log:
         """
-        The thread has a log in its hands, and rests for the sake of the throttle.
+        Start to clean a log; the throttle stops the thread in the middle.
         """
         log = of_one_key(self)
         self.moving_clock.advance(1.0)
@@ -427,18 +343,20 @@ class Running(CleanerWorld):
         return log
 
 
-@pytest.fixture
-def running() -> Iterator[Running]:
-    world = Running()
+def running(rate: float) -> Iterator[Running]:
+    world = Running(rate)
     yield world
     world.cleaner.stop(10)
+
+
+@pytest.fixture(name="running")
+def without_throttle() -> Iterator[Running]:
+    yield from running(1e300)
 
 
 @pytest.fixture
 def slow() -> Iterator[Running]:
-    world = Running(rate=1.0)
-    yield world
-    world.cleaner.stop(10)
+    yield from running(1.0)
 
 
 def test_dirty_log_is_cleaned_after_the_backoff(running: Running) -> None:
@@ -481,6 +399,16 @@ def test_the_excess_over_the_largest_lag_is_known_while_a_log_is_cleaned(slow: R
     assert 0.5 == slow.cleaner.max_compaction_delay_seconds
 
 
+def test_largest_excess_of_all_cleaner_threads_counts(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = [SimpleNamespace(max_compaction_delay_ms=delay) for delay in (500, 2000, 0)]
+    threads = tuple(SimpleNamespace(last_look=look) for look in looks)
+    monkeypatch.setattr(running.cleaner, "threads", threads)
+
+    assert 2 == running.cleaner.max_compaction_delay_seconds
+
+
 def test_log_can_be_deleted_while_it_is_cleaned(slow: Running) -> None:
     slow.start_in_the_middle()
 
@@ -489,22 +417,14 @@ def test_log_can_be_deleted_while_it_is_cleaned(slow: Running) -> None:
     assert slow.logs.get_log(T0) is None
     assert "0\n0\n" == slow.checkpoint()
     assert slow.manager.states.get(T0) is None
-
-
-def test_throttle_continues_after_an_aborted_cleaning(slow: Running) -> None:
-    slow.start_in_the_middle()
-    slow.logs.delete_logs([T0])
-
+    # The throttle continues with the next log.
     log = of_one_key(slow, T1)
     slow.moving_clock.advance(60.0)
-
     assert slow.manager.states.get(T1) is not None
     assert 13 == len(pairs(log))
 
 
-def test_policy_change_aborts_the_cleaning_of_a_log(
-    slow: Running,
-) -> None:
+def test_policy_change_aborts_the_cleaning_of_a_log(slow: Running) -> None:
     log = slow.start_in_the_middle()
 
     slow.logs.update_topic_configs({"t": config("delete")})
@@ -596,17 +516,13 @@ def test_any_settings_are_accepted_before_the_threads_start() -> None:
 
 def test_nothing_is_cleaned_without_a_cleaner_thread(caplog: pytest.LogCaptureFixture) -> None:
     world = CleanerWorld(settings=replace(SETTINGS, threads=0))
+    cleaner = world.cleaner
 
-    world.cleaner.start()
+    cleaner.start()
 
-    assert () == world.cleaner.threads
+    assert ((), 0) == (cleaner.threads, cleaner.dead_thread_count)
     assert "log.cleaner.threads is 0" in caplog.text
-    assert (0.0, 0.0, 0.0, 0) == (
-        world.cleaner.recopy_ratio,
-        world.cleaner.max_clean_seconds,
-        world.cleaner.max_buffer_utilization,
-        world.cleaner.dead_thread_count,
-    )
+    assert 0 == cleaner.recopy_ratio == cleaner.max_clean_seconds == cleaner.max_buffer_utilization
 
 
 # What it may take of the machine.
@@ -616,9 +532,6 @@ def test_dedupe_buffer_is_shared_among_the_threads() -> None:
     settings = CleanerSettings(threads=4)
 
     assert (32 * 1024 * 1024, 64 * 1024) == (settings.map_bytes, settings.read_buffer_bytes)
-
-
-def test_offset_map_is_at_most_2_gib() -> None:
     assert 2**31 - 1 == CleanerSettings(dedupe_buffer_bytes=2**40).map_bytes
 
 
@@ -629,6 +542,7 @@ def test_offset_map_is_at_most_2_gib() -> None:
         CleanerSettings(dedupe_buffer_bytes=48, load_factor=0.5),
         CleanerSettings(dedupe_buffer_bytes=96, threads=4),
         CleanerSettings(load_factor=0),
+        CleanerSettings(load_factor=float("nan")),
     ],
 )
 def test_dedupe_buffer_without_room_for_a_key_is_refused(settings: CleanerSettings) -> None:

@@ -1,7 +1,3 @@
-"""
-A bit for each offset of a range.
-"""
-
 from __future__ import annotations
 
 from types import ModuleType

@@ -55,24 +55,22 @@ def filter_of(records: list[Record], module: ModuleType = record_filter, **optio
     )
 
 
+def indexed(
+    records: list[Record], *, step: int = 3, **options: int
+) -> tuple[KeyIndexer, OffsetMap]:
+    offset_map = OffsetMap(100 * BYTES_PER_ENTRY)
+    payload = payload_of(records)
+    given: dict[str, Any] = {"base_offset": 0, "start_offset": 0, "most_keys": 75, **options}
+    where = payload, 0, len(payload), len(records)
+    indexer = run(KeyIndexer(*where, offset_map=offset_map, **given), step)
+    return indexer, offset_map
+
+
 @given(RECORDS, st.integers(0, 20), STEPS)
 def test_indexer_puts_keys_from_the_given_offset_on(
     records: list[Record], start_offset: int, step: int
 ) -> None:
-    offset_map = OffsetMap(100 * BYTES_PER_ENTRY)
-    payload = payload_of(records)
-    indexer = KeyIndexer(
-        payload,
-        0,
-        len(payload),
-        len(records),
-        base_offset=5,
-        offset_map=offset_map,
-        start_offset=start_offset,
-        most_keys=75,
-    )
-
-    run(indexer, step)
+    indexer, offset_map = indexed(records, step=step, base_offset=5, start_offset=start_offset)
 
     expected = {
         record.key: record.offset + 5
@@ -89,20 +87,8 @@ def test_indexer_stops_at_the_first_key_that_does_not_fit() -> None:
     As in Kafka, even if the map has that key already: it is not looked up any more.
     """
     records = [Record(at, 0, key, b"v") for at, key in enumerate((b"a", b"b", None, b"a", b"c"))]
-    payload = payload_of(records)
-    offset_map = OffsetMap(100 * BYTES_PER_ENTRY)
-    indexer = KeyIndexer(
-        payload,
-        0,
-        len(payload),
-        len(records),
-        base_offset=0,
-        offset_map=offset_map,
-        start_offset=0,
-        most_keys=2,
-    )
 
-    run(indexer)
+    indexer, offset_map = indexed(records, most_keys=2)
 
     assert (3, True) == (indexer.messages_read, indexer.is_full)
     assert (0, 1) == (offset_map.get(b"a"), offset_map.get(b"b"))

@@ -1,7 +1,3 @@
-"""
-Which segments become one.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -35,24 +31,10 @@ def segments(**batches: int) -> list[LogSegment]:
     return made
 
 
-def groups(
-    made: list[LogSegment],
-    *,
-    max_size: int = PLENTY,
-    max_index_size: int = PLENTY,
-    uncleanable_offset: int = 1000,
-) -> list[list[int]]:
-    found = group_segments_by_size(
-        made,
-        max_size=max_size,
-        max_index_size=max_index_size,
-        uncleanable_offset=uncleanable_offset,
-    )
+def groups(made: list[LogSegment], **limits: int) -> list[list[int]]:
+    given = {"max_size": PLENTY, "max_index_size": PLENTY, "uncleanable_offset": 1000, **limits}
+    found = group_segments_by_size(made, **given)
     return [[segment.base_offset for segment in group] for group in found]
-
-
-def test_no_segments_make_no_groups() -> None:
-    assert [] == groups([])
 
 
 @pytest.mark.parametrize(
@@ -65,9 +47,6 @@ def test_no_segments_make_no_groups() -> None:
     ],
 )
 def test_batches_of_a_group_fit_into_one_segment(max_size: int, expected: list[list[int]]) -> None:
-    """
-    A segment that is already too large forms a group of its own.
-    """
     assert expected == groups(segments(_0=3, _3=2, _5=1, _6=1), max_size=max_size)
 
 
@@ -89,20 +68,20 @@ def test_index_entries_of_a_group_fit_into_one_index(
     assert expected == groups(made, max_index_size=max_index_size)
 
 
-def test_offsets_of_a_group_fit_into_one_index() -> None:
-    made = segments(_0=1, _1=1)
+@pytest.mark.parametrize(
+    ("batches", "uncleanable_offset", "expected"),
+    [
+        ({0: 1, 1: 1}, INT_MAX + 1, [[0, 1]]),
+        ({0: 1, 1: 1}, INT_MAX + 2, [[0], [1]]),
+        ({0: 1, 1: 1, INT_MAX + 2: 1}, 2 * INT_MAX, [[0], [1], [INT_MAX + 2]]),
+        ({0: 1, 1: 0, INT_MAX + 5: 1}, 2 * INT_MAX, [[0, 1], [INT_MAX + 5]]),
+        ({}, INT_MAX, []),
+    ],
+    ids=["fits", "ends too late", "ends before the next", "an empty one has no offsets", "nothing"],
+)
+def test_offsets_of_a_group_fit_into_one_index(
+    batches: dict[int, int], uncleanable_offset: int, expected: list[list[int]]
+) -> None:
+    made = segments(**{f"_{base}": count for base, count in batches.items()})
 
-    assert [[0, 1]] == groups(made, uncleanable_offset=INT_MAX + 1)
-    assert [[0], [1]] == groups(made, uncleanable_offset=INT_MAX + 2)
-
-
-def test_last_offset_of_a_segment_is_known_from_the_next_segment() -> None:
-    made = segments(**{"_0": 1, "_1": 1, f"_{INT_MAX + 2}": 1})
-
-    assert [[0], [1], [INT_MAX + 2]] == groups(made, uncleanable_offset=2 * INT_MAX)
-
-
-def test_empty_segment_has_no_offsets_and_fits_into_any_group() -> None:
-    made = segments(**{"_0": 1, "_1": 0, f"_{INT_MAX + 5}": 1})
-
-    assert [[0, 1], [INT_MAX + 5]] == groups(made, uncleanable_offset=2 * INT_MAX)
+    assert expected == groups(made, uncleanable_offset=uncleanable_offset)

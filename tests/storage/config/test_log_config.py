@@ -1,7 +1,3 @@
-"""
-The options of a topic for its logs.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -37,12 +33,7 @@ TABLE = [
     ("local.retention.ms", "LONG", "-2", "log.local.retention.ms"),
     ("max.compaction.lag.ms", "LONG", str(LONG_MAX), "log.cleaner.max.compaction.lag.ms"),
     ("max.message.bytes", "INT", "1048588", "message.max.bytes"),
-    (
-        "message.timestamp.after.max.ms",
-        "LONG",
-        "3600000",
-        "log.message.timestamp.after.max.ms",
-    ),
+    ("message.timestamp.after.max.ms", "LONG", "3600000", "log.message.timestamp.after.max.ms"),
     (
         "message.timestamp.before.max.ms",
         "LONG",
@@ -90,9 +81,6 @@ def test_topic_option_has_kafkas_type_default_and_synonyms(
 
 
 def test_internal_options_are_hidden_from_clients() -> None:
-    """
-    The option for tests and our own options are internal.
-    """
     internal = [name for name, option in LogConfig.options().items() if option.internal]
 
     assert {"internal.segment.bytes", "barnabas.max.decompressed.bytes"} == set(internal)
@@ -172,21 +160,31 @@ def test_unknown_topic_option_is_refused(name: str) -> None:
         LogConfig.parse({name: "1"})
 
 
-def test_min_compaction_lag_must_not_exceed_max_compaction_lag() -> None:
-    with pytest.raises(ConfigError, match=r"min\.compaction\.lag\.ms \(2\) > max.* \(1\)"):
-        LogConfig.parse({"min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"})
-
-
-def test_compaction_lags_are_compared_also_when_only_one_is_overridden() -> None:
-    config = LogConfig(max_compaction_lag_ms=5)
-
-    with pytest.raises(ConfigError, match="conflict topic config setting"):
-        config.overridden({"min.compaction.lag.ms": "6"})
-
-
-def test_tiered_storage_is_refused() -> None:
-    with pytest.raises(ConfigError, match="Tiered Storage functionality is disabled"):
-        LogConfig.parse({"remote.storage.enable": "true"})
+@pytest.mark.parametrize(
+    ("config", "overrides", "sentence"),
+    [
+        (
+            LogConfig(),
+            {"min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"},
+            r"min\.compaction\.lag\.ms \(2\) > max.* \(1\)",
+        ),
+        (
+            LogConfig(max_compaction_lag_ms=5),
+            {"min.compaction.lag.ms": "6"},
+            "conflict topic config setting",
+        ),
+        (
+            LogConfig(),
+            {"remote.storage.enable": "true"},
+            "Tiered Storage functionality is disabled",
+        ),
+    ],
+)
+def test_topic_options_that_contradict_each_other_are_refused(
+    config: LogConfig, overrides: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        config.overridden(overrides)
 
 
 def test_cleanup_policies_may_be_combined() -> None:

@@ -1,7 +1,3 @@
-"""
-Tables of options.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -52,29 +48,44 @@ def test_values_are_parsed_by_type_and_missing_ones_get_the_default() -> None:
     assert Sample(segment_bytes=14, cleanup_policy=("compact", "delete")) == sample
 
 
-def test_empty_list_is_a_valid_value() -> None:
-    assert () == Sample.parse({"cleanup.policy": ""}).cleanup_policy
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("cleanup.policy", "", ()),
+        ("cleanup.policy", "delete, compact, delete", ("delete", "compact")),
+        ("level", "-1", -1),
+    ],
+    ids=["empty list", "duplicate list items", "allowed value outside the range"],
+)
+def test_unusual_value_is_accepted(name: str, text: str, value: object) -> None:
+    assert value == getattr(Sample.parse({name: text}), name.replace(".", "_"))
 
 
-def test_duplicate_list_items_count_once() -> None:
-    assert ("delete", "compact") == Sample.parse(
-        {"cleanup.policy": "delete, compact, delete"}
-    ).cleanup_policy
-
-
-def test_empty_list_item_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^Configuration 'cleanup.policy' values must not be"):
-        Sample.parse({"cleanup.policy": "delete,,compact"})
+@pytest.mark.parametrize(
+    ("name", "text", "error", "sentence"),
+    [
+        (
+            "cleanup.policy",
+            "delete,,compact",
+            ConfigError,
+            "^Configuration 'cleanup.policy' values",
+        ),
+        ("segment.bytes", None, InvalidValue, "a value is required"),
+        ("segment.byte", "1", UnknownOption, r"segment\.byte; did you mean segment\.bytes\?"),
+        ("xyzzy", "1", ConfigError, r"^Unknown option xyzzy$"),
+    ],
+)
+def test_option_that_cannot_be_set_is_refused(
+    name: str, text: str | None, error: type[ConfigError], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        Sample.parse({name: text})
 
 
 def test_override_keeps_the_other_options() -> None:
     sample = Sample.parse({"ratio": "0.25"})
 
     assert Sample(ratio=0.25, retention_ms=5) == sample.overridden({"retention.ms": "5"})
-
-
-def test_single_allowed_value_outside_the_range_is_accepted() -> None:
-    assert -1 == Sample.parse({"level": "-1"}).level
 
 
 @pytest.mark.parametrize(
@@ -100,21 +111,6 @@ def test_invalid_value_is_refused_with_its_option_and_the_valid_range(
 
     assert reason in str(caught.value)
     assert f"for configuration {name}" in str(caught.value)
-
-
-def test_missing_value_is_refused_for_a_required_option() -> None:
-    with pytest.raises(InvalidValue, match="a value is required"):
-        Sample.parse({"segment.bytes": None})
-
-
-def test_unknown_option_is_refused_with_a_suggestion() -> None:
-    with pytest.raises(UnknownOption, match=r"segment\.byte; did you mean segment\.bytes\?"):
-        Sample.parse({"segment.byte": "1"})
-
-
-def test_option_unlike_any_other_is_refused_without_a_suggestion() -> None:
-    with pytest.raises(ConfigError, match=r"^Unknown option xyzzy$"):
-        Sample.parse({"xyzzy": "1"})
 
 
 @pytest.mark.parametrize(

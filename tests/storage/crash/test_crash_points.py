@@ -50,9 +50,6 @@ async def test_second_crash_during_recovery_loses_nothing_that_was_flushed(
 
 @pytest.mark.parametrize("workload", [w for w in WORKLOADS if w is not crashes])
 def test_everything_is_there_without_a_crash(workload: Workload) -> None:
-    """
-    Checks the ledgers of the test itself.
-    """
     world = World(MemoryFiles())
     workload(world)
     world.logs.shutdown()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.storage.log.log import Log
-from tests.support.logs import DIRECTORY, LogHome, append, bases, offsets
+from tests.support.logs import DIRECTORY, LogHome, append, bases, log_of, offsets
 from tests.support.segments import FIRST_TIMESTAMP
 
 SECOND = 4
@@ -16,9 +16,7 @@ DELETED = DIRECTORY.with_name("t-0.0123456789abcdef0123456789abcdef-delete")
 
 
 def two_segments() -> tuple[LogHome, Log]:
-    home = LogHome(index_interval_bytes=200, segment_index_bytes=240)
-    log = home.open()
-    append(log, SECOND)
+    home, log = log_of(SECOND, index_interval_bytes=200, segment_index_bytes=240)
     log.roll()
     append(log, 2)
     log.flush()
@@ -59,9 +57,6 @@ def test_closed_segment_that_was_flushed_later_is_not_recovered_again() -> None:
 
 
 def test_log_marked_for_deletion_loads_despite_missing_and_damaged_files() -> None:
-    """
-    One segment lacks its index and its producer snapshot, and the segment before it is torn.
-    """
     home, log = two_segments()
     log.roll()
     append(log, 2)
@@ -80,10 +75,6 @@ def test_log_marked_for_deletion_loads_despite_missing_and_damaged_files() -> No
 
 @pytest.mark.parametrize("was_clean", [False, True])
 def test_log_marked_for_deletion_is_not_recovered(was_clean: bool) -> None:
-    """
-    Its last batch is torn and nothing was flushed. Everything stays as it is: the log has no
-    records any more, and its end offset is 0, as in Kafka's LogLoader.
-    """
     home, log = two_segments()
     log.close()
     home.was_clean, home.recovery_point = was_clean, 0

@@ -14,29 +14,44 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP
-from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.crashable import EVERYTHING, CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
-from barnabas.testing.disks.memory import MemoryFiles
-from tests.support.logs import LogHome, append, end_transaction, produce, read_batches
+from barnabas.testing.disks.memory import MemoryFile, MemoryFiles, storage_error
+from tests.support.logs import LogHome, append, end_transaction, log_of, produce, read_batches
 from tests.support.segments import FIRST_TIMESTAMP
 
 WRITING = frozenset({"write", "truncate"})
 
 
-@pytest.mark.parametrize("written", [0, 1, 60, 100])
-def test_failed_append_leaves_nothing_behind(written: int) -> None:
+@pytest.fixture
+def failing() -> tuple[FailingFiles, LogHome, Log]:
+    """
+    A log with one record, and the disk that may fail.
+    """
     files = FailingFiles()
-    home = LogHome(files=files)
+    home = LogHome(files=files, index_interval_bytes=0)
     log = home.open()
     produce(log, b"a")
+    return files, home, log
+
+
+@pytest.mark.parametrize(
+    ("writes", "written"),
+    [(0, 0), (0, 1), (0, 60), (0, 100), (1, 0)],
+    ids=["nothing", "a byte", "a header", "half", "no index entry"],
+)
+def test_failed_append_leaves_nothing_behind(
+    failing: tuple[FailingFiles, LogHome, Log], writes: int, written: int
+) -> None:
+    files, home, log = failing
     size = log.size
-    files.fail(errno=errno.ENOSPC, only=frozenset({"write"}), written=written)
+    files.fail(writes, errno=errno.ENOSPC, only=frozenset({"write"}), written=written)
 
     with pytest.raises(KafkaStorageError):
         produce(log, b"b")
 
     assert home.failures.has_offline_log_dir(Path("/data"))
-    assert size == len(home.file(0, ".log"))
+    assert size == len(home.file(0, ".log")) == log.size
     assert 1 == log.log_end_offset
     for use in (
         lambda: produce(log, b"c"),
@@ -49,11 +64,10 @@ def test_failed_append_leaves_nothing_behind(written: int) -> None:
             use()
 
 
-def test_failed_append_that_cannot_be_truncated_is_found_by_recovery() -> None:
-    files = FailingFiles()
-    home = LogHome(files=files)
-    log = home.open()
-    produce(log, b"a")
+def test_failed_append_that_cannot_be_truncated_is_found_by_recovery(
+    failing: tuple[FailingFiles, LogHome, Log],
+) -> None:
+    files, home, log = failing
     files.fail(errno=errno.EIO, only=WRITING, written=40, forever=True)
 
     with pytest.raises(KafkaStorageError):
@@ -66,25 +80,10 @@ def test_failed_append_that_cannot_be_truncated_is_found_by_recovery() -> None:
     assert 1 == log.log_end_offset
 
 
-def test_append_whose_index_entry_cannot_be_written_is_undone() -> None:
-    files = FailingFiles()
-    home = LogHome(files=files, index_interval_bytes=0)
-    log = home.open()
-    produce(log, b"a")
-    size = log.size
-    files.fail(1, errno=errno.ENOSPC, only=frozenset({"write"}))
-
-    with pytest.raises(KafkaStorageError):
-        produce(log, b"b")
-
-    assert size == len(home.file(0, ".log")) == log.size
-
-
-def test_failed_flush_does_not_move_the_recovery_point() -> None:
-    files = FailingFiles()
-    home = LogHome(files=files)
-    log = home.open()
-    produce(log, b"a")
+def test_failed_flush_does_not_move_the_recovery_point(
+    failing: tuple[FailingFiles, LogHome, Log],
+) -> None:
+    files, _, log = failing
     files.fail(only=frozenset({"sync"}))
 
     with pytest.raises(KafkaStorageError):
@@ -93,12 +92,65 @@ def test_failed_flush_does_not_move_the_recovery_point() -> None:
     assert 0 == log.recovery_point
 
 
-def test_failed_read_takes_the_directory_offline() -> None:
-    files = FailingFiles()
+class ForgettingFile(MemoryFile):
+    """
+    A file as Linux has it after a failed fsync: what could not be written can be read, and counts
+    as written.
+    """
+
+    def sync(self) -> None:
+        assert isinstance(self._files, ForgettingFiles)
+        if self._files.fails:
+            self._files.fails = False
+            assert self._node.pending
+            self._node.pending.clear()
+            raise storage_error("sync", self.path, errno.EIO)
+        super().sync()
+
+    def rewrite_lost(self) -> int:
+        size = self.size()
+        disk = self._node.survivor(EVERYTHING).ljust(size, b"\0")
+        cached = self.read(0, size)
+        if disk == cached:
+            return 0
+        self.write_at(0, cached)
+        self.sync()
+        return size
+
+
+class ForgettingFiles(CrashableFiles):
+    fails = False
+
+    def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> MemoryFile:
+        file = super().open(path, create=create, read_only=read_only)
+        return ForgettingFile(self, path, file._node, read_only)
+
+
+def test_recovery_after_a_failed_flush_writes_again_what_the_disk_lacks() -> None:
+    files = ForgettingFiles()
     home = LogHome(files=files)
     log = home.open()
-    for _ in range(5):
-        produce(log, b"a")
+    produce(log, b"a")
+    log.flush()
+    produce(log, b"b")
+    files.fails = True
+    with pytest.raises(KafkaStorageError):
+        log.flush()
+
+    home.failures = type(home.failures)()
+    log = home.open()
+    produce(log, b"c")
+    log.flush()
+    files.crash()
+
+    log = home.open()
+    assert [b"a", b"b", b"c"] == [record.value for b in read_batches(log) for record in b.records()]
+
+
+def test_failed_read_takes_the_directory_offline(
+    failing: tuple[FailingFiles, LogHome, Log],
+) -> None:
+    files, home, log = failing
     files.fail(only=frozenset({"read"}))
 
     with pytest.raises(KafkaStorageError):
@@ -165,9 +217,6 @@ def test_flushed_aborted_transaction_survives_a_crash(keep: int) -> None:
 
 
 def test_flush_scheduled_before_a_truncation_keeps_the_recovery_point_within_the_log() -> None:
-    """
-    The roll schedules the flush, which runs after the log was truncated below that segment.
-    """
     home = LogHome()
     log = home.open()
     for value in (b"a", b"b", b"c"):
@@ -180,34 +229,7 @@ def test_flush_scheduled_before_a_truncation_keeps_the_recovery_point_within_the
     assert 1 == log.recovery_point == log.log_end_offset
 
 
-def test_truncation_during_a_flush_keeps_the_recovery_point_below_later_appends() -> None:
-    class TruncatingFiles(MemoryFiles):
-        log: Log | None = None
-
-        def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
-            log, is_due = self.log, action == "sync" and path.suffix == ".log"
-            if log is not None and is_due:
-                self.log = None
-                log.truncate_to(1)
-                produce(log, b"d")
-                produce(log, b"e")
-
-    files = TruncatingFiles()
-    log = LogHome(files=files).open()
-    for value in (b"a", b"b", b"c"):
-        produce(log, value)
-    files.log = log
-
-    log.flush()
-
-    assert 0 == log.recovery_point
-
-
 class LockedSyncs(MemoryFiles):
-    """
-    A file system that notes what is synced while the lock of a log is held.
-    """
-
     def __init__(self) -> None:
         super().__init__()
         self.log: Log | None = None
@@ -237,8 +259,7 @@ def test_only_the_first_append_of_a_leader_epoch_syncs() -> None:
     that has a record; it is written one second after the epoch began, or with its first record.
     """
     files = LockedSyncs()
-    log = LogHome(files=files, segment_bytes=300, file_delete_delay_ms=0).open()
-    append(log)
+    _, log = log_of(files=files, segment_bytes=300, file_delete_delay_ms=0)
     log.begin_epoch(1, log.log_end_offset)
     files.log = log
     append(log, leader_epoch=1)

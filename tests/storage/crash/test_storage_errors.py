@@ -1,7 +1,3 @@
-"""
-The errors of the storage engine.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -12,7 +8,6 @@ from barnabas.storage.errors import (
     CorruptCheckpoint,
     CorruptRecord,
     KafkaStorageError,
-    LogDirectoryLocked,
 )
 
 
@@ -23,13 +18,3 @@ def test_client_visible_storage_errors_have_kafkas_codes() -> None:
     assert isinstance(CorruptRecord("", path=path, position=0), protocol_errors.CorruptMessage)
     assert ErrorCode.KAFKA_STORAGE_ERROR == KafkaStorageError().code
     assert isinstance(CorruptCheckpoint("", path=path), KafkaStorageError)
-
-
-def test_locked_directory_error_has_kafkas_wording() -> None:
-    """
-    Users search for this message.
-    """
-    error = LogDirectoryLocked(Path("/data"))
-
-    assert Path("/data") == error.path
-    assert "Failed to acquire lock on file .lock in /data" in str(error)

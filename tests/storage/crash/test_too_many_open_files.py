@@ -55,10 +55,6 @@ def test_open_without_a_free_file_descriptor_is_not_a_disk_failure(
 
 
 class PatientWorld(World):
-    """
-    A world that tries again what found no descriptor.
-    """
-
     def start(self, *, lives: int = 1) -> None:
         try:
             super().start(lives=lives)

@@ -1,7 +1,3 @@
-"""
-The log directories of a broker, without logs.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path

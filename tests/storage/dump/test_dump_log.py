@@ -1,7 +1,3 @@
-"""
-What ``barnabas dump-log`` prints, down to the character.
-"""
-
 from __future__ import annotations
 
 import re
@@ -14,18 +10,14 @@ from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import Header, SimpleRecord
 from barnabas.storage.fs.disk import DiskFiles
+from tests.storage.producers.test_producer_snapshots import TWO
 from tests.support.clock import StillClock
-from tests.support.dumping import KAFKAS, LOG, dump, dump_log
+from tests.support.dumping import dump, dump_log
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
 from tests.support.logs import config_with, new_log
+from tests.support.record_bytes import THREE_RECORDS
 
-GOLDEN_BATCH = bytes.fromhex(
-    "0000000000000064 00000055 00000007 02 2f513fdc 0000 00000002 0000018bcfe56800"
-    "0000018bcfe56805 ffffffffffffffff ffff ffffffff 00000003"
-    "14 00 00 00 04 6b31 04 7631 00"
-    "1e 00 0a 02 01 04 7632 04 02 68 02 78 02 6e 01"
-    "10 00 01 04 04 6b33 01 00"
-)
+GOLDEN_BATCH = bytes.fromhex("0000000000000064 00000055 00000007") + THREE_RECORDS[16:]
 BATCH_LINE = (
     "baseOffset: 100 lastOffset: 102 count: 3 baseSequence: -1 lastSequence: -1 producerId: -1 "
     "producerEpoch: -1 partitionLeaderEpoch: 7 isTransactional: false isControl: false "
@@ -43,9 +35,6 @@ CONTENTS = [" key: k1 payload: v1", " payload: v2", " key: k3"]
 
 @pytest.mark.scenario(79)
 def test_dump_prints_batches_records_and_contents_exactly_as_kafkas_tool(tmp_path: Path) -> None:
-    """
-    Includes offsets with gaps.
-    """
     name = "00000000000000000100.log"
 
     shallow = dump_log(tmp_path, GOLDEN_BATCH, name=name)
@@ -75,9 +64,6 @@ def test_record_metadata_can_be_skipped(tmp_path: Path) -> None:
 
 
 def test_dump_prints_producer_sequence_codec_and_delete_horizon_of_a_batch(tmp_path: Path) -> None:
-    """
-    The batch is transactional and compressed, and its sequence wraps around.
-    """
     data = build_batch(
         [SimpleRecord(5, b"k", b"v"), SimpleRecord(7, b"k", b"v")],
         compression=CompressionType.ZSTD,
@@ -99,9 +85,6 @@ def test_dump_prints_producer_sequence_codec_and_delete_horizon_of_a_batch(tmp_p
 
 
 def test_invalid_utf_8_is_printed_as_replacement_characters(tmp_path: Path) -> None:
-    """
-    As many U+FFFD characters as Java prints.
-    """
     headers = (Header("\ufffd,", None), Header("", b"x"))
     record = SimpleRecord(0, b"\xff\xc3", b"a\xed\xa0\x80b\xf0\x9f\x98", headers)
 
@@ -111,9 +94,6 @@ def test_invalid_utf_8_is_printed_as_replacement_characters(tmp_path: Path) -> N
 
 
 def test_messages_of_versions_0_and_1_are_printed(tmp_path: Path) -> None:
-    """
-    Single messages and those in compressed wrappers, whose inner offsets are relative in version 1.
-    """
     inner = [Legacy(0, b"a", b"1", 5), Legacy(1, None, b"2", 6)]
     data = (
         legacy_message(0, 0, b"k", None)
@@ -167,17 +147,8 @@ def test_wrapper_of_version_0_has_absolute_inner_offsets(
 
 @pytest.mark.scenario(80)
 def test_producer_snapshots_and_transaction_indexes_are_printed(tmp_path: Path) -> None:
-    """
-    A producer without batches has no batch fields.
-    """
     snapshot = tmp_path / "00000000000000000042.snapshot"
-    snapshot.write_bytes(
-        bytes.fromhex(
-            "0001 b206985f 00000002 0000000000000fa0 0003 00000007 0000000000000014 00000002"
-            "0000018bcfe56800 00000009 000000000000000c 0000000000000fa1 0000 ffffffff"
-            "ffffffffffffffff 00000000 0000018bcfe56801 ffffffff ffffffffffffffff"
-        )
-    )
+    snapshot.write_bytes(TWO)
     index = tmp_path / "00000000000000000000.txnindex"
     index.write_bytes(
         bytes.fromhex("0000 0000000000000fa0 000000000000000c 000000000000001e 000000000000001f")
@@ -197,26 +168,7 @@ def test_producer_snapshots_and_transaction_indexes_are_printed(tmp_path: Path) 
     ) == dumped.out
 
 
-@pytest.mark.scenario(30)
-def test_index_of_odd_length_fails_the_sanity_check_and_is_not_truncated(tmp_path: Path) -> None:
-    (tmp_path / LOG).write_bytes(GOLDEN_BATCH)
-    index = tmp_path / "00000000000000000000.index"
-    index.write_bytes(bytes(19))
-
-    dumped = dump("--index-sanity-check", "--files", index)
-
-    assert 1 == dumped.status
-    assert (
-        f"{KAFKAS}org.apache.kafka.storage.internals.log.CorruptIndexException: Index file {index} "
-        "is corrupt, found 19 bytes which is neither positive nor a multiple of 8\n"
-    ) == dumped.err
-    assert bytes(19) == index.read_bytes()
-
-
 def test_dump_of_an_open_log_changes_no_file(tmp_path: Path) -> None:
-    """
-    Indexes of the active segment keep their preallocated length.
-    """
     directory = tmp_path / "t-0"
     directory.mkdir()
     config = config_with(segment_index_bytes=1000, index_interval_bytes=0)

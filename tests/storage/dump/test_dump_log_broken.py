@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from crc32c import crc32c
 
-from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.records.batch import build_batch, control_batch, seal_batch
+from barnabas.protocol.compression import CompressionType, compress
+from barnabas.protocol.records.batch import build_batch, control_batch
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.protocol.records.record import Record, SimpleRecord, encode_records
 from tests.support.bombs import bomb, memory_below
 from tests.support.dumping import KAFKAS, LOG, dump, dump_log
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
 from tests.support.limits import stated
+from tests.support.record_bytes import sealed
 
 INVALID = f"{KAFKAS}org.apache.kafka.common.InvalidRecordException: "
 CORRUPT = f"{KAFKAS}org.apache.kafka.common.errors.CorruptRecordException: "
@@ -31,31 +32,26 @@ def batch(*values: bytes, base_offset: int = 0) -> bytes:
 
 
 def batch_of(payload: bytes, count: int = 1, compression: int = 0) -> bytes:
-    """
-    A batch whose records are whatever *payload* is.
-    """
-    return bytes(
-        seal_batch(
-            payload,
-            count,
-            base_offset=0,
-            last_offset_delta=0,
-            base_timestamp=1,
-            max_timestamp=1,
-            compression=CompressionType(compression),
-        )
-    )
+    codec = CompressionType(compression)
+    return bytes(sealed(payload, count, last_offset_delta=0, timestamp=1, compression=codec))
 
 
 def patched(data: bytes, position: int, new: bytes) -> bytes:
     return data[:position] + new + data[position + len(new) :]
 
 
+NESTED = legacy_message(
+    1,
+    0,
+    None,
+    bytes(compress(CompressionType.GZIP, legacy_message(1, 0, None, b"v", attributes=1))),
+    attributes=CompressionType.GZIP,
+)
+"""A wrapper whose message says that it is a wrapper."""
+
+
 @pytest.mark.parametrize("kept", [1, 17, 60, 68])
 def test_torn_batch_is_reported_as_trailing_bytes(kept: int, tmp_path: Path) -> None:
-    """
-    For a torn batch of any length, unless only a part of the file is asked for.
-    """
     data = batch(b"x") + batch(b"y", base_offset=1)[:kept]
 
     dumped = dump_log(tmp_path, data)
@@ -83,19 +79,7 @@ def test_zeros_are_reported_as_an_invalid_batch_after_the_valid_ones(tmp_path: P
     ) == dumped.err
 
 
-def test_trailing_17_bytes_are_ignored(tmp_path: Path) -> None:
-    """
-    They are the start of a header, but Kafka requires one byte more.
-    """
-    dumped = dump_log(tmp_path, bytes(17))
-
-    assert (0, [f"Found 17 invalid bytes at the end of {LOG}"]) == (dumped.status, dumped.lines)
-
-
 def test_unknown_codec_is_reported_within_its_line(tmp_path: Path) -> None:
-    """
-    Kafka's tool prints the line in two parts.
-    """
     dumped = dump_log(tmp_path, patched(batch(b"x"), 21, b"\0\x07"))
 
     assert dumped.out.endswith("deleteHorizonMs: OptionalLong.empty")
@@ -230,12 +214,17 @@ def test_malformed_compressed_data_is_reported(
             f"{INVALID}Invalid wrapper compressionType found in legacy deep record iterator 1",
         ),
         (
+            NESTED,
+            ["offset: 0 position: 0"],
+            f"{INVALID}Inner messages must not be compressed",
+        ),
+        (
             patched(legacy_message(0, 0, None, b"v"), 22, b"\0\0\0\x7f"),
             ["offset: 0 position: 0", "| offset: 0 NoTimestampType: -1 keySize: -1 valueSize: 127"],
             f"{ILLEGAL}newLimit > capacity: (127 > 1)",
         ),
     ],
-    ids=["magic", "no value", "offset", "zstd", "size"],
+    ids=["magic", "no value", "offset", "zstd", "nested", "size"],
 )
 def test_malformed_messages_of_old_versions_are_reported(
     data: bytes, shown: list[str], reason: str, tmp_path: Path
@@ -244,6 +233,13 @@ def test_malformed_messages_of_old_versions_are_reported(
 
     assert shown == [line[: len(start)] for line, start in zip(dumped.lines, shown, strict=False)]
     assert f"{reason}\n" == dumped.err
+
+
+def test_json_of_a_wrapper_inside_a_wrapper_ends_before_it(tmp_path: Path) -> None:
+    dumped = dump_log(tmp_path, NESTED, "--print-data-log", "--format", "json")
+
+    assert "Inner messages must not be compressed" in dumped.err
+    assert ["log", "batch"] == [each["type"] for each in dumped.objects]
 
 
 @pytest.mark.parametrize(
@@ -270,12 +266,19 @@ def test_malformed_control_record_is_reported_after_its_metadata(
     assert f"{reason}\n" == dumped.err
 
 
-def test_control_record_of_an_unknown_type_is_printed_by_its_number(tmp_path: Path) -> None:
-    record = SimpleRecord(1, b"\0\0\0\x63", b"")
+@pytest.mark.parametrize(
+    ("kind", "value", "printed"),
+    [
+        (99, b"", "controlType: UNKNOWN(99)"),
+        (ControlRecordType.SNAPSHOT_FOOTER, b"\0\0\0", 'SnapshotFooter {"version":0}'),
+    ],
+)
+def test_control_record_is_printed_by_its_type(
+    kind: int, value: bytes, printed: str, tmp_path: Path
+) -> None:
+    dumped = dump_log(tmp_path, bytes(control_batch(kind, value, 1)), "--deep-iteration")
 
-    dumped = dump_log(tmp_path, bytes(build_batch([record], is_control=True)), "--deep-iteration")
-
-    assert dumped.lines[-1].endswith("headerKeys: [] controlType: UNKNOWN(99)")
+    assert dumped.lines[-1].endswith(f" headerKeys: [] {printed}")
 
 
 def with_crc(body: bytes) -> bytes:
@@ -317,11 +320,3 @@ def test_malformed_producer_snapshot_is_reported_and_the_next_file_is_dumped(
     dumped = dump("--files", path)
 
     assert (0, f"Dumping {path}\n", f"{reason}\n") == dumped
-
-
-def test_raft_control_records_are_printed_as_json(tmp_path: Path) -> None:
-    data = control_batch(ControlRecordType.SNAPSHOT_FOOTER, b"\0\0\0", 1)
-
-    dumped = dump_log(tmp_path, bytes(data), "--deep-iteration")
-
-    assert dumped.lines[-1].endswith(' headerKeys: [] SnapshotFooter {"version":0}')

@@ -1,7 +1,3 @@
-"""
-What the decoders of ``barnabas dump-log`` make of records of internal topics.
-"""
-
 from __future__ import annotations
 
 import struct
@@ -14,27 +10,12 @@ from barnabas.protocol import consumer_protocol as consumers
 from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.internal_topics import group_records as groups
+from barnabas.protocol.internal_topics import remote_log_records as remote
+from barnabas.protocol.internal_topics import share_state_records as share
 from barnabas.protocol.internal_topics.metadata_records import (
     ClientQuotaRecord,
     EntityData,
     TopicRecord,
-)
-from barnabas.protocol.internal_topics.remote_log_records import (
-    RECORDS as REMOTE_RECORDS,
-)
-from barnabas.protocol.internal_topics.remote_log_records import (
-    RemoteLogSegmentIdEntry,
-    RemoteLogSegmentMetadataRecord,
-    RemoteLogSegmentMetadataSnapshotRecord,
-    RemoteLogSegmentMetadataUpdateRecord,
-    RemotePartitionDeleteMetadataRecord,
-    SegmentLeaderEpochEntry,
-    TopicIdPartitionEntry,
-)
-from barnabas.protocol.internal_topics.share_state_records import (
-    ShareSnapshotKey,
-    ShareSnapshotValue,
-    StateBatch,
 )
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
@@ -42,6 +23,7 @@ from tests.support.dumping import KAFKAS, dump_log
 
 OFFSETS, METADATA = "--offsets-decoder", "--cluster-metadata-decoder"
 REMOTE, SHARE = "--remote-log-metadata-decoder", "--share-group-state-decoder"
+SKIPPED = "Error at offset 5, skipping"
 TOPIC_ID = UUID(int=1)
 TOPIC_ID_TEXT = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -106,9 +88,6 @@ SUBSCRIPTION = b"\0\1" + encode(consumers.ConsumerProtocolSubscription(topics=["
 def test_offsets_decoder_prints_members_of_classic_groups(
     protocol_type: str, subscription: bytes, shown: str, tmp_path: Path
 ) -> None:
-    """
-    Subscriptions and assignments of consumers are decoded where possible.
-    """
     value = group(protocol_type, subscription)
 
     text = decoded(tmp_path, OFFSETS, b"\0\2\0\1g", value)
@@ -121,17 +100,9 @@ def test_offsets_decoder_prints_members_of_classic_groups(
     [
         (b"\0\x63", b"", "Unknown record type 99 at offset 5, skipping."),
         (b"\xff\xff", b"", "Unknown record type -1 at offset 5, skipping."),
-        (b"\0", b"", "Error at offset 5, skipping. Could not read version from key's buffer."),
-        (
-            b"\0\2\0\1g",
-            b"",
-            "Error at offset 5, skipping. Could not read version from value's buffer.",
-        ),
-        (
-            b"\0\2\0\1g",
-            b"\0\x09",
-            "Error at offset 5, skipping. Found an unknown record version 9 for 2 type",
-        ),
+        (b"\0", b"", f"{SKIPPED}. Could not read version from key's buffer."),
+        (b"\0\2\0\1g", b"", f"{SKIPPED}. Could not read version from value's buffer."),
+        (b"\0\2\0\1g", b"\0\x09", f"{SKIPPED}. Found an unknown record version 9 for 2 type"),
         (
             b"\0\2\0\2g",
             b"\0\0",
@@ -178,9 +149,9 @@ def test_coordinator_record_without_a_key_is_reported(tmp_path: Path) -> None:
 
 
 def test_share_group_state_decoder_prints_share_group_records(tmp_path: Path) -> None:
-    key = ShareSnapshotKey(group_id="g", topic_id=TOPIC_ID, partition=3)
-    batch = StateBatch(first_offset=1, last_offset=2, delivery_state=4, delivery_count=1)
-    value = ShareSnapshotValue(
+    key = share.ShareSnapshotKey(group_id="g", topic_id=TOPIC_ID, partition=3)
+    batch = share.StateBatch(first_offset=1, last_offset=2, delivery_state=4, delivery_count=1)
+    value = share.ShareSnapshotValue(
         snapshot_epoch=1,
         state_epoch=2,
         leader_epoch=3,
@@ -253,18 +224,18 @@ def test_cluster_metadata_decoder_prints_metadata_records(
     assert f"payload: {text}" == decoded(tmp_path, METADATA, None, value)
 
 
-PARTITION = TopicIdPartitionEntry(name="t", id=TOPIC_ID, partition=3)
-SEGMENT = RemoteLogSegmentIdEntry(topic_id_partition=PARTITION, id=UUID(int=2))
+PARTITION = remote.TopicIdPartitionEntry(name="t", id=TOPIC_ID, partition=3)
+SEGMENT = remote.RemoteLogSegmentIdEntry(topic_id_partition=PARTITION, id=UUID(int=2))
 EPOCHS = [
-    SegmentLeaderEpochEntry(leader_epoch=2, offset=7),
-    SegmentLeaderEpochEntry(leader_epoch=1, offset=5),
+    remote.SegmentLeaderEpochEntry(leader_epoch=2, offset=7),
+    remote.SegmentLeaderEpochEntry(leader_epoch=1, offset=5),
 ]
 SEGMENT_TEXT = (
     f"RemoteLogSegmentId{{topicIdPartition={TOPIC_ID_TEXT}:t-3, id=AAAAAAAAAAAAAAAAAAAAAg}}"
 )
 
 
-def segment(**changes: object) -> RemoteLogSegmentMetadataRecord:
+def segment(**changes: object) -> remote.RemoteLogSegmentMetadataRecord:
     facts: dict[str, object] = {
         "remote_log_segment_id": SEGMENT,
         "start_offset": 5,
@@ -278,7 +249,7 @@ def segment(**changes: object) -> RemoteLogSegmentMetadataRecord:
         "remote_log_segment_state": 1,
         "txn_index_empty": True,
     }
-    return RemoteLogSegmentMetadataRecord(**(facts | changes))  # type: ignore[arg-type]  # by name
+    return remote.RemoteLogSegmentMetadataRecord(**(facts | changes))  # type: ignore[arg-type]  # by name
 
 
 @pytest.mark.parametrize(
@@ -304,14 +275,11 @@ def segment(**changes: object) -> RemoteLogSegmentMetadataRecord:
         ),
         (
             segment(segment_leader_epochs=[]),
-            "Error at offset 5, skipping. segmentLeaderEpochs can not be null or empty",
+            f"{SKIPPED}. segmentLeaderEpochs can not be null or empty",
         ),
+        (segment(remote_log_segment_state=4), f"{SKIPPED}. state can not be null"),
         (
-            segment(remote_log_segment_state=4),
-            "Error at offset 5, skipping. state can not be null",
-        ),
-        (
-            RemoteLogSegmentMetadataUpdateRecord(
+            remote.RemoteLogSegmentMetadataUpdateRecord(
                 remote_log_segment_id=SEGMENT,
                 broker_id=1,
                 event_timestamp_ms=12,
@@ -323,7 +291,7 @@ def segment(**changes: object) -> RemoteLogSegmentMetadataRecord:
             "brokerId=1}",
         ),
         (
-            RemotePartitionDeleteMetadataRecord(
+            remote.RemotePartitionDeleteMetadataRecord(
                 topic_id_partition=PARTITION,
                 broker_id=1,
                 event_timestamp_ms=12,
@@ -333,7 +301,7 @@ def segment(**changes: object) -> RemoteLogSegmentMetadataRecord:
             "state=DELETE_PARTITION_MARKED, eventTimestampMs=12, brokerId=1}",
         ),
         (
-            RemoteLogSegmentMetadataSnapshotRecord(
+            remote.RemoteLogSegmentMetadataSnapshotRecord(
                 segment_id=UUID(int=2),
                 start_offset=5,
                 end_offset=9,
@@ -354,7 +322,7 @@ def segment(**changes: object) -> RemoteLogSegmentMetadataRecord:
 def test_remote_log_metadata_decoder_prints_its_records(
     message: Message, text: str, tmp_path: Path
 ) -> None:
-    assert type(message) in REMOTE_RECORDS.values()
+    assert type(message) in remote.RECORDS.values()
     assert f"payload: {text}" == decoded(tmp_path, REMOTE, None, framed(message))
 
 

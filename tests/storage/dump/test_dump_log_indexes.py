@@ -1,7 +1,3 @@
-"""
-What ``barnabas dump-log`` says of indexes, and of logs that they do not fit.
-"""
-
 from __future__ import annotations
 
 import struct
@@ -14,6 +10,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from tests.support.dumping import KAFKAS, dump
 
 CORRUPT = f"{KAFKAS}org.apache.kafka.common.errors.CorruptRecordException: "
+CORRUPT_INDEX = f"{KAFKAS}org.apache.kafka.storage.internals.log.CorruptIndexException: "
 ILLEGAL = f"{KAFKAS}java.lang.IllegalArgumentException: "
 
 
@@ -92,22 +89,16 @@ def test_a_time_entry_has_the_largest_timestamp_of_its_batch(tmp_path: Path) -> 
     assert "" == dump("--files", path.with_suffix(".timeindex")).err
 
 
-def test_zeros_behind_the_index_entries_are_ignored(tmp_path: Path) -> None:
-    """
-    A broker that was killed leaves them there.
-    """
-    path = segment(tmp_path)
-    for suffix, line in (
-        (".index", "offset: 1 position: 69"),
-        (".timeindex", "timestamp: 1 offset: 1"),
-    ):
-        with path.with_suffix(suffix).open("ab") as file:
-            file.write(bytes(240))
+@pytest.mark.parametrize(
+    ("suffix", "line"),
+    [(".index", "offset: 1 position: 69"), (".timeindex", "timestamp: 1 offset: 1")],
+)
+def test_zeros_behind_the_index_entries_are_ignored(suffix: str, line: str, tmp_path: Path) -> None:
+    path = segment(tmp_path).with_suffix(suffix)
+    with path.open("ab") as file:
+        file.write(bytes(240))
 
-        dumped = dump("--files", path.with_suffix(suffix))
-
-        assert [line] == dumped.out.splitlines()[1:2]
-        assert 2 == len(dumped.out.splitlines())
+    assert [f"Dumping {path}", line] == dump("--files", path).out.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -120,12 +111,14 @@ def test_zeros_behind_the_index_entries_are_ignored(tmp_path: Path) -> None:
         (".index", struct.pack(">ii", 1, 138), (), f"{KAFKAS}java.util.NoSuchElementException"),
         (".index", struct.pack(">ii", 1, 69), ("--max-message-size", "68"),
          f"{KAFKAS}java.util.NoSuchElementException"),
+        (".index", bytes(19), ("--index-sanity-check",), f"{CORRUPT_INDEX}Index file {{}}.index "
+         "is corrupt, found 19 bytes which is neither positive nor a multiple of 8"),
         (".index", struct.pack(">ii", -5, 0), ("--index-sanity-check",),
-         f"{KAFKAS}org.apache.kafka.storage.internals.log.CorruptIndexException: Corrupt index "
+         f"{CORRUPT_INDEX}Corrupt index "
          "found, index file {}.index has non-zero size but the last offset is -5 which is less "
          "than the base offset 0"),
         (".timeindex", struct.pack(">qiqi", 5, 1, 4, 1), ("--index-sanity-check",),
-         f"{KAFKAS}org.apache.kafka.storage.internals.log.CorruptIndexException: Corrupt time "
+         f"{CORRUPT_INDEX}Corrupt time "
          "index found, time index file ({}.timeindex) has non-zero size but the last timestamp is "
          "4 which is less than the first timestamp 5"),
     ],
@@ -140,6 +133,7 @@ def test_index_that_cannot_be_dumped_is_reported(
 
     assert 1 == dumped.status
     assert f"{reason.replace('{}', str(path))}\n" == dumped.err
+    assert data == path.with_suffix(suffix).read_bytes()
 
 
 @pytest.mark.parametrize(

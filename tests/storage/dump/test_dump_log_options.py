@@ -40,9 +40,6 @@ def test_option_argument_is_parsed_in_every_notation(arguments: list[str]) -> No
     [("a,b", ["a", "b"]), ("a, b", ["a", " b"]), (",a,,", ["", "a"]), (",", []), ("", [""])],
 )
 def test_files_are_separated_by_commas(text: str, names: list[str]) -> None:
-    """
-    Blanks belong to the names; empty names at the end are dropped.
-    """
     assert names == parse(["--files", text]).files
 
 
@@ -78,9 +75,6 @@ def test_wrong_options_are_refused_with_the_message_of_joptsimple(
 
 
 def test_missing_files_option_prints_the_help() -> None:
-    """
-    So do a call without arguments and the help option.
-    """
     nothing, lacking, asked = dump(), dump("--deep-iteration"), dump("--help")
 
     assert 'Missing required argument "[files]"\n' + usage() == lacking.err
@@ -91,9 +85,6 @@ def test_missing_files_option_prints_the_help() -> None:
 
 
 def test_decoder_option_without_a_class_uses_the_default_decoder() -> None:
-    """
-    The option alone also enables the printing of contents.
-    """
     options = parse(["--value-decoder-class", "--files", "a"])
 
     assert options.print_contents
@@ -115,10 +106,6 @@ def test_decoder_class_decodes_keys_and_values(name: str, shown: str, tmp_path: 
 
 
 def test_decoder_errors_are_reported(tmp_path: Path) -> None:
-    """
-    A class that does not exist is reported before the log is read, one that cannot decode at the
-    record.
-    """
     unknown = dump_log(tmp_path, DATA, "--key-decoder-class", "com.example.Mine")
     longs = dump_log(
         tmp_path, DATA, "--value-decoder-class", "org.apache.kafka.tools.api.LongDecoder"
@@ -133,10 +120,6 @@ def test_decoder_errors_are_reported(tmp_path: Path) -> None:
 def test_file_names_decide_how_files_are_dumped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A name without a known suffix is skipped, one without an offset is not. Findings name absolute
-    paths.
-    """
     monkeypatch.chdir(tmp_path)
     data = build_batch([SimpleRecord(1, None, b"x")], base_offset=7)
     Path("00000000000000000007.log").write_bytes(data)
@@ -193,9 +176,6 @@ def test_version_option_prints_the_version_of_the_matching_kafka_tool() -> None:
     ids=len,
 )
 def test_files_with_findings_are_in_the_order_of_javas_hash_map(order: list[int]) -> None:
-    """
-    As Java 17 orders them; the table grows with the fourteenth entry.
-    """
     names = [f"/kafka/t-{number}/00000000000000000000.log" for number in range(len(order))]
 
     findings = Findings()

@@ -7,8 +7,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -35,14 +36,6 @@ def large_log(tmp_path: Path) -> Path:
     return path
 
 
-def start(path: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [*COMMAND, "dump-log", "--print-data-log", "--files", str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
 @pytest.fixture
 def heeded_interrupts() -> Iterator[None]:
     """
@@ -53,43 +46,39 @@ def heeded_interrupts() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_closed_output_pipe_ends_the_dump_quietly(large_log: Path) -> None:
+def close(process: subprocess.Popen[bytes], output: IO[bytes]) -> None:
     """
     As with ``| head -1``.
     """
-    with start(large_log) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        first = process.stdout.readline()
-        process.stdout.close()
-        status = process.wait(PATIENCE)
-        remarks = process.stderr.read()
-
-    assert f"Dumping {large_log}\n" == first.decode()
-    assert (141, b"") == (status, remarks)
+    output.close()
 
 
-@pytest.mark.usefixtures("heeded_interrupts")
-def test_interrupt_ends_the_dump_quietly(large_log: Path) -> None:
+def interrupt(process: subprocess.Popen[bytes], output: IO[bytes]) -> None:
     """
     Ctrl-C while the pipe is full.
     """
-    with start(large_log) as process:
+    process.send_signal(signal.SIGINT)
+    output.read()
+
+
+@pytest.mark.usefixtures("heeded_interrupts")
+@pytest.mark.parametrize(("end", "status"), [(close, 141), (interrupt, 130)])
+def test_closed_output_or_an_interrupt_ends_the_dump_quietly(
+    end: Callable[[subprocess.Popen[bytes], IO[bytes]], None], status: int, large_log: Path
+) -> None:
+    command = [*COMMAND, "dump-log", "--print-data-log", "--files", str(large_log)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        process.stdout.read()
-        status = process.wait(PATIENCE)
-        remarks = process.stderr.read()
+        first = process.stdout.readline()
+        end(process, process.stdout)
+        found = process.wait(PATIENCE), process.stderr.read()
 
-    assert (130, b"") == (status, remarks)
+    assert f"Dumping {large_log}\n" == first.decode()
+    assert (status, b"") == found
 
 
 def test_dump_command_does_not_import_the_server(large_log: Path) -> None:
-    """
-    Nor modules that only other commands or file types need.
-    """
     code = (
         "import sys; from barnabas.server.cli import main; "
         f"main(['dump-log', '--files', {str(large_log)!r}]); "
@@ -106,9 +95,6 @@ def test_dump_command_does_not_import_the_server(large_log: Path) -> None:
 
 
 def test_dump_reads_a_log_in_windows(large_log: Path) -> None:
-    """
-    Only one window is in memory, or a batch that is larger than it.
-    """
     file = DiskFiles().open(large_log, read_only=True)
     reads: list[int] = []
 

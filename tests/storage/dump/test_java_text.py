@@ -1,7 +1,3 @@
-"""
-Numbers and text as Java writes them.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -33,9 +29,6 @@ def test_doubles_are_formatted_as_in_java(value: float, text: str) -> None:
 
 @given(st.text(), st.binary(max_size=4))
 def test_text_is_decoded_as_in_java(text: str, junk: bytes) -> None:
-    """
-    Valid text is kept, also around invalid bytes.
-    """
     assert text == utf8_text(text.encode())
     assert utf8_text(b"\xff" + text.encode() + b"|" + junk).startswith(f"\ufffd{text}|")
 

@@ -14,7 +14,7 @@ from barnabas.storage.explain.report import PartitionReport
 from barnabas.storage.explain.wording.endings import ending_sentence
 from barnabas.storage.log.rolling import RollReason
 from tests.support.explaining import look_at
-from tests.support.logs import LogHome, append, produce
+from tests.support.logs import LogHome, append, log_of, produce
 from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.some import some
 
@@ -127,9 +127,7 @@ def test_roll_by_jitter_is_marked_as_inferred() -> None:
 
 
 def test_roll_by_the_clock_is_marked_as_inferred() -> None:
-    home = LogHome(segment_ms=1000)
-    log = home.open()
-    append(log, timestamp=-1)
+    home, log = log_of(timestamp=-1, segment_ms=1000)
     home.clock.advance(1001)
     append(log, timestamp=-1)
 
@@ -143,8 +141,7 @@ def test_changed_settings_leave_a_roll_unexplained() -> None:
     """
     The explanation then states what the current settings would have allowed.
     """
-    home = LogHome(segment_bytes=1000)
-    append(home.open(), 7)
+    home, _ = log_of(7, segment_bytes=1000)
     now = LogHome(files=home.files, segment_bytes=2000)
     now.clock = home.clock
 
@@ -155,8 +152,7 @@ def test_changed_settings_leave_a_roll_unexplained() -> None:
 
 
 def test_assumed_settings_may_explain_a_roll() -> None:
-    home = LogHome(segment_bytes=1000)
-    append(home.open(), 7)
+    home, _ = log_of(7, segment_bytes=1000)
     now = LogHome(files=home.files, segment_bytes=2000)
 
     ending = first_ending(now, supposed=LogConfig(internal_segment_bytes=1000))
@@ -165,36 +161,26 @@ def test_assumed_settings_may_explain_a_roll() -> None:
     assert sentence(home, ending).endswith("The settings of --set were used.")
 
 
-def test_reason_of_a_roll_before_an_empty_segment_is_unknown() -> None:
-    home = LogHome()
-    log = home.open()
-    append(log, 3)
-    log.roll()
+def test_reason_of_a_roll_before_an_empty_segment_is_unknown_unless_an_index_is_full() -> None:
+    endings = []
+    for slots in (10, 3):
+        home = LogHome(segment_index_bytes=12 * slots, index_interval_bytes=0)
+        log = home.open()
+        append(log, 3)
+        log.roll()
+        endings.append(first_ending(home))
+    unknown, full = endings
 
-    ending = first_ending(home)
-
-    assert (Cause.NOTHING_FOLLOWS, Certainty.UNKNOWN) == (ending.cause, ending.certainty)
-    assert "Unknown: the next segment has no records." in sentence(home, ending)
-
-
-def test_full_index_explains_a_roll_before_an_empty_segment() -> None:
-    home = LogHome(segment_index_bytes=36, index_interval_bytes=0)
-    log = home.open()
-    append(log, 3)
-    log.roll()
-
-    ending = first_ending(home)
-
-    assert (Cause.ROLLED, RollReason.TIME_INDEX_FULL) == (ending.cause, ending.reason)
+    assert (Cause.NOTHING_FOLLOWS, Certainty.UNKNOWN) == (unknown.cause, unknown.certainty)
+    assert "Unknown: the next segment has no records." in sentence(home, unknown)
+    assert (Cause.ROLLED, RollReason.TIME_INDEX_FULL) == (full.cause, full.reason)
 
 
 def test_final_time_index_entry_does_not_count_as_a_full_index() -> None:
     """
     One of five slots was free when the next batch came, besides the reserved one.
     """
-    home = LogHome(segment_index_bytes=60, index_interval_bytes=150)
-    log = home.open()
-    append(log, 8)
+    home, log = log_of(8, segment_index_bytes=60, index_interval_bytes=150)
     log.roll()
     append(log)
 
@@ -218,12 +204,7 @@ def test_segment_written_by_compaction_is_explained_as_compacted() -> None:
 
 
 def test_active_segment_reports_its_remaining_room_exactly() -> None:
-    """
-    One more byte or millisecond rolls the segment.
-    """
-    home = LogHome(segment_bytes=1000, segment_ms=100, index_interval_bytes=0)
-    log = home.open()
-    append(log, 3)
+    home, log = log_of(3, segment_bytes=1000, segment_ms=100, index_interval_bytes=0)
 
     ending = first_ending(home)
 
@@ -241,9 +222,7 @@ def test_active_segment_reports_its_remaining_room_exactly() -> None:
 
 
 def test_active_segment_reports_a_nearly_full_index() -> None:
-    home = LogHome(segment_index_bytes=60, index_interval_bytes=0)
-    log = home.open()
-    append(log, 3)
+    home, log = log_of(3, segment_index_bytes=60, index_interval_bytes=0)
     nearly = sentence(home, first_ending(home))
     append(log, 2)
     full = sentence(home, first_ending(home))

@@ -9,19 +9,15 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.explain.known import ExplainError, FilesChanged
-from barnabas.storage.explain.logs import ATTEMPTS, Condition
+from barnabas.storage.explain.logs import ATTEMPTS, Condition, ReadOnlyLogs
 from barnabas.storage.fs.interface import File
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.explaining import Explainer, look_at
-from tests.support.logs import LogHome, append, offsets
+from tests.support.logs import LogHome, log_of, offsets
 
 
 class VanishingFiles(MemoryFiles):
-    """
-    Batches that are gone some times, and then are there again.
-    """
-
     missing = 0
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:  # type: ignore[override]  # narrower than it has to be
@@ -32,9 +28,7 @@ class VanishingFiles(MemoryFiles):
 
 
 def test_explain_retries_a_log_that_changes_and_gives_up_after_some_attempts() -> None:
-    home = LogHome(files=VanishingFiles())
-    log = home.open()
-    append(log, 3)
+    home, log = log_of(3, files=VanishingFiles())
     home.stop(log)
     files = home.files
     assert isinstance(files, VanishingFiles)
@@ -52,9 +46,7 @@ def test_explain_retries_a_log_that_changes_and_gives_up_after_some_attempts() -
 
 
 def test_torn_log_is_shown_as_the_next_start_recovers_it() -> None:
-    home = LogHome()
-    log = home.open()
-    append(log, 3)
+    home, _ = log_of(3)
     home.file(0, ".log").extend(b"\xff" * 100)
 
     looked_at = look_at(home).opened
@@ -74,9 +66,7 @@ def test_torn_log_is_shown_as_the_next_start_recovers_it() -> None:
     ],
 )
 def test_a_corrupt_checkpoint_counts_as_none(name: str) -> None:
-    home = LogHome()
-    log = home.open()
-    append(log, 3)
+    home, log = log_of(3)
     home.stop(log)
     home.files.write_atomically(Path("/data") / name, b"no checkpoint")
 
@@ -99,10 +89,21 @@ def test_unreadable_log_is_reported() -> None:
         look_at(home)
 
 
+def test_log_whose_files_go_while_they_are_listed_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home, _ = log_of(3)
+
+    def gone(*_: object) -> None:
+        raise FileNotFoundError(2, "gone", "x")
+
+    monkeypatch.setattr(ReadOnlyLogs, "_waiting_files", gone)
+
+    with pytest.raises(FilesChanged, match="The log in /data/t-0 cannot be read"):
+        look_at(home)
+
+
 def test_explain_keeps_few_files_open() -> None:
-    """
-    Only those read last.
-    """
     below = MemoryFiles()
     below.make_directory(Path("/data"))
     paths = [Path(f"/data/{number}") for number in range(200)]

@@ -4,6 +4,9 @@ How records are found, held against the reads of the log itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from barnabas.protocol.compression import CompressionType
@@ -23,7 +26,6 @@ from tests.support.bombs import bomb, memory_below
 from tests.support.explaining import look_at
 from tests.support.limits import stated
 from tests.support.logs import (
-    DIRECTORY,
     LogHome,
     append,
     append_with_offsets,
@@ -58,10 +60,8 @@ def test_offset_lookup_finds_where_a_fetch_begins() -> None:
         path = find_offset(log, offset)
         place = log.read(offset, 1, FetchIsolation.LOG_END, True).fetch_offset_metadata
         assert path is not None
-        assert (path.segment.base_offset, path.position) == (
-            place.segment_base_offset,
-            place.relative_position_in_segment,
-        )
+        assert path.segment.base_offset == place.segment_base_offset
+        assert path.position == place.relative_position_in_segment
         assert path.position == path.index.position + 150 * (path.scanned_batches - 1)
 
 
@@ -106,22 +106,34 @@ def test_steps_of_a_time_lookup_are_reported() -> None:
         " 2023-11-14T22:13:20.220Z.",
     ] == time_sentences(report.time_path)
     assert report.chosen is not None
-    assert (17, 10) == (
-        report.offset_path.offset if report.offset_path else None,
-        report.chosen.segment.base_offset,
-    )
+    assert report.offset_path is not None
+    assert (17, 10) == (report.offset_path.offset, report.chosen.segment.base_offset)
 
 
 @pytest.mark.parametrize(
-    ("offset", "sentence"),
+    ("look", "sentence"),
     [
-        (40, "Offset 40 is out of range: t-0 has offsets 0 to 39"),
-        (-1, "Offset -1 is out of range: t-0 has offsets 0 to 39"),
+        (
+            partial(report_on_offset, offset=40),
+            "Offset 40 is out of range: t-0 has offsets 0 to 39",
+        ),
+        (
+            partial(report_on_offset, offset=-1),
+            "Offset -1 is out of range: t-0 has offsets 0 to 39",
+        ),
+        (partial(report_on_segment, base_offset=15), "that offset is in segment 10"),
+        (partial(report_on_segment, base_offset=99), "these do: 0, 10, 20, 30"),
+        (
+            partial(report_on_time, timestamp=FIRST_TIMESTAMP + 421),
+            r"the latest is of 2023-11-14T22:13:20.420Z",
+        ),
     ],
 )
-def test_offset_out_of_range_is_reported_with_the_range(offset: int, sentence: str) -> None:
+def test_lookup_outside_the_log_names_what_is_there(
+    look: Callable[[PartitionReport], object], sentence: str
+) -> None:
     with pytest.raises(ExplainError, match=sentence):
-        report_on_offset(look_at(mixed()), offset)
+        look(look_at(mixed()))
 
 
 def test_lookup_in_an_empty_log_reports_that_there_are_no_records() -> None:
@@ -132,20 +144,6 @@ def test_lookup_in_an_empty_log_reports_that_there_are_no_records() -> None:
         report_on_offset(look_at(home), 0)
     with pytest.raises(ExplainError, match="no record has a timestamp"):
         report_on_time(look_at(home), 2**50)
-
-
-@pytest.mark.parametrize(
-    ("base", "sentence"),
-    [(15, "that offset is in segment 10"), (99, "these do: 0, 10, 20, 30")],
-)
-def test_lookup_of_a_missing_segment_names_an_existing_one(base: int, sentence: str) -> None:
-    with pytest.raises(ExplainError, match=sentence):
-        report_on_segment(look_at(mixed()), base)
-
-
-def test_time_after_the_last_record_is_reported_with_the_latest_timestamp() -> None:
-    with pytest.raises(ExplainError, match=r"the latest is of 2023-11-14T22:13:20.420Z"):
-        report_on_time(look_at(mixed()), FIRST_TIMESTAMP + 421)
 
 
 def test_offsets_below_the_log_start_offset_are_reported_as_unreadable() -> None:
@@ -159,9 +157,6 @@ def test_offsets_below_the_log_start_offset_are_reported_as_unreadable() -> None
 
 
 def test_compacted_offset_leads_to_the_next_record() -> None:
-    """
-    Within the batch, or in the next segment.
-    """
     home = LogHome(cleanup_policy=("compact",), segment_bytes=500)
     log = home.open()
     for offset in (0, 1, 3, 20):
@@ -197,6 +192,7 @@ def test_later_record_of_the_key_is_reported_if_a_cleaning_would_see_it() -> Non
     """
     active = keyed(LogHome(cleanup_policy=("compact",)))
     ended = keyed(LogHome(cleanup_policy=("compact",), segment_bytes=100))
+    uncompacted = told(report_on_offset(keyed(LogHome()), 0))
 
     assert (
         "Its key has 2 later records, the last one a value at offset 2: a cleaning removes this"
@@ -204,6 +200,9 @@ def test_later_record_of_the_key_is_reported_if_a_cleaning_would_see_it() -> Non
     ) in told(report_on_offset(active, 0))
     assert "the next cleaning removes this one" in told(report_on_offset(ended, 0))
     assert "It is the latest record of its key" in told(report_on_offset(ended, 2))
+    assert 'It has the key "k" and a value of 1 byte.' in uncompacted
+    assert "compaction" not in uncompacted
+    assert "cleaning" not in uncompacted
 
 
 def test_a_marker_does_not_end_the_search_for_later_values_of_a_key() -> None:
@@ -240,18 +239,7 @@ def test_undecompressable_batch_is_reported_within_bounded_memory(
     assert "Its batch cannot be read: " in inside
 
 
-def test_log_without_compaction_reports_nothing_about_keys() -> None:
-    words = told(report_on_offset(keyed(LogHome()), 0))
-
-    assert 'It has the key "k" and a value of 1 byte.' in words
-    assert "compaction" not in words
-    assert "cleaning" not in words
-
-
 def test_transactions_of_records_are_reported() -> None:
-    """
-    Aborted, committed and open ones.
-    """
     home = LogHome()
     log = home.open()
     for producer_id, commit in ((7, False), (8, True)):
@@ -282,10 +270,7 @@ def test_open_transaction_is_reported_without_a_producer_snapshot() -> None:
     log = home.open()
     produce(log, b"v")
     begin_transaction(log, 9)
-    assert [] == [name for name in home.names() if name.endswith("1.snapshot")]
-    for name in list(home.names()):
-        if name.endswith(".snapshot"):
-            home.files.remove(DIRECTORY / name)
+    assert not [name for name in home.names() if name.endswith(".snapshot")]
 
     report = look_at(home)
 
@@ -297,10 +282,10 @@ def begin_transaction(log: Log, producer_id: int) -> None:
     produce(
         log,
         b"v",
-        is_transactional=True,
         producer_id=producer_id,
         producer_epoch=0,
         base_sequence=0,
+        is_transactional=True,
     )
 
 

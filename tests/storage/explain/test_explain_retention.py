@@ -13,7 +13,7 @@ from barnabas.storage.explain.report import SegmentReport
 from barnabas.storage.explain.wording.retention import keeping_sentences, leaving_sentences
 from barnabas.storage.log.log import Log
 from tests.support.explaining import look_at
-from tests.support.logs import LogHome, append, bases, produce
+from tests.support.logs import LogHome, append, bases, log_of, produce
 from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.some import some
 
@@ -22,10 +22,7 @@ MINUTE = 60_000
 
 def words(home: LogHome, each: SegmentReport) -> tuple[str, str]:
     report = look_at(home)
-    return (
-        " ".join(keeping_sentences(report, each)),
-        " ".join(leaving_sentences(report, each)),
-    )
+    return " ".join(keeping_sentences(report, each)), " ".join(leaving_sentences(report, each))
 
 
 def filled(home: LogHome, *timestamps: int) -> Log:
@@ -47,9 +44,6 @@ def filled(home: LogHome, *timestamps: int) -> Log:
 def test_segment_is_deleted_at_the_first_retention_check_after_its_due_time(
     minutes: tuple[int, ...],
 ) -> None:
-    """
-    Not by an earlier check; verified against the real log.
-    """
     home = LogHome(segment_bytes=900, retention_ms=10 * MINUTE, segment_ms=10**12)
     log = filled(home, *minutes)
     report = look_at(home)
@@ -108,9 +102,7 @@ def test_active_segment_is_deleted_retention_ms_after_its_last_possible_record()
 
 
 def test_modification_time_decides_retention_without_timestamps() -> None:
-    home = LogHome(retention_ms=10 * MINUTE)
-    log = home.open()
-    append(log, 1, timestamp=-1)
+    home, _ = log_of(1, timestamp=-1, retention_ms=10 * MINUTE)
     home.clock.advance(MINUTE)
 
     each = look_at(home).segments[0]
@@ -126,12 +118,9 @@ def test_modification_time_decides_retention_without_timestamps() -> None:
 def test_segment_is_deleted_once_the_missing_bytes_were_appended() -> None:
     home = LogHome(segment_bytes=900, retention_bytes=2000, retention_ms=-1)
     log = filled(home, 0, 0, 0)
-    first, second, active = look_at(home).segments
-    assert (200, 1100, 2000) == (
-        first.lifetime.bytes_missing,
-        second.lifetime.bytes_missing,
-        active.lifetime.bytes_missing,
-    )
+    segments = look_at(home).segments
+    assert [200, 1100, 2000] == [each.lifetime.bytes_missing for each in segments]
+    first = segments[0]
     stays, goes = words(home, first)
     assert "Without it the log would have 1,800 bytes, 200 less than retention.bytes" in stays
     assert "after 200 more bytes were appended" in goes

@@ -1,19 +1,9 @@
-"""
-Numbers and times, as people read and write them.
-"""
-
 from __future__ import annotations
 
 import pytest
 
-from barnabas.storage.explain.units import (
-    counted,
-    duration,
-    moment,
-    parse_moment,
-    rounded_size,
-    size,
-)
+from barnabas.storage.explain.units import duration, moment, parse_moment, rounded_size, size
+from barnabas.storage.units import counted
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,3 @@
-"""
-When segments are deleted, if producers go on as they did.
-"""
-
 from __future__ import annotations
 
 from math import inf
@@ -62,31 +58,25 @@ def hours(
     return [round((each.time_ms - NOW) / HOUR, 2) for each in found]
 
 
-def test_latest_record_of_a_segment_decides_its_deletion_by_age() -> None:
-    assert [1, 2] == hours(log(3, 2, 1), retention_ms=4 * HOUR)[:2]
+@pytest.mark.parametrize(
+    ("last_hours", "expected"),
+    [((3, 2, 1), [1, 2]), ((1, 2, 0), [3, 3]), ((3, 2), [1, 2])],
+    ids=["in order", "a late timestamp keeps later segments", "idle producers do not roll"],
+)
+def test_latest_record_of_a_segment_decides_its_deletion_by_age(
+    last_hours: tuple[float, ...], expected: list[float]
+) -> None:
+    assert expected == hours(log(*last_hours), retention_ms=4 * HOUR)[:2]
 
 
-def test_late_timestamp_keeps_the_later_segments() -> None:
-    assert [3, 3] == hours(log(1, 2, 0), retention_ms=4 * HOUR)[:2]
-
-
-def test_active_segment_takes_records_until_it_is_full() -> None:
+def test_active_segment_takes_records_until_it_is_full_or_older_than_segment_ms() -> None:
     """
     It has 500 of 1,000 bytes, and 1,500 bytes an hour arrive.
     """
     segments = [*log(3, 2, 1, 0.5), Segment(400, 500, NOW - HOUR // 2, NOW)]
 
     assert [1, 2, 3, 3.5, 4.33] == hours(segments, retention_ms=4 * HOUR)
-
-
-def test_active_segment_rolls_when_it_is_older_than_segment_ms() -> None:
-    segments = [*log(3, 2, 1, 0.5), Segment(400, 500, NOW - HOUR // 2, NOW)]
-
     assert 4.1 == hours(segments, retention_ms=4 * HOUR, segment_ms=round(0.6 * HOUR))[-1]
-
-
-def test_active_segment_of_idle_producers_takes_no_more_records() -> None:
-    assert [1, 2] == hours(log(3, 2), retention_ms=4 * HOUR)
 
 
 def test_expired_active_segment_takes_no_more_records() -> None:
@@ -123,9 +113,6 @@ def test_earlier_of_time_and_size_retention_decides() -> None:
 
 
 def test_size_retention_deletes_a_segment_that_a_future_timestamp_keeps() -> None:
-    """
-    The next segments are then free to expire by age.
-    """
     segments = [Segment(0, 1000, NOW, NOW + 90 * HOUR), *log(3, 2, 1, 0)[1:]]
 
     assert [94, 94, 94] == hours(segments, retention_ms=4 * HOUR)[:3]
@@ -162,9 +149,6 @@ def test_cleaner_interval_applies_to_compacted_logs() -> None:
 
 
 def test_rate_comes_from_the_newest_segments_that_cover_an_hour() -> None:
-    """
-    Earlier segments were written at another rate.
-    """
     slowly, quickly = log(90, 60, 30, 1), log(1, 0.5, 0.25, 0, size=4000)[1:]
 
     assert pytest.approx(12_000 / HOUR) == bytes_per_ms([*slowly, *quickly], NOW)

@@ -86,17 +86,10 @@ class Sizes:
                 self._sizes |= dict.fromkeys(offsets, batch.size / len(offsets))
 
     def part(self, offsets: range) -> float:
-        """
-        The bytes of some of them.
-        """
         return sum(self._sizes[offset] for offset in offsets)
 
 
 class World:
-    """
-    A log, its producer and its groups.
-    """
-
     def __init__(self, seed: int) -> None:
         random = self.random = Random(seed)
         self.clock = ManualClock(FIRST_TIMESTAMP)
@@ -131,9 +124,6 @@ class World:
         self.groups: list[Group] = []
 
     def add_groups(self) -> None:
-        """
-        Groups of all kinds, somewhere in the log.
-        """
         random, now_ms = self.random, self.clock.now_ms()
         start, end = self.log.log_start_offset, self.log.log_end_offset
         for name, pace, stops_ms in (

@@ -1,7 +1,3 @@
-"""
-News of failed log directories.
-"""
-
 from __future__ import annotations
 
 import logging

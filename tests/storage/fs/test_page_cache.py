@@ -1,7 +1,3 @@
-"""
-What is known of the page cache.
-"""
-
 from __future__ import annotations
 
 import mmap
@@ -18,10 +14,6 @@ PAGE = mmap.PAGESIZE
 
 
 def counting(pages: int, *, result: int = 0) -> Callable[..., int]:
-    """
-    A kernel that says that so many of the pages it is asked for are cached.
-    """
-
     def cachestat(number: int, fd: int, wanted: Any, counts: Any, flags: int) -> int:
         counts[0] = pages
         return result

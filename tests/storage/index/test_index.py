@@ -1,11 +1,7 @@
-"""
-Looking up entries of sorted indexes.
-"""
-
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from struct import Struct
 
@@ -25,6 +21,7 @@ from barnabas.testing.disks.memory import MemoryFiles
 D = Path("/data")
 PATH = D / "i"
 INT = Struct(">i")
+FIRST_WARM = 2999 - WARM_BYTES // 4
 
 
 def disk() -> MemoryFiles:
@@ -33,7 +30,7 @@ def disk() -> MemoryFiles:
     return files
 
 
-def slot_of(keys: list[int], target: int, result: SearchResult) -> int:
+def slot_of(keys: Sequence[int], target: int, result: SearchResult) -> int:
     view = memoryview(b"".join(map(INT.pack, keys)))
     return search(view, len(keys), target, result, unpack=INT.unpack_from, width=4, shift=0)
 
@@ -47,28 +44,16 @@ KEYS = st.builds(
 
 
 @given(KEYS, st.integers(-60, 400_000))
-def test_search_finds_the_last_entry_not_greater_than_the_target(
-    keys: list[int], target: int
-) -> None:
-    expected = max((at for at, key in enumerate(keys) if key <= target), default=-1)
-
-    assert expected == slot_of(keys, target, SearchResult.LARGEST_LOWER_BOUND)
-
-
-@given(KEYS, st.integers(-60, 400_000))
-def test_upper_bound_search_finds_the_first_greater_or_an_equal_entry(
-    keys: list[int], target: int
-) -> None:
+def test_search_finds_the_neighbours_of_the_target(keys: list[int], target: int) -> None:
     """
-    As in Kafka, an entry equal to the target may be returned or skipped.
+    As in Kafka, a search for the upper bound may return or skip an entry equal to the target.
     """
-    slot = slot_of(keys, target, SearchResult.SMALLEST_UPPER_BOUND)
-
     behind = bisect_right(keys, target)
-    if target in keys:
-        assert slot in (behind - 1, behind if behind < len(keys) else -1)
-    else:
-        assert (behind if behind < len(keys) else -1) == slot
+    above = behind if behind < len(keys) else -1
+
+    assert behind - 1 == slot_of(keys, target, SearchResult.LARGEST_LOWER_BOUND)
+    slot = slot_of(keys, target, SearchResult.SMALLEST_UPPER_BOUND)
+    assert slot in ({behind - 1, above} if target in keys else {above})
 
 
 @pytest.mark.parametrize(
@@ -82,32 +67,18 @@ def test_upper_bound_search_finds_the_first_greater_or_an_equal_entry(
         ([10, 20, 30], 25, 2),
         ([10, 20, 30], 30, 2),
         ([10, 20, 30], 31, -1),
+        # The cold section of a large index ends with the first entry of the warm one.
+        (range(0, 30_000, 10), 10 * FIRST_WARM, FIRST_WARM),
+        (range(0, 30_000, 10), 10 * FIRST_WARM + 1, FIRST_WARM + 1),
     ],
 )
 def test_upper_bound_search_returns_the_same_entry_as_kafka(
-    keys: list[int], target: int, expected: int
+    keys: Sequence[int], target: int, expected: int
 ) -> None:
-    """
-    An exact match is found only if the search happens to probe it.
-    """
     assert expected == slot_of(keys, target, SearchResult.SMALLEST_UPPER_BOUND)
 
 
-def test_warm_section_begins_behind_its_first_entry() -> None:
-    """
-    So a target equal to that entry is found by the search of the cold section.
-    """
-    keys = list(range(0, 30_000, 10))
-    first_warm = len(keys) - 1 - WARM_BYTES // 4
-
-    assert first_warm == slot_of(keys, keys[first_warm], SearchResult.SMALLEST_UPPER_BOUND)
-    assert first_warm + 1 == slot_of(keys, keys[first_warm] + 1, SearchResult.SMALLEST_UPPER_BOUND)
-
-
 def test_search_near_the_end_does_not_touch_the_beginning() -> None:
-    """
-    Only the last pages of a large index are read.
-    """
     keys = list(range(0, 100_000, 10))
     view = memoryview(b"".join(map(INT.pack, keys)))
     looked: list[int] = []
@@ -116,15 +87,8 @@ def test_search_near_the_end_does_not_touch_the_beginning() -> None:
         looked.append(at)
         return INT.unpack_from(view, at)
 
-    slot = search(
-        view,
-        len(keys),
-        99_905,
-        SearchResult.LARGEST_LOWER_BOUND,
-        unpack=unpack,
-        width=4,
-        shift=0,
-    )
+    lower = SearchResult.LARGEST_LOWER_BOUND
+    slot = search(view, len(keys), 99_905, lower, unpack=unpack, width=4, shift=0)
 
     assert keys.index(99_900) == slot
     assert min(looked) >= 4 * (len(keys) - 1) - WARM_BYTES
@@ -163,23 +127,14 @@ def open_index(request: pytest.FixtureRequest) -> OpenIndex:
 def test_new_index_file_is_preallocated_to_segment_index_bytes(
     size: int, offset_length: int, time_length: int
 ) -> None:
-    """
-    Rounded down to whole entries.
-    """
     offsets, times = open_offset_index(disk(), size), open_time_index(disk(), size)
 
-    assert (offset_length, offset_length // 8, 0) == (
-        offsets.length,
-        offsets.max_entries,
-        offsets.entries,
-    )
-    assert (time_length, time_length // 12, 0) == (times.length, times.max_entries, times.entries)
+    assert (offset_length, time_length) == (offsets.length, times.length)
+    assert (offset_length // 8, time_length // 12) == (offsets.max_entries, times.max_entries)
+    assert 0 == offsets.entries == times.entries
 
 
 def test_index_too_small_for_an_entry_is_refused_and_not_created(open_index: OpenIndex) -> None:
-    """
-    An existing file is opened whatever the limit.
-    """
     files = disk()
 
     with pytest.raises(ValueError, match="Invalid max index size: 7"):
@@ -191,9 +146,6 @@ def test_index_too_small_for_an_entry_is_refused_and_not_created(open_index: Ope
 
 
 def test_existing_index_file_counts_as_full(open_index: OpenIndex) -> None:
-    """
-    Including zeros that were never trimmed.
-    """
     files = disk()
     open_index(files, 48)
 
@@ -204,9 +156,6 @@ def test_existing_index_file_counts_as_full(open_index: OpenIndex) -> None:
 
 
 def test_close_trims_the_index_to_its_entries(open_index: OpenIndex) -> None:
-    """
-    A closed index finds nothing instead of failing.
-    """
     files = disk()
     index = open_index(files, 480)
     fill(index, 3)
@@ -234,9 +183,6 @@ def test_index_on_a_failed_disk_is_closed_without_a_write(open_index: OpenIndex)
 
 
 def test_resize_keeps_the_entries(open_index: OpenIndex) -> None:
-    """
-    The size is rounded down, but never below the entries.
-    """
     index = open_index(disk(), 480)
     fill(index, 3)
     width = index.entry_size
@@ -283,9 +229,6 @@ def test_truncation_keeps_exactly_the_entries_below_the_offset(count: int, offse
 
 
 def test_entries_beyond_the_count_cannot_be_read(open_index: OpenIndex) -> None:
-    """
-    The file may have bytes there.
-    """
     index = open_index(disk(), 480)
     fill(index, 2)
 
@@ -343,9 +286,6 @@ def test_full_disk_leaves_the_index_unchanged() -> None:
 
 
 def test_reader_survives_trim_close_and_removal_of_the_index(tmp_path: Path) -> None:
-    """
-    It has read the entry count before.
-    """
     files = DiskFiles()
     index = OffsetIndex.open(files, tmp_path / "i", 100, 10_000)
     fill(index, 1000)

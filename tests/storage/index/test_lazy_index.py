@@ -1,7 +1,3 @@
-"""
-Indexes that are opened when they are needed.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -11,6 +7,7 @@ import pytest
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.index.lazy import IndexState, LazyIndex
 from barnabas.storage.index.offset_index import OffsetIndex
+from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.disk import RecordingFiles
@@ -20,15 +17,22 @@ PATH = D / "00000000000000000100.index"
 DELETED = D / "00000000000000000100.index.deleted"
 
 
-def lazy(files: MemoryFiles, size: int = 80) -> LazyIndex[OffsetIndex]:
+def lazy(files: MemoryFiles) -> LazyIndex[OffsetIndex]:
     files.make_directory(D)
-    return LazyIndex(OffsetIndex, files, D, PATH.name, 100, max_size=size)
+    return LazyIndex(OffsetIndex, files, D, PATH.name, 100, max_size=80)
+
+
+def reopened(files: MemoryFiles) -> LazyIndex[OffsetIndex]:
+    """
+    An index that has one entry in its file.
+    """
+    first = lazy(files)
+    first.get().append(105, 50)
+    first.close()
+    return lazy(files)
 
 
 def test_lazy_index_creates_its_file_on_first_use() -> None:
-    """
-    It is opened once. Renaming and closing do not open it.
-    """
     files = MemoryFiles()
     index = lazy(files)
 
@@ -43,9 +47,6 @@ def test_lazy_index_creates_its_file_on_first_use() -> None:
 
 
 def test_failed_creation_of_an_index_is_retried() -> None:
-    """
-    The next use has the same error or succeeds.
-    """
     files = FailingFiles()
     index = lazy(files)
     files.fail(only=frozenset({"map"}))
@@ -60,8 +61,7 @@ def test_failed_creation_of_an_index_is_retried() -> None:
 @pytest.mark.parametrize("opened", [False, True])
 def test_lazy_index_follows_renames(opened: bool) -> None:
     files = MemoryFiles()
-    lazy(files).get().append(105, 50)
-    index = lazy(files)
+    index = reopened(files)
     if opened:
         index.get()
 
@@ -80,8 +80,7 @@ def test_removed_index_that_was_never_used_is_not_created() -> None:
     A reader still at its segment finds no entries and scans instead.
     """
     files = MemoryFiles()
-    lazy(files).get().append(105, 50)
-    index = lazy(files)
+    index = reopened(files)
 
     assert index.delete_if_exists()
 
@@ -99,8 +98,7 @@ def test_reader_does_without_an_index_while_its_directory_is_renamed() -> None:
     This is no disk failure; the index is available once the rename is known.
     """
     files = MemoryFiles()
-    lazy(files).get().append(105, 50)
-    index = lazy(files)
+    index = reopened(files)
     moved = Path("/data2")
 
     files.rename(D, moved)
@@ -120,23 +118,9 @@ def test_reader_of_a_removed_index_continues_on_its_memory_map() -> None:
     assert (105, 50) == index.get().lookup(110)
 
 
-def test_lazy_index_on_a_failed_disk_is_closed_without_a_write() -> None:
-    files = FailingFiles()
-    index = lazy(files)
-    index.get().append(105, 50)
-    files.fail(forever=True)
-
-    index.close_handler()
-    with pytest.raises(KafkaStorageError):
-        index.close()
-
-
 def test_index_is_resized_when_it_is_next_used() -> None:
     files = MemoryFiles()
-    first = lazy(files)
-    first.get().append(105, 50)
-    first.close()
-    index = lazy(files)
+    index = reopened(files)
 
     index.grow()
     assert 8 == files.size(PATH)
@@ -147,10 +131,7 @@ def test_index_is_resized_when_it_is_next_used() -> None:
 
 def test_failed_resize_of_an_index_is_retried_on_the_next_use() -> None:
     files = FailingFiles()
-    first = lazy(files)
-    first.get().append(105, 50)
-    first.close()
-    index = lazy(files)
+    index = reopened(files)
     index.grow()
     files.fail(only=frozenset({"truncate"}))
 
@@ -161,11 +142,12 @@ def test_failed_resize_of_an_index_is_retried_on_the_next_use() -> None:
     assert (1, 10) == (index.get().entries, index.get().max_entries)
 
 
-@pytest.mark.parametrize("end", ["trim", "close"])
-def test_file_of_a_removed_index_is_not_created_again(end: str) -> None:
+@pytest.mark.parametrize("before", ["make_file", "reset"])
+@pytest.mark.parametrize("end", ["store", "trim", "close"])
+def test_file_of_a_removed_index_is_not_created_again(before: str, end: str) -> None:
     files = MemoryFiles()
     index = lazy(files)
-    index.make_file()
+    getattr(index, before)()
 
     index.delete_if_exists()
     getattr(index, end)()
@@ -173,38 +155,20 @@ def test_file_of_a_removed_index_is_not_created_again(end: str) -> None:
     assert [] == files.names(D)
 
 
+@pytest.mark.parametrize("made", [True, False])
 @pytest.mark.parametrize("end", ["trim", "close"])
-def test_index_file_created_in_vain_is_truncated(end: str) -> None:
+def test_index_file_without_entries_is_empty(made: bool, end: str) -> None:
     files = MemoryFiles()
     index = lazy(files)
 
-    index.make_file()
-    assert 80 == files.size(PATH)
-    assert 0 == index.peek(lambda found: found.entries)
+    if made:
+        index.make_file()
+        assert 80 == files.size(PATH)
+        assert 0 == index.peek(lambda found: found.entries)
     getattr(index, end)()
 
     assert index.index is None
-    assert 0 == files.size(PATH)
-
-
-def test_newly_created_index_has_no_entries() -> None:
-    files = MemoryFiles()
-    index = lazy(files)
-    index.make_file()
-
-    index.get().append(105, 50)
-
-    assert (1, 80) == (index.get().entries, files.size(PATH))
-
-
-def test_trim_creates_a_missing_index_file() -> None:
-    files = MemoryFiles()
-    index = lazy(files)
-
-    index.trim()
-
-    assert index.index is None
-    assert 0 == files.size(PATH)
+    assert 0 == (files.size(PATH) if made or end == "trim" else len(files.names(D)))
 
 
 def test_peek_does_not_open_the_index() -> None:
@@ -249,9 +213,6 @@ def test_flush_tolerates_a_renamed_directory() -> None:
 
 
 def test_index_filled_in_memory_replaces_the_file_when_stored() -> None:
-    """
-    Without entries, an empty file is left alone.
-    """
     files = RecordingFiles()
     index = lazy(files)
     index.get().append(105, 50)
@@ -269,19 +230,6 @@ def test_index_filled_in_memory_replaces_the_file_when_stored() -> None:
     assert 2 == files.operations.count(f"truncate {PATH.name}")
 
 
-def test_removed_index_is_not_stored() -> None:
-    files = MemoryFiles()
-    index = lazy(files)
-    index.reset()
-    index.get().append(101, 10)
-
-    index.delete_if_exists()
-    index.store()
-    index.trim()
-
-    assert [] == files.names(D)
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -294,9 +242,6 @@ def test_removed_index_is_not_stored() -> None:
     ],
 )
 def test_lazy_index_methods_work_in_every_state(before: str, after: str) -> None:
-    """
-    Except that a removed index cannot be recovered.
-    """
     methods = ["release", "grow", "make_file", "get", "reset", "trim", "store", "delete_if_exists"]
     for method, expected in zip(methods, after.split(), strict=True):
         index = lazy(MemoryFiles())
@@ -309,3 +254,22 @@ def test_lazy_index_methods_work_in_every_state(before: str, after: str) -> None
         else:
             getattr(index, method)(**arguments)
             assert IndexState[expected] is index.state
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+def test_length_of_an_emptied_index_survives_a_crash_once_it_was_flushed(is_used: bool) -> None:
+    files = CrashableFiles()
+    index = lazy(files)
+    index.make_file()
+    with_hole = files.open(index.path)
+    with_hole.sync()
+    files.sync_directory(index.path.parent)
+    if is_used:
+        index.get()
+
+    index.trim()
+    index.flush()
+    path = index.path
+    files.crash()
+
+    assert 0 == files.size(path)

@@ -1,7 +1,3 @@
-"""
-The time index.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -18,8 +14,10 @@ D = Path("/data")
 PATH = D / "00000000000000000100.timeindex"
 
 
-def index_with(*entries: tuple[int, int], size: int = 4096) -> TimeIndex:
-    files = MemoryFiles()
+def index_with(
+    *entries: tuple[int, int], files: MemoryFiles | None = None, size: int = 61_000
+) -> TimeIndex:
+    files = files or MemoryFiles()
     files.make_directory(D)
     index = TimeIndex.open(files, PATH, 100, size)
     for entry in entries:
@@ -27,36 +25,16 @@ def index_with(*entries: tuple[int, int], size: int = 4096) -> TimeIndex:
     return index
 
 
-def test_time_index_entry_is_twelve_bytes() -> None:
-    """
-    Timestamp and relative offset.
-    """
+def test_time_index_entry_is_a_timestamp_and_a_relative_offset() -> None:
     files = MemoryFiles()
-    files.make_directory(D)
-    index = TimeIndex.open(files, PATH, 100, 120)
 
-    index.maybe_append(300, 102)
-    index.close()
+    index_with((300, 102), files=files).close()
 
     assert bytes.fromhex("000000000000012c 00000002") == files.read_bytes(PATH)
 
 
-def test_time_lookup_finds_the_last_entry_that_is_not_later() -> None:
-    """
-    Without one, no timestamp and the base offset.
-    """
-    index = index_with((100, 101), (200, 103), (300, 105))
-
-    assert [(-1, 100), (100, 101), (100, 101), (200, 103), (300, 105)] == [
-        tuple(index.lookup(timestamp)) for timestamp in (99, 100, 199, 200, 10**15)
-    ]
-
-
 @pytest.mark.scenario(27)
 def test_only_a_later_timestamp_adds_an_entry() -> None:
-    """
-    Equal timestamps and missing ones are skipped.
-    """
     index = index_with((-1, 100), (100, 100), (100, 101), (200, 102), (200, 103))
 
     assert [(100, 100), (200, 102)] == [tuple(index.entry(slot)) for slot in range(index.entries)]
@@ -64,9 +42,6 @@ def test_only_a_later_timestamp_adds_an_entry() -> None:
 
 
 def test_neither_timestamps_nor_offsets_may_decrease() -> None:
-    """
-    An equal offset with a later timestamp is accepted.
-    """
     index = index_with((100, 105))
 
     with pytest.raises(InvalidOffset, match=r"an offset \(104\) to slot 1 no larger"):
@@ -111,53 +86,34 @@ def test_final_entry_fits_after_segment_index_bytes_was_lowered() -> None:
     assert 48 == index.length
 
 
-def test_truncation_removes_entries_at_and_above_the_offset() -> None:
-    index = index_with((100, 101), (200, 103), (300, 105))
-
-    index.truncate_to(104)
-    assert TimestampOffset(200, 103) == index.last_entry
-    index.truncate_to(103)
-    assert TimestampOffset(100, 101) == index.last_entry
-    index.truncate_to(0)
-    assert TimestampOffset(-1, 100) == index.last_entry
-
-
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
         ("00000000000000c8 00000001 0000000000000064 00000002", "last timestamp is 100"),
         ("00000000000000c8 ffffffff", "last offset is 99 which is less than the first offset 100"),
     ],
+    ids=["timestamps decrease", "offset below the base"],
 )
 def test_time_index_that_contradicts_itself_is_corrupt(content: str, sentence: str) -> None:
-    """
-    The last timestamp is before the first, or the last offset below the base.
-    """
     files = MemoryFiles()
     files.make_directory(D)
     files.write_atomically(PATH, bytes.fromhex(content))
 
     with pytest.raises(CorruptIndex, match=sentence):
-        TimeIndex.open(files, PATH, 100, 120).sanity_check()
+        index_with(files=files).sanity_check()
     index_with((100, 101), (200, 103)).sanity_check()
     index_with().sanity_check()
 
 
-@given(st.sets(st.integers(0, 5000)).map(sorted), st.integers(-1, 6000))
-def test_lookups_agree_with_a_plain_list(timestamps: list[int], target: int) -> None:
-    """
-    For any entries and any time, also in a reopened index.
-    """
+@given(st.sets(st.integers(0, 5000)).map(sorted), st.integers(-1, 6000), st.integers(0, 200))
+def test_lookups_agree_with_a_plain_list(timestamps: list[int], target: int, end: int) -> None:
     files = MemoryFiles()
-    files.make_directory(D)
-    index = TimeIndex.open(files, PATH, 100, 61_000)
-    for at, timestamp in enumerate(timestamps):
-        index.maybe_append(timestamp, 100 + at)
-    index.close()
-    index = TimeIndex.open(files, PATH, 100, 61_000)
+    entries = [(-1, 100), *((timestamp, 100 + at) for at, timestamp in enumerate(timestamps))]
+    index_with(*entries, files=files).close()
 
-    below = [
-        (timestamp, 100 + at) for at, timestamp in enumerate(timestamps) if timestamp <= target
-    ]
-    assert (below[-1] if below else (-1, 100)) == tuple(index.lookup(target))
-    assert (timestamps[-1] if timestamps else -1) == index.last_entry.timestamp
+    index = index_with(files=files)
+
+    assert [entry for entry in entries if entry[0] <= target][-1] == tuple(index.lookup(target))
+    index.truncate_to(end)
+    kept = [entry for entry in entries if entry[1] < end or entry[0] < 0]
+    assert kept[-1] == tuple(index.last_entry)

@@ -8,7 +8,7 @@ batches below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,10 +84,6 @@ def known(sent: Sequence[Sent], end: int) -> Known:
 
 
 class World:
-    """
-    A log and the model of it.
-    """
-
     def __init__(self) -> None:
         self.files = CrashableFiles()
         self.home = LogHome(
@@ -98,9 +94,6 @@ class World:
         self._sequences = dict.fromkeys(PRODUCERS, 0)
 
     def do(self, step: tuple[Any, ...]) -> None:
-        """
-        Append what *step* says, or roll.
-        """
         kind, *rest = step
         first = self.log.log_end_offset
         if kind == "roll":
@@ -126,9 +119,6 @@ class World:
             self.sent.append(Sent(first, 1, rest[0], kind == "commit"))
 
     def check(self) -> None:
-        """
-        What the log knows is what its batches say.
-        """
         log, end, start = self.log, self.log.log_end_offset, self.log.log_start_offset
         expected = known(self.sent, end)
         unstable = min(expected.opened.values(), default=None)
@@ -205,6 +195,14 @@ def world_of(*parts: Sequence[tuple[Any, ...]]) -> World:
     return world
 
 
+def flush(home: LogHome, log: Log) -> None:
+    log.flush()
+    home.checkpoint(log)
+
+
+def nothing(home: LogHome, log: Log) -> None: ...
+
+
 @given(steps)
 def test_transaction_files_are_correct_after_every_operation(
     some: Sequence[tuple[Any, ...]],
@@ -215,33 +213,13 @@ def test_transaction_files_are_correct_after_every_operation(
         world.check()
 
 
-@given(steps, steps)
-def test_transaction_files_survive_a_clean_restart(
-    before: Sequence[tuple[Any, ...]], after: Any
+@pytest.mark.parametrize("stop", [LogHome.stop, flush, nothing])
+@given(before=steps, after=steps)
+def test_transaction_files_survive_a_restart_and_a_kill(
+    stop: Callable[[LogHome, Log], None], before: Any, after: Any
 ) -> None:
-    """
-    The state comes from the snapshots, and open transactions continue.
-    """
     world = world_of(before)
-    world.home.stop(world.log)
-
-    world.log = world.home.open()
-
-    world.check()
-    for step in after:
-        world.do(step)
-    world.check()
-
-
-@given(steps, steps, st.booleans())
-def test_transaction_files_survive_a_kill(before: Any, after: Any, flushed: bool) -> None:
-    """
-    The state comes from the snapshots and the batches behind the recovery point.
-    """
-    world = world_of(before)
-    if flushed:
-        world.log.flush()
-        world.home.checkpoint(world.log)
+    stop(world.home, world.log)
 
     world.log = world.home.open()
 
@@ -311,26 +289,3 @@ def test_open_transaction_below_the_new_log_start_counts_from_there(
     world.log.delete_records(start)
 
     world.check()
-
-
-@pytest.mark.scenario(45)
-def test_fetch_returns_aborted_transactions_that_overlap_its_range() -> None:
-    """
-    A transaction overlaps from its first offset to its marker.
-    """
-    world = world_of(
-        [("plain", 4), ("records", 11, 1), ("abort", 11), ("records", 12, 1), ("commit", 12)]
-    )
-    log = world.log
-
-    def told(offset: int) -> list[tuple[int, int]]:
-        info = log.read(offset, 1 << 20, FetchIsolation.TXN_COMMITTED, True)
-        assert info.aborted_transactions is not None
-        return [(each.producer_id, each.first_offset) for each in info.aborted_transactions]
-
-    assert [(11, 4)] == told(0)
-    assert [(11, 4)] == told(4)
-    assert [(11, 4)] == told(5)
-    assert [] == told(6)
-    assert [] == told(7)
-    assert log.read(0, 100, FetchIsolation.HIGH_WATERMARK, True).aborted_transactions is None

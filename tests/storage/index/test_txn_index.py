@@ -1,15 +1,13 @@
-"""
-The transaction index.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from barnabas.storage.errors import CorruptIndex, KafkaError, KafkaStorageError
-from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
+from barnabas.storage.fs.interface import WouldBlock
+from barnabas.storage.index.txn_index import ENTRIES_AT_ONCE, AbortedTxn, TransactionIndex
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.segments import aborted_txns
@@ -31,9 +29,6 @@ def index_with(*entries: AbortedTxn, files: MemoryFiles | None = None) -> Transa
 
 
 def test_transaction_index_entry_is_34_bytes() -> None:
-    """
-    Version, producer id, first offset, last offset and last stable offset.
-    """
     files = MemoryFiles()
     index_with(FIRST, files=files)
 
@@ -43,9 +38,6 @@ def test_transaction_index_entry_is_34_bytes() -> None:
 
 
 def test_transaction_index_file_is_created_with_its_first_entry() -> None:
-    """
-    No other operation on an index without entries creates it.
-    """
     files = MemoryFiles()
     index = index_with(files=files)
 
@@ -92,18 +84,45 @@ def test_reopened_transaction_index_continues_after_its_last_whole_entry() -> No
 def test_collection_returns_the_aborted_transactions_that_overlap_a_read(
     start: int, end: int, found: list[AbortedTxn], complete: bool
 ) -> None:
-    """
-    The search ends with the first entry which shows that no later one overlaps.
-    """
     index = index_with(FIRST, SECOND, THIRD)
 
     assert (found, complete) == index.collect_aborted_txns(start, end)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_collection_in_a_long_index_is_that_of_a_plain_list(seed: int) -> None:
+    random = Random(seed)
+    last, stable, entries = 0, 0, []
+    for _ in range(random.choice((100, ENTRIES_AT_ONCE, 3 * ENTRIES_AT_ONCE))):
+        last += random.randrange(1, 4)
+        stable = random.randrange(stable, last)
+        entries.append(AbortedTxn(1, random.randrange(stable, last), last, stable))
+    index = index_with(*entries)
+    start = random.randrange(last)
+    end = start + random.randrange(1, last)
+
+    found, is_complete = index.collect_aborted_txns(start, end)
+    some, _ = index.collect_aborted_txns(start, end, most=5)
+
+    reached = next((n for n, each in enumerate(entries) if each.last_stable_offset >= end), None)
+    assert is_complete == (reached is not None)
+    expected = [each for each in entries if each.last_offset >= start and each.first_offset < end]
+    assert expected == found
+    assert expected[:6] == some
+
+
+def test_long_search_does_not_keep_the_event_loop_waiting() -> None:
+    entries = [AbortedTxn(1, 0, last, 0) for last in range(1, 3 * ENTRIES_AT_ONCE)]
+    index = index_with(*entries)
+
+    with pytest.raises(WouldBlock):
+        index.collect_aborted_txns(0, 10, nowait=True)
+    assert (entries[-9:], False) == index.collect_aborted_txns(
+        entries[-9].last_offset, 10, nowait=True
+    )
+
+
 def test_markers_must_be_appended_in_order() -> None:
-    """
-    Within one process; entries from before it are not checked.
-    """
     files = MemoryFiles()
     index = index_with(SECOND, files=files)
 
@@ -112,15 +131,16 @@ def test_markers_must_be_appended_in_order() -> None:
     index_with(FIRST, files=files)
 
 
-@pytest.mark.parametrize(("offset", "left"), [(30, 0), (31, 1), (40, 1), (41, 2), (50, 2), (51, 3)])
-def test_truncation_removes_entries_whose_marker_is_truncated(offset: int, left: int) -> None:
-    """
-    Then the next entry may be appended.
-    """
+@pytest.mark.parametrize(
+    ("offset", "left"), [(None, 0), (30, 0), (31, 1), (40, 1), (41, 2), (50, 2), (51, 3)]
+)
+def test_truncated_transaction_index_loses_the_markers_from_the_offset_on(
+    offset: int | None, left: int
+) -> None:
     entries = [FIRST, SECOND, THIRD]
     index = index_with(*entries)
 
-    index.truncate_to(offset)
+    index.reset() if offset is None else index.truncate_to(offset)
 
     assert entries[:left] == aborted_txns(index)
     for entry in entries[left:]:
@@ -128,24 +148,7 @@ def test_truncation_removes_entries_whose_marker_is_truncated(offset: int, left:
     assert entries == aborted_txns(index)
 
 
-def test_reset_empties_the_transaction_index() -> None:
-    """
-    Recovery rebuilds it from the batches.
-    """
-    files = MemoryFiles()
-    index = index_with(SECOND, files=files)
-
-    index.reset()
-
-    assert b"" == files.read_bytes(PATH)
-    index.append(FIRST)
-    assert [FIRST] == aborted_txns(index)
-
-
 def test_transaction_that_ends_before_its_segment_is_corrupt() -> None:
-    """
-    The segment begins at offset 10.
-    """
     index_with(AbortedTxn(1, 0, 10, 11)).sanity_check()
 
     with pytest.raises(CorruptIndex, match="is less than start offset 10") as found:
@@ -154,9 +157,6 @@ def test_transaction_that_ends_before_its_segment_is_corrupt() -> None:
 
 
 def test_unknown_entry_version_is_refused() -> None:
-    """
-    A newer broker has written it.
-    """
     files = MemoryFiles()
     index = index_with(FIRST, files=files)
     files.open(PATH).append(b"\0\1" + bytes(32))
@@ -168,9 +168,6 @@ def test_unknown_entry_version_is_refused() -> None:
 
 
 def test_transaction_index_is_renamed_and_moved_with_its_segment() -> None:
-    """
-    Later entries are written under the new name.
-    """
     files = MemoryFiles()
     index = index_with(FIRST, files=files)
     deleted = PATH.with_name(PATH.name + ".deleted")

@@ -1,7 +1,3 @@
-"""
-The first look at what is to be appended.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -89,7 +85,7 @@ def test_unknown_codec_is_an_unknown_server_error(codec: int) -> None:
 
 
 def test_client_batch_must_have_base_offset_0() -> None:
-    with pytest.raises(InvalidRecord):
+    with pytest.raises(InvalidRecord, match="should be 0, but it is 1"):
         check(batch(1))
     assert [1] == [found.base_offset for found in check(batch(1), AppendOrigin.COORDINATOR)]
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.compression import CompressionType, decompress
-from barnabas.protocol.records.batch import build_batch, read_batch, seal_batch
+from barnabas.protocol.records.batch import RecordBatch, build_batch, read_batch
 from barnabas.protocol.records.record import Header, Record, SimpleRecord, encode_records
 from barnabas.protocol.records.scan import WINDOW_BYTES
 from barnabas.storage.log.batch_rebuild import rebuild_batch
 from tests.support.bombs import memory_below
 from tests.support.limits import stated
 from tests.support.random_logs import strange_record
+from tests.support.record_bytes import sealed
 
 COUNT = 50_000
 NOW = 1_700_000_000_000
@@ -21,9 +22,6 @@ NOW = 1_700_000_000_000
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
 def test_recompression_takes_bounded_memory(codec: CompressionType) -> None:
-    """
-    For a batch that grows nearly to the maximum, with every codec of a topic.
-    """
     records = [SimpleRecord(1, None, bytes(2**20))] * (int(stated("decompressed")) // 2**20 - 1)
     batch = read_batch(memoryview(build_batch(records, compression=codec)))
     scan = batch.scan()
@@ -31,6 +29,11 @@ def test_recompression_takes_bounded_memory(codec: CompressionType) -> None:
     for target in CompressionType:
         with memory_below(int(stated("recompression"))):
             rebuild_batch(batch, scan, codec=target, level=None)
+
+
+def compressed(payload: bytes | bytearray, count: int, timestamp: int = NOW) -> RecordBatch:
+    data = sealed(payload, count, timestamp=timestamp, compression=CompressionType.ZSTD)
+    return read_batch(memoryview(data))
 
 
 def test_renumbering_records_takes_bounded_memory() -> None:
@@ -42,16 +45,7 @@ def test_renumbering_records_takes_bounded_memory() -> None:
     batch = read_batch(memoryview(data))
     payload = bytearray(decompress(batch.compression, batch.payload))
     payload[3] = 2  # the offset delta of the first record: 1
-    gap = seal_batch(
-        payload,
-        batch.record_count,
-        base_offset=0,
-        last_offset_delta=batch.record_count - 1,
-        base_timestamp=1,
-        max_timestamp=1,
-        compression=CompressionType.ZSTD,
-    )
-    renumbered = read_batch(memoryview(gap))
+    renumbered = compressed(payload, COUNT, timestamp=1)
     scan = renumbered.scan()
     assert not scan.consecutive
 
@@ -66,16 +60,7 @@ def rebuilt_payload(payload: bytes | bytearray, count: int) -> bytes:
     """
     The records of a batch with *payload* that was compressed, after it was rebuilt without.
     """
-    data = seal_batch(
-        payload,
-        count,
-        base_offset=0,
-        last_offset_delta=count - 1,
-        base_timestamp=NOW,
-        max_timestamp=NOW,
-        compression=CompressionType.ZSTD,
-    )
-    batch = read_batch(memoryview(data))
+    batch = compressed(payload, count)
     assert not batch.scan().malformed
     rebuilt = rebuild_batch(batch, batch.scan(), codec=CompressionType.NONE, level=None)
     return bytes(read_batch(memoryview(rebuilt)).payload)
@@ -84,10 +69,6 @@ def rebuilt_payload(payload: bytes | bytearray, count: int) -> bytes:
 @pytest.mark.parametrize("how", [0, 1, 2])
 @pytest.mark.parametrize("before", [0, 1, 9, 30])
 def test_rebuilt_records_have_kafkas_encoding(how: int, before: int) -> None:
-    """
-    Record attributes become 0 and varints the shortest possible; also for a record behind one
-    larger than the window.
-    """
     records = [Record(at, NOW, b"key", b"v" * (at % 20)) for at in range(before + 2)]
     if before:
         records[0] = Record(0, NOW, b"key", bytes(2 * WINDOW_BYTES))

@@ -1,7 +1,3 @@
-"""
-Leader epochs and where they begin.
-"""
-
 from __future__ import annotations
 
 import logging
@@ -21,19 +17,22 @@ D = Path("/data/t-0")
 FILE = D / "leader-epoch-checkpoint"
 
 
+Work = list[Callable[[], None]]
+
+
 def cache_of(
-    *entries: tuple[int, int],
-    files: MemoryFiles | None = None,
-    schedule: Callable[[Callable[[], None]], object] | None = None,
+    *entries: tuple[int, int], files: MemoryFiles | None = None, work: Work | None = None
 ) -> LeaderEpochFileCache:
+    """
+    A log with *entries* in its file. What it puts off is added to *work*, or else done at once.
+    """
     files = files or MemoryFiles()
     files.make_directory(D)
     checkpoint = LeaderEpochCheckpointFile(files, D)
     if entries:
         checkpoint.write([EpochEntry(*entry) for entry in entries])
-    if schedule is None:
-        return LeaderEpochFileCache("t-0", checkpoint, checkpoint.read())
-    return LeaderEpochFileCache("t-0", checkpoint, checkpoint.read(), schedule)
+    schedule = () if work is None else (work.append,)
+    return LeaderEpochFileCache("t-0", checkpoint, checkpoint.read(), *schedule)
 
 
 def test_new_log_has_no_leader_epoch_and_an_empty_file() -> None:
@@ -47,9 +46,6 @@ def test_new_log_has_no_leader_epoch_and_an_empty_file() -> None:
 
 @pytest.mark.scenario(15)
 def test_first_leader_epoch_is_written_before_assign_returns() -> None:
-    """
-    The file has eight bytes.
-    """
     files = MemoryFiles()
     cache = cache_of(files=files)
 
@@ -60,15 +56,9 @@ def test_first_leader_epoch_is_written_before_assign_returns() -> None:
     assert EpochEntry(0, 0) == cache.earliest_entry == cache.latest_entry
 
 
-Work = list[Callable[[], None]]
-
-
 def test_started_leader_epoch_is_written_no_later_than_its_first_record() -> None:
-    """
-    It is written earlier in the background, and known in memory at once.
-    """
     files, soon = MemoryFiles(), Work()
-    cache = cache_of((0, 0), files=files, schedule=soon.append)
+    cache = cache_of((0, 0), files=files, work=soon)
     before = files.read_bytes(FILE)
 
     cache.begin(2, 7)
@@ -85,7 +75,7 @@ def test_started_leader_epoch_is_written_no_later_than_its_first_record() -> Non
 
 def test_leader_epoch_already_written_is_not_written_again() -> None:
     files, soon = MemoryFiles(), Work()
-    cache = cache_of(files=files, schedule=soon.append)
+    cache = cache_of(files=files, work=soon)
     cache.begin(1, 0)
     cache.assign(1, 0)
     files.remove(FILE)
@@ -98,7 +88,7 @@ def test_leader_epoch_already_written_is_not_written_again() -> None:
 
 def test_leader_epoch_of_a_log_being_deleted_is_not_written() -> None:
     files, soon = MemoryFiles(), Work()
-    cache = cache_of(files=files, schedule=soon.append)
+    cache = cache_of(files=files, work=soon)
     cache.begin(1, 0)
 
     cache.clear()
@@ -114,7 +104,7 @@ def test_rename_before_a_leader_epoch_is_written_is_no_failure(
     A topic may be deleted right after its creation.
     """
     files, soon = MemoryFiles(), Work()
-    cache = cache_of(files=files, schedule=soon.append)
+    cache = cache_of(files=files, work=soon)
     cache.begin(1, 0)
     files.rename(D, D.with_name("t-0-delete"))
 
@@ -172,9 +162,6 @@ def test_assigning_a_known_leader_epoch_writes_nothing() -> None:
 def test_new_leader_epoch_replaces_contradicting_entries(
     new: tuple[int, int], expected: list[tuple[int, int]]
 ) -> None:
-    """
-    Entries at the end with an equal or later epoch or start offset.
-    """
     cache = cache_of((0, 0), (2, 7))
 
     cache.assign(*new)
@@ -217,16 +204,9 @@ def test_negative_leader_epoch_or_offset_is_an_error(entry: tuple[int, int]) -> 
 def test_leader_epoch_ends_where_the_next_one_begins(
     requested: int, expected: tuple[int, int] | None
 ) -> None:
-    """
-    The latest ends at the log end; later ones are unknown.
-    """
     cache = cache_of((2, 10), (5, 20), (6, 30))
 
     assert expected == cache.end_offset_for(requested, log_end_offset=99)
-
-
-def test_empty_epoch_cache_knows_neither_end_offset_nor_epoch() -> None:
-    assert None is cache_of().end_offset_for(0, 10)
 
 
 @pytest.mark.parametrize(
@@ -264,21 +244,10 @@ def test_truncation_from_the_start_moves_the_first_leader_epoch(
     assert expected == [tuple(entry) for entry in cache.entries]
 
 
-def test_truncation_of_the_whole_log_removes_all_leader_epochs() -> None:
-    cache = cache_of((0, 0), (2, 7))
-
-    cache.truncate_from_end_async_flush(0)
-
-    assert cache.is_empty
-
-
 def test_leader_epoch_file_is_written_in_the_background_after_a_truncation() -> None:
-    """
-    Memory is updated at once. A directory deleted meanwhile is no error.
-    """
     files = MemoryFiles()
-    later: list[Callable[[], None]] = []
-    cache = cache_of((0, 0), (2, 7), files=files, schedule=later.append)
+    later = Work()
+    cache = cache_of((0, 0), (2, 7), files=files, work=later)
 
     cache.truncate_from_end_async_flush(7)
     cache.truncate_from_end_async_flush(7)
@@ -294,9 +263,6 @@ def test_leader_epoch_file_is_written_in_the_background_after_a_truncation() -> 
 
 
 def test_clearing_leader_epochs_may_leave_the_file_alone() -> None:
-    """
-    The file is not written if the log is going to be deleted.
-    """
     files = MemoryFiles()
     cache = cache_of((0, 0), files=files)
 
@@ -307,23 +273,8 @@ def test_clearing_leader_epochs_may_leave_the_file_alone() -> None:
     assert b"0\n0\n" == files.read_bytes(FILE)
 
 
-def test_leader_epoch_file_moves_with_the_log() -> None:
-    files = MemoryFiles()
-    cache = cache_of(files=files)
-    moved = D.with_name("t-1")
-    files.rename(D, moved)
-
-    cache.update_parent_dir(moved)
-    cache.assign(0, 0)
-
-    assert b"0\n1\n0 0\n" == files.read_bytes(moved / FILE.name)
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9))))
 def test_leader_epochs_and_offsets_always_increase(entries: list[tuple[int, int]]) -> None:
-    """
-    Whatever is assigned; reading the file again gives the same entries.
-    """
     files = MemoryFiles()
     cache = cache_of(files=files)
 

@@ -1,7 +1,3 @@
-"""
-The life of a log: made, used from several threads, renamed, closed, deleted.
-"""
-
 from __future__ import annotations
 
 import threading
@@ -11,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge
+from barnabas.protocol.errors import OffsetOutOfRange, RecordListTooLarge
 from barnabas.protocol.records.batch import batches, build_batch_with_offsets
 from barnabas.protocol.records.record import Record
 from barnabas.storage.clock import SystemClock
@@ -25,9 +21,7 @@ from barnabas.storage.errors import (
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
-from barnabas.storage.log.leader_epochs import OffsetAndEpoch
 from barnabas.storage.log.log import Log
-from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.disk import RecordingFiles
 from tests.support.logs import (
@@ -38,6 +32,7 @@ from tests.support.logs import (
     bases,
     config_with,
     end_transaction,
+    log_of,
     new_log,
     offsets,
     produce,
@@ -130,17 +125,6 @@ def test_replicated_offsets_must_follow_the_log_end_offset() -> None:
         append_with_offsets(log, memoryview(bytes(leader_batch(8)) + bytes(leader_batch(7))))
 
 
-def test_metadata_log_append_provides_offsets_and_leader_epoch() -> None:
-    log = LogHome().open()
-
-    log.append_as_leader(leader_batch(0, 4, count=3), 4, origin=AppendOrigin.RAFT_LEADER)
-    with pytest.raises(InvalidRecord):
-        log.append_as_leader(leader_batch(3, 3), 4, origin=AppendOrigin.RAFT_LEADER)
-
-    assert [0, 1, 2] == offsets(log)
-    assert 4 == log.leader_epochs.latest_epoch
-
-
 def test_batch_larger_than_segment_bytes_is_refused() -> None:
     log = LogHome(segment_bytes=200).open()
 
@@ -159,8 +143,7 @@ def test_flush_is_due_after_flush_messages() -> None:
 
 
 def test_append_result_has_the_log_start_offset() -> None:
-    log = LogHome().open()
-    append(log, 5)
+    _, log = log_of(5)
     log.delete_records(3)
 
     assert 3 == append(log).log_start_offset
@@ -170,8 +153,7 @@ def test_append_result_has_the_log_start_offset() -> None:
 
 
 def test_high_watermark_stays_within_the_log() -> None:
-    log = LogHome().open()
-    append(log, 5)
+    _, log = log_of(5)
     log.delete_records(2)
 
     assert 5 == log.update_high_watermark(99)
@@ -180,8 +162,7 @@ def test_high_watermark_stays_within_the_log() -> None:
 
 
 def test_high_watermark_follows_a_roll() -> None:
-    log = LogHome().open()
-    append(log, 3)
+    _, log = log_of(3)
     log.roll()
     append(log)
 
@@ -195,8 +176,7 @@ def test_high_watermark_follows_a_roll() -> None:
 
 
 def test_truncation_rolls_back_producer_state_and_transactions() -> None:
-    log = LogHome(segment_bytes=1000).open()
-    append(log, 4)
+    _, log = log_of(4, segment_bytes=1000)
     produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0)
     produce(log, b"v", producer_id=2, producer_epoch=0, base_sequence=0, is_transactional=True)
     log.update_high_watermark(5)
@@ -213,8 +193,7 @@ def test_truncation_rolls_back_producer_state_and_transactions() -> None:
 
 
 def test_truncated_offsets_must_be_flushed_again() -> None:
-    log = LogHome().open()
-    append(log, 5)
+    _, log = log_of(5)
     log.flush()
 
     log.truncate_to(3)
@@ -223,8 +202,7 @@ def test_truncated_offsets_must_be_flushed_again() -> None:
 
 
 def test_truncation_beyond_the_end_only_removes_empty_leader_epochs() -> None:
-    log = LogHome().open()
-    append(log, 3)
+    _, log = log_of(3)
     log.assign_epoch_start_offset(5, 3)
 
     assert not log.truncate_to(3)
@@ -235,33 +213,17 @@ def test_truncation_beyond_the_end_only_removes_empty_leader_epochs() -> None:
 
 
 def test_truncation_below_the_first_segment_restarts_the_log_there() -> None:
-    home = LogHome(segment_bytes=1000)
-    log = home.open()
-    append(log, 20)
+    _, log = log_of(20, segment_bytes=1000)
     log.delete_records(14)
     log.delete_old_segments()
     assert [12, 18] == bases(log)
 
     assert log.truncate_to(7)
 
-    assert ([7], 7, 7, 7) == (
-        bases(log),
-        log.log_start_offset,
-        log.log_end_offset,
-        log.high_watermark,
-    )
+    assert [7] == bases(log)
+    assert 7 == log.log_start_offset == log.log_end_offset == log.high_watermark
     append(log)
     assert [7] == offsets(log)
-
-
-def test_log_can_be_truncated_fully_and_started_at_any_offset() -> None:
-    log = LogHome(segment_bytes=1000).open()
-    append(log, 20)
-
-    log.truncate_fully_and_start_at(100)
-
-    assert ([100], 100, 100) == (bases(log), log.log_start_offset, log.high_watermark)
-    assert 100 == log.log_end_offset
 
 
 class InterruptedFiles(MemoryFiles):
@@ -281,8 +243,7 @@ class InterruptedFiles(MemoryFiles):
 
 def test_flush_begun_before_a_truncation_does_not_advance_the_recovery_point() -> None:
     files = InterruptedFiles()
-    log = LogHome(files=files).open()
-    append(log, 5)
+    _, log = log_of(5, files=files)
     files.meanwhile = lambda: log.truncate_to(1) and append(log, 9)
 
     log.flush()
@@ -293,8 +254,7 @@ def test_flush_begun_before_a_truncation_does_not_advance_the_recovery_point() -
 
 def test_appends_continue_while_a_flush_waits_for_the_disk() -> None:
     files = InterruptedFiles()
-    log = LogHome(files=files).open()
-    append(log, 5)
+    _, log = log_of(5, files=files)
     writer = threading.Thread(target=append, args=(log, 3))
 
     def write() -> None:
@@ -311,9 +271,7 @@ def test_appends_continue_while_a_flush_waits_for_the_disk() -> None:
 
 
 def test_nonblocking_read_of_cold_pages_raises_would_block() -> None:
-    home = LogHome(segment_bytes=1000)
-    log = home.open()
-    append(log, 10)
+    home, log = log_of(10, segment_bytes=1000)
     home.files.is_cold = True
 
     with pytest.raises(WouldBlock):
@@ -328,9 +286,7 @@ def test_nonblocking_read_of_cold_pages_raises_would_block() -> None:
 
 
 def test_compacted_segments_replace_their_sources() -> None:
-    home = LogHome(segment_bytes=1000, file_delete_delay_ms=0)
-    log = home.open()
-    append(log, 20)
+    home, log = log_of(20, segment_bytes=1000, file_delete_delay_ms=0)
     info = log.read(0, 1 << 20, FetchIsolation.LOG_END, True)
     old = log.segments.values()[:2]
     new = log.create_new_cleaned_segment(0)
@@ -367,6 +323,7 @@ def test_renamed_log_continues_under_its_new_name() -> None:
     log.flush()
     log.close()
 
+    assert {log.dir} == {segment.log.path.parent for segment in log.segments.values()}
     names = home.files.names(DIRECTORY.with_name("u-0"))
     assert "partition.metadata" in names
     assert [] == [path for path in home.files.nodes if path.parent == DIRECTORY]
@@ -374,9 +331,7 @@ def test_renamed_log_continues_under_its_new_name() -> None:
 
 
 def test_log_being_deleted_writes_nothing_under_its_old_name() -> None:
-    home = LogHome(segment_bytes=1000)
-    log = home.open()
-    append(log, 10)
+    home, log = log_of(10, segment_bytes=1000)
     log.delete_records(7)
     name = "t-0.0123456789abcdef0123456789abcdef-delete"
 
@@ -397,9 +352,7 @@ def test_log_being_deleted_writes_nothing_under_its_old_name() -> None:
 
 
 def test_close_writes_what_the_next_start_needs() -> None:
-    home = LogHome(segment_bytes=1000, index_interval_bytes=0)
-    log = home.open()
-    append(log, 8)
+    home, log = log_of(8, segment_bytes=1000, index_interval_bytes=0)
 
     home.stop(log)
 
@@ -408,16 +361,8 @@ def test_close_writes_what_the_next_start_needs() -> None:
     assert 8 == home.recovery_point
 
 
-def test_end_offset_is_returned_for_a_leader_epoch() -> None:
-    log = LogHome().open()
-    assert None is log.end_offset_for_epoch(0)
-    append(log, 3)
-    assert OffsetAndEpoch(3, 0) == log.end_offset_for_epoch(0)
-
-
 def test_log_repr_shows_its_directory_and_high_watermark() -> None:
-    log = LogHome().open()
-    append(log, 2)
+    _, log = log_of(2)
 
     assert "Log(dir=/data/t-0, topicId=None, highWatermark=2, " in repr(log)
     assert (300, "t-0") == (log.size, str(log.topic_partition))
@@ -449,9 +394,6 @@ def look_after(log: Log) -> None:
 
 
 def test_readers_do_not_block_writers_and_see_whole_batches(tmp_path: Path) -> None:
-    """
-    Reads by offset and by time, while the log grows, rolls, is flushed and loses segments.
-    """
     config = config_with(
         segment_bytes=2000,
         retention_bytes=6000,

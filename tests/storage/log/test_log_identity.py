@@ -1,7 +1,3 @@
-"""
-The id of the topic, in memory and in its file.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -10,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.errors import InconsistentTopicId, KafkaStorageError
+from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.log.identity import LogIdentity
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -28,7 +24,6 @@ from tests.support.some import some
 
 D = Path("/data/t-0")
 ID = UUID(int=6)
-OTHER = UUID(int=7)
 
 
 def place(files: MemoryFiles) -> SegmentDirectory:
@@ -67,15 +62,6 @@ def test_partition_metadata_is_written_once_and_in_the_background() -> None:
     assert not identity.is_unwritten
 
 
-def test_log_accepts_only_the_same_topic_id_again() -> None:
-    identity = LogIdentity(place(MemoryFiles()), None)
-    identity.assign(ID)
-    identity.assign(ID)
-
-    with pytest.raises(InconsistentTopicId, match=str(OTHER)):
-        identity.assign(OTHER)
-
-
 def test_failed_write_of_partition_metadata_is_retried() -> None:
     files = FailingFiles()
     identity = LogIdentity(place(files), None)
@@ -102,9 +88,6 @@ def test_partition_metadata_is_written_into_the_renamed_directory() -> None:
 
 
 def test_partition_metadata_is_whole_or_missing_after_a_crash() -> None:
-    """
-    For a crash at every operation, whatever the disk has kept.
-    """
     files = CrashableFiles()
     directory = place(files)
     files.sync_directory(D.parent)

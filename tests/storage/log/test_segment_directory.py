@@ -1,7 +1,3 @@
-"""
-Segments that come, go, and take the place of others, whatever happens on the way.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -68,36 +64,6 @@ def offsets_in(files: MemoryFiles) -> list[int]:
             segment = place.open_segment(int(name[:20]), file_already_exists=True)
             found += [batch.base_offset for batch in segment.log.batches()]
     return found
-
-
-def test_deleted_segment_is_marked_at_once_and_removed_later() -> None:
-    files, clock = MemoryFiles(), StillClock()
-    place = directory(files, clock)
-    first, second = filled(place, range(5), range(5, 9))
-
-    place.remove_and_delete([first], "a test")
-
-    assert (5,) == place.segments.base_offsets
-    marked = [name for name in files.names(DIRECTORY) if name.endswith(".deleted")]
-    assert 3 == len(marked)
-    clock.advance(DELAY_MS - 1)
-    place.deferred.run_due()
-    assert marked == [name for name in files.names(DIRECTORY) if name.endswith(".deleted")]
-    clock.advance(1)
-    place.deferred.run_due()
-    assert [] == [name for name in files.names(DIRECTORY) if name.endswith(".deleted")]
-    assert files.exists(second.log.path)
-
-
-def test_new_segment_may_replace_an_empty_one() -> None:
-    files = MemoryFiles()
-    place = directory(files)
-    empty = place.add_segment(3)
-
-    fresh = place.create_and_delete(3, empty, "a test")
-
-    assert fresh is place.segments.active_segment
-    assert {f"{3:020d}.log", f"{3:020d}.log.deleted"} <= set(files.names(DIRECTORY))
 
 
 def test_replacement_removes_leftovers_of_an_earlier_one() -> None:

@@ -1,7 +1,3 @@
-"""
-The offsets that bound what is read.
-"""
-
 from __future__ import annotations
 
 import threading
@@ -12,7 +8,7 @@ from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.watermarks import Watermarks
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
-from tests.support.logs import LogHome, append, produce
+from tests.support.logs import append, log_of, produce
 
 
 def watermarks(log: Log, *, start: int = 0, high_watermark: int = 0) -> Watermarks:
@@ -30,8 +26,7 @@ def watermarks(log: Log, *, start: int = 0, high_watermark: int = 0) -> Watermar
 
 @pytest.fixture
 def log() -> Log:
-    log = LogHome(segment_bytes=1000).open()
-    append(log, 10)
+    _, log = log_of(10, segment_bytes=1000)
     return log
 
 
@@ -50,9 +45,7 @@ def test_position_of_the_high_watermark_is_looked_up_once(log: Log) -> None:
 
 
 def test_nonblocking_lookup_of_the_high_watermark_changes_nothing() -> None:
-    home = LogHome(segment_bytes=1000)
-    log = home.open()
-    append(log, 10)
+    home, log = log_of(10, segment_bytes=1000)
     marks = watermarks(log, high_watermark=7)
     home.files.is_cold = True
 
@@ -62,33 +55,24 @@ def test_nonblocking_lookup_of_the_high_watermark_changes_nothing() -> None:
     assert LogOffsetMetadata(7, 6, 150) == marks.fetch_high_watermark_metadata(nowait=True)
 
 
-def test_position_of_a_high_watermark_at_the_log_end_is_known(log: Log) -> None:
-    marks = watermarks(log, high_watermark=10)
-
-    assert log.log_end_offset_metadata == marks.fetch_high_watermark_metadata()
-
-
-def test_position_of_the_last_stable_offset_is_that_of_the_open_transaction(log: Log) -> None:
+@pytest.mark.parametrize(
+    ("high_watermark", "expected"),
+    [(12, LogOffsetMetadata(10, 6, 600)), (4, LogOffsetMetadata(4, 0, 600))],
+    ids=["above an open transaction", "below an open transaction"],
+)
+def test_last_stable_offset_is_the_high_watermark_or_the_start_of_a_transaction(
+    log: Log, high_watermark: int, expected: LogOffsetMetadata
+) -> None:
     produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
     append(log)
-    marks = watermarks(log, high_watermark=12)
+    marks = watermarks(log, high_watermark=high_watermark)
 
-    assert 10 == marks.last_stable_offset
-    assert LogOffsetMetadata(10, 6, 600) == marks.fetch_last_stable_offset_metadata()
-
-
-def test_last_stable_offset_is_the_high_watermark_below_an_open_transaction(log: Log) -> None:
-    produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
-    marks = watermarks(log, high_watermark=4)
-
-    assert 4 == marks.last_stable_offset
-    assert LogOffsetMetadata(4, 0, 600) == marks.fetch_last_stable_offset_metadata()
+    assert expected.message_offset == marks.last_stable_offset
+    assert expected == marks.fetch_last_stable_offset_metadata()
 
 
 def test_position_of_a_transaction_opened_before_a_restart_is_looked_up() -> None:
-    home = LogHome(segment_bytes=1000)
-    log = home.open()
-    append(log, 3)
+    home, log = log_of(3, segment_bytes=1000)
     produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
     append(log, 8)
     home.stop(log)

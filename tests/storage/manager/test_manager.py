@@ -1,7 +1,3 @@
-"""
-All logs of a broker.
-"""
-
 from __future__ import annotations
 
 import logging
@@ -17,11 +13,7 @@ from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.directories.directory import LogDirectory
-from barnabas.storage.errors import (
-    InvalidLogDirectory,
-    KafkaStorageError,
-    LogDirectoryLocked,
-)
+from barnabas.storage.errors import InvalidLogDirectory, KafkaStorageError, LogDirectoryLocked
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP
 from barnabas.storage.manager.loading import LOOK_EVERY
@@ -54,16 +46,10 @@ def test_log_is_found_from_its_creation_to_its_deletion() -> None:
 
     assert log is manager.get_log(T0)
     assert log is manager.get_or_create_log(T0, topic_id=TOPIC_ID)
-    manager.delete_logs([T0])
-    assert manager.get_log(T0) is None
-
-
-def test_partition_log_refuses_another_topic_id() -> None:
-    manager = load(open_manager(MemoryFiles()))
-    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
-
     with pytest.raises(InconsistentTopicId):
         manager.get_or_create_log(T0, topic_id=UUID(int=1))
+    manager.delete_logs([T0])
+    assert manager.get_log(T0) is None
 
 
 def test_new_log_goes_to_the_directory_with_the_fewest_logs() -> None:
@@ -85,7 +71,7 @@ def test_start_after_a_clean_shutdown_recovers_nothing() -> None:
     assert manager.shutdown(broker_epoch=7)
 
     assert files.exists(DATA / ".kafka_cleanshutdown")
-    assert not files.exists(DATA / ".lock")
+    assert not files.is_locked(DATA / ".lock")
     again = open_manager(files)
     assert 7 == again.directories.clean_shutdown_epoch()
     report = again.load({}, lambda topic_id, partition: False)
@@ -96,10 +82,6 @@ def test_start_after_a_clean_shutdown_recovers_nothing() -> None:
 
 
 class AskedFiles(MemoryFiles):
-    """
-    A file system that remembers what it was asked about the logs.
-    """
-
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[tuple[str, str]] = []
@@ -110,9 +92,6 @@ class AskedFiles(MemoryFiles):
 
 
 def test_start_after_a_clean_shutdown_lists_each_log_directory_once() -> None:
-    """
-    There may be thousands of logs.
-    """
     files = AskedFiles()
     manager = load(open_manager(files))
     fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
@@ -139,12 +118,8 @@ def test_new_log_is_created_with_few_operations_and_without_sync() -> None:
     manager.get_or_create_log(T0, topic_id=TOPIC_ID)
 
     made = [name for action, name in files.asked if action == "create"]
-    assert {
-        "leader-epoch-checkpoint",
-        "00000000000000000000.log",
-        "00000000000000000000.index",
-        "00000000000000000000.timeindex",
-    } == set(made)
+    segment = {f"{0:020d}.{suffix}" for suffix in ("log", "index", "timeindex")}
+    assert {"leader-epoch-checkpoint", *segment} == set(made)
     assert len(made) == sum(action == "open" for action, _ in files.asked)
     assert {"list", "make directory", "open", "create", "truncate"} == {
         action for action, _ in files.asked
@@ -275,20 +250,6 @@ def test_logs_are_recovered_after_a_crash() -> None:
     assert b'{"version":0,"brokerEpoch":9}' == files.read_bytes(DATA / ".kafka_cleanshutdown")
 
 
-def test_clean_shutdown_file_is_deleted_before_any_log_is_loaded() -> None:
-    files = MemoryFiles()
-    manager = load(open_manager(files))
-    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
-    manager.shutdown()
-    files.make_directory(DATA / "lost+found")
-
-    broken = open_manager(files)
-    with pytest.raises(InvalidLogDirectory, match="'lost\\+found' is not in the form"):
-        load(broken)
-
-    assert not files.exists(DATA / ".kafka_cleanshutdown")
-
-
 def test_failed_start_leaves_the_checkpoints_unchanged() -> None:
     """
     They cover logs that were not loaded: deleted records would reappear at the next start.
@@ -304,8 +265,9 @@ def test_failed_start_leaves_the_checkpoints_unchanged() -> None:
     files.make_directory(DATA / "lost+found")
 
     broken = open_manager(files)
-    with pytest.raises(InvalidLogDirectory):
+    with pytest.raises(InvalidLogDirectory, match="'lost\\+found' is not in the form"):
         load(broken)
+    assert not files.exists(DATA / ".kafka_cleanshutdown")
     broken.shutdown()
 
     assert len(noted) == 4
@@ -324,7 +286,7 @@ def test_second_broker_on_a_log_directory_is_refused() -> None:
     with pytest.raises(LogDirectoryLocked, match=r"Failed to acquire lock on file \.lock in /data"):
         open_manager(files, [OTHER, DATA])
 
-    assert not files.exists(OTHER / ".lock"), "what was locked before the refusal is free again"
+    assert not files.is_locked(OTHER / ".lock"), "what was locked before the refusal is free again"
     manager.shutdown()
     open_manager(files)
 
@@ -399,9 +361,6 @@ def test_interrupted_deletion_continues_after_the_next_start() -> None:
 
 
 def test_stopped_log_manager_changes_nothing_in_its_directories() -> None:
-    """
-    Neither a new topic nor a deletion nor the end of a round that comes too late.
-    """
     files = MemoryFiles()
     manager = load(open_manager(files))
     manager.get_or_create_log(T0, topic_id=TOPIC_ID)
@@ -495,10 +454,6 @@ def test_log_directories_are_closed_in_parallel(caplog: pytest.LogCaptureFixture
 
 @pytest.mark.parametrize("failing", [DATA, DATA / "t-0"])
 def test_log_that_cannot_be_renamed_does_not_block_other_deletions(failing: Path) -> None:
-    """
-    The failed disk takes its own logs offline. Those of the other directory are deleted, and all
-    files are closed.
-    """
     files = FailingFiles()
     manager = load(open_manager(files, [DATA, OTHER]))
     partitions = [TopicPartition("t", number) for number in range(4)]
@@ -519,9 +474,6 @@ def test_log_that_cannot_be_renamed_does_not_block_other_deletions(failing: Path
 def test_deleted_log_that_cannot_be_removed_does_not_block_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The failure is logged, and the next log follows.
-    """
     files, clock = MemoryFiles(), StillClock()
     manager = load(open_manager(files, clock=clock))
     for partition in (T0, T1):
@@ -677,14 +629,8 @@ def test_producers_expire_in_maintenance_rounds_of_their_own_log() -> None:
     """
     clock = ManualClock(1_700_000_000_000)
     manager = load(open_manager(MemoryFiles(), clock=clock))
-    old = memoryview(
-        build_batch(
-            [SimpleRecord(1_600_000_000_000, None, b"old")],
-            producer_id=900_001,
-            producer_epoch=0,
-            base_sequence=0,
-        )
-    )
+    records = [SimpleRecord(1_600_000_000_000, None, b"old")]
+    old = build_batch(records, producer_id=900_001, producer_epoch=0, base_sequence=0)
     first = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
     manager.start()
     try:
@@ -693,12 +639,8 @@ def test_producers_expire_in_maintenance_rounds_of_their_own_log() -> None:
         offsets = []
         for seconds in (0, 290, 20, 290, 20):
             clock.advance(seconds)
-            offsets.append(
-                tuple(
-                    log.append_as_leader(memoryview(bytearray(old)), 0).first_offset
-                    for log in (first, second)
-                )
-            )
+            sent = [log.append_as_leader(memoryview(old[:]), 0) for log in (first, second)]
+            offsets.append(tuple(info.first_offset for info in sent))
     finally:
         assert manager.shutdown()
 

@@ -1,7 +1,3 @@
-"""
-What a log knows of one producer.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -11,7 +7,6 @@ from hypothesis import strategies as st
 from barnabas.protocol.records.batch import RecordBatch, build_batch, read_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.producers.entry import (
-    NUM_BATCHES_TO_RETAIN,
     SENTINEL,
     BatchMetadata,
     ProducerStateEntry,
@@ -38,49 +33,29 @@ def entry_with(*sequences: int, epoch: int = 0) -> ProducerStateEntry:
 def test_unknown_producer_has_no_sequences() -> None:
     entry = ProducerStateEntry(1)
 
-    assert (-1, -1, -1, 0) == (
-        entry.first_seq,
-        entry.last_seq,
-        entry.last_data_offset,
-        entry.last_offset_delta,
-    )
     assert entry.is_empty
+    assert (-1, -1) == (entry.first_seq, entry.last_seq)
+    assert (-1, 0) == (entry.last_data_offset, entry.last_offset_delta)
 
 
 @pytest.mark.parametrize(
     ("mine", "known", "recalled"),
     [
-        ((4,), (2, 3, 4), [2, 3, 4]),
-        ((4,), (2, 3), [4]),
-        ((4,), (), [4]),
-        ((), (2, 3), []),
-        ((), (), []),
-        ((2, 3, 4), (4,), [2, 3, 4]),
+        (entry_with(4), entry_with(2, 3, 4), [2, 3, 4]),
+        (entry_with(4), entry_with(2, 3), [4]),
+        (entry_with(4), entry_with(), [4]),
+        (entry_with(4, epoch=1), entry_with(3, 4), [4]),
+        (entry_with(), entry_with(2, 3), []),
+        (entry_with(), entry_with(), []),
+        (entry_with(2, 3, 4), entry_with(4), [2, 3, 4]),
     ],
 )
 def test_earlier_batches_are_restored_only_if_the_last_one_matches(
-    mine: tuple[int, ...], known: tuple[int, ...], recalled: list[int]
+    mine: ProducerStateEntry, known: ProducerStateEntry, recalled: list[int]
 ) -> None:
-    entry = entry_with(*mine)
+    mine.recall_batches(known)
 
-    entry.recall_batches(entry_with(*known))
-
-    assert recalled == [metadata.last_seq for metadata in entry.batch_metadata]
-
-
-def test_batches_of_another_epoch_are_not_restored() -> None:
-    entry = entry_with(4, epoch=1)
-
-    entry.recall_batches(entry_with(3, 4))
-
-    assert [4] == [metadata.last_seq for metadata in entry.batch_metadata]
-
-
-def test_only_the_last_five_batches_are_remembered() -> None:
-    entry = entry_with(*range(8))
-
-    assert NUM_BATCHES_TO_RETAIN == len(entry.batch_metadata)
-    assert (3, 7, 107) == (entry.first_seq, entry.last_seq, entry.last_data_offset)
+    assert recalled == [metadata.last_seq for metadata in mine.batch_metadata]
 
 
 def test_new_producer_epoch_forgets_the_batches() -> None:
@@ -92,27 +67,20 @@ def test_new_producer_epoch_forgets_the_batches() -> None:
     assert (1, 9) == (entry.producer_epoch, entry.last_timestamp)
 
 
-def test_updates_of_one_append_are_applied_together() -> None:
+@pytest.mark.parametrize(("epoch", "sequences"), [(0, [2, 3, 4, 5, 6]), (2, [4, 5, 6])])
+def test_update_of_an_append_keeps_the_last_five_batches_of_its_epoch(
+    epoch: int, sequences: list[int]
+) -> None:
     entry = entry_with(*range(4))
-    update = entry_with(4, 5, 6)
+    update = entry_with(4, 5, 6, epoch=epoch)
     update.coordinator_epoch, update.current_txn_first_offset = 7, 104
 
     entry.update(update)
 
-    assert [2, 3, 4, 5, 6] == [known.last_seq for known in entry.batch_metadata]
-    assert (7, 104, 6) == (
-        entry.coordinator_epoch,
-        entry.current_txn_first_offset,
-        entry.last_timestamp,
-    )
-
-
-def test_update_with_a_new_epoch_replaces_the_batches() -> None:
-    entry = entry_with(*range(4))
-
-    entry.update(entry_with(0, epoch=2))
-
-    assert [0] == [known.last_seq for known in entry.batch_metadata]
+    assert sequences == [known.last_seq for known in entry.batch_metadata]
+    assert (sequences[0], 6, 106) == (entry.first_seq, entry.last_seq, entry.last_data_offset)
+    assert (7, 104) == (entry.coordinator_epoch, entry.current_txn_first_offset)
+    assert (epoch, 6) == (entry.producer_epoch, entry.last_timestamp)
 
 
 @pytest.mark.parametrize(("epoch", "kept"), [(0, 2), (1, 0)])
@@ -122,12 +90,8 @@ def test_marker_keeps_the_batches_of_its_epoch(epoch: int, kept: int) -> None:
 
     entry.end_transaction(epoch, 5, 77)
 
-    assert kept == len(entry.batch_metadata)
-    assert (epoch, 5, 77) == (
-        entry.producer_epoch,
-        entry.coordinator_epoch,
-        entry.last_timestamp,
-    )
+    assert (kept, epoch) == (len(entry.batch_metadata), entry.producer_epoch)
+    assert (5, 77) == (entry.coordinator_epoch, entry.last_timestamp)
     assert entry.current_txn_first_offset is None
 
 
@@ -165,13 +129,7 @@ def test_verification_guard_verifies_only_itself() -> None:
 
 @pytest.mark.parametrize(
     ("sequence", "epoch", "expected"),
-    [
-        (5, 1, (5, 1)),
-        (3, 1, (3, 1)),
-        (9, 1, (5, 1)),
-        (9, 2, (9, 2)),
-        (0, 0, (5, 1)),
-    ],
+    [(5, 1, (5, 1)), (3, 1, (3, 1)), (9, 1, (5, 1)), (9, 2, (9, 2)), (0, 0, (5, 1))],
 )
 def test_verification_keeps_the_lowest_sequence_of_its_epoch(
     sequence: int, epoch: int, expected: tuple[int, int]

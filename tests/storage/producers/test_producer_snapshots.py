@@ -1,7 +1,3 @@
-"""
-The files in which a log keeps what it knows of producers.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -92,31 +88,18 @@ def test_longer_snapshot_file_is_replaced_completely(files: MemoryFiles) -> None
     assert EMPTY == files.read_bytes(PATH)
 
 
-def test_synced_snapshot_survives_a_crash() -> None:
+@pytest.mark.parametrize("sync", [True, False], ids=["synced", "flushed later"])
+def test_synced_snapshot_survives_a_crash(sync: bool) -> None:
     files = CrashableFiles()
     files.make_directory(DIRECTORY)
-    write_snapshot(files, PATH, two_producers(), sync=True)
+    write_snapshot(files, PATH, two_producers(), sync=sync)
+    if not sync:
+        files.sync_directory(DIRECTORY)
+        SnapshotFile(files, DIRECTORY, PATH.name).flush()
 
     files.crash()
 
     assert 2 == len(read_snapshot(files, PATH))
-
-
-def test_unsynced_snapshot_may_be_torn_until_it_is_flushed() -> None:
-    files = CrashableFiles()
-    files.make_directory(DIRECTORY)
-    write_snapshot(files, PATH, two_producers(), sync=False)
-    files.sync_directory(DIRECTORY)
-    snapshot = SnapshotFile(files, DIRECTORY, PATH.name)
-    snapshot.flush()
-
-    files.crash()
-
-    assert 2 == len(read_snapshot(files, PATH))
-
-
-def test_flush_of_a_removed_snapshot_is_no_error(files: MemoryFiles) -> None:
-    SnapshotFile(files, DIRECTORY, PATH.name).flush()
 
 
 def test_snapshots_are_found_by_their_file_names(files: MemoryFiles) -> None:
@@ -132,15 +115,13 @@ def test_snapshots_are_found_by_their_file_names(files: MemoryFiles) -> None:
     assert [7, 42] == [snapshot.offset for snapshot in list_snapshot_files(files, DIRECTORY)]
 
 
-def test_snapshot_marked_as_deleted_can_be_removed(files: MemoryFiles) -> None:
+def test_snapshot_is_marked_as_deleted_and_then_removed(files: MemoryFiles) -> None:
+    missing, snapshot = (SnapshotFile(files, DIRECTORY, PATH.name) for _ in range(2))
+    missing.flush()
+    assert not missing.rename_to_delete()
     write_snapshot(files, PATH, [], sync=False)
-    snapshot = SnapshotFile(files, DIRECTORY, PATH.name)
 
     assert snapshot.rename_to_delete()
     assert [PATH.name + ".deleted"] == files.names(DIRECTORY)
     assert snapshot.delete_if_exists()
     assert not snapshot.delete_if_exists()
-
-
-def test_marking_a_missing_snapshot_is_reported(files: MemoryFiles) -> None:
-    assert not SnapshotFile(files, DIRECTORY, PATH.name).rename_to_delete()

@@ -1,7 +1,3 @@
-"""
-The producers of a log, and their snapshots.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -91,16 +87,6 @@ def first_unstable(state: ProducerStateManager) -> int | None:
 
 def snapshots(files: MemoryFiles) -> list[int]:
     return [int(name[:20]) for name in files.names(DIRECTORY) if name.endswith(".snapshot")]
-
-
-def test_append_counts_once_the_state_is_updated(state: ProducerStateManager) -> None:
-    info = state.prepare_update(1, AppendOrigin.CLIENT)
-    info.append(data_batch(1, 0, 0), None)
-    assert {} == dict(state.active_producers)
-
-    state.update(info)
-
-    assert [1] == list(state.active_producers)
 
 
 def test_update_without_a_producer_id_is_an_error(state: ProducerStateManager) -> None:
@@ -217,44 +203,37 @@ def three_snapshots(state: ProducerStateManager) -> None:
         state.take_snapshot()
 
 
-class TestManyProducers:
+@pytest.fixture
+def three(state: ProducerStateManager) -> ProducerStateManager:
     """
-    Of very many producers those are forgotten that are known for longest.
+    A log that remembers three producers.
     """
+    state.config = ProducerStateManagerConfig(most_producers=3)
+    return state
 
-    @pytest.fixture
-    def state(self, state: ProducerStateManager) -> ProducerStateManager:
-        state.config = ProducerStateManagerConfig(most_producers=3)
-        return state
 
-    def test_new_producer_beyond_the_maximum_evicts_the_oldest(
-        self, state: ProducerStateManager
-    ) -> None:
-        for offset, producer_id in enumerate((7, 8, 9, 8, 10)):
-            append(state, producer_id, offset, int(offset == 3))
+def test_new_producer_beyond_the_maximum_evicts_the_oldest(three: ProducerStateManager) -> None:
+    for offset, producer_id in enumerate((7, 8, 9, 8, 10)):
+        append(three, producer_id, offset, int(offset == 3))
 
-        assert [8, 9, 10] == [*state.active_producers]
+    assert [8, 9, 10] == [*three.active_producers]
 
-    def test_producer_with_an_open_transaction_is_not_evicted(
-        self, state: ProducerStateManager
-    ) -> None:
-        append(state, 7, 0, transactional=True)
-        for offset in range(1, 6):
-            append(state, 7 + offset, offset)
 
-        assert [7, 11, 12] == [*state.active_producers]
-        assert end(state, 7, 6).first_offset == 0
+def test_producer_with_an_open_transaction_is_not_evicted(three: ProducerStateManager) -> None:
+    append(three, 7, 0, transactional=True)
+    for offset in range(1, 6):
+        append(three, 7 + offset, offset)
 
-    def test_verifications_have_the_same_maximum_as_producers(
-        self, state: ProducerStateManager
-    ) -> None:
-        for producer_id in range(5):
-            state.maybe_create_verification_state_entry(
-                producer_id, 0, 0, supports_epoch_bump=False
-            )
+    assert [7, 11, 12] == [*three.active_producers]
+    assert end(three, 7, 6).first_offset == 0
 
-        there = [state.verification_state_entry(producer_id) for producer_id in range(5)]
-        assert [False, False, True, True, True] == [entry is not None for entry in there]
+
+def test_verifications_have_the_same_maximum_as_producers(three: ProducerStateManager) -> None:
+    for producer_id in range(5):
+        three.maybe_create_verification_state_entry(producer_id, 0, 0, supports_epoch_bump=False)
+
+    there = [three.verification_state_entry(producer_id) for producer_id in range(5)]
+    assert [False, False, True, True, True] == [entry is not None for entry in there]
 
 
 def test_number_of_producers_matches_the_documented_maximum() -> None:
@@ -354,12 +333,7 @@ def test_producer_state_can_be_cleared(state: ProducerStateManager, files: Memor
 
 @pytest.mark.parametrize(
     ("bases", "expected"),
-    [
-        ([0, 11], [11, 21]),
-        ([0, 1, 11, 21], [1, 11, 21]),
-        ([0, 30], []),
-        ([], [21]),
-    ],
+    [([0, 11], [11, 21]), ([0, 1, 11, 21], [1, 11, 21]), ([0, 30], []), ([], [21])],
 )
 def test_snapshots_without_a_segment_are_removed(
     state: ProducerStateManager, files: MemoryFiles, bases: list[int], expected: list[int]
@@ -400,14 +374,18 @@ def test_snapshots_move_with_their_directory(
     assert [f"{31:020d}.snapshot"] == files.names(DIRECTORY.with_name("u-0"))
 
 
+@pytest.mark.scenario(48)
 def test_expired_producers_and_verifications_are_removed(state: ProducerStateManager) -> None:
     append(state, 1, 0)
+    append(state, 3, 1, transactional=True)
     state.maybe_create_verification_state_entry(2, 0, 0, supports_epoch_bump=False)
 
     state.remove_expired_producers(NOW + DAY - 1)
-    assert (1, True) == (len(state.active_producers), state.verification_state_entry(2) is not None)
+    assert [1, 3] == list(state.active_producers)
+    assert state.verification_state_entry(2) is not None
     state.remove_expired_producers(NOW + DAY)
-    assert (0, None) == (len(state.active_producers), state.verification_state_entry(2))
+    assert [3] == list(state.active_producers)
+    assert state.verification_state_entry(2) is None
 
 
 def test_producer_entry_can_be_loaded_directly(state: ProducerStateManager) -> None:

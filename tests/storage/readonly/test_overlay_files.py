@@ -22,7 +22,8 @@ from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.broker_process import resident_bytes
 from tests.support.descriptors import open_descriptors
-from tests.support.logs import LogHome, append, offsets
+from tests.support.disk import contents
+from tests.support.logs import append, log_of, offsets
 
 DIRECTORY = Path("/data")
 OTHER, FILE = DIRECTORY / "other", DIRECTORY / "file"
@@ -44,12 +45,8 @@ def put(files: MemoryFiles, path: Path, data: bytes) -> None:
     file.close()
 
 
-def everything(files: MemoryFiles) -> dict[Path, bytes]:
-    return {path: bytes(node.data) for path, node in files.nodes.items()}
-
-
 def test_overlay_write_is_readable_and_does_not_reach_the_file_below(below: MemoryFiles) -> None:
-    before = everything(below)
+    before = contents(below)
     files = OverlayFiles(below)
     file = files.open(FILE)
 
@@ -61,7 +58,7 @@ def test_overlay_write_is_readable_and_does_not_reach_the_file_below(below: Memo
     assert (b"ALP", 9) == (bytes(file.read(0, 3)), file.size())
     assert (b"new", 3) == (files.read_bytes(OTHER), files.size(OTHER))
     assert ["file", "other"] == files.names(DIRECTORY)
-    assert before == everything(below)
+    assert before == contents(below)
 
 
 @pytest.mark.parametrize(("size", "expected"), [(3, b"alp"), (10, b"alphabet\0\0")])
@@ -129,9 +126,7 @@ def test_overlay_hides_the_preallocated_space_of_an_index(below: MemoryFiles) ->
     assert 2 == writer.entries
 
 
-def test_overlay_hides_index_entries_newer_than_its_view_of_the_log(
-    below: MemoryFiles,
-) -> None:
+def test_overlay_hides_index_entries_newer_than_its_view_of_the_log(below: MemoryFiles) -> None:
     put(below, LOG, bytes(512))
     writer = OffsetIndex.open(below, INDEX, 100, 80)
     writer.append(105, 256)
@@ -144,30 +139,17 @@ def test_overlay_hides_index_entries_newer_than_its_view_of_the_log(
     assert (1, 105) == (index.entries, index.last_offset)
 
 
-def test_overlay_shows_a_damaged_index_unchanged(below: MemoryFiles) -> None:
-    put(below, INDEX, bytes(19))
+@pytest.mark.parametrize("size", [19, 12], ids=["damaged", "a lone entry of zeros is valid"])
+def test_overlay_shows_other_zeros_of_an_index_unchanged(size: int, below: MemoryFiles) -> None:
+    put(below, TIME_INDEX, bytes(size))
 
-    assert 19 == OffsetIndex.open(OverlayFiles(below), INDEX, 100, 80).length
-
-
-def test_lone_index_entry_of_zeros_is_a_valid_entry(below: MemoryFiles) -> None:
-    """
-    The first record may have timestamp 0.
-    """
-    put(below, TIME_INDEX, bytes(12))
-
-    assert 1 == TimeIndex.open(OverlayFiles(below), TIME_INDEX, 100, 120).entries
+    assert size == TimeIndex.open(OverlayFiles(below), TIME_INDEX, 100, 120).length
 
 
 def test_log_works_on_an_overlay_without_changes_below() -> None:
-    """
-    It is opened, appended to, rolled, retained and recovered.
-    """
-    home = LogHome(segment_bytes=1000, segment_index_bytes=300)
-    log = home.open()
-    append(log, 20)
+    home, log = log_of(20, segment_bytes=1000, segment_index_bytes=300)
     home.stop(log)
-    before = everything(home.files)
+    before = contents(home.files)
     disk = home.files
     home.files = OverlayFiles(disk)  # type: ignore[assignment]  # it stands in for the disk
 
@@ -181,7 +163,7 @@ def test_log_works_on_an_overlay_without_changes_below() -> None:
         log.close()
         home.files = OverlayFiles(disk)  # type: ignore[assignment]  # the same
 
-    assert before == everything(disk)
+    assert before == contents(disk)
 
 
 def test_overlay_keeps_few_descriptors_open(tmp_path: Path) -> None:
@@ -253,7 +235,7 @@ def test_overlay_index_preallocation_takes_no_memory(below: MemoryFiles) -> None
 
 
 def test_overlay_rename_and_removal_of_a_directory_do_not_reach_below(below: MemoryFiles) -> None:
-    before = everything(below), set(below.directories)
+    before = contents(below), set(below.directories)
     files = OverlayFiles(below)
     new, inside = Path("/renamed"), Path("/renamed/file")
     files.open(OTHER).append(b"made here")
@@ -277,7 +259,7 @@ def test_overlay_rename_and_removal_of_a_directory_do_not_reach_below(below: Mem
     assert [] == files.names(Path("/"))
     files.make_directory(DIRECTORY)
     assert [] == files.names(DIRECTORY)
-    assert (everything(below), set(below.directories)) == before
+    assert (contents(below), set(below.directories)) == before
 
 
 def test_threads_may_read_more_files_than_are_kept_open(tmp_path: Path) -> None:

@@ -1,7 +1,3 @@
-"""
-A log directory as it lies on the disk: what is there is seen, and nothing is changed.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -18,7 +14,8 @@ from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.checkpoints import EpochEntry
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
-from tests.support.logs import DIRECTORY, LogHome, append, end_transaction, produce
+from tests.support.disk import contents
+from tests.support.logs import DIRECTORY, LogHome, append, end_transaction, log_of, produce
 from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.some import some
 
@@ -29,14 +26,7 @@ def view(home: LogHome) -> PartitionDirectory:
     return PartitionDirectory(DIRECTORY, home.files)
 
 
-def contents(files: MemoryFiles) -> dict[Path, bytes]:
-    return {path: bytes(node.data) for path, node in files.nodes.items()}
-
-
 def test_log_root_lists_only_logs_in_use() -> None:
-    """
-    Including the metadata log, excluding marked directories and other names.
-    """
     files = MemoryFiles()
     there = ("a-0", "a-1", "__cluster_metadata-0", "other", "remote-log-index-cache")
     marked = ("a-2.abc-delete", "a-3.abc-future", "a-4.abc-stray")
@@ -54,9 +44,7 @@ def test_log_root_lists_only_logs_in_use() -> None:
 
 
 def test_readonly_segments_show_their_batches_and_index_entries() -> None:
-    home = LogHome(segment_bytes=450, index_interval_bytes=150)
-    log = home.open()
-    append(log, 7)
+    home, _ = log_of(7, segment_bytes=450, index_interval_bytes=150)
 
     first, second, third = view(home).segments
 
@@ -72,9 +60,7 @@ def test_readonly_segments_show_their_batches_and_index_entries() -> None:
 
 
 def test_readonly_view_hides_the_preallocated_space_of_active_indexes() -> None:
-    home = LogHome(segment_bytes=4500, index_interval_bytes=150)
-    log = home.open()
-    append(log, 5)
+    home, _ = log_of(5, segment_bytes=4500, index_interval_bytes=150)
 
     (segment,) = view(home).segments
 
@@ -85,9 +71,7 @@ def test_readonly_view_hides_the_preallocated_space_of_active_indexes() -> None:
 
 
 def test_readonly_view_does_not_include_later_appends() -> None:
-    home = LogHome()
-    log = home.open()
-    append(log, 2)
+    home, log = log_of(2)
     (segment,) = view(home).segments
 
     append(log, 2)
@@ -96,9 +80,7 @@ def test_readonly_view_does_not_include_later_appends() -> None:
 
 
 def test_readonly_view_changes_no_file() -> None:
-    home = LogHome(segment_bytes=450)
-    log = home.open()
-    append(log, 7)
+    home, _ = log_of(7, segment_bytes=450)
     home.remove(0, ".index")
     before = contents(home.files)
 
@@ -170,8 +152,7 @@ def test_directory_waiting_for_deletion_is_marked_as_deleted(tmp_path: Path) -> 
 
 
 def test_segment_removed_meanwhile_is_left_out() -> None:
-    home = LogHome(segment_bytes=450)
-    append(home.open(), 4)
+    home, _ = log_of(4, segment_bytes=450)
     partition = view(home)
     home.remove(0, ".log")
 
@@ -182,14 +163,7 @@ def test_segment_removed_meanwhile_is_left_out() -> None:
 
 def test_log_root_shows_the_contents_of_its_state_files() -> None:
     files = MemoryFiles()
-    for name in (
-        "a-0",
-        "b.c-12",
-        f"a-1.{'0' * 32}-stray",
-        "__cluster_metadata-0",
-        "odd",
-        "remote-log-index-cache",
-    ):
+    for name in ("a-0", "b.c-12", f"a-1.{'0' * 32}-stray", "__cluster_metadata-0", "odd"):
         files.make_directory(ROOT / name)
     files.open(ROOT / "recovery-point-offset-checkpoint").append(b"0\n2\na 0 5\nb.c 12 7\n")
     files.open(ROOT / "cleaner-offset-checkpoint").append(b"0\n1\na 0 3\n")
@@ -199,14 +173,9 @@ def test_log_root_shows_the_contents_of_its_state_files() -> None:
 
     root = LogRoot(ROOT, files)
 
-    assert ["a-0", f"a-1.{'0' * 32}-stray", "b.c-12"] == [
-        each.path.name for each in root.partitions
-    ]
     assert root.cluster_metadata is not None
-    assert {
-        TopicPartition("a", 0): 5,
-        TopicPartition("b.c", 12): 7,
-    } == root.checkpoint("recovery-point-offset-checkpoint")
+    points = {TopicPartition("a", 0): 5, TopicPartition("b.c", 12): 7}
+    assert points == root.checkpoint("recovery-point-offset-checkpoint")
     assert {TopicPartition("a", 0): 3} == root.checkpoint("cleaner-offset-checkpoint")
     assert {} == root.checkpoint("log-start-offset-checkpoint")
     with pytest.raises(CorruptCheckpoint):

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from barnabas.protocol.records.batch import batches
-from tests.support.logs import DIRECTORY, LogHome, append, offsets
+from tests.support.logs import DIRECTORY, LogHome, append, log_of, offsets
 
 
 def home_with(records: int, *, per_segment: int = 6) -> LogHome:
-    home = LogHome(segment_bytes=per_segment * 150 + 100)
-    log = home.open()
-    append(log, records)
+    home, log = log_of(records, segment_bytes=per_segment * 150 + 100)
     home.stop(log)
     home.was_clean, home.recovery_point = False, 0
     return home

@@ -1,7 +1,3 @@
-"""
-Left-over files in the directory of a log.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -33,42 +29,46 @@ def files() -> MemoryFiles:
     return files
 
 
-def left(files: MemoryFiles) -> list[str]:
-    clean_up(directory(files))
-    return [name for name in files.names(DIRECTORY) if name.count(".") > 1]
-
-
 def test_files_marked_as_deleted_are_removed_on_load(files: MemoryFiles) -> None:
     put(files, f"{0:020d}.log.deleted", 0)
     put(files, "anything.deleted")
     put(files, f"{7:020d}-0000000001.checkpoint.deleted")
 
-    assert [f"{7:020d}-0000000001.checkpoint.deleted"] == left(files)
-    assert list(range(12)) == offsets_in_segments(files)
-    assert "anything.deleted" not in files.names(DIRECTORY)
+    clean_up(directory(files))
 
-
-def offsets_in_segments(files: MemoryFiles) -> list[int]:
-    for name in files.names(DIRECTORY):
-        if name.endswith(".checkpoint.deleted"):
-            files.remove(DIRECTORY / name)
-    return offsets_in(files)
-
-
-def test_cleaned_files_not_yet_swapped_are_removed_on_load(files: MemoryFiles) -> None:
-    put(files, f"{0:020d}.log.cleaned", 0)
-    put(files, f"{0:020d}.index.cleaned")
-
-    assert [] == left(files)
+    checkpoint = f"{7:020d}-0000000001.checkpoint.deleted"
+    assert [checkpoint] == [name for name in files.names(DIRECTORY) if "deleted" in name]
+    files.remove(DIRECTORY / checkpoint)
     assert list(range(12)) == offsets_in(files)
 
 
-def test_swap_below_an_unfinished_cleaned_segment_is_completed(files: MemoryFiles) -> None:
-    put(files, f"{0:020d}.log.swap", 1, 3)
-    put(files, f"{8:020d}.log.cleaned", 8)
+@pytest.mark.parametrize(
+    ("left_over", "expected"),
+    [
+        ({"0.log.cleaned": [0], "0.index.cleaned": []}, range(12)),
+        ({"0.log.swap": [1, 3], "8.log.cleaned": [8]}, [1, 3, *range(4, 12)]),
+        ({"4.log.swap": []}, [*range(4), *range(8, 12)]),
+        ({"0.index.swap": []}, range(12)),
+    ],
+    ids=[
+        "cleaned files not yet swapped are removed",
+        "a swap below an unfinished cleaned segment is completed",
+        "an empty swap segment replaces only its own files",
+        "the log was renamed before its index",
+    ],
+)
+def test_unfinished_replacements_are_completed_or_undone_on_load(
+    files: MemoryFiles, left_over: dict[str, list[int]], expected: Iterable[int]
+) -> None:
+    for name, offsets in left_over.items():
+        base, suffix = name.split(".", 1)
+        put(files, f"{int(base):020d}.{suffix}", *offsets)
 
-    assert [] == left(files)
-    assert [1, 3, *range(4, 12)] == offsets_in(files)
+    clean_up(directory(files))
+
+    assert list(expected) == offsets_in(files)
+    if "0.index.swap" in left_over:
+        assert 0 == files.size(DIRECTORY / f"{0:020d}.index")
 
 
 def test_completed_swap_removes_all_segments_it_covers(files: MemoryFiles) -> None:
@@ -85,24 +85,6 @@ def test_completed_swap_removes_all_segments_it_covers(files: MemoryFiles) -> No
     assert f"{0:020d}.index" not in names
     assert f"{0:020d}.timeindex" in names
     assert f"{7:020d}.snapshot" in names
-
-
-def test_swapped_indexes_alone_are_renamed(files: MemoryFiles) -> None:
-    """
-    The log file has its final name; the crash came before its indexes were renamed.
-    """
-    put(files, f"{0:020d}.index.swap")
-
-    assert [] == left(files)
-    assert 0 == files.size(DIRECTORY / f"{0:020d}.index")
-
-
-def test_empty_swap_segment_replaces_only_its_own_files(files: MemoryFiles) -> None:
-    put(files, f"{4:020d}.log.swap")
-
-    clean_up(directory(files))
-
-    assert [*range(4), *range(8, 12)] == offsets_in(files)
 
 
 @pytest.mark.parametrize(

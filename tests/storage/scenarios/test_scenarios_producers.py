@@ -1,9 +1,6 @@
-"""
-Idempotent and transactional producers, as a log sees them.
-"""
-
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -20,15 +17,8 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.log import Log
-from tests.support.logs import (
-    LogHome,
-    append,
-    bases,
-    end_transaction,
-    offsets,
-    produce,
-    read_batches,
-)
+from barnabas.storage.producers.entry import VerificationGuard
+from tests.support.logs import LogHome, append, bases, end_transaction, log_of, produce
 from tests.support.segments import FIRST_TIMESTAMP, aborted_txns
 from tests.support.some import some
 
@@ -99,8 +89,7 @@ def test_producer_sequences_and_epochs_are_validated_in_order() -> None:
 
 @pytest.mark.scenario(40)
 def test_retried_batch_is_answered_with_its_original_offset() -> None:
-    log = LogHome().open()
-    append(log, 3)
+    _, log = log_of(3)
     first = send(log, 0, 4, timestamp=FIRST_TIMESTAMP + 77)
 
     again = send(log, 0, 4, timestamp=FIRST_TIMESTAMP + 77)
@@ -123,41 +112,21 @@ def test_last_five_batches_of_a_producer_are_deduplicated() -> None:
     assert 6 == log.log_end_offset
 
 
-def test_part_of_a_batch_is_not_a_duplicate() -> None:
-    log = LogHome().open()
-    send(log, 0, 3)
-
-    for sequence, count in ((0, 2), (1, 2), (0, 4)):
-        with pytest.raises(OutOfOrderSequenceNumber):
-            send(log, sequence, count)
-
-
 @pytest.mark.scenario(42)
-def test_sequence_wraps_to_0_after_the_maximum() -> None:
+@pytest.mark.parametrize("batches", [[(2**31 - 2, 2), (0, 1), (1, 1)], [(2**31 - 2, 5), (3, 1)]])
+def test_sequence_wraps_to_0_after_the_maximum(batches: list[tuple[int, int]]) -> None:
     log = LogHome().open()
 
-    send(log, 2**31 - 2, 2, producer_id=7)
-    send(log, 0, producer_id=7)
-    send(log, 1, producer_id=7)
+    for sequence, count in batches:
+        send(log, sequence, count)
 
-    assert [0, 1, 2, 3] == offsets(log)
-    assert send(log, 2**31 - 2, 2, producer_id=7).is_duplicate
-
-
-def test_sequence_may_wrap_within_a_batch() -> None:
-    log = LogHome().open()
-    send(log, 2**31 - 2, 5)
-
-    send(log, 3)
-
-    assert 6 == log.log_end_offset
-    assert send(log, 2**31 - 2, 5).is_duplicate
+    assert sum(count for _, count in batches) == log.log_end_offset
+    assert send(log, *batches[0]).is_duplicate
 
 
 @pytest.mark.scenario(43)
 def test_aborted_transaction_is_unstable_until_the_high_watermark_passes_its_marker() -> None:
-    log = LogHome().open()
-    append(log, 4)
+    _, log = log_of(4)
     send(log, 0, producer_id=4000, transactional=True)
     end_transaction(log, 4000, commit=False)
 
@@ -166,24 +135,6 @@ def test_aborted_transaction_is_unstable_until_the_high_watermark_passes_its_mar
     assert 4 == log.last_stable_offset
     log.update_high_watermark(6)
     assert 6 == log.last_stable_offset
-
-
-@pytest.mark.scenario(44)
-def test_transactions_of_two_producers_may_overlap() -> None:
-    log = LogHome().open()
-    append(log, 10)
-    send(log, 0, 2, producer_id=1, transactional=True)
-    send(log, 0, 3, producer_id=2, transactional=True)
-    end_transaction(log, 1, commit=False)
-
-    assert [AbortedTxn(1, 10, 15, 12)] == aborted(log)
-    assert 10 == log.last_stable_offset
-    log.update_high_watermark(16)
-    assert 12 == log.last_stable_offset
-    end_transaction(log, 2)
-    log.update_high_watermark(17)
-    assert 17 == log.last_stable_offset
-    assert [AbortedTxn(1, 10, 15, 12)] == aborted(log)
 
 
 @pytest.mark.scenario(46)
@@ -259,84 +210,18 @@ def test_expired_producer_is_not_restored_after_a_crash() -> None:
     assert 3 == send(log, 7).first_offset
 
 
-@pytest.mark.scenario(48)
-def test_idle_producer_expires() -> None:
-    home = LogHome()
-    log = home.open()
-    send(log, 0)
-    send(log, 0, producer_id=2, transactional=True)
-
-    log.remove_expired_producers(FIRST_TIMESTAMP + DAY - 1)
-    with pytest.raises(OutOfOrderSequenceNumber):
-        send(log, 40)
-    log.remove_expired_producers(FIRST_TIMESTAMP + DAY)
-
-    assert 2 == send(log, 40).first_offset
-    assert {1, 2} == {producer.producer_id for producer in log.active_producers()}
-
-
-def test_open_transaction_survives_a_restart() -> None:
-    home = LogHome()
-    log = home.open()
-    append(log, 2)
-    send(log, 0, transactional=True)
-    append(log, 2)
-    home.stop(log)
-
-    log = home.open()
-
-    assert (2, 5) == (log.last_stable_offset, log.high_watermark)
-    assert log.producers.has_ongoing_transaction(1, 0)
-    end_transaction(log, 1)
-    log.update_high_watermark(6)
-    assert 6 == log.last_stable_offset
-
-
-def test_transaction_begun_below_the_log_start_offset_counts_from_there() -> None:
-    log = LogHome().open()
-    send(log, 0, transactional=True)
-    append(log, 5)
-    assert 0 == log.last_stable_offset
-
-    log.delete_records(3)
-
-    assert 3 == log.last_stable_offset
-
-
-def test_marker_without_a_transaction_completes_nothing() -> None:
-    log = LogHome().open()
-
-    info = end_transaction(log, 1, commit=False)
-
-    assert 0 == info.first_offset
-    assert [] == aborted(log)
-    assert 1 == log.log_end_offset
-
-
-@pytest.mark.parametrize(
-    ("version", "epoch", "error"),
-    [
-        (0, 4, InvalidProducerEpoch),
-        (0, 5, None),
-        (1, 6, None),
-        (2, 4, InvalidProducerEpoch),
-        (2, 5, InvalidProducerEpoch),
-        (2, 6, None),
-    ],
-)
+@pytest.mark.parametrize(("version", "accepted"), [(0, {5, 6}), (1, {5, 6}), (2, {6})])
+@pytest.mark.parametrize("epoch", [4, 5, 6])
 def test_marker_must_have_the_epoch_that_its_transaction_version_requires(
-    version: int, epoch: int, error: type[KafkaError] | None
+    version: int, accepted: set[int], epoch: int
 ) -> None:
     log = LogHome().open()
     send(log, 0, epoch=5, transactional=True)
 
-    if error is None:
+    with nullcontext() if epoch in accepted else pytest.raises(InvalidProducerEpoch):
         end_transaction(log, 1, epoch, transaction_version=version)
-        assert not log.producers.has_ongoing_transaction(1, 5)
-    else:
-        with pytest.raises(error):
-            end_transaction(log, 1, epoch, transaction_version=version)
-        assert log.producers.has_ongoing_transaction(1, 5)
+
+    assert (epoch in accepted) != log.producers.has_ongoing_transaction(1, 5)
 
 
 def test_marker_of_transaction_version_2_may_be_repeated() -> None:
@@ -395,6 +280,18 @@ def test_duplicate_or_refused_batch_may_roll_a_segment() -> None:
 # Verification (KIP-890).
 
 
+def verifying_log() -> Log:
+    return LogHome().open(transaction_verification=True)
+
+
+def verify(
+    log: Log, sequence: int, epoch: int = 0, *, supports_epoch_bump: bool = False
+) -> VerificationGuard:
+    return log.maybe_start_transaction_verification(
+        1, sequence, epoch, supports_epoch_bump=supports_epoch_bump
+    )
+
+
 def verified(log: Log, sequence: int, guard: Any, *, epoch: int = 0) -> LogAppendInfo:
     batch = build_batch(
         [SimpleRecord(FIRST_TIMESTAMP, b"k", b"v")],
@@ -411,7 +308,7 @@ def test_first_batch_of_a_transaction_requires_a_verification_guard() -> None:
 
     with pytest.raises(InvalidTxnState, match="not part of an ongoing transaction"):
         send(log, 0, transactional=True)
-    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
+    guard = verify(log, 0)
     verified(log, 0, guard)
     send(log, 1, transactional=True)
 
@@ -419,8 +316,8 @@ def test_first_batch_of_a_transaction_requires_a_verification_guard() -> None:
 
 
 def test_verification_guard_is_invalid_after_a_marker() -> None:
-    log = LogHome().open(transaction_verification=True)
-    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
+    log = verifying_log()
+    guard = verify(log, 0)
 
     end_transaction(log, 1)
 
@@ -429,21 +326,21 @@ def test_verification_guard_is_invalid_after_a_marker() -> None:
 
 
 def test_same_verification_guard_is_returned_until_it_is_used() -> None:
-    log = LogHome().open(transaction_verification=True)
-    first = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
+    log = verifying_log()
+    first = verify(log, 0)
 
-    assert first == log.maybe_start_transaction_verification(1, 1, 0, supports_epoch_bump=False)
+    assert first == verify(log, 1)
     verified(log, 0, first)
     end_transaction(log, 1)
-    assert first != log.maybe_start_transaction_verification(1, 1, 0, supports_epoch_bump=False)
+    assert first != verify(log, 1)
 
 
 def test_open_transaction_requires_no_verification_guard() -> None:
-    log = LogHome().open(transaction_verification=True)
-    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
+    log = verifying_log()
+    guard = verify(log, 0)
     verified(log, 0, guard)
 
-    sentinel = log.maybe_start_transaction_verification(1, 1, 0, supports_epoch_bump=False)
+    sentinel = verify(log, 1)
 
     assert not guard.verify(sentinel)
     assert not sentinel.verify(sentinel)
@@ -451,9 +348,9 @@ def test_open_transaction_requires_no_verification_guard() -> None:
 
 
 def test_later_batch_is_refused_while_an_earlier_one_is_being_verified() -> None:
-    log = LogHome().open(transaction_verification=True)
-    guard = log.maybe_start_transaction_verification(1, 3, 0, supports_epoch_bump=False)
-    log.maybe_start_transaction_verification(1, 4, 0, supports_epoch_bump=False)
+    log = verifying_log()
+    guard = verify(log, 3)
+    verify(log, 4)
 
     with pytest.raises(OutOfOrderSequenceNumber, match=r"3 \(earliest seen sequence\)"):
         verified(log, 4, guard)
@@ -461,19 +358,19 @@ def test_later_batch_is_refused_while_an_earlier_one_is_being_verified() -> None
 
 
 def test_transaction_of_version_2_begins_with_sequence_0() -> None:
-    log = LogHome().open(transaction_verification=True)
-    guard = log.maybe_start_transaction_verification(1, 3, 0, supports_epoch_bump=True)
+    log = verifying_log()
+    guard = verify(log, 3, supports_epoch_bump=True)
 
     with pytest.raises(OutOfOrderSequenceNumber, match="Expected sequence 0"):
         verified(log, 3, guard)
 
 
 def test_verification_of_an_old_epoch_is_refused() -> None:
-    log = LogHome().open(transaction_verification=True)
+    log = verifying_log()
     send(log, 0, epoch=5)
 
     with pytest.raises(InvalidProducerEpoch):
-        log.maybe_start_transaction_verification(1, 0, 4, supports_epoch_bump=True)
+        verify(log, 0, 4, supports_epoch_bump=True)
     with pytest.raises(InvalidProducerEpoch):
         send(log, 0, epoch=4, transactional=True)
 
@@ -483,10 +380,10 @@ def test_verification_survives_a_marker_of_its_own_epoch() -> None:
     Under transaction version 2, the marker begins the epoch for which the next transaction is
     already being verified.
     """
-    log = LogHome().open(transaction_verification=True)
-    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=True)
+    log = verifying_log()
+    guard = verify(log, 0, supports_epoch_bump=True)
     verified(log, 0, guard)
-    early = log.maybe_start_transaction_verification(1, 0, 1, supports_epoch_bump=True)
+    early = verify(log, 0, 1, supports_epoch_bump=True)
 
     end_transaction(log, 1, 1, transaction_version=2)
 
@@ -494,8 +391,8 @@ def test_verification_survives_a_marker_of_its_own_epoch() -> None:
 
 
 def test_verification_ends_with_a_marker_of_another_epoch() -> None:
-    log = LogHome().open(transaction_verification=True)
-    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=True)
+    log = verifying_log()
+    guard = verify(log, 0, supports_epoch_bump=True)
 
     end_transaction(log, 1, 1, transaction_version=2)
 
@@ -524,11 +421,3 @@ def test_cleaner_receives_the_last_records_of_active_producers() -> None:
     records = log.last_records_of_active_producers()
 
     assert {1: (2, 0), 2: (None, 4)} == {key: tuple(value) for key, value in records.items()}
-
-
-def test_stored_batch_keeps_its_producer_fields() -> None:
-    log = LogHome().open()
-    send(log, 0, producer_id=11, epoch=2)
-
-    (batch,) = read_batches(log)
-    assert (11, 2, 0) == (batch.producer_id, batch.producer_epoch, batch.base_sequence)

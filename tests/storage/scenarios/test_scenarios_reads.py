@@ -1,7 +1,3 @@
-"""
-Reading from a log, by offset and by time.
-"""
-
 from __future__ import annotations
 
 from typing import Any
@@ -12,18 +8,18 @@ from barnabas.protocol.errors import OffsetOutOfRange
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.leader_epochs import OffsetAndEpoch
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.watermarks import LogStartOffsetIncrementReason
 from barnabas.storage.segment.records import TimestampAndOffset
-from tests.support.logs import LogHome, append, end_transaction, produce
+from tests.support.logs import LogHome, append, end_transaction, log_of, produce
 from tests.support.segments import FIRST_TIMESTAMP
 
 LOG_END, HIGH_WATERMARK, COMMITTED = FetchIsolation
 
 
 def log_with(count: int = 5, **config: Any) -> Log:
-    log = LogHome(**config).open()
-    append(log, count)
+    _, log = log_of(count, **config)
     return log
 
 
@@ -85,20 +81,6 @@ def append_times(log: Log, *timestamps: int) -> None:
     log.update_high_watermark(log.log_end_offset)
 
 
-@pytest.mark.scenario(36)
-def test_open_transaction_bounds_read_committed_fetches() -> None:
-    log = log_with(4)
-    produce(log, b"x", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
-    append(log, 5)
-
-    assert (10, 4) == (log.high_watermark, log.last_stable_offset)
-    assert None is log.read(4, 1000, COMMITTED, True).records
-    info = log.read(0, 10000, COMMITTED, True)
-    assert info.records is not None
-    assert 600 == info.records.size
-    assert [] == info.aborted_transactions
-
-
 @pytest.mark.scenario(37)
 def test_earliest_offset_is_the_log_start_offset_after_delete_records() -> None:
     log = log_with(10)
@@ -156,63 +138,27 @@ def test_max_timestamp_may_lie_below_the_log_start_offset() -> None:
     assert None is log.fetch_offset_by_timestamp(FIRST_TIMESTAMP)
 
 
-def test_read_returns_nothing_above_its_isolation_bound() -> None:
-    log = log_with(3)
-    produce(log, b"x", acknowledge=False)
-
-    assert 3 == log.high_watermark
-    assert None is log.read(3, 1000, HIGH_WATERMARK, True).records
-    assert log.read(3, 1000, LOG_END, True).records is not None
-    info = log.read(0, 10000, HIGH_WATERMARK, True)
-    assert info.records is not None
-    assert 450 == info.records.size
-
-
-def test_read_above_the_high_watermark_returns_no_bytes() -> None:
-    log = log_with(3)
-    produce(log, b"x", acknowledge=False)
-    produce(log, b"y", acknowledge=False)
-
-    info = log.read(4, 1000, HIGH_WATERMARK, True)
-
-    assert None is info.records
-    assert 4 == info.fetch_offset
-
-
-def test_read_continues_in_the_next_segment() -> None:
+@pytest.mark.parametrize(
+    ("offset", "isolation", "size"),
+    [
+        (0, HIGH_WATERMARK, 600),
+        (2, HIGH_WATERMARK, 300),
+        (4, HIGH_WATERMARK, 0),
+        (5, HIGH_WATERMARK, 0),
+        (4, LOG_END, 300),
+        (6, LOG_END, 150),
+    ],
+)
+def test_read_ends_with_its_segment_or_at_its_isolation_bound(
+    offset: int, isolation: FetchIsolation, size: int
+) -> None:
     log = log_with(7, segment_bytes=1000)
+    log.update_high_watermark(4)
 
-    info = log.read(5, 10000, HIGH_WATERMARK, True)
-    assert info.records is not None
-    assert 150 == info.records.size
-    following = log.read(6, 10000, HIGH_WATERMARK, True)
-    assert following.records is not None
-    assert (6, 150) == (following.fetch_offset, following.records.size)
+    info = log.read(offset, 10000, isolation, True)
 
-
-def test_high_watermark_bounds_reads_within_a_segment() -> None:
-    log = log_with(4)
-    log.update_high_watermark(2)
-
-    info = log.read(0, 10000, HIGH_WATERMARK, True)
-
-    assert info.records is not None
-    assert 300 == info.records.size
-
-
-def test_read_of_a_deleted_segment_can_be_completed() -> None:
-    home = LogHome(segment_bytes=1000, retention_ms=1, file_delete_delay_ms=0)
-    log = home.open()
-    append(log, 7)
-    info = log.read(0, 10000, HIGH_WATERMARK, True)
-    home.clock.advance(10_000)
-
-    assert 2 == log.delete_old_segments()
-    log.remove_deleted_files()
-
-    assert info.records is not None
-    assert 900 == len(info.records.read())
-    assert not home.has_file(0, ".log.deleted")
+    assert offset == info.fetch_offset
+    assert size == (0 if info.records is None else info.records.size)
 
 
 def test_leader_epoch_end_offsets_are_returned() -> None:
@@ -220,13 +166,10 @@ def test_leader_epoch_end_offsets_are_returned() -> None:
     log.assign_epoch_start_offset(2, 3)
     append(log, 2, leader_epoch=2)
 
-    end = log.end_offset_for_epoch(0)
-    assert (0, 3) == (end and (end.epoch, end.offset))
-    end = log.end_offset_for_epoch(1)
-    assert (0, 3) == (end and (end.epoch, end.offset))
-    end = log.end_offset_for_epoch(2)
-    assert (2, 5) == (end and (end.epoch, end.offset))
-    assert None is log.end_offset_for_epoch(3)
+    ends = [log.end_offset_for_epoch(epoch) for epoch in range(4)]
+
+    assert [OffsetAndEpoch(3, 0)] * 2 + [OffsetAndEpoch(5, 2), None] == ends
+    assert None is LogHome().open().end_offset_for_epoch(0)
 
 
 @pytest.mark.scenario(45)
@@ -251,14 +194,3 @@ def test_aborted_transaction_behind_the_returned_bytes_is_not_reported() -> None
 
     assert [] == log.read(0, 300, COMMITTED, True).aborted_transactions
     assert [(9, 4)] == log.read(0, 601, COMMITTED, True).aborted_transactions
-
-
-def test_abort_indexed_in_a_later_segment_than_its_data_is_reported() -> None:
-    log = log_with(4, segment_bytes=1000)
-    produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
-    append(log, 6)
-    end_transaction(log, 9, commit=False)
-    append(log, 8)
-    assert log.segments.floor_segment(4) is not log.segments.floor_segment(11)
-
-    assert [(9, 4)] == log.read(4, 100, COMMITTED, True).aborted_transactions

@@ -1,7 +1,3 @@
-"""
-Which records leave a log, and when their files do.
-"""
-
 from __future__ import annotations
 
 from typing import Any
@@ -11,15 +7,7 @@ import pytest
 from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
-from tests.support.logs import (
-    DIRECTORY,
-    LogHome,
-    append,
-    bases,
-    offsets,
-    planned_retention,
-    produce,
-)
+from tests.support.logs import DIRECTORY, LogHome, append, bases, log_of, offsets, produce
 from tests.support.segments import FIRST_TIMESTAMP
 
 HOUR = 3_600_000
@@ -29,79 +17,31 @@ def five_segments(**config: Any) -> tuple[LogHome, Log]:
     """
     Five segments of 1000 bytes, the last of them active.
     """
-    home = LogHome(segment_bytes=1000, **config)
-    log = home.open()
-    append(log, 5, size=1000)
+    home, log = log_of(5, size=1000, segment_bytes=1000, **config)
     assert [0, 1, 2, 3, 4] == bases(log)
     return home, log
 
 
 @pytest.mark.scenario(49)
-@pytest.mark.scenario(50)
-@pytest.mark.parametrize(
-    ("retention_bytes", "expected"),
-    [
-        (2500, [2, 3, 4]),
-        (5001, [0, 1, 2, 3, 4]),
-        (5000, [0, 1, 2, 3, 4]),
-        (4000, [1, 2, 3, 4]),
-        (0, [5]),
-        (-1, [0, 1, 2, 3, 4]),
-        (-7, [0, 1, 2, 3, 4]),
-    ],
-)
-def test_retention_bytes_deletes_segments_while_the_log_stays_large_enough(
-    retention_bytes: int, expected: list[int]
-) -> None:
-    _, log = five_segments(retention_bytes=retention_bytes, retention_ms=-1)
+def test_retention_bytes_deletes_segments_while_the_log_stays_large_enough() -> None:
+    _, log = five_segments(retention_bytes=2500, retention_ms=-1)
 
-    assert 5 - len(expected) + (expected == [5]) == log.delete_old_segments()
+    assert 2 == log.delete_old_segments()
 
-    assert expected == bases(log)
-    assert expected[0] == log.log_start_offset
-    assert 5 == log.log_end_offset == log.high_watermark
+    assert [2, 3, 4] == bases(log)
+    assert (2, 5, 5) == (log.log_start_offset, log.log_end_offset, log.high_watermark)
 
 
 @pytest.mark.scenario(50)
-def test_deleting_every_segment_leaves_a_snapshot_at_the_end() -> None:
+def test_deleting_every_segment_leaves_an_empty_one_and_a_snapshot() -> None:
     home, log = five_segments(retention_bytes=0, retention_ms=-1)
 
-    log.delete_old_segments()
+    assert 5 == log.delete_old_segments()
 
+    assert ([5], 5, 0) == (bases(log), log.log_start_offset, log.size)
     assert home.has_file(5, ".snapshot")
-    assert (5, 0) == (log.active_segment.base_offset, log.size)
     append(log)
     assert [5] == offsets(log)
-
-
-@pytest.mark.scenario(51)
-def test_segment_expires_with_its_last_record() -> None:
-    home = LogHome(segment_bytes=300, retention_ms=1000)
-    log = home.open()
-    for timestamp in (1, 2, 3, 4, 9):
-        append(log, timestamp=FIRST_TIMESTAMP + timestamp)
-    assert [0, 2, 4] == bases(log)
-
-    home.clock.advance(1000 + 2)
-    assert 0 == log.delete_old_segments()
-    home.clock.advance(1)
-    assert 1 == log.delete_old_segments()
-    home.clock.advance(2)
-    assert 1 == log.delete_old_segments()
-    assert [4] == bases(log)
-
-
-def test_active_segment_expires_too() -> None:
-    home = LogHome(retention_ms=1000)
-    log = home.open()
-    append(log, 3)
-    home.clock.advance(2000)
-
-    assert 1 == log.delete_old_segments()
-    assert 0 == log.delete_old_segments()
-
-    assert [3] == bases(log)
-    assert 3 == log.log_start_offset
 
 
 @pytest.mark.scenario(52)
@@ -164,9 +104,7 @@ def test_deleted_segment_files_are_marked_at_once_and_removed_later() -> None:
 
 @pytest.mark.scenario(55)
 def test_delete_records_moves_the_log_start_offset_and_deletes_segments_below() -> None:
-    home = LogHome(segment_bytes=800)
-    log = home.open()
-    append(log, 12)
+    home, log = log_of(12, segment_bytes=800)
     assert [0, 5, 10] == bases(log)
 
     assert 7 == log.delete_records(7)
@@ -189,8 +127,7 @@ def test_delete_records_is_limited_to_offsets_within_the_log() -> None:
     with pytest.raises(PolicyViolation):
         log.delete_records(0)
 
-    log = LogHome().open()
-    append(log, 12)
+    _, log = log_of(12)
     for offset in (13, -2):
         with pytest.raises(OffsetOutOfRange):
             log.delete_records(offset)
@@ -199,31 +136,15 @@ def test_delete_records_is_limited_to_offsets_within_the_log() -> None:
     assert 12 == log.delete_records(-1)
 
 
-@pytest.mark.parametrize("policy", [(), ("compact",)])
-def test_without_delete_policy_only_segments_below_the_log_start_offset_are_deleted(
-    policy: tuple[str, ...],
-) -> None:
-    home = LogHome(segment_bytes=800, retention_ms=1, retention_bytes=1, cleanup_policy=policy)
-    log = home.open()
-    for _ in range(12):
-        produce(log, b"v" * 78)
-    home.clock.advance(HOUR)
-
-    assert 0 == log.delete_old_segments()
-
-
 def test_delete_records_works_without_a_cleanup_policy() -> None:
-    log = LogHome(segment_bytes=800, cleanup_policy=()).open()
-    append(log, 12)
+    _, log = log_of(12, segment_bytes=800, cleanup_policy=())
 
     assert 7 == log.delete_records(7)
     assert 1 == log.delete_old_segments()
 
 
 def test_empty_log_writes_no_snapshot_at_shutdown() -> None:
-    home = LogHome()
-    log = home.open()
-    append(log, 5)
+    home, log = log_of(5)
     log.delete_records(5)
 
     home.stop(log)
@@ -232,9 +153,7 @@ def test_empty_log_writes_no_snapshot_at_shutdown() -> None:
 
 
 def test_first_leader_epoch_begins_at_the_log_start_offset() -> None:
-    home = LogHome()
-    log = home.open()
-    append(log, 5)
+    home, log = log_of(5)
     log.assign_epoch_start_offset(2, 5)
     append(log, 5, leader_epoch=2)
 
@@ -256,16 +175,3 @@ def test_changed_retention_applies_at_once() -> None:
     append(log, 2, size=400)
     assert [3, 4, 5, 6] == bases(log)
     home.stop(log)
-
-
-def test_planned_retention_reports_why_segments_are_kept() -> None:
-    home, log = five_segments(retention_ms=1000, retention_bytes=4500)
-    home.clock.advance(1000 + 2)
-
-    start, size, age = planned_retention(log, home.clock.now_ms())
-
-    assert [] == size.deletable
-    assert [0, 1] == [segment.base_offset for segment in age.deletable]
-    assert 2 == age.stopped_by.segment.base_offset if age.stopped_by else False
-    assert [] == start.deletable
-    assert [0, 1, 2, 3, 4] == bases(log)

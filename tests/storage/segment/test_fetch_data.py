@@ -1,7 +1,3 @@
-"""
-What a read answers with.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -15,9 +11,6 @@ from barnabas.testing.disks.memory import MemoryFiles
 
 
 def test_slice_is_read_from_its_file() -> None:
-    """
-    It waits for the disk only if that is allowed.
-    """
     files = MemoryFiles()
     file = files.open(Path("/log"))
     file.append(b"abcdef")

@@ -1,10 +1,5 @@
-"""
-Batches in a file.
-"""
-
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,19 +38,38 @@ def records_of(*batches: Buffer, files: MemoryFiles | None = None) -> FileRecord
     return records
 
 
-def damaged(batch: Buffer, at: int, data: bytes) -> bytearray:
-    copy = bytearray(batch)
-    copy[at : at + len(data)] = data
-    return copy
+def damaged(*, length: int | None = None, magic: int | None = None) -> bytearray:
+    """
+    A batch with another length or magic byte in its header.
+    """
+    batch = bytearray(padded_batch(1))
+    if length is not None:
+        batch[8:12] = length.to_bytes(4, signed=True)
+    if magic is not None:
+        batch[16:17] = magic.to_bytes(1, signed=True)
+    return batch
+
+
+def walks(records: FileRecords) -> list[Callable[[], list[int]]]:
+    """
+    The ways to walk all batches; each returns their base offsets.
+    """
+    return [
+        lambda: [batch.base_offset for batch in records.batches()],
+        lambda: [header.base_offset for header in records.headers()],
+        lambda: searched(records),
+    ]
+
+
+def searched(records: FileRecords) -> list[int]:
+    found = [records.search_for_offset_from_position(offset, 0) for offset in (0, 9)]
+    return [at.offset for at in found if at is not None]
 
 
 # Opening and appending.
 
 
 def test_reopened_file_continues_at_its_end() -> None:
-    """
-    ``size`` counts the batches.
-    """
     files = MemoryFiles()
     records_of(padded_batch(0), files=files)
 
@@ -67,9 +81,6 @@ def test_reopened_file_continues_at_its_end() -> None:
 
 @pytest.mark.scenario(68)
 def test_preallocated_file_is_written_from_its_beginning() -> None:
-    """
-    Zeros behind the batches do not count; closing trims them.
-    """
     files = MemoryFiles()
     files.make_directory(D)
     records = FileRecords.open(files, PATH, init_file_size=1000)
@@ -86,9 +97,6 @@ def test_preallocated_file_is_written_from_its_beginning() -> None:
 
 
 def test_zeros_left_by_a_crash_are_corrupt_batches() -> None:
-    """
-    After reopening, only the length of the file is known.
-    """
     records = records_of(padded_batch(0), bytes(100))
 
     with pytest.raises(CorruptRecord, match="Found record size 0 smaller than minimum") as found:
@@ -98,9 +106,6 @@ def test_zeros_left_by_a_crash_are_corrupt_batches() -> None:
 
 
 def test_file_positions_must_fit_an_int32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A larger file is not opened, and none grows beyond.
-    """
     records = records_of(padded_batch(0))
     monkeypatch.setattr(records, "size", 2**31 - 100)
     with pytest.raises(ValueError, match="too large for segment"):
@@ -173,9 +178,6 @@ SIZES = st.integers(80, 40_000).filter(lambda size: size not in (126, 8255))
 
 @given(st.lists(SIZES, min_size=1, max_size=12))
 def test_batches_of_any_size_are_found(sizes: list[int]) -> None:
-    """
-    Also those larger than one read, or across its end.
-    """
     data = [padded_batch(at, size=size) for at, size in enumerate(sizes)]
     records = records_of(*data)
 
@@ -207,9 +209,6 @@ def test_small_batches_are_read_together() -> None:
 
 
 def test_only_headers_are_read_among_large_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    After the first one, which could have been small.
-    """
     records = records_of(*(padded_batch(at, size=20_000) for at in range(9)), padded_batch(9))
     sizes: list[int] = []
     read = MemoryFile.read
@@ -232,81 +231,49 @@ def test_only_headers_are_read_among_large_batches(monkeypatch: pytest.MonkeyPat
     assert sum(sizes[1:]) < 1000
 
 
-@pytest.mark.parametrize("rest", range(0, 150, 7))
-def test_iteration_ends_before_an_incomplete_batch(rest: int) -> None:
-    records = records_of(padded_batch(0), bytes(padded_batch(1))[:rest])
+@pytest.mark.parametrize(
+    "rest",
+    [*(bytes(padded_batch(1))[:size] for size in range(0, 150, 7)), damaged(length=139, magic=0)],
+)
+def test_iteration_ends_before_an_incomplete_batch(rest: bytes | bytearray) -> None:
+    records = records_of(padded_batch(0), rest)
 
-    assert [0] == [batch.base_offset for batch in records.batches()]
-    assert [0] == [header.base_offset for header in records.headers()]
-    assert records.search_for_offset_from_position(1, 0) is None
+    assert [[0]] * 3 == [walk() for walk in walks(records)]
 
 
 @pytest.mark.parametrize("rest", range(18))
 def test_trailing_17_bytes_are_not_a_batch(rest: int) -> None:
-    """
-    With one byte more, the length field is examined.
-    """
     records = records_of(padded_batch(0), bytes(rest))
-    walks: list[Callable[[], object]] = [
-        lambda: list(records.batches()),
-        lambda: list(records.headers()),
-        lambda: records.search_for_offset_from_position(9, 0),
-    ]
 
-    for walk in walks:
-        walk()
+    assert [[0]] * 3 == [walk() for walk in walks(records)]
     records.append(bytes(18 - rest))
-    for walk in walks:
+    for walk in walks(records):
         with pytest.raises(CorruptRecord):
             walk()
 
 
 @pytest.mark.parametrize(
-    ("length", "sentence"),
-    [(-1, "record size -1 smaller"), (13, "record size 13 smaller"), (-(2**31), "smaller")],
+    ("batch", "sentence"),
+    [
+        (damaged(length=-1), "record size -1 smaller"),
+        (damaged(length=13), "record size 13 smaller"),
+        (damaged(length=-(2**31)), "smaller"),
+        (damaged(magic=-1), "format version -1"),
+    ],
 )
-def test_impossible_batch_length_is_corrupt(length: int, sentence: str) -> None:
-    """
-    Unlike an incomplete batch at the end of the file.
-    """
-    batch = damaged(padded_batch(1), 8, struct.pack(">i", length))
-    records = records_of(padded_batch(0), batch)
-
-    for walk in (
-        lambda: list(records.batches()),
-        lambda: list(records.headers()),
-        lambda: records.search_for_offset_from_position(9, 0),
-    ):
+def test_impossible_batch_header_is_corrupt(batch: bytearray, sentence: str) -> None:
+    for walk in walks(records_of(padded_batch(0), batch)):
         with pytest.raises(CorruptRecord, match=sentence):
             walk()
 
 
-def test_length_beyond_the_end_of_the_file_ends_the_iteration() -> None:
-    """
-    Whatever the magic byte is: the batch was not written completely.
-    """
-    batch = damaged(damaged(padded_batch(1), 8, struct.pack(">i", 139)), 16, b"\0")
-    records = records_of(padded_batch(0), batch)
-
-    assert 1 == len(list(records.batches()))
-    assert 1 == len(list(records.headers()))
-    assert records.search_for_offset_from_position(1, 0) is None
-
-
-def test_negative_magic_byte_is_refused() -> None:
-    records = records_of(damaged(padded_batch(0), 16, b"\xff"))
-
-    with pytest.raises(CorruptRecord, match="format version -1 at byte 0"):
-        list(records.batches())
-    with pytest.raises(CorruptRecord, match="format version -1"):
-        records.search_for_offset_from_position(0, 0)
+def test_batch_with_less_than_a_header_of_its_version_is_corrupt() -> None:
+    with pytest.raises(CorruptRecord, match="the size 60 is smaller than the minimum"):
+        list(records_of(damaged(length=48)).batches())
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_old_messages_are_iterated_like_batches(magic: int) -> None:
-    """
-    Between newer batches, in wrappers, and at the end where they are shorter than a current header.
-    """
     inner = [Legacy(at + 1 - magic, None, b"x", 10 + at) for at in range(3)]
     old = [
         legacy_message(magic, 0, b"k", b"v", timestamp=9),
@@ -338,23 +305,10 @@ def test_old_messages_are_iterated_like_batches(magic: int) -> None:
     ]
 
 
-def test_batch_shorter_than_its_header_is_corrupt() -> None:
-    """
-    With sizes between the minimum of any version and that of version 2.
-    """
-    batch = damaged(padded_batch(0), 8, struct.pack(">i", 48))
-
-    with pytest.raises(CorruptRecord, match="the size 60 is smaller than the minimum"):
-        list(records_of(batch).batches())
-
-
 # Searching.
 
 
 def test_offset_search_finds_the_batch_that_holds_the_offset() -> None:
-    """
-    Or the next one, where compaction has left a gap.
-    """
     records = records_of(batch_of(100, [1, 2, 3]), padded_batch(105), padded_batch(106))
     first = records.size - 300
 
@@ -377,24 +331,6 @@ def test_nonblocking_offset_search_raises_would_block_on_cold_pages() -> None:
     assert records.search_for_offset_from_position(0, 0) is not None
 
 
-@pytest.mark.scenario(34)
-def test_time_search_finds_the_first_record_not_older() -> None:
-    records = records_of(
-        *(
-            padded_batch(offset, timestamp=timestamp)
-            for offset, timestamp in enumerate([100, 50, 200, 150, 200, 300])
-        )
-    )
-
-    assert [(100, 0), (200, 2), (200, 2), (300, 5), None] == [
-        found and (found.timestamp, found.offset)
-        for found in (
-            records.search_for_timestamp(target, 0, 0) for target in (40, 101, 200, 201, 301)
-        )
-    ]
-    assert TimestampAndOffset(200, 4, 0) == records.search_for_timestamp(160, 0, 3)
-
-
 def test_time_search_skips_records_below_the_start_offset() -> None:
     """
     DeleteRecords may have moved the start into the middle of a batch.
@@ -405,9 +341,6 @@ def test_time_search_skips_records_below_the_start_offset() -> None:
 
 
 def test_max_timestamp_is_that_of_the_earliest_batch_that_has_it() -> None:
-    """
-    With the last offset of that batch.
-    """
     records = records_of(
         batch_of(0, [5, 9], leader_epoch=1), batch_of(2, [9, 8], leader_epoch=2), batch_of(4, [7])
     )
@@ -454,9 +387,6 @@ def test_slice_outlives_its_file(tmp_path: Path) -> None:
 
 
 def test_truncation_removes_whole_batches_and_returns_the_byte_count() -> None:
-    """
-    Truncation beyond the end changes nothing.
-    """
     files = MemoryFiles()
     records = records_of(padded_batch(0), padded_batch(1), files=files)
 
@@ -471,9 +401,6 @@ def test_truncation_removes_whole_batches_and_returns_the_byte_count() -> None:
 
 
 def test_close_flushes_before_it_trims() -> None:
-    """
-    The order is Kafka's.
-    """
     files = RecordingFiles()
     files.make_directory(D)
     records = FileRecords.open(files, PATH, init_file_size=1000)
@@ -486,9 +413,6 @@ def test_close_flushes_before_it_trims() -> None:
 
 
 def test_file_records_follow_renames() -> None:
-    """
-    Errors name the file by its new name.
-    """
     files = MemoryFiles()
     records = records_of(padded_batch(0), files=files)
     deleted = PATH.with_name(PATH.name + ".deleted")

@@ -1,7 +1,3 @@
-"""
-Logs whose older segments are of the format versions 0 and 1.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -29,9 +25,6 @@ MAGIC = pytest.mark.parametrize("magic", [0, 1])
 
 
 def old_home(*segments: tuple[int, bytes], **config: Any) -> LogHome:
-    """
-    A log directory with *segments*: base offset and content.
-    """
     home = LogHome(**{"index_interval_bytes": 300, **config})
     home.files.make_directory(DIRECTORY)
     for base_offset, content in segments:
@@ -65,9 +58,6 @@ def first_since(records: list[Record], time: int) -> tuple[int, int] | None:
 @MAGIC
 @pytest.mark.parametrize("clean_stop", [True, False])
 def test_old_format_log_is_readable_and_takes_new_records(magic: int, clean_stop: bool) -> None:
-    """
-    Recovery after a crash truncates nothing of it either.
-    """
     home = random_home(magic)
     expected = every_record(home)
     home.was_clean = clean_stop
@@ -78,6 +68,7 @@ def test_old_format_log_is_readable_and_takes_new_records(magic: int, clean_stop
     assert expected[-1].offset + 1 == log.log_end_offset
     append(log, 3)
     home.stop(log)
+    assert set() == found_in(home)
     assert [record.offset for record in expected] == offsets(home.open())[:-3]
 
 
@@ -98,9 +89,6 @@ def test_old_format_offsets_are_found_through_the_index(magic: int) -> None:
 
 
 def test_old_format_timestamps_are_found() -> None:
-    """
-    In the version that has timestamps.
-    """
     home = random_home(1)
     log = home.open()
     records = every_record(home)
@@ -163,15 +151,12 @@ def test_old_format_segment_with_offsets_too_far_apart_is_split(magic: int) -> N
     """
     far = 2**31 + 5
     inner = [Legacy(far + 2 if magic == 0 else 0, b"k", b"x")]
-    home = old_home(
-        (
-            0,
-            legacy_message(magic, 0, b"a", b"1")
-            + legacy_message(magic, far, b"b", b"2")
-            + legacy_wrapper(magic, CompressionType.GZIP, inner, offset=far + 2),
-        ),
-        cleanup_policy=("compact",),
+    content = (
+        legacy_message(magic, 0, b"a", b"1")
+        + legacy_message(magic, far, b"b", b"2")
+        + legacy_wrapper(magic, CompressionType.GZIP, inner, offset=far + 2)
     )
+    home = old_home((0, content), cleanup_policy=("compact",))
     home.was_clean = False
 
     log = home.open()
@@ -259,20 +244,7 @@ def found_in(home: LogHome) -> set[str]:
 
 
 @MAGIC
-def test_verify_accepts_old_format_logs(magic: int) -> None:
-    home = random_home(magic)
-    log = home.open()
-    append(log, 3)
-    home.stop(log)
-
-    assert set() == found_in(home)
-
-
-@MAGIC
 def test_verify_finds_damage_in_old_format_logs(magic: int) -> None:
-    """
-    In a message, in the contents of a wrapper, and in its offsets.
-    """
     inner = [Legacy(at, b"k", b"x") for at in (0, 2, 1)]
     whole = legacy_message(magic, 0, b"a", b"1")
     broken = {

@@ -4,19 +4,19 @@ What a lookup by time keeps in memory of a batch that expands to very much.
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.records.batch import seal_batch
 from barnabas.protocol.records.record import Record, encode_records
 from barnabas.storage.log.offsets_by_time import find_max_timestamp
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.segment.segments import LogSegments
 from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.bombs import memory_below
 from tests.support.many_headers import headers_batch
+from tests.support.record_bytes import sealed
 from tests.support.segments import FIRST_TIMESTAMP, open_segment
 
 NOW = FIRST_TIMESTAMP
@@ -25,16 +25,7 @@ MOST_MEMORY = 9 << 20  # two pieces of LZ4, the largest ones
 
 def value_batch(codec: CompressionType, size: int = 32 << 20) -> bytes:
     records = encode_records([Record(0, NOW, None, bytes(size))], 0, NOW)
-    sealed = seal_batch(
-        records,
-        1,
-        base_offset=0,
-        last_offset_delta=0,
-        base_timestamp=NOW,
-        max_timestamp=NOW,
-        compression=codec,
-    )
-    return bytes(sealed)
+    return bytes(sealed(records, timestamp=NOW, compression=codec))
 
 
 BATCHES: dict[str, Callable[[CompressionType], bytes]] = {
@@ -64,9 +55,6 @@ def test_a_lookup_by_time_takes_the_memory_of_a_piece(
 ) -> None:
     segment = open_segment(files=MemoryFiles())
     segment.append(0, memoryview(BATCHES[kind](codec)))
-    tracemalloc.start()
-    try:
+
+    with memory_below(MOST_MEMORY):
         assert look(segment) == 0
-        assert tracemalloc.get_traced_memory()[1] < MOST_MEMORY
-    finally:
-        tracemalloc.stop()

@@ -27,9 +27,6 @@ from tests.support.segments import (
 
 @pytest.mark.scenario(15)
 def test_new_segment_has_only_an_empty_log_file() -> None:
-    """
-    The indexes are created on first use; on a roll, that is the first append.
-    """
     files = MemoryFiles()
     segment = open_segment(files=files)
     assert [LOG.name] == files.names(DIRECTORY)
@@ -41,9 +38,6 @@ def test_new_segment_has_only_an_empty_log_file() -> None:
 
 
 def test_append_of_several_batches_indexes_each_of_them() -> None:
-    """
-    So compaction writes the same entries as appends do.
-    """
     segment = open_segment(interval=150)
     single = open_segment(interval=150)
     append_padded(single, range(10))
@@ -81,9 +75,6 @@ def test_records_without_a_timestamp_add_no_time_index_entry() -> None:
 
 
 def test_timestamp_0_is_a_valid_timestamp() -> None:
-    """
-    Only -1 means that there is none.
-    """
     segment = open_segment(interval=0)
 
     append_padded(segment, range(2), timestamp=0)
@@ -94,9 +85,6 @@ def test_timestamp_0_is_a_valid_timestamp() -> None:
 
 @pytest.mark.scenario(26)
 def test_offsets_must_fit_an_int32_above_the_base_offset() -> None:
-    """
-    Nothing is written of a batch beyond it.
-    """
     segment = open_segment(100)
     furthest = 100 + 2**31 - 1
     segment.append(furthest, padded_batch(furthest))
@@ -111,9 +99,6 @@ def test_offsets_must_fit_an_int32_above_the_base_offset() -> None:
 
 
 def test_failed_append_can_be_retried() -> None:
-    """
-    The disk is full in the middle of a batch, and has space again later.
-    """
     files = FailingFiles()
     segment = open_segment(files=files, interval=0)
     append_padded(segment, range(2))

@@ -1,7 +1,3 @@
-"""
-A segment that is truncated, renamed, closed or removed.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -33,9 +29,6 @@ from tests.support.some import some
 
 
 def test_segment_that_was_only_read_is_closed_unchanged() -> None:
-    """
-    No final time index entry is added; its indexes are trimmed if they were opened.
-    """
     files = MemoryFiles()
     segment = open_segment(files=files)
     append_padded(segment, range(2))
@@ -50,9 +43,6 @@ def test_segment_that_was_only_read_is_closed_unchanged() -> None:
 
 
 def test_failed_final_time_index_entry_does_not_keep_a_segment_open() -> None:
-    """
-    The other files are closed, and the error is logged.
-    """
     files = FailingFiles()
     segment = open_segment(files=files)
     append_padded(segment, range(2))
@@ -79,9 +69,6 @@ def test_close_continues_after_an_error() -> None:
 
 @pytest.mark.scenario(29)
 def test_truncation_removes_batches_and_entries_from_the_offset_on() -> None:
-    """
-    The segment becomes the active one, so its indexes are enlarged again.
-    """
     files = MemoryFiles()
     segment = open_segment(files=files, interval=0)
     append_padded(segment, range(5))
@@ -127,9 +114,6 @@ def test_full_truncation_resets_the_segment_and_its_age() -> None:
 
 
 def test_max_timestamp_is_determined_again_after_a_truncation() -> None:
-    """
-    Including batches behind the last entry of the time index.
-    """
     segment = open_segment(interval=300)
     for offset, timestamp in enumerate([10, 50, 20, 40, 30, 90]):
         append_padded(segment, range(offset, offset + 1), timestamp=timestamp)
@@ -143,9 +127,6 @@ def test_max_timestamp_is_determined_again_after_a_truncation() -> None:
 
 @pytest.mark.scenario(54)
 def test_removed_segment_stays_readable() -> None:
-    """
-    Its files are renamed at once and removed later.
-    """
     files = MemoryFiles()
     segment = open_segment(files=files, interval=0)
     append_padded(segment, range(5))
@@ -154,12 +135,8 @@ def test_removed_segment_stays_readable() -> None:
 
     segment.change_file_suffixes("", ".deleted")
     assert segment.has_suffix(".deleted")
-    assert [
-        "00000000000000000000.index.deleted",
-        "00000000000000000000.log.deleted",
-        "00000000000000000000.timeindex.deleted",
-        "00000000000000000000.txnindex.deleted",
-    ] == files.names(DIRECTORY)
+    suffixes = ("index", "log", "timeindex", "txnindex")
+    assert [f"{0:020d}.{suffix}.deleted" for suffix in suffixes] == files.names(DIRECTORY)
     segment.delete_if_exists()
 
     assert [] == files.names(DIRECTORY)
@@ -207,15 +184,8 @@ def test_segment_moves_with_its_directory() -> None:
 
     segment.update_parent_dir(moved)
 
-    assert {moved} == {
-        path.parent
-        for path in (
-            segment.log.path,
-            segment.offset_index.path,
-            segment.time_index.path,
-            segment.txn_index.path,
-        )
-    }
+    parts = (segment.log, segment.offset_index, segment.time_index, segment.txn_index)
+    assert {moved} == {part.path.parent for part in parts}
     append_padded(segment, range(1, 2))
     segment.flush()
     segment.close()
@@ -223,9 +193,6 @@ def test_segment_moves_with_its_directory() -> None:
 
 
 def test_compacted_segment_files_get_the_modification_time_of_their_source() -> None:
-    """
-    Retention may use it.
-    """
     files = MemoryFiles()
     segment = open_segment(files=files)
     append_padded(segment, range(1))
@@ -237,9 +204,6 @@ def test_compacted_segment_files_get_the_modification_time_of_their_source() -> 
 
 
 def test_batches_are_copied_from_another_file_while_their_offsets_fit() -> None:
-    """
-    This is how a segment with offsets too far apart is split.
-    """
     source = open_segment()
     far = 2**31 + 10
     for offset in (3, 4, far, far + 1):
@@ -286,9 +250,6 @@ def test_missing_time_index_is_created_and_missing_offset_index_reported() -> No
 
 
 def test_machine_crash_after_a_flush_loses_nothing() -> None:
-    """
-    Neither batches nor index entries nor transactions.
-    """
     files = CrashableFiles()
     segment = open_segment(files=files, interval=0)
     append_padded(segment, range(3))

@@ -1,7 +1,3 @@
-"""
-Finding batches and records in a segment.
-"""
-
 from __future__ import annotations
 
 import pytest
@@ -9,10 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.protocol.errors import UnknownServerError
-from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.segment.fetch_data import FetchDataInfo
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
-from barnabas.storage.segment.segment import LogSegment
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.segments import (
     DIRECTORY,
@@ -21,12 +15,6 @@ from tests.support.segments import (
     open_segment,
     padded_batch,
 )
-
-
-def five_batches() -> LogSegment:
-    segment = open_segment()
-    append_padded(segment, range(5))
-    return segment
 
 
 @pytest.mark.parametrize("reopened", [False, True])
@@ -48,9 +36,6 @@ def five_batches() -> LogSegment:
 def test_read_is_limited_by_size(
     *, start: int, max_size: int, min_one: bool, size: int, incomplete: bool, reopened: bool
 ) -> None:
-    """
-    It may end within a batch, but returns at least the first one if asked to.
-    """
     files = MemoryFiles()
     segment = open_segment(files=files)
     append_padded(segment, range(5))
@@ -71,7 +56,8 @@ def test_read_ends_at_the_high_watermark() -> None:
     """
     If its position is unknown, nothing is read.
     """
-    segment = five_batches()
+    segment = open_segment()
+    append_padded(segment, range(5))
 
     info = segment.read(1, 10_000, 450)
     assert info is not None
@@ -81,32 +67,7 @@ def test_read_ends_at_the_high_watermark() -> None:
     assert nothing.records is None
     with pytest.raises(UnknownServerError, match="cannot have -1 bytes"):
         segment.read(1, -1, 450)
-
-
-def test_read_behind_the_last_batch_returns_nothing() -> None:
-    segment = five_batches()
-
     assert segment.read(5, 100, segment.size) is None
-    assert segment.translate_offset(5) is None
-
-
-def test_nonblocking_read_of_cold_pages_raises_would_block() -> None:
-    """
-    The position of the last appended batch is known without a read.
-    """
-    files = MemoryFiles()
-    segment = open_segment(files=files)
-    append_padded(segment, range(5))
-    files.is_cold = True
-
-    with pytest.raises(WouldBlock):
-        segment.read(3, 100, segment.size, nowait=True)
-    info = segment.read(4, 1000, segment.size, nowait=True)
-
-    assert info is not None
-    assert info.records is not None
-    with pytest.raises(WouldBlock):
-        info.records.read(nowait=True)
 
 
 @given(
@@ -116,9 +77,6 @@ def test_nonblocking_read_of_cold_pages_raises_would_block() -> None:
 def test_offset_translation_agrees_with_a_scan(
     batches: list[tuple[int, int, int]], reopened: bool
 ) -> None:
-    """
-    For batches of any size with gaps, with and without knowledge of the last append.
-    """
     files = MemoryFiles()
     segment = open_segment(10, files=files, interval=300, index_bytes=30_000)
     placed: list[tuple[int, int, int, int]] = []
@@ -140,9 +98,6 @@ def test_offset_translation_agrees_with_a_scan(
 
 
 def test_next_offset_of_an_empty_segment_is_its_base_offset() -> None:
-    """
-    Also if its file has no whole batch.
-    """
     files = MemoryFiles()
     assert 100 == open_segment(100, files=files).read_next_offset()
     files.open(DIRECTORY / "00000000000000000100.log").append(padded_batch(100)[:100])

@@ -1,10 +1,4 @@
-"""
-The segments of a log.
-"""
-
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -34,19 +28,6 @@ def bases(found: tuple[LogSegment, ...]) -> list[int]:
     return [segment.base_offset for segment in found]
 
 
-def test_segments_are_ordered_by_base_offset() -> None:
-    segments = segments_of(20, 0, 10)
-
-    assert (0, 10, 20) == segments.base_offsets
-    assert [0, 10, 20] == bases(segments.values())
-    assert (20, 20) == (base(segments.last_segment), base(segments.active_segment))
-    assert (3, 0, False) == (
-        segments.number_of_segments,
-        segments.first_segment_base_offset,
-        segments.is_empty,
-    )
-
-
 def test_empty_segment_list_is_valid() -> None:
     """
     A log has none while it is being loaded.
@@ -54,12 +35,10 @@ def test_empty_segment_list_is_valid() -> None:
     segments = segments_of()
 
     assert segments.is_empty
-    assert (None, None) == (segments.last_segment, segments.first_segment_base_offset)
-    assert (None, None, None) == (
-        segments.floor_segment(0),
-        segments.higher_segment(0),
-        segments.lower_segment(0),
-    )
+    for nothing in (segments.last_segment, segments.first_segment_base_offset):
+        assert nothing is None
+    for search in (segments.floor_segment, segments.higher_segment, segments.lower_segment):
+        assert search(0) is None
     assert () == segments.values_between(0, 10)
     assert 0 == segments.size_in_bytes
 
@@ -75,9 +54,6 @@ def test_added_segment_replaces_and_returns_one_with_the_same_base_offset() -> N
 
 
 def test_segments_are_removed_by_base_offset() -> None:
-    """
-    Removing a missing one is no error.
-    """
     segments = segments_of(0, 10, 20)
 
     segments.remove(10)
@@ -91,9 +67,6 @@ def test_segments_are_removed_by_base_offset() -> None:
 
 
 def test_reader_sees_a_consistent_snapshot_of_all_segments() -> None:
-    """
-    A swap replaces segments in one step.
-    """
     segments = segments_of(0, 10, 20)
     seen = segments.values()
 
@@ -108,23 +81,21 @@ def test_reader_sees_a_consistent_snapshot_of_all_segments() -> None:
 def test_segment_searches_agree_with_a_linear_search(
     offsets: set[int], start: int, end: int
 ) -> None:
+    segments = segments_of(*offsets)
     ordered = sorted(offsets)
-    segments = LogSegments("t-0")
-    segments.replace([], [open_segment(offset) for offset in ordered])
+    below, above = ([at for at in ordered if at < start], [at for at in ordered if at > start])
+    floor = start if start in offsets else max(below, default=None)
 
-    assert max((at for at in ordered if at <= start), default=None) == base(
-        segments.floor_segment(start)
-    )
-    assert max((at for at in ordered if at < start), default=None) == base(
-        segments.lower_segment(start)
-    )
-    assert min((at for at in ordered if at > start), default=None) == base(
-        segments.higher_segment(start)
-    )
-    assert [at for at in ordered if at > start] == bases(segments.higher_segments(start))
-    floor = max((at for at in ordered if at <= start), default=start)
+    assert ordered == list(segments.base_offsets) == bases(segments.values())
+    assert len(ordered) == segments.number_of_segments
+    assert ordered[0] == segments.first_segment_base_offset
+    assert ordered[-1] == base(segments.last_segment) == base(segments.active_segment)
+    assert floor == base(segments.floor_segment(start))
+    assert max(below, default=None) == base(segments.lower_segment(start))
+    assert min(above, default=None) == base(segments.higher_segment(start))
+    assert above == bases(segments.higher_segments(start))
     if start < end:
-        expected = [at for at in ordered if floor <= at < end]
+        expected = [at for at in ordered if (start if floor is None else floor) <= at < end]
         assert expected == bases(segments.values_between(start, end))
 
 
@@ -137,9 +108,6 @@ def test_empty_range_has_no_segments_and_a_reversed_one_is_an_error() -> None:
 
 
 def test_segment_sizes_are_summed_and_segments_filtered() -> None:
-    """
-    Sizes are those of batches, not of files.
-    """
     segments = segments_of(0, 10)
     first, second = segments.values()
     append_padded(first, range(2))
@@ -149,21 +117,7 @@ def test_segment_sizes_are_summed_and_segments_filtered() -> None:
     assert [second] == segments.filter(lambda segment: segment.size > 300)
 
 
-def test_all_segments_move_with_their_directory() -> None:
-    files = MemoryFiles()
-    segments = segments_of(0, 10, files=files)
-    moved = Path("/data/t-1")
-    files.rename(Path("/data/t-0"), moved)
-
-    segments.update_parent_dir(moved)
-
-    assert {moved} == {segment.log.path.parent for segment in segments.values()}
-
-
 def test_close_continues_after_an_error() -> None:
-    """
-    The first error is raised at the end.
-    """
     files = FailingFiles()
     segments = segments_of(0, 10, files=files)
     for segment in segments.values():

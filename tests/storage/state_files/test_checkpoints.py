@@ -1,7 +1,3 @@
-"""
-Checkpoint files, and the mark of a clean stop.
-"""
-
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
@@ -40,9 +36,6 @@ def disk(content: bytes | None = None) -> MemoryFiles:
 
 
 def test_checkpoint_has_kafkas_bytes() -> None:
-    """
-    Version, count and entries, each with a newline.
-    """
     files = disk()
     checkpoint = OffsetCheckpointFile(files, PATH)
 
@@ -52,18 +45,7 @@ def test_checkpoint_has_kafkas_bytes() -> None:
     assert OFFSETS == checkpoint.read()
 
 
-def test_empty_checkpoint_has_four_bytes() -> None:
-    files = disk()
-
-    OffsetCheckpointFile(files, PATH).write({})
-
-    assert b"0\n0\n" == files.read_bytes(PATH)
-
-
 def test_opening_creates_an_empty_checkpoint() -> None:
-    """
-    An existing file is left unchanged.
-    """
     files = disk()
 
     assert {} == OffsetCheckpointFile(files, PATH).read()
@@ -91,9 +73,6 @@ def test_checkpoint_reader_accepts_other_line_ends_and_white_space(content: byte
 
 @pytest.mark.parametrize("content", [b"", b"0", b"0\n", b"0\n0", b"0\n0\n"])
 def test_short_checkpoint_has_no_entries(content: bytes) -> None:
-    """
-    An empty file, a version alone, or a count of 0.
-    """
     assert {} == OffsetCheckpointFile(disk(content), PATH).read()
 
 
@@ -118,9 +97,6 @@ def test_short_checkpoint_has_no_entries(content: bytes) -> None:
     ],
 )
 def test_malformed_checkpoint_is_refused(content: bytes, sentence: str) -> None:
-    """
-    Nothing of it is used, and the error names the file.
-    """
     with pytest.raises(CorruptCheckpoint, match=sentence) as refusal:
         OffsetCheckpointFile(disk(content), PATH).read()
 
@@ -151,9 +127,6 @@ def test_missing_checkpoint_is_a_storage_error() -> None:
     )
 )
 def test_written_checkpoint_can_be_read(offsets: dict[TopicPartition, int]) -> None:
-    """
-    With any topic names.
-    """
     checkpoint = OffsetCheckpointFile(disk(), PATH)
 
     checkpoint.write(offsets)
@@ -162,10 +135,6 @@ def test_written_checkpoint_can_be_read(offsets: dict[TopicPartition, int]) -> N
 
 
 def test_checkpoint_is_the_old_or_the_new_one_after_a_crash() -> None:
-    """
-    For a crash at every operation, whatever the disk has kept. The checkpoint can be written again
-    afterwards.
-    """
     files = CrashableFiles()
     files.make_directory(D)
     checkpoint = OffsetCheckpointFile(files, PATH)
@@ -241,9 +210,6 @@ def test_leader_epoch_checkpoint_of_a_moved_log_is_not_written() -> None:
 
 @pytest.mark.scenario(71)
 def test_clean_shutdown_file_is_one_line_of_json() -> None:
-    """
-    Byte for byte as Kafka writes it. Its deletion survives a machine crash.
-    """
     files = CrashableFiles()
     files.make_directory(D)
     mark = CleanShutdownFile(files, D)

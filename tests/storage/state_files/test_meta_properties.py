@@ -1,7 +1,3 @@
-"""
-Whose log directory it is.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -54,9 +50,6 @@ def ensemble(**contents: bytes | None) -> MetaPropertiesEnsemble:
 
 
 def test_meta_properties_has_kafkas_bytes() -> None:
-    """
-    The file of Apache Kafka 4.3.1 is read and written again byte for byte.
-    """
     meta = parse_meta_properties(KAFKAS, FILE)
 
     assert META == meta
@@ -104,9 +97,6 @@ def test_meta_properties_version_0_requires_no_field() -> None:
     ],
 )
 def test_malformed_meta_properties_are_refused(text: str, sentence: str) -> None:
-    """
-    The message names the file and the problem.
-    """
     with pytest.raises(CorruptCheckpoint) as refusal:
         parse_meta_properties(text.encode(), FILE)
 
@@ -130,9 +120,6 @@ def test_directory_id_is_never_a_reserved_one(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_directories_are_classified_by_their_meta_properties() -> None:
-    """
-    One with a file, one without, one with a malformed file.
-    """
     directories = ensemble(a=KAFKAS, b=None, c=b"version=7")
 
     assert {A: META} == directories.properties
@@ -189,9 +176,6 @@ def test_directories_must_share_cluster_and_node_id_and_have_distinct_ids(
 def test_missing_meta_properties_and_directory_ids_are_added(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Existing files are unchanged; a failed directory is left alone.
-    """
     without_id = KAFKAS.replace(b"directory.id=PuHEQjpYM29Eajn0xJLqOQ\n", b"")
     files = disk(a=without_id, b=None, c=b"version=7", d=KAFKAS)
     directories = MetaPropertiesEnsemble(files, [A, B, C, Path("/d")])
@@ -209,9 +193,6 @@ def test_missing_meta_properties_and_directory_ids_are_added(
 
 
 def test_meta_properties_version_0_are_upgraded_to_version_1() -> None:
-    """
-    The directory keeps its id.
-    """
     files = disk(a=b"broker.id=1\ndirectory.id=PuHEQjpYM29Eajn0xJLqOQ\n")
 
     MetaPropertiesEnsemble(files, [A]).complete(CLUSTER, 1, NOW_MS)

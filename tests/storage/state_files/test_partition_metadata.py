@@ -1,7 +1,3 @@
-"""
-The file that says to which topic a log belongs.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -32,9 +28,6 @@ def files_with(content: bytes | None = None) -> MemoryFiles:
 
 
 def test_partition_metadata_has_two_lines_without_a_final_newline() -> None:
-    """
-    Byte for byte as Kafka writes it.
-    """
     files = files_with()
 
     write_partition_metadata(files, D, ID)
@@ -58,9 +51,6 @@ def test_partition_metadata_has_two_lines_without_a_final_newline() -> None:
     ],
 )
 def test_malformed_partition_metadata_is_refused(content: bytes, sentence: str) -> None:
-    """
-    The message names the file or quotes the line.
-    """
     with pytest.raises(CorruptCheckpoint, match=sentence):
         read_partition_metadata(files_with(content), D)
 

@@ -20,9 +20,6 @@ DYNAMIC = (
 
 @pytest.mark.parametrize("text", [STATIC, DYNAMIC])
 def test_quorum_state_written_by_kafka_survives_a_round_trip(tmp_path: Path, text: str) -> None:
-    """
-    Both versions of the file, byte for byte.
-    """
     (tmp_path / "quorum-state").write_text(text)
 
     state = QuorumState.read(tmp_path, DiskFiles())

@@ -1,7 +1,3 @@
-"""
-Threads for work in the background.
-"""
-
 from __future__ import annotations
 
 import logging

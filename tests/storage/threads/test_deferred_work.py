@@ -1,7 +1,3 @@
-"""
-What a log has put off.
-"""
-
 from __future__ import annotations
 
 import pytest

@@ -32,9 +32,6 @@ FINE, VIOLATIONS, USAGE = 0, 1, 2
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """
-    A directory in which nothing is wrong.
-    """
     for path, node in sound_directory().nodes.items():
         target = tmp_path / "data" / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)

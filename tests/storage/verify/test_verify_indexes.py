@@ -11,14 +11,11 @@ import pytest
 
 from barnabas.protocol.records.batch import build_batch_with_offsets
 from barnabas.protocol.records.record import Record
-from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify.context import DirectoryState, LogContext
-from barnabas.storage.verify.partition import PartitionCheck
-from barnabas.storage.verify.report import Report, Violation
 from barnabas.testing.disks.memory import MemoryFiles
-from tests.support.clock import StillClock
-from tests.support.logs import DIRECTORY
+from tests.support.segments import DIRECTORY
 from tests.support.segments import FIRST_TIMESTAMP as T
+from tests.support.verifying import log_violations
 
 OFFSET_ENTRY, TIME_ENTRY = Struct(">ii"), Struct(">qi")
 BASE = 10
@@ -27,44 +24,46 @@ TIMES = ((T + 5, T + 1), (T + 9,), (T + 2, T + 9, T + 3), (T + 4, T + 20))
 
 
 def log_of(
-    offsets: Sequence[tuple[int, int]], times: Sequence[tuple[int, int]]
-) -> tuple[MemoryFiles, list[int]]:
+    batches: Sequence[Sequence[int]],
+    offsets: Sequence[tuple[int, int]],
+    times: Sequence[tuple[int, int]],
+    base: int = BASE,
+) -> MemoryFiles:
     """
-    The four batches in a segment with base offset 10, with these entries of their indexes, and the
-    positions of the batches.
+    A segment with the *batches* of records with these timestamps, and these entries of its indexes;
+    offsets lead to batches by their number.
     """
     files = MemoryFiles()
     files.make_directory(DIRECTORY)
-    path = DIRECTORY / f"{BASE:020d}.log"
+    path = DIRECTORY / f"{base:020d}.log"
     file = files.open(path)
-    positions, offset = [], BASE
-    for timestamps in TIMES:
+    positions, offset = [], base
+    for timestamps in batches:
         records = [Record(offset + at, time, b"k", b"v") for at, time in enumerate(timestamps)]
         positions.append(file.size())
         file.append(build_batch_with_offsets(records, base_offset=offset, partition_leader_epoch=0))
         offset += len(records)
     files.open(path.with_suffix(".index")).append(
-        b"".join(OFFSET_ENTRY.pack(at - BASE, positions[number]) for at, number in offsets)
+        b"".join(OFFSET_ENTRY.pack(at - base, positions[number]) for at, number in offsets)
     )
     files.open(path.with_suffix(".timeindex")).append(
-        b"".join(TIME_ENTRY.pack(time, at - BASE) for time, at in times)
+        b"".join(TIME_ENTRY.pack(time, at - base) for time, at in times)
     )
-    return files, positions
+    return files
 
 
 def found(
-    offsets: Sequence[tuple[int, int]] = (), times: Sequence[tuple[int, int]] = ((T + 20, 17),)
+    offsets: Sequence[tuple[int, int]] = (),
+    times: Sequence[tuple[int, int]] = ((T + 20, 17),),
+    batches: Sequence[Sequence[int]] = TIMES,
+    base: int = BASE,
 ) -> list[tuple[str, int | None]]:
     """
     The rules that are violated, and the number of the entry.
     """
-    files, _ = log_of(offsets, times)
-    violations: list[Violation] = []
     context = LogContext(state=DirectoryState.CLEAN, may_be_compacted=False)
-    partition = PartitionDirectory(DIRECTORY, files)
-    PartitionCheck(partition, context, Report(violations.append), StillClock()).run()
-    ignored = ("partition-metadata", "epochs-missing")
-    return [(each.rule, each.entry) for each in violations if each.rule not in ignored]
+    violations = log_violations(log_of(batches, offsets, times, base), context)
+    return [(each.rule, each.entry) for each in violations]
 
 
 @pytest.mark.parametrize(
@@ -113,36 +112,17 @@ def test_time_index_entry_must_have_the_largest_timestamp_up_to_its_batch(
     assert expected == found(times=entries)
 
 
-def test_time_index_entry_below_an_earlier_timestamp_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_time_index_entry_below_an_earlier_timestamp_is_found() -> None:
     """
     A search for a time between both would skip the earlier batch.
     """
-    earlier_is_later = ((T + 9,), (T + 5, T + 1), (T + 2, T + 3, T + 3), (T + 4, T + 20))
-    monkeypatch.setitem(globals(), "TIMES", earlier_is_later)
+    batches = ((T + 9,), (T + 5, T + 1), (T + 2, T + 3, T + 3), (T + 4, T + 20))
 
-    assert [("time-index-entry", 0)] == found(times=[(T + 5, 12), (T + 20, 17)])
+    assert [("time-index-entry", 0)] == found(times=[(T + 5, 12), (T + 20, 17)], batches=batches)
 
 
 def test_leading_index_entry_of_zeros_may_be_valid() -> None:
     """
     A closed segment with one record of timestamp 0 has one time index entry: 0 at offset 0.
     """
-    files = MemoryFiles()
-    files.make_directory(DIRECTORY)
-    path = DIRECTORY / f"{0:020d}.log"
-    files.open(path).append(
-        build_batch_with_offsets(
-            [Record(0, 0, b"k", b"v")], base_offset=0, partition_leader_epoch=0
-        )
-    )
-    files.open(path.with_suffix(".index"))
-    files.open(path.with_suffix(".timeindex")).append(bytes(12))
-    violations: list[Violation] = []
-    context = LogContext(state=DirectoryState.CLEAN, may_be_compacted=False)
-
-    partition = PartitionDirectory(DIRECTORY, files)
-    PartitionCheck(partition, context, Report(violations.append), StillClock()).run()
-
-    assert not [each for each in violations if each.path.suffix == ".timeindex"]
+    assert [] == found(times=[(0, 0)], batches=[(0,)], base=0)

@@ -74,9 +74,6 @@ def test_batch_being_written_is_not_reported(files: MemoryFiles, kept: int) -> N
 
 
 def test_preallocated_space_is_not_reported(files: MemoryFiles) -> None:
-    """
-    In the active segment and its indexes.
-    """
     path = last_segment(files)
     for suffix, size in ((".log", 4000), (".index", 800), (".timeindex", 1200)):
         files.open(path.with_suffix(suffix)).append(bytes(size))
@@ -85,9 +82,6 @@ def test_preallocated_space_is_not_reported(files: MemoryFiles) -> None:
 
 
 def test_index_entries_of_newer_batches_are_not_reported(files: MemoryFiles) -> None:
-    """
-    The segment is read before its indexes and may have grown meanwhile.
-    """
     path = last_segment(files)
     size = files.size(path)
     files.open(path.with_suffix(".index")).append((99).to_bytes(4, "big") + size.to_bytes(4, "big"))
@@ -108,9 +102,6 @@ def test_files_waiting_for_deletion_are_not_reported(files: MemoryFiles) -> None
 
 
 def test_violation_that_disappears_on_the_second_look_is_not_reported(files: MemoryFiles) -> None:
-    """
-    For example while a set of files is being replaced.
-    """
     path = sorted(path for path in files.nodes if path.parent == LOG and path.suffix == ".log")[1]
     files.rename(path, path.with_suffix(".swap"))
 

@@ -1,7 +1,3 @@
-"""
-Snapshots of the cluster's metadata.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -21,9 +17,6 @@ EPOCH = 3
 
 
 def frame(offset: int, kind: ControlRecordType, *, epoch: int = EPOCH) -> bytearray:
-    """
-    The batch in front of the records, or behind them.
-    """
     data = build_batch_with_offsets(
         [Record(offset, 0, control_key(kind), b"\0\0")],
         base_offset=offset,

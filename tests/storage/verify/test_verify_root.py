@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.state_files.checkpoints import format_checkpoint
 from barnabas.storage.state_files.partition_metadata import (
@@ -84,9 +85,6 @@ def test_two_directories_of_one_node_are_accepted(files: MemoryFiles) -> None:
 def test_directories_of_different_nodes_are_reported(
     files: MemoryFiles, changed: Mapping[str, str]
 ) -> None:
-    """
-    Also a copy with the same directory id.
-    """
     assert DIRECTORY_ID == UUID(int=5001)
     put(files, OTHER / "meta.properties", meta_properties(**changed))
 
@@ -176,6 +174,22 @@ def test_checkpoint_beyond_the_log_end_offset_is_reported(
     assert {(severity, rule, str(ROOT / "plain-0"))} == rules(files)
 
 
+def test_unreadable_checkpoint_is_reported(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = ROOT / "recovery-point-offset-checkpoint"
+    read = files.read_bytes
+
+    def fail(path: Path) -> bytes:
+        if path == checkpoint:
+            raise KafkaStorageError(f"{path}: Input/output error")
+        return read(path)
+
+    monkeypatch.setattr(files, "read_bytes", fail)
+
+    assert {("error", "unreadable", str(checkpoint))} == rules(files)
+
+
 @pytest.mark.parametrize(
     ("data", "is_fine"),
     [
@@ -198,12 +212,7 @@ def test_malformed_clean_shutdown_file_is_reported(
     assert {ROOT: DirectoryState.CLEAN} == verification.states
 
 
-def test_log_waiting_for_deletion_is_reported_only_after_a_crash(
-    files: MemoryFiles,
-) -> None:
-    """
-    A log that waits to be renamed is never left behind.
-    """
+def test_log_waiting_for_deletion_is_reported_only_after_a_crash(files: MemoryFiles) -> None:
     put(files, ROOT / f"gone-0.{'0' * 32}-delete" / f"{0:020d}.log", b"anything")
     put(files, ROOT / "plain-0" / f"{0:020d}.log.deleted")
     put(files, ROOT / "plain-0" / f"{6:020d}.log.cleaned")

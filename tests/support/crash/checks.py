@@ -13,11 +13,11 @@ from crc32c import crc32c
 
 from barnabas.protocol.errors import OutOfOrderSequenceNumber
 from barnabas.protocol.records.batch import RecordBatch, batches
+from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import log_file, offset_index_file, time_index_file
-from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.crash.ledger import (
     Aborted,
     Entry,
@@ -221,7 +221,7 @@ def _aborted(log: Log) -> list[Aborted]:
 # Files
 
 
-def check_indexes(files: MemoryFiles, log: Log) -> None:
+def check_indexes(files: Files, log: Log) -> None:
     """
     The indexes of a log that was closed point to where its batches are.
     """

@@ -13,26 +13,30 @@ from typing import Any, Final, NamedTuple, Self
 from uuid import UUID
 
 from barnabas.protocol.codec.codec import decode
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.consumer_protocol import ConsumerProtocolAssignment
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
-from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     Topology,
 )
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.server.groups.classic.subscriptions import assignment_bytes
 from tests.support.consumer_groups import offer
 from tests.support.coordination import GROUP
-from tests.support.group_requests import commit_request, join_request
+from tests.support.group_requests import (
+    commit_request,
+    heartbeat_request,
+    join_request,
+    leave_request,
+    sync_request,
+)
 from tests.support.streams_groups import task_ids
 from tests.support.streams_programs import COUNTER
 from tests.support.wire_client import WireClient
@@ -92,6 +96,9 @@ class GroupClient(ABC):
     """Whether no other member may have what it has."""
     appends = 1
     """How many batches of records a heartbeat leads to at most."""
+    version = 1
+    """The version of its heartbeats."""
+    commit_version = 9
     survives_lost_answers = True
     """Whether the broker takes the epoch before the one that it has told last."""
 
@@ -111,10 +118,30 @@ class GroupClient(ABC):
         Send a heartbeat, or join, and do what the answer says.
         """
 
-    @abstractmethod
-    async def leave(self, wire: WireClient) -> ErrorCode:
+    async def leave(self, wire: WireClient, epoch: int = LEAVING) -> ErrorCode:
         """
-        Leave for ever.
+        Leave for ever, or for a while.
+        """
+        answer = await wire.ask(self.request(epoch), self.version)
+        return ErrorCode(answer.error_code)
+
+    async def commit(self, wire: WireClient, topic: str, offsets: Mapping[int, int]) -> ErrorCode:
+        """
+        Commit offsets as a member.
+        """
+        request = commit_request(
+            GROUP,
+            topic,
+            offsets,
+            member_id=self.member_id,
+            generation_id_or_member_epoch=self.epoch,
+        )
+        return code_of_commit(await wire.ask(request, self.commit_version))
+
+    @abstractmethod
+    def request(self, epoch: int) -> Message:
+        """
+        The heartbeat with this epoch, or the request to leave.
         """
 
     @abstractmethod
@@ -187,10 +214,8 @@ class _PartitionClient(GroupClient):
         names = {topic.topic_id: name for name, topic in topics.items()}
         return [(names[each], index) for each, indexes in self.owned.items() for index in indexes]
 
-    def learn(self, answer: Any) -> ErrorCode:
-        """
-        Take over what an answer says, if it is no error.
-        """
+    async def beat(self, wire: WireClient) -> ErrorCode:
+        answer = await wire.ask(self.request(self.epoch), self.version)
         code = ErrorCode(answer.error_code)
         self.is_disconnected = False
         if code is ErrorCode.NONE:
@@ -223,23 +248,7 @@ class ConsumerClient(_PartitionClient):
         is_match = self.prefix is not None and topic.startswith(self.prefix)
         return is_match or super().subscribes_to(topic)
 
-    async def beat(self, wire: WireClient) -> ErrorCode:
-        return self.learn(await wire.ask(self._request(self.epoch), 1))
-
-    async def leave(self, wire: WireClient, epoch: int = LEAVING) -> ErrorCode:
-        """
-        Leave for ever, or for a while.
-        """
-        answer = await wire.ask(self._request(epoch), 1)
-        return ErrorCode(answer.error_code)
-
-    async def commit(self, wire: WireClient, topic: str, offsets: Mapping[int, int]) -> ErrorCode:
-        """
-        Commit offsets as a member.
-        """
-        return await _commit(wire, topic, offsets, self.member_id, self.epoch)
-
-    def _request(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
+    def request(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
         is_full = epoch == 0 or self.is_disconnected
         owned = [
             TopicPartitions(topic_id=topic_id, partitions=indexes)
@@ -269,14 +278,7 @@ class ShareGroupClient(_PartitionClient):
         super().__init__(member_id, topics)
         self.group_id = group_id
 
-    async def beat(self, wire: WireClient) -> ErrorCode:
-        return self.learn(await wire.ask(self._request(self.epoch), 1))
-
-    async def leave(self, wire: WireClient) -> ErrorCode:
-        answer = await wire.ask(self._request(LEAVING), 1)
-        return ErrorCode(answer.error_code)
-
-    def _request(self, epoch: int) -> ShareGroupHeartbeatRequest:
+    def request(self, epoch: int) -> ShareGroupHeartbeatRequest:
         return ShareGroupHeartbeatRequest(
             group_id=self.group_id,
             member_id=self.member_id,
@@ -289,6 +291,8 @@ class StreamsClient(GroupClient):
     """
     A member of a streams group that runs *program*, alone in its process.
     """
+
+    version = 0
 
     def __init__(self, member_id: str, program: Topology = COUNTER) -> None:
         super().__init__(member_id)
@@ -314,7 +318,7 @@ class StreamsClient(GroupClient):
         return [(number, index) for number, tasks in self.active.items() for index in tasks]
 
     async def beat(self, wire: WireClient) -> ErrorCode:
-        answer = await wire.ask(self._request(self.epoch), 0)
+        answer = await wire.ask(self.request(self.epoch), self.version)
         code = ErrorCode(answer.error_code)
         if code is ErrorCode.NONE:
             self.epoch = answer.member_epoch
@@ -323,17 +327,7 @@ class StreamsClient(GroupClient):
                 self.standby = _tasks(answer.standby_tasks)
         return code
 
-    async def leave(self, wire: WireClient) -> ErrorCode:
-        answer = await wire.ask(self._request(LEAVING), 0)
-        return ErrorCode(answer.error_code)
-
-    async def commit(self, wire: WireClient, topic: str, offsets: Mapping[int, int]) -> ErrorCode:
-        """
-        Commit offsets as a member.
-        """
-        return await _commit(wire, topic, offsets, self.member_id, self.epoch)
-
-    def _request(self, epoch: int) -> StreamsGroupHeartbeatRequest:
+    def request(self, epoch: int) -> StreamsGroupHeartbeatRequest:
         joins, stays = epoch == 0, epoch >= 0
         return StreamsGroupHeartbeatRequest(
             group_id=GROUP,
@@ -355,6 +349,8 @@ class ClassicClient(GroupClient):
     """
 
     survives_lost_answers = False
+    version = 4
+    commit_version = 8
     appends = 3  # a new group, or a member that joins again; its assignment
 
     def __init__(self, topic: str) -> None:
@@ -377,33 +373,18 @@ class ClassicClient(GroupClient):
 
     async def beat(self, wire: WireClient) -> ErrorCode:
         if self.epoch > 0:
-            request = HeartbeatRequest(
-                group_id=GROUP, generation_id=self.epoch, member_id=self.member_id
-            )
-            code = ErrorCode((await wire.ask(request, 4)).error_code)
+            answer = await wire.ask(self.request(self.epoch), self.version)
+            code = ErrorCode(answer.error_code)
             if code is not ErrorCode.REBALANCE_IN_PROGRESS:
                 return code
         joined = await self._join(wire)
         code = ErrorCode(joined.error_code)
         return await self._sync(wire, joined) if code is ErrorCode.NONE else code
 
-    async def leave(self, wire: WireClient) -> ErrorCode:
-        members = [MemberIdentity(member_id=self.member_id)]
-        answer = await wire.ask(LeaveGroupRequest(group_id=GROUP, members=members), 5)
-        return ErrorCode(answer.error_code)
-
-    async def commit(self, wire: WireClient, offsets: Mapping[int, int]) -> ErrorCode:
-        """
-        Commit offsets as a member.
-        """
-        request = commit_request(
-            GROUP,
-            self.topic,
-            offsets,
-            member_id=self.member_id,
-            generation_id_or_member_epoch=self.epoch,
-        )
-        return code_of_commit(await wire.ask(request, 8))
+    def request(self, epoch: int) -> Message:
+        if epoch == LEAVING:
+            return leave_request(self.version, GROUP, self.member_id)
+        return heartbeat_request(GROUP, self.member_id, epoch)
 
     async def _join(self, wire: WireClient) -> JoinGroupResponse:
         """
@@ -411,7 +392,7 @@ class ClassicClient(GroupClient):
         """
         owned = {self.topic: self.owned} if self.owned else {}
         protocols = [
-            JoinGroupRequestProtocol(name=name, metadata=metadata)
+            {"name": name, "metadata": metadata}
             for name, metadata in offer(self.topic, owned=owned)
         ]
         while True:
@@ -431,13 +412,8 @@ class ClassicClient(GroupClient):
         if joined.leader == self.member_id:
             topics = await known_topics(wire)
             mine = assignment_bytes([(self.topic, range(topics[self.topic].partition_count))], 3)
-            assignments = [SyncGroupRequestAssignment(member_id=self.member_id, assignment=mine)]
-        request = SyncGroupRequest(
-            group_id=GROUP,
-            generation_id=joined.generation_id,
-            member_id=self.member_id,
-            assignments=assignments,
-        )
+            assignments = [{"member_id": self.member_id, "assignment": mine}]
+        request = sync_request(GROUP, self.member_id, joined.generation_id, assignments=assignments)
         answer = await wire.ask(request, 4)
         code = ErrorCode(answer.error_code)
         if code is ErrorCode.NONE:
@@ -447,15 +423,6 @@ class ClassicClient(GroupClient):
             # Before this answer nothing was promised.
             self.epoch, self.owned = joined.generation_id, sorted(parts)
         return code
-
-
-async def _commit(
-    wire: WireClient, topic: str, offsets: Mapping[int, int], member_id: str, epoch: int
-) -> ErrorCode:
-    request = commit_request(
-        GROUP, topic, offsets, member_id=member_id, generation_id_or_member_epoch=epoch
-    )
-    return code_of_commit(await wire.ask(request, 9))
 
 
 def code_of_commit(answer: Any) -> ErrorCode:

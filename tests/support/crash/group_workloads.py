@@ -10,16 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.alter_share_group_offsets import (
-    AlterShareGroupOffsetsRequest,
-    AlterShareGroupOffsetsRequestPartition,
-    AlterShareGroupOffsetsRequestTopic,
-)
-from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
-from barnabas.protocol.messages.delete_share_group_offsets import (
-    DeleteShareGroupOffsetsRequest,
-    DeleteShareGroupOffsetsRequestTopic,
-)
+from tests.support.build import api_request
 from tests.support.config_requests import grow
 from tests.support.coordination import GROUP
 from tests.support.crash.group_checks import SESSION_S, acquired_in
@@ -97,7 +88,7 @@ async def migrations(life: GroupLife) -> None:
     wire = life.wire
     old = ClassicClient("t")
     await life.join(old)
-    assert ErrorCode.NONE is await life.see(old.commit(wire, {0: 5}))
+    assert ErrorCode.NONE is await life.see(old.commit(wire, "t", {0: 5}))
 
     new = ConsumerClient("new", "t")
     await life.join(new)
@@ -225,7 +216,7 @@ async def leave_all(life: GroupLife) -> None:
 
 async def delete_group(life: GroupLife, *, appends: int = 1) -> None:
     async def delete() -> None:
-        answer = await life.wire.ask(DeleteGroupsRequest(groups_names=[GROUP]), 2)
+        answer = await life.wire.ask(api_request("delete_groups", groups_names=[GROUP]), 2)
         assert 0 == answer.results[0].error_code, answer
 
     await life.see(delete(), appends=appends)
@@ -302,19 +293,17 @@ async def acknowledge(
 
 async def alter_offsets(life: GroupLife, topic: str, offsets: Mapping[int, int]) -> None:
     partitions = [
-        AlterShareGroupOffsetsRequestPartition(partition_index=index, start_offset=offset)
-        for index, offset in offsets.items()
+        {"partition_index": index, "start_offset": offset} for index, offset in offsets.items()
     ]
-    topics = [AlterShareGroupOffsetsRequestTopic(topic_name=topic, partitions=partitions)]
-    request = AlterShareGroupOffsetsRequest(group_id=GROUP, topics=topics)
+    topics = [{"topic_name": topic, "partitions": partitions}]
+    request = api_request("alter_share_group_offsets", group_id=GROUP, topics=topics)
     answer = await life.see(life.wire.ask(request, 0), appends=2 + len(offsets))
     assert [0] == [part.error_code for each in answer.responses for part in each.partitions]
 
 
 async def delete_share_offsets(life: GroupLife, topic: str) -> None:
-    request = DeleteShareGroupOffsetsRequest(
-        group_id=GROUP, topics=[DeleteShareGroupOffsetsRequestTopic(topic_name=topic)]
-    )
+    topics = [{"topic_name": topic}]
+    request = api_request("delete_share_group_offsets", group_id=GROUP, topics=topics)
     answer = await life.see(life.wire.ask(request, 0), appends=2 + 2)
     assert [0] == [each.error_code for each in answer.responses], answer
 

@@ -37,7 +37,6 @@ from barnabas.storage.directories.directory import (
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.uuids import uuid_text
-from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.config_requests import SET, change
 from tests.support.config_requests import TOPIC as TOPIC_RESOURCE
@@ -54,7 +53,7 @@ from tests.support.crash.group_checks import (
     states_of,
 )
 from tests.support.crash.group_clients import GroupClient
-from tests.support.crash.points import ALL, NONE, Keep, Point, Subject, Watch
+from tests.support.crash.points import ALL, NONE, ImagePoint, Keep, Machine, Point, Subject
 from tests.support.group_requests import coordinator_request
 from tests.support.server import DATA, START_MS, TestBroker, running, until
 from tests.support.wire_client import WireClient
@@ -202,9 +201,8 @@ class GroupLife:
         broker: TestBroker,
         wire: WireClient,
         clock: ManualClock,
-        files: CrashableFiles,
+        machine: Machine[Promise],
         *,
-        keeps: tuple[Keep, ...],
         is_synced: bool,
     ) -> None:
         self.broker = broker
@@ -220,8 +218,8 @@ class GroupLife:
         self._replayed = Coordination().state
         self._replayed_end = 0
         self._histories = tuple(map(History, LOGS, self._logs, states_of(broker)))
-        self.watch: Watch[Promise] = Watch(
-            files, clock.now_ms, keeps, self._promised, key=lambda promise: promise.committed
+        self.watch = machine.watch(
+            clock.now_ms, self._promised, key=lambda promise: promise.committed
         )
 
     def _promised(self, keep: Keep) -> Promise:
@@ -373,27 +371,27 @@ class Groups(Subject[Promise]):
         self._stride = stride
         self._options = {**OPTIONS, **({"log_flush_interval_messages": "1"} if is_synced else {})}
 
-    async def points(self, keeps: tuple[Keep, ...]) -> list[Point[Promise]]:
-        files, clock = CrashableFiles(), ManualClock(START_MS)
-        async with running(files, clock, **self._options) as broker:
+    async def live(self, machine: Machine[Promise]) -> None:
+        clock = ManualClock(START_MS)
+        async with running(machine.files, clock, **self._options) as broker:
             await prepare(broker)
             async with await WatchedWire.open(broker.port) as wire:
-                life = GroupLife(broker, wire, clock, files, keeps=keeps, is_synced=self._is_synced)
+                life = GroupLife(broker, wire, clock, machine, is_synced=self._is_synced)
                 wire.life = life
                 await self._workload(life)
                 # The clean stop that follows is not the clients' affair.
-                return different(life.watch.end(), self._stride)
+                life.watch.end()
 
-    async def points_of_recovery(
-        self, point: Point[Promise], keeps: tuple[Keep, ...]
-    ) -> list[Point[Promise]]:
-        files, clock = point.files(), ManualClock(point.now_ms)
-        place = f"{point.place}; in the recovery, "
-        watch = Watch(files, clock.now_ms, keeps, lambda keep: point.promised, place=place)
-        async with running(files, clock, **self._options) as broker:
+    async def recover(self, machine: Machine[Promise], point: Point[Promise]) -> None:
+        clock = ManualClock(point.now_ms)
+        watch = machine.watch(clock.now_ms, lambda keep: point.promised)
+        async with running(machine.files, clock, **self._options) as broker:
             await loaded(broker)
             watch.look("after the groups were loaded")
-            return different(watch.end(), self._stride)
+            watch.end()
+
+    def different(self, points: list[ImagePoint[Promise]]) -> list[ImagePoint[Promise]]:
+        return different(points, self._stride)
 
     async def check(self, point: Point[Promise], *, lives: int, thoroughly: bool) -> None:
         """
@@ -417,12 +415,12 @@ class Groups(Subject[Promise]):
                 await check_deliveries(broker, wire, told)
 
 
-def different(points: Iterable[Point[Promise]], stride: int) -> list[Point[Promise]]:
+def different(points: Iterable[ImagePoint[Promise]], stride: int) -> list[ImagePoint[Promise]]:
     """
     The first of those points that do not differ in what a coordinator depends on, and of those that
     keep some part every *stride*-th.
     """
-    found: dict[object, Point[Promise]] = {}
+    found: dict[object, ImagePoint[Promise]] = {}
     for point in points:
         files = frozenset(
             (name, file.content)

@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.state_files.meta_properties import (
     META_PROPERTIES,
     MetaProperties,
     write_meta_properties,
 )
-from barnabas.testing.disks.crashable import CrashableFiles
 from tests.support.crash.ledger import Ledger
-from tests.support.crash.points import Keep, Point, Subject, Watch
+from tests.support.crash.points import Keep, Machine, Point, Subject
 from tests.support.crash.workloads import Workload
 from tests.support.crash.world import DIRECTORY_ID, NODE_ID, ROOT, World
 
@@ -28,13 +28,14 @@ class Logs(Subject[Ledgers]):
     """
 
     second_crashes: ClassVar = (9, 1_000_000)
+    directories_survive: ClassVar = False
 
     def __init__(self, workload: Workload) -> None:
         self.name = f"logs ({workload.__name__})"
         self._workload = workload
 
-    async def points(self, keeps: tuple[Keep, ...]) -> list[Point[Ledgers]]:
-        files = CrashableFiles(directories_survive=False)
+    async def live(self, machine: Machine[Ledgers]) -> None:
+        files = machine.files
         world = World(files)
         files.make_directory(ROOT)
         files.sync_directory(ROOT.parent)
@@ -48,29 +49,34 @@ class Logs(Subject[Ledgers]):
                     ledger.durable_end = ledger.acknowledged_end
             return ledgers
 
-        watch = Watch(files, world.clock.now_ms, keeps, promised, key=key)
-        self._workload(world)
-        return watch.end()
+        watch = machine.watch(world.clock.now_ms, promised, key=key)
+        try:
+            self._workload(world)
+        finally:
+            world.release()
+        watch.end()
 
-    async def points_of_recovery(
-        self, point: Point[Ledgers], keeps: tuple[Keep, ...]
-    ) -> list[Point[Ledgers]]:
-        files = point.files()
-        world = world_of(point, files)
-        place = f"{point.place}; in the recovery, "
-        watch = Watch(files, world.clock.now_ms, keeps, lambda keep: point.promised, place=place)
-        world.start()
-        return watch.end()
+    async def recover(self, machine: Machine[Ledgers], point: Point[Ledgers]) -> None:
+        world = world_of(point, machine.files)
+        watch = machine.watch(world.clock.now_ms, lambda keep: point.promised)
+        try:
+            world.start()
+        finally:
+            world.release()
+        watch.end()
 
     async def check(self, point: Point[Ledgers], *, lives: int, thoroughly: bool) -> None:
         world = world_of(point, point.files())
-        world.start(lives=lives)
-        world.check()
-        if thoroughly:
-            world.check_that_life_goes_on()
+        try:
+            world.start(lives=lives)
+            world.check()
+            if thoroughly:
+                world.check_that_life_goes_on()
+        finally:
+            world.release()
 
 
-def world_of(point: Point[Ledgers], files: CrashableFiles) -> World:
+def world_of(point: Point[Ledgers], files: Files) -> World:
     return World(files, copied(point.promised), now_ms=point.now_ms)
 
 

@@ -3,8 +3,9 @@ Every instant at which a machine can crash: the one place that enumerates them.
 
 ``Watch`` looks at a disk before each change of it, and stores what a crash at that instant would
 leave, with what had been promised until then. A test of one operation watches that operation
-(``crash_images``). A ``Subject`` is a longer life of a broker: it starts again from each point and
-is checked, and its start is watched in turn.
+(``crash_images``). A ``Subject`` is a longer life of a broker on a ``Machine``: it starts again
+from each point and is checked, and its start is watched in turn. The machine is the model of a disk
+here, and a real file system in ``tests/interop/disks``.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
+from barnabas.storage.fs.interface import Files
 from barnabas.testing.disks.crashable import EVERYTHING, NOTHING, Choose, CrashableFiles, Image
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.crash.count import CRASH_POINTS
@@ -66,28 +68,83 @@ class LastFiles(CrashableFiles):
     can_crash = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Point(Generic[P]):
     """
-    An instant, the content of the disk after a crash, and the promises made by then.
+    An instant, and the promises made by then.
     """
 
     place: str
-    image: Image
     promised: P
     now_ms: int
 
-    def files(self) -> CrashableFiles:
+    def files(self) -> Files:
         """
         The disk of the machine that starts again.
         """
-        return CrashableFiles(image=self.image)
+        raise NotImplementedError
 
-    def last_files(self) -> MemoryFiles:
+    def last_files(self) -> Files:
         """
         The same, for a machine that does not crash any more.
         """
+        return self.files()
+
+
+@dataclass(frozen=True)
+class ImagePoint(Point[P]):
+    """
+    A point with the content of the disk after a crash.
+    """
+
+    image: Image
+
+    def files(self) -> CrashableFiles:
+        return CrashableFiles(image=self.image)
+
+    def last_files(self) -> MemoryFiles:
         return LastFiles(image=self.image)
+
+
+class Lookout(Protocol):
+    """
+    Notes what is promised before each change of a disk.
+    """
+
+    def look(self, instant: str) -> None:
+        """
+        Note it now, too.
+        """
+
+    def end(self) -> Any:
+        """
+        Look no more.
+        """
+
+
+class Machine(ABC, Generic[P]):
+    """
+    A machine that may crash at any instant.
+    """
+
+    files: Files
+
+    @abstractmethod
+    def watch(
+        self,
+        now_ms: Callable[[], int],
+        promised: Callable[[Keep], P],
+        *,
+        key: Callable[[P], object] = id,
+    ) -> Lookout:
+        """
+        Note what is promised from now on.
+
+        Args:
+            promised: the promises at this instant if a crash keeps so much, as a value that does
+                not change later.
+            key: equal for equal promises.
+        """
 
 
 class Watch(Generic[P]):
@@ -110,7 +167,7 @@ class Watch(Generic[P]):
         key: Callable[[P], object] = id,
         place: str = "",
     ) -> None:
-        self.points: list[Point[P]] = []
+        self.points: list[ImagePoint[P]] = []
         self._files = files
         self._now_ms = now_ms
         self._keeps = keeps
@@ -136,14 +193,44 @@ class Watch(Generic[P]):
                 continue
             self._known.add(key)
             where = f"crash {instant} (change {self._files.steps}), keeping {keep.name}"
-            self.points.append(Point(f"{self._place}{where}", image, promised, self._now_ms()))
+            place = f"{self._place}{where}"
+            self.points.append(ImagePoint(place, promised, self._now_ms(), image))
 
-    def end(self) -> list[Point[P]]:
+    def end(self) -> list[ImagePoint[P]]:
         """
         Look no more, and return the points.
         """
         self._files.before_change = lambda action, path: None
         return self.points
+
+
+class ModelMachine(Machine[P]):
+    """
+    A machine whose disk is the model of one.
+    """
+
+    files: CrashableFiles
+
+    def __init__(self, files: CrashableFiles, keeps: tuple[Keep, ...], place: str = "") -> None:
+        self.files = files
+        self._keeps = keeps
+        self._place = place
+        self._watch: Watch[P] | None = None
+
+    def watch(
+        self,
+        now_ms: Callable[[], int],
+        promised: Callable[[Keep], P],
+        *,
+        key: Callable[[P], object] = id,
+    ) -> Watch[P]:
+        self._watch = Watch(self.files, now_ms, self._keeps, promised, key=key, place=self._place)
+        return self._watch
+
+    @property
+    def points(self) -> list[ImagePoint[P]]:
+        assert self._watch is not None
+        return self._watch.end()
 
 
 @contextmanager
@@ -171,16 +258,44 @@ class Subject(ABC, Generic[P]):
     ``--crash-points all``.
     """
 
-    @abstractmethod
-    async def points(self, keeps: tuple[Keep, ...]) -> list[Point[P]]:
+    directories_survive: ClassVar[bool] = True
+
+    async def points(self, keeps: tuple[Keep, ...]) -> list[ImagePoint[P]]:
         """
         All points of its life.
         """
+        files = CrashableFiles(directories_survive=self.directories_survive)
+        machine: ModelMachine[P] = ModelMachine(files, keeps)
+        await self.live(machine)
+        return self.different(machine.points)
 
-    @abstractmethod
-    async def points_of_recovery(self, point: Point[P], keeps: tuple[Keep, ...]) -> list[Point[P]]:
+    async def points_of_recovery(
+        self, point: ImagePoint[P], keeps: tuple[Keep, ...]
+    ) -> list[ImagePoint[P]]:
         """
         All points of the start after a crash.
+        """
+        place = f"{point.place}; in the recovery, "
+        machine: ModelMachine[P] = ModelMachine(point.files(), keeps, place)
+        await self.recover(machine, point)
+        return self.different(machine.points)
+
+    def different(self, points: list[ImagePoint[P]]) -> list[ImagePoint[P]]:
+        """
+        Those of the points that are worth a check.
+        """
+        return points
+
+    @abstractmethod
+    async def live(self, machine: Machine[P]) -> None:
+        """
+        Live, and have the machine watch.
+        """
+
+    @abstractmethod
+    async def recover(self, machine: Machine[P], point: Point[P]) -> None:
+        """
+        Start after a crash, and have the machine watch.
         """
 
     @abstractmethod

@@ -18,11 +18,10 @@ from typing import ClassVar, Final
 from uuid import UUID
 
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.testing.disks.crashable import CrashableFiles
-from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.storage.fs.interface import Files
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.config_requests import SET, TOPIC, change, describe, grow
-from tests.support.crash.points import Keep, Point, Subject, Watch
+from tests.support.crash.points import Machine, Point, Subject
 from tests.support.server import (
     DATA,
     START_MS,
@@ -80,9 +79,9 @@ class Administrator:
     Asks a broker, and is an instant to crash at after each answer.
     """
 
-    def __init__(self, files: CrashableFiles, clock: ManualClock, keeps: tuple[Keep, ...]) -> None:
+    def __init__(self, machine: Machine[Progress], clock: ManualClock) -> None:
         self.progress = Progress()
-        self.watch = Watch(files, clock.now_ms, keeps, lambda keep: self.progress, key=repr)
+        self.watch = machine.watch(clock.now_ms, lambda keep: self.progress, key=repr)
 
     @asynccontextmanager
     async def asking_for(self, **changed: Known | None) -> AsyncIterator[None]:
@@ -105,24 +104,22 @@ class Topics(Subject[Progress]):
 
     name = "topics"
     second_crashes: ClassVar = (6, 30)
+    directories_survive: ClassVar = False
 
-    async def points(self, keeps: tuple[Keep, ...]) -> list[Point[Progress]]:
-        files, clock = CrashableFiles(directories_survive=False), ManualClock(START_MS)
+    async def live(self, machine: Machine[Progress]) -> None:
+        files, clock = machine.files, ManualClock(START_MS)
         files.make_directory(DATA)
         files.sync_directory(DATA.parent)
         async with running(files, clock, **OPTIONS) as broker:
-            administrator = Administrator(files, clock, keeps)
+            administrator = Administrator(machine, clock)
             await _live(broker, administrator)
-            return administrator.watch.end()
+            administrator.watch.end()
 
-    async def points_of_recovery(
-        self, point: Point[Progress], keeps: tuple[Keep, ...]
-    ) -> list[Point[Progress]]:
-        files, clock = point.files(), ManualClock(point.now_ms)
-        place = f"{point.place}; in the recovery, "
-        watch = Watch(files, clock.now_ms, keeps, lambda keep: point.promised, place=place)
-        async with running(files, clock, **OPTIONS):
-            return watch.end()
+    async def recover(self, machine: Machine[Progress], point: Point[Progress]) -> None:
+        clock = ManualClock(point.now_ms)
+        watch = machine.watch(clock.now_ms, lambda keep: point.promised)
+        async with running(machine.files, clock, **OPTIONS):
+            watch.end()
 
     async def check(self, point: Point[Progress], *, lives: int, thoroughly: bool) -> None:
         """
@@ -220,7 +217,7 @@ async def _end(client: WireClient, topic: str) -> int:
     return int(found.offset)
 
 
-def _check_directories(files: MemoryFiles, topics: Mapping[str, Known]) -> None:
+def _check_directories(files: Files, topics: Mapping[str, Known]) -> None:
     """
     Each partition has its directory, and nothing is left of one that is not there.
     """

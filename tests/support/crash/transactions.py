@@ -19,9 +19,8 @@ from typing import Any, ClassVar, Final
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.coordinator_runtime.producer import Producer
-from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.manual_clock import ManualClock
-from tests.support.crash.points import Keep, Point, Subject, Watch
+from tests.support.crash.points import Lookout, Machine, Point, Subject
 from tests.support.server import START_MS, TestBroker, running
 from tests.support.transactional_client import Client, prepare
 from tests.support.wire_client import WireClient
@@ -94,16 +93,12 @@ class Production:
 
     def __init__(
         self,
-        files: CrashableFiles,
+        machine: Machine[Progress],
         clock: ManualClock,
-        keeps: tuple[Keep, ...],
         progress: Progress = NO_PROGRESS,
-        place: str = "",
     ) -> None:
         self.progress = progress
-        self.watch = Watch(
-            files, clock.now_ms, keeps, lambda keep: self.progress, key=lambda p: p, place=place
-        )
+        self.watch = machine.watch(clock.now_ms, lambda keep: self.progress, key=lambda p: p)
 
     def note(self, **changes: Any) -> None:
         """
@@ -117,7 +112,7 @@ class _WatchedWire(WireClient):
     A connection on which each answer is an instant to crash at.
     """
 
-    watch: Watch[Progress] | None = None
+    watch: Lookout | None = None
 
     async def ask(self, request: Message, version: int) -> Any:
         answer = await super().ask(request, version)
@@ -138,16 +133,16 @@ class Transactions(Subject[Progress]):
         self._protocol = protocol
         self._ends = ends
 
-    async def points(self, keeps: tuple[Keep, ...]) -> list[Point[Progress]]:
-        files, clock = CrashableFiles(), ManualClock(START_MS)
-        async with running(files, clock, **OPTIONS) as broker:
+    async def live(self, machine: Machine[Progress]) -> None:
+        clock = ManualClock(START_MS)
+        async with running(machine.files, clock, **OPTIONS) as broker:
             await prepare(broker, len(PARTITIONS))
             async with await _WatchedWire.open(broker.port) as wire:
-                production = Production(files, clock, keeps)
+                production = Production(machine, clock)
                 wire.watch = production.watch
                 await self._run(Client(wire, self._protocol), production)
                 # The clean stop that follows is not the producer's affair.
-                return production.watch.end()
+                production.watch.end()
 
     async def _run(self, client: Client, production: Production) -> None:
         assert ErrorCode.NONE is await client.init()
@@ -155,22 +150,22 @@ class Transactions(Subject[Progress]):
         for number, commit in enumerate(self._ends):
             await transact(client, number, commit=commit, production=production)
 
-    async def points_of_recovery(
-        self, point: Point[Progress], keeps: tuple[Keep, ...]
-    ) -> list[Point[Progress]]:
+    async def recover(self, machine: Machine[Progress], point: Point[Progress]) -> None:
         """
         Until the next producer has its answer.
         """
-        files, clock = point.files(), ManualClock(point.now_ms)
-        place = f"{point.place}; in the recovery, "
-        production = Production(files, clock, keeps, point.promised, place)
-        async with running(files, clock, **OPTIONS) as broker, await broker.client() as wire:
+        clock = ManualClock(point.now_ms)
+        production = Production(machine, clock, point.promised)
+        async with (
+            running(machine.files, clock, **OPTIONS) as broker,
+            await broker.client() as wire,
+        ):
             client = Client(wire, self._protocol)
             production.note(shown=await _shown(client))
             await _initialize(client, clock)
             production.note(producer=client.producer, shown=await _shown(client))
             production.watch.look("after the answer was noted")
-            return production.watch.end()
+            production.watch.end()
 
     async def check(self, point: Point[Progress], *, lives: int, thoroughly: bool) -> None:
         """

@@ -15,7 +15,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
+from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
@@ -59,14 +59,15 @@ class World:
 
     def __init__(
         self,
-        files: MemoryFiles,
+        files: Files,
         ledgers: dict[TopicPartition, Ledger] | None = None,
         *,
         now_ms: int | None = None,
     ) -> None:
         self.files = files
         self.clock = StillClock() if now_ms is None else StillClock(now_ms)
-        files.now_ms = self.clock.now_ms
+        if isinstance(files, MemoryFiles):
+            files.now_ms = self.clock.now_ms
         self.ledgers = {} if ledgers is None else ledgers
         self.failures = LogDirFailureChannel()
         self.logs: LogManager
@@ -274,6 +275,13 @@ class World:
             ledger = self.ledgers[partition]
             ledger.presence = Presence.SURELY
             ledger.durable_end = ledger.acknowledged_end = log.log_end_offset
+
+    def release(self) -> None:
+        """
+        Unlock the directory, as the end of a process does.
+        """
+        if logs := getattr(self, "logs", None):
+            logs.directories.release()
 
     def crash(self, choose: Choose = NOTHING) -> None:
         """

@@ -44,16 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser, read_cluster: ReadCluster) ->
     jobs = parser.add_subparsers(required=True, metavar="JOB")
     job = jobs.add_parser("archive", help="append closed segments to an archive")
     archive.add_arguments(job)
-    job.set_defaults(command=_with_extra(archive.run, read_cluster))
+    job.set_defaults(command=_with_extra(archive.run, read_cluster), parser=job)
     job = jobs.add_parser("compact", help="the latest record of each key, in Parquet")
     compact.add_arguments(job)
-    job.set_defaults(command=_with_extra(compact.run, read_cluster))
+    job.set_defaults(command=_with_extra(compact.run, read_cluster), parser=job)
     job = jobs.add_parser("replay", help="send a topic in an archive to a broker")
     replay.add_arguments(job)
-    job.set_defaults(command=_with_extra(replay.run, read_cluster))
+    job.set_defaults(command=_with_extra(replay.run, read_cluster), parser=job)
     job = jobs.add_parser("report", help="what is in the logs, and how long it stays")
     report.add_arguments(job)
-    job.set_defaults(command=_with_extra(report.run, read_cluster))
+    job.set_defaults(command=_with_extra(report.run, read_cluster), parser=job)
 
 
 def _with_extra(

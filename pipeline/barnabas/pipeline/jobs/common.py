@@ -190,7 +190,7 @@ def ended(job: Callable[[], None]) -> int:
     somebody interrupted it. The first three say why in a line.
     """
     # --help, and an environment without Spark, should not wait for the import of it.
-    from barnabas.pipeline.errors import InvalidOption, PipelineError  # noqa: PLC0415  # see above
+    from barnabas.pipeline.errors import ClientError, InvalidOption, PipelineError  # noqa: PLC0415  # see above
     from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see above
     from barnabas.storage.errors import KafkaError  # noqa: PLC0415  # see above
     from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
@@ -203,7 +203,7 @@ def ended(job: Callable[[], None]) -> int:
     except (ConfigError, InvalidOption) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_USAGE
-    except (ExplainError, OSError, KafkaError, PipelineError) as error:
+    except (ExplainError, OSError, KafkaError, PipelineError, ClientError) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from barnabas.pipeline.client.cluster import Cluster
-from barnabas.pipeline.client.settings import ClientSettings
+from barnabas.client.cluster import Cluster
+from barnabas.client.settings import ClientSettings
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.live.topics import wanted
 from barnabas.pipeline.options import ReadOptions

@@ -13,17 +13,17 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from barnabas.pipeline.client.cluster import Cluster
-from barnabas.pipeline.client.connection import Connection
-from barnabas.pipeline.client.settings import ClientSettings, number
+from barnabas.client.cluster import Cluster
+from barnabas.client.connection import Connection
+from barnabas.client.settings import ClientSettings, number
 from barnabas.pipeline.decoding.batch_headers import Headers, has_flag, last_offsets, walk
 from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, bad_checksums
 from barnabas.pipeline.errors import (
     BrokerError,
+    ClientError,
     CorruptBatch,
     Disconnected,
     OldFormat,
-    PipelineError,
 )
 from barnabas.pipeline.live.plan import LiveRange, client_of
 from barnabas.pipeline.live.topics import isolation_of
@@ -104,7 +104,7 @@ class _Reader:
             self._after(failed, patience.after)
         yield from self._gathered.rows()
 
-    def _after(self, failed: PipelineError, pause: Any) -> None:
+    def _after(self, failed: ClientError, pause: Any) -> None:
         if isinstance(failed, BrokerError) and failed.code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._lost()
         else:

@@ -4,7 +4,7 @@ How far a stream from a broker may go in its next step; the rules are those of S
 
 from __future__ import annotations
 
-from barnabas.pipeline.client.cluster import Cluster
+from barnabas.client.cluster import Cluster
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.live.plan import LiveRange, client_of, tasks
 from barnabas.pipeline.live.topics import isolation_of, partitions_of, readable, wanted

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from barnabas.pipeline.client.cluster import Cluster
+from barnabas.client.cluster import Cluster
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import UnknownTopic
 from barnabas.pipeline.options import IsolationLevel, ReadOptions

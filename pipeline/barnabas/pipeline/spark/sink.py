@@ -29,7 +29,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from barnabas.pipeline.client.cluster import Cluster
+from barnabas.client.cluster import Cluster
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.tasks import settle_worker

@@ -15,8 +15,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from barnabas.pipeline.client.cluster import Cluster
-from barnabas.pipeline.errors import InvalidOption, PipelineError
+from barnabas.client.cluster import Cluster
+from barnabas.pipeline.errors import ClientError, InvalidOption, PipelineError
 from barnabas.pipeline.spark.shipped import Shipped
 from barnabas.pipeline.spark.sink import check_columns
 from barnabas.pipeline.spark.tasks import settle_worker
@@ -91,7 +91,7 @@ class TopicStreamWriter(Shipped, DataSourceStreamArrowWriter):
             producer = Producer(cluster, self._options, identity, task)
             try:
                 write_rows(cluster, self._options, producer, task, iterator)
-            except PipelineError:
+            except (PipelineError, ClientError):
                 abort(cluster, [identity] if producer.partitions else [])
                 raise
             places = tuple(sorted(producer.partitions))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from barnabas.pipeline.client.cluster import TRANSACTION, Cluster
+from barnabas.client.cluster import TRANSACTION, Cluster
 from barnabas.pipeline.errors import BrokerError
 from barnabas.pipeline.writing.options import WriteOptions
 from barnabas.protocol.errors import ErrorCode

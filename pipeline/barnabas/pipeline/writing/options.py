@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from barnabas.pipeline.client.settings import (
+from barnabas.client.settings import (
     PREFIX,
     WRITER,
     ClientSettings,

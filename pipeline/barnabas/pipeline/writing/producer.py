@@ -18,9 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from barnabas.pipeline.client.cluster import Cluster
-from barnabas.pipeline.client.connection import Connection
-from barnabas.pipeline.client.retries import MAY_PASS, Patience
+from barnabas.client.cluster import Cluster
+from barnabas.client.connection import Connection
+from barnabas.client.retries import MAY_PASS, Patience
 from barnabas.pipeline.errors import BrokerError, Disconnected, RowError
 from barnabas.pipeline.writing.encode import RecordSet, halves
 from barnabas.pipeline.writing.identity import NOBODY, Identity, join_transaction

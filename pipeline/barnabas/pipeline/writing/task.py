@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from barnabas.pipeline.client.cluster import Cluster
+from barnabas.client.cluster import Cluster
 from barnabas.pipeline.errors import BrokerError, RowError
 from barnabas.pipeline.writing.encode import record_bytes, record_sets
 from barnabas.pipeline.writing.options import WriteOptions

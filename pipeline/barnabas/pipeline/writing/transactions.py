@@ -32,8 +32,8 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from barnabas.pipeline.client.cluster import GROUP, TRANSACTION, Cluster
-from barnabas.pipeline.errors import BrokerError, PipelineError, TransactionsLost
+from barnabas.client.cluster import GROUP, TRANSACTION, Cluster
+from barnabas.pipeline.errors import BrokerError, ClientError, TransactionsLost
 from barnabas.pipeline.writing.identity import Identity, initialized
 from barnabas.pipeline.writing.options import WriteOptions
 from barnabas.protocol.errors import ErrorCode
@@ -275,7 +275,7 @@ def abort(cluster: Cluster, transactions: Iterable[Identity]) -> None:
     for identity in transactions:
         try:
             _end(cluster, identity, committed=False)
-        except PipelineError as error:
+        except ClientError as error:
             logger.warning("%s", error)
             return
 
@@ -294,6 +294,6 @@ def abort_earlier(
         for task, last in attempts.items()
         for attempt in range(last)
     ]
-    with suppress(PipelineError):
+    with suppress(ClientError):
         for name in names:
             initialized(cluster, name, options)

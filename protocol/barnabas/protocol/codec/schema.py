@@ -85,12 +85,14 @@ class Api:
         versions: those that can be read and written.
         flexible: the first version with compact lengths and tagged fields, if there is one.
         also_advertised: versions below, which a broker lists without being able to read them.
+        is_listed: whether a broker lists the API in ApiVersions.
     """
 
     key: int
     versions: range
     flexible: int | None = None
     also_advertised: range = range(0)
+    is_listed: bool = True
 
     @property
     def advertised(self) -> range:

@@ -53,6 +53,11 @@ _NUMBERS_BYTES: Final = 16
 _LARGEST_DELTA: Final = 1 << 62
 """The sum of a base and a delta that are both smaller fits into 64 bits."""
 
+_SMALL_BYTES: Final = (1 << 13) + 2
+"""A size of one or two bytes is below this; the size itself and the byte behind are counted."""
+_GATHERED_BYTES: Final = 1 << 17
+"""So many bytes of pieces are joined at a time, if they are there."""
+
 _BAD_STRUCTURE: Final = "Found invalid record structure"
 _PREMATURE_END: Final = "Incorrect declared batch size, premature EOF reached"
 _RECORDS_LEFT: Final = "Incorrect declared batch size, records still remaining in file"
@@ -95,12 +100,58 @@ def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: 
         _append_nullable(body, key)
         _append_nullable(body, value)
         append_varint(body, len(headers))
-        for name, content in headers:
-            _append_nullable(body, name.encode())
-            _append_nullable(body, content)
+        if isinstance(headers, StoredHeaders) and are_regular(headers.data, len(headers)):
+            body += headers.data
+        else:
+            for name, content in headers:
+                _append_nullable(body, name.encode())
+                _append_nullable(body, content)
         append_varint(out, len(body))
         out += body
     return out
+
+
+def are_regular(headers: bytes, count: i64) -> bool:
+    """
+    Return True if the bytes of *count* headers are those that ``encode_records`` would write of
+    them; False also for names and values above 8 KiB. No object is made of a header.
+    """
+    at: i64 = 0
+    end: i64 = len(headers)
+    left: i64 = count
+    while left > 0 and at < end:
+        size, at = _regular_size(headers, at, end)
+        if size < 0:
+            return False
+        if size > 0 and not headers[at : at + size].isascii():
+            return False  # It may be no text, and Kafka replaces the bytes that are none.
+        size, at = _regular_size(headers, at + size, end)
+        if size < -1:
+            return False
+        at += max(size, 0)
+        left -= 1
+    return left == 0 and at == end
+
+
+def _regular_size(data: bytes, position: i64, end: i64) -> tuple[i64, i64]:
+    """
+    Return the size at *position* and the position behind it; -2 if it is not in its shortest form
+    or longer than two bytes.
+    """
+    at: i64 = position
+    if at >= end:
+        return -2, at
+    raw: i64 = data[at]
+    at += 1
+    if raw > 0x7F:
+        second: i64 = data[at] if at < end else 0
+        at += 1
+        if second == 0 or second > 0x7F:
+            return -2, at
+        raw = raw & 0x7F | second << 7
+    if raw & 1:
+        return (-1 if raw == 1 else -2), at
+    return raw >> 1, at
 
 
 def _append_nullable(out: bytearray, data: bytes | None) -> None:
@@ -176,6 +227,34 @@ class RecordReader:
         if self._left == 0 and self._position != self._end:
             raise InvalidRecord(_RECORDS_LEFT)
         return True
+
+    def has_small(self) -> bool:
+        """
+        Return True if the data surely have the next record, which is small, and a byte behind it.
+        """
+        at: i64 = self._position
+        return self._end - at > _SMALL_BYTES and (self.data[at] < 0x80 or self.data[at + 1] < 0x80)
+
+    def missing(self) -> i64:
+        """
+        Return how many bytes the data lack of the next record and the byte behind it; 0 also where
+        the record has no size.
+        """
+        size, start = next_varint(self.data, self._position, self._end)
+        if start == TOO_LONG or size < 0:
+            return 0
+        if start < 0:
+            return 1
+        lacking: i64 = start + size + 1 - self._end
+        return max(lacking, 0)
+
+    def extend(self, data: bytes) -> None:
+        """
+        Put *data* behind those of the next record, and forget what is before it.
+        """
+        self.data = self.data[self._position :] + data
+        self._position = 0
+        self._end = len(self.data)
 
     def _advance_regular(  # noqa: C901, PLR0911, PLR0912, PLR0915 - calls cost more than numbers
         self,
@@ -456,6 +535,55 @@ def iter_records(
     if record_count == 0:
         return
     while reader.advance():
+        yield reader.record()
+
+
+def iter_records_in_pieces(
+    pieces: Iterator[bytes],
+    record_count: int,
+    *,
+    base_offset: int,
+    base_timestamp: int,
+    log_append_time: int | None,
+) -> Iterator[Record]:
+    """
+    Yield the records that a decompressor gives in *pieces*, in the memory of one piece and the
+    largest record.
+
+    Raises:
+        InvalidRecord: as in ``iter_records``.
+    """
+    if record_count < 0:
+        raise InvalidRecord(f"Found invalid record count {record_count} in magic v2 batch")
+    first = next(pieces, b"")
+    following = next(pieces, None)
+    reader = RecordReader(
+        first,
+        record_count,
+        base_offset=base_offset,
+        base_timestamp=base_timestamp,
+        base_sequence=NO_SEQUENCE,
+        log_append_time=log_append_time,
+        streamed=True,
+    )
+    if record_count == 0:
+        return
+    first = b""
+    while True:
+        while following is not None and not reader.has_small():
+            missing: i64 = reader.missing()
+            if missing == 0:
+                break
+            missing = max(missing, _GATHERED_BYTES)
+            more = []
+            while missing > 0 and following is not None:
+                more.append(following)
+                missing -= len(following)
+                following = next(pieces, None)
+            reader.extend(b"".join(more))
+            del more[:]
+        if not reader.advance():
+            return
         yield reader.record()
 
 

@@ -38,6 +38,13 @@ class StoredHeaders(Sequence[Header]):
         self._data = data
         self._count = count
 
+    @property
+    def data(self) -> bytes:
+        """
+        The headers as they lie in the batch, without their count.
+        """
+        return self._data
+
     def __len__(self) -> int:
         return self._count
 

@@ -11,7 +11,7 @@ from barnabas.protocol.errors import InvalidRequest, KafkaError
 from barnabas.protocol.internal_topics.metadata_records import RemoveAccessControlEntryRecord
 from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, check_size
 from barnabas.server.cluster.image import Versioned, acl_record
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.acls import Acls
 from barnabas.server.security.acl.bindings import (
     CLUSTER_NAME,
@@ -44,9 +44,9 @@ def check_filter(wanted: AclBindingFilter) -> None:
         raise InvalidRequest(reason)
 
 
-def creation(
+async def creation(
     acls: Acls, entries: Sequence[AclBinding], made: list[Versioned]
-) -> Steps[list[KafkaError | None]]:
+) -> list[KafkaError | None]:
     """
     Plan new entries. One that is there already, or is asked for twice, is made once.
 
@@ -62,7 +62,7 @@ def creation(
     outcomes: list[KafkaError | None] = []
     new: set[AclBinding] = set()
     for entry in entries:
-        yield
+        await checkpoint()
         try:
             check_new(entry)
         except InvalidRequest as error:
@@ -82,12 +82,12 @@ def _unused_id(acls: Acls) -> UUID:
     return acl_id
 
 
-def deletion(
+async def deletion(
     acls: Acls,
     filters: Sequence[AclBindingFilter],
     made: list[Versioned],
     found_one: Callable[[AclBinding], None],
-) -> Steps[list[list[AclBinding] | KafkaError]]:
+) -> list[list[AclBinding] | KafkaError]:
     """
     Plan the removal of all entries that *filters* mean.
 
@@ -112,11 +112,11 @@ def deletion(
             check_filter(wanted)
         except InvalidRequest as error:
             outcomes.append(error.with_traceback(None))
-            yield
+            await checkpoint()
             continue
         found = []
         for acl_id, entry in there:
-            yield
+            await checkpoint()
             if not wanted.matches(entry):
                 continue
             found_one(entry)
@@ -130,5 +130,5 @@ def deletion(
                         " delete operation."
                     )
         outcomes.append(found)
-        yield
+        await checkpoint()
     return outcomes

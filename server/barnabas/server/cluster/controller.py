@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence, Sized
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence, Sized
 from concurrent.futures import Executor
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.codec.primitives import utf8_size
@@ -24,7 +24,7 @@ from barnabas.server.cluster.lifecycle import ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.partition_changes import ElectionDefaults
 from barnabas.server.cluster.record_frames import encode_record
-from barnabas.server.scheduling.turns import Steps, Turns, map_in_steps
+from barnabas.server.scheduling.turns import Turns, map_in_turns
 from barnabas.storage.state_files.file_names import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class Controller:
         assert self._lock.locked(), "records are written by changes only"
         if not records:
             return
-        values = await self.in_turns(map_in_steps(lambda each: encode_record(*each), records))
+        values = await self.in_turns(map_in_turns(lambda each: encode_record(*each), records))
         appended = self.log.append(records, values, atomic=atomic)
         await self.run(self.log.flush)
         self.log.commit(appended)
@@ -150,7 +150,7 @@ class Controller:
         """
         await self.change(lambda: self.write([(NoOpRecord(), 0)]))
 
-    async def in_turns(self, steps: Steps[T]) -> T:
+    async def in_turns(self, steps: Coroutine[Any, Any, T]) -> T:
         """
         Take the *steps* of a plan in turns. The image does not change meanwhile, since changes are
         serial.
@@ -209,7 +209,7 @@ class Controller:
             last = self.image.brokers.get(node.node_id)
             clean = last is not None and last.broker_epoch == clean_epoch
             if last is not None and not clean:
-                logger.info("Broker %d was not stopped cleanly the last time", node.node_id)
+                logger.debug("Broker %d was not stopped cleanly the last time", node.node_id)
             made = lifecycle.broker_shutdown(
                 self.image, node.node_id, clean=clean, defaults=self.defaults
             )
@@ -271,14 +271,22 @@ class Controller:
     async def stop(self) -> None:
         """
         Resign from all partitions, fence this broker, and close the log. No change can follow.
+
+        Raises:
+            KafkaStorageError: the log cannot be written. Its files are closed even so.
         """
 
         async def stop() -> None:
-            broker = self.image.brokers.get(self._broker_id)
-            if broker is not None and not broker.fenced:
-                made = lifecycle.controlled_shutdown(self.image, self._broker_id, self.defaults)
-                await self.write(made, atomic=False)
-                await self.write(lifecycle.fencing(self.image, self._broker_id, self.defaults))
-            await self.run(self.log.close)
+            try:
+                await self._leave()
+            finally:
+                await self.run(self.log.close)
 
         await self.change(stop)
+
+    async def _leave(self) -> None:
+        broker = self.image.brokers.get(self._broker_id)
+        if broker is not None and not broker.fenced:
+            made = lifecycle.controlled_shutdown(self.image, self._broker_id, self.defaults)
+            await self.write(made, atomic=False)
+            await self.write(lifecycle.fencing(self.image, self._broker_id, self.defaults))

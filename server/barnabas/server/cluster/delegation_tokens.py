@@ -13,7 +13,7 @@ import base64
 import hmac
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from sys import getsizeof
 from typing import Final, NamedTuple
 
@@ -33,10 +33,11 @@ from barnabas.protocol.structs import replace
 from barnabas.server.cluster.controller import Controller
 from barnabas.server.cluster.features import DELEGATION_TOKENS_SINCE
 from barnabas.server.cluster.image import Versioned
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.principal import USER, KafkaPrincipal, parse_principal
+from barnabas.server.security.sasl.decoys import Decoys, ScramCredential
 from barnabas.server.security.sasl.mechanism import NeedsWork
-from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin, derived_credential
+from barnabas.server.security.sasl.scram import TokenLogin, derived_credential
 from barnabas.storage.clock import Clock
 from barnabas.storage.units import LONG_MAX
 from barnabas.storage.uuids import random_uuid, uuid_text
@@ -82,17 +83,24 @@ class DelegationTokens:
     """
 
     def __init__(
-        self, controller: Controller, clock: Clock, secret_key: str, lifetimes: TokenLifetimes
+        self,
+        controller: Controller,
+        clock: Clock,
+        secret_key: str,
+        lifetimes: TokenLifetimes,
+        decoys: Callable[[], Decoys],
     ) -> None:
         """
         Args:
             secret_key: the key of all HMACs; empty if there are to be no tokens.
+            decoys: have the salts of tokens, which are those of tokens that do not exist, too.
         """
         self._controller = controller
         self._image = controller.image
         self._clock = clock
         self._key = secret_key.encode()
         self._lifetimes = lifetimes
+        self._decoys = decoys
         self._hmacs: dict[str, bytes] = {}
         self._ids: dict[bytes, str] = {}
         self._credentials: dict[str, dict[str, ScramCredential]] = {}
@@ -144,9 +152,10 @@ class DelegationTokens:
         credentials = self._credentials.setdefault(token_id, {})
         if mechanism not in credentials:
             password = base64.b64encode(self.hmac_of(token_id)).decode()
+            salt = self._decoys().of_token(mechanism, token_id).salt
 
             def derive() -> None:
-                credentials[mechanism] = derived_credential(mechanism, password)
+                credentials[mechanism] = derived_credential(mechanism, password, salt)
 
             raise NeedsWork(derive)
         return TokenLogin(owner.name, token.expiration_timestamp, credentials[mechanism])
@@ -173,13 +182,14 @@ class DelegationTokens:
             KafkaStorageError: the metadata log cannot be written.
         """
         self._check_supported()
+        names = await self._controller.in_turns(map_in_turns(str, renewers))
         now = self._clock.now_ms()
         longest = self._lifetimes.max_ms
         last = _later(now, min(longest, max_lifetime_ms) if max_lifetime_ms > 0 else longest)
         record = DelegationTokenRecord(
             owner=str(owner),
             requester=str(requester),
-            renewers=[str(renewer) for renewer in renewers],
+            renewers=names,
             issue_timestamp=now,
             max_timestamp=last,
             expiration_timestamp=min(last, _later(now, self._lifetimes.renewal_ms)),
@@ -196,13 +206,13 @@ class DelegationTokens:
         await self._controller.change(create)
         return record, self.hmac_of(record.token_id)
 
-    def _measure(self) -> Steps[None]:
+    async def _measure(self) -> None:
         """
         Measure the tokens that a start has read.
         """
         if len(self._sizes) < self._image.kept.count(DelegationTokenRecord):
             for token in self.all():
-                yield
+                await checkpoint()
                 if token.token_id not in self._sizes:
                     self._count(token.token_id, token.requester, _size(token))
 
@@ -283,10 +293,10 @@ class DelegationTokens:
         """
         now = self._clock.now_ms()
 
-        def expired() -> Steps[list[str]]:
+        async def expired() -> list[str]:
             found = []
             for token in self.all():
-                yield
+                await checkpoint()
                 if _has_expired(token, now):
                     found.append(token.token_id)
             return found
@@ -316,7 +326,7 @@ class DelegationTokens:
         await self._controller.write([(replace(token, expiration_timestamp=end), 0)])
         return end
 
-    def _find(self, secret: bytes) -> Steps[DelegationTokenRecord]:
+    async def _find(self, secret: bytes) -> DelegationTokenRecord:
         """
         Raises:
             DelegationTokenNotFound: no token has this secret.
@@ -325,7 +335,7 @@ class DelegationTokens:
             DelegationTokenRecord
         ):
             for token in self.all():
-                yield
+                await checkpoint()
                 self.hmac_of(token.token_id)
         token_id = self._ids.get(secret)
         found = None if token_id is None else self._get(token_id)

@@ -10,7 +10,7 @@ written last: a directory that has it is complete.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +28,7 @@ from barnabas.storage.state_files.file_names import (
     REMOTE_LOG_INDEX_CACHE,
     parse_topic_partition_name,
 )
-from barnabas.storage.state_files.meta_properties import MetaPropertiesEnsemble
+from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaPropertiesEnsemble
 from barnabas.storage.uuids import random_uuid, uuid_text
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,10 @@ def prepare_directories(
         _check_fresh(log_dir, files)
     cluster_id = cluster_id or ensemble.cluster_id or uuid_text(random_uuid())
     for log_dir in ensemble.empty:
-        files.write_atomically(log_dir / BOOTSTRAP_CHECKPOINT, _bootstrap(now_ms, users))
+        # It has the credentials of the first users.
+        files.write_atomically(
+            log_dir / BOOTSTRAP_CHECKPOINT, _bootstrap(now_ms, users), restricted=True
+        )
         logger.info("Formatted %s for cluster %s", log_dir, cluster_id)
     ensemble.complete(cluster_id, node_id, now_ms)
     return cluster_id
@@ -94,6 +97,18 @@ def _made(log_dirs: Sequence[Path], files: Files) -> list[Path]:
     if not made:
         raise failures[0]
     return made
+
+
+def check_places(log_dirs: Iterable[Path], files: Files) -> None:
+    """
+    Check, before anything is written, that each directory is new or has ``meta.properties``.
+
+    Raises:
+        InvalidLogDirectory: a directory without the file has a log, or another directory.
+    """
+    for log_dir in dict.fromkeys(log_dirs):
+        if files.is_directory(log_dir) and not files.exists(log_dir / META_PROPERTIES):
+            _check_fresh(log_dir, files)
 
 
 def _check_fresh(log_dir: Path, files: Files) -> None:

@@ -36,10 +36,11 @@ class KeptRecords:
     The last record of each key, by type, in the order of the first records.
     """
 
-    __slots__ = ("_by_type",)
+    __slots__ = ("_by_type", "_changes")
 
     def __init__(self) -> None:
         self._by_type: dict[type[Message], dict[Hashable, Message]] = {kind: {} for kind in _SETS}
+        self._changes: dict[type[Message], int] = dict.fromkeys(_SETS, 0)
 
     @staticmethod
     def types() -> tuple[type[Message], ...]:
@@ -56,6 +57,7 @@ class KeptRecords:
         removes = kind is not None or getattr(record, "remove", False)
         kind = kind or type(record)
         key = _SETS[kind](record)
+        self._changes[kind] += 1
         if removes:
             self._by_type[kind].pop(key, None)
         else:
@@ -72,6 +74,12 @@ class KeptRecords:
         How many records of one type are kept.
         """
         return len(self._by_type[kind])
+
+    def changes(self, kind: type[Message]) -> int:
+        """
+        How often the records of one type have changed.
+        """
+        return self._changes[kind]
 
     def of_type(self, kind: type[Message]) -> Iterator[Message]:
         """

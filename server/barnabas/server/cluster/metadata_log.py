@@ -120,7 +120,9 @@ class MetadataLog:
             KafkaStorageError: it cannot be read.
         """
         directory = log_dir / DIRECTORY_NAME
-        files.make_directory(directory)
+        if not files.exists(directory):
+            files.make_directory(directory)
+            files.restrict(directory)  # Its files have credentials of users and passwords of keys.
         log = open_log(
             directory,
             log_config(config),
@@ -131,8 +133,12 @@ class MetadataLog:
             # As in Kafka all of it is recovered: there is no marker of a clean stop.
             had_clean_shutdown=False,
         )
-        opened = cls(log, node_id=node_id, config=config, files=files, clock=clock)
-        opened._load()
+        try:
+            opened = cls(log, node_id=node_id, config=config, files=files, clock=clock)
+            opened._load()
+        except BaseException:
+            log.close_handlers()
+            raise
         return opened
 
     @property
@@ -391,8 +397,15 @@ class MetadataLog:
     def close(self) -> None:
         """
         Close the log; nothing can be written any more.
+
+        Raises:
+            KafkaStorageError: the disk failed. All files are closed even so.
         """
-        self._log.close()
+        try:
+            self._log.close()
+        except BaseException:
+            self._log.close_handlers()
+            raise
 
 
 def log_config(config: BrokerConfig) -> LogConfig:

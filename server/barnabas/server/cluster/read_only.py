@@ -93,10 +93,6 @@ def find_directories(config: BrokerConfig, files: Files) -> Directories:
 
 
 def _check(log_dir: Path, files: Files) -> None:
-    if ":/" in str(log_dir):  # what a Path makes of ://
-        raise InvalidLogDirectory(
-            f"{log_dir} is a URL: name a directory of this machine", path=log_dir
-        )
     if not files.exists(log_dir):
         raise InvalidLogDirectory(
             f"There is no {log_dir}: name the log directory of a broker", path=log_dir

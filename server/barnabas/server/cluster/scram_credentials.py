@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from itertools import islice
 from typing import Final
 
 from barnabas.protocol.errors import (
@@ -17,10 +18,12 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.internal_topics.metadata_records import UserScramCredentialRecord
 from barnabas.server.cluster.image import MetadataImage
-from barnabas.server.security.sasl.scram import ScramCredential
+from barnabas.server.security.sasl.decoys import ScramCredential, Shape, shape_of
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
+MOST_SHAPES: Final = 1000
+"""So many credentials are looked at again when one has changed: the event loop waits for that."""
 
 
 class ScramMechanism(IntEnum):
@@ -61,6 +64,34 @@ def scram_credential(image: MetadataImage, mechanism: str, user: str) -> ScramCr
     return ScramCredential(
         bytes(record.salt), bytes(record.stored_key), bytes(record.server_key), record.iterations
     )
+
+
+class CredentialShapes:
+    """
+    The shapes of the credentials of the first users, for those of users that do not exist.
+    """
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._image = image
+        self._changes = -1
+        self._shapes: dict[int, list[Shape]] = {}
+
+    def __call__(self, mechanism: str) -> Sequence[Shape]:
+        """
+        The sorted shapes for the *mechanism* with this name.
+        """
+        kept = self._image.kept
+        if self._changes != kept.changes(UserScramCredentialRecord):
+            self._changes = kept.changes(UserScramCredentialRecord)
+            self._shapes = {}
+            records = kept.of_type(UserScramCredentialRecord)
+            for record in islice(records, MOST_SHAPES):
+                assert isinstance(record, UserScramCredentialRecord)
+                shape = shape_of(bytes(record.salt), record.iterations)
+                self._shapes.setdefault(record.mechanism, []).append(shape)
+            for shapes in self._shapes.values():
+                shapes.sort()
+        return self._shapes.get(ScramMechanism[mechanism.replace("-", "_")], ())
 
 
 def check_user(name: str, mechanism: int) -> None:

@@ -11,7 +11,11 @@ from types import MappingProxyType
 from typing import Final, Self
 
 from barnabas.server.config.authorization import AuthorizerOptions
-from barnabas.server.config.connection_limits import listener_rate, parse_limits
+from barnabas.server.config.connection_limits import (
+    listener_connections,
+    listener_rate,
+    parse_limits,
+)
 from barnabas.server.config.coordinators import GroupOptions, TransactionOptions
 from barnabas.server.config.delegation_tokens import DelegationTokenOptions
 from barnabas.server.config.group_protocols import (
@@ -29,6 +33,7 @@ from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
 from barnabas.server.config.share import ShareCoordinatorOptions, SharePartitionOptions
 from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.config.options import table
+from barnabas.storage.config.paths import why_no_path
 from barnabas.storage.units import MiB
 
 _NOT_USED: Final = "-1"
@@ -84,14 +89,11 @@ class BrokerConfig(
                 self.log_cleaner_dedupe_buffer_size,
                 "Value must be more than 1 MiB for each of log.cleaner.threads",
             )
-        directories = [directory.resolve() for directory in self.log_directories]
-        if len(set(directories)) < len(directories):
-            raise InvalidValue(
-                "log.dirs", ",".join(self.log_dirs or ()), "a directory is named twice"
-            )
+        self._check_directories()
         limits = parse_limits(self.max_connections_per_ip_overrides)
         for listener in self.client_listeners:
             listener_rate(listener.name, self.given, self.max_connection_creation_rate)
+            listener_connections(listener.name, self.given)
         if self.max_connections_per_ip == 0 and not limits:
             raise InvalidValue(
                 "max.connections.per.ip",
@@ -142,6 +144,16 @@ class BrokerConfig(
     @property
     def metadata_directory(self) -> Path:
         return Path(self.metadata_log_dir) if self.metadata_log_dir else self.log_directories[0]
+
+    def _check_directories(self) -> None:
+        for text in (*(self.log_dirs or self.log_dir), self.metadata_log_dir):
+            if text and (reason := why_no_path(text)):
+                raise InvalidValue("log.dirs", text, reason)
+        directories = [directory.resolve() for directory in self.log_directories]
+        if len(set(directories)) < len(directories):
+            raise InvalidValue(
+                "log.dirs", ",".join(self.log_dirs or ()), "a directory is named twice"
+            )
 
     def _check_retention(self) -> None:
         for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):

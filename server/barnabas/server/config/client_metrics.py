@@ -7,9 +7,10 @@ for an Apache Kafka that opens the directory.
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar, Final
 
+from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
+from barnabas.server.regex.program import MOST_INSTRUCTIONS
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.config.options import (
     Int,
@@ -47,11 +48,14 @@ class ClientMetricsConfig(Options):
     match: Names = option((), "The clients that send them, as FACT=PATTERN.", unique=True)
 
     def check(self) -> None:
+        size = 0
         for pattern in self.match:
             fact, equals, expression = pattern.partition("=")
             if not equals or "=" in expression or fact.strip() not in _CLIENT_FACTS:
                 raise ConfigError(f"Illegal client matching pattern: {pattern}")
             try:
-                re.compile(expression.strip())
-            except re.error:
+                size += LinearPattern(expression.strip()).size
+            except InvalidPattern:
                 raise ConfigError(f"Illegal client matching pattern: {pattern}") from None
+            if size > MOST_INSTRUCTIONS:
+                raise ConfigError("The client matching patterns are too large")

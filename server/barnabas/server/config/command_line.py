@@ -5,10 +5,10 @@ The options of commands that need the configuration of a broker.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.server.config.sources import Settings, load_settings
+from barnabas.storage.config.paths import local_path
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,7 @@ def add_config_options(
     Args:
         place: the group that ``--data-dir`` is in, if it excludes other options.
     """
-    parser.add_argument("--config", type=Path, metavar="FILE", help=config_help)
+    parser.add_argument("--config", type=local_path, metavar="FILE", help=config_help)
     parser.add_argument(
         "--set",
         action="append",
@@ -34,7 +34,9 @@ def add_config_options(
         metavar="NAME=VALUE",
         help="one option; may be repeated",
     )
-    (place or parser).add_argument("--data-dir", type=Path, metavar="DIR", help="the log directory")
+    (place or parser).add_argument(
+        "--data-dir", type=local_path, metavar="DIR", help="the log directory"
+    )
 
 
 def settings_from(options: argparse.Namespace) -> Settings:

@@ -122,11 +122,40 @@ _INERT: Final[Mapping[str, str]] = {
     """,
 }
 
-INERT_OPTIONS: Final[Mapping[str, str]] = {
-    name: reason for reason, names in _INERT.items() for name in names.split()
+_REMOVED: Final[Mapping[str, str]] = {
+    "ZooKeeper is no longer needed: remove it": """
+        zookeeper.connect zookeeper.connection.timeout.ms zookeeper.session.timeout.ms
+        zookeeper.max.in.flight.requests zookeeper.set.acl zookeeper.clientCnxnSocket
+        zookeeper.ssl.cipher.suites zookeeper.ssl.client.enable zookeeper.ssl.crl.enable
+        zookeeper.ssl.enabled.protocols zookeeper.ssl.endpoint.identification.algorithm
+        zookeeper.ssl.keystore.location zookeeper.ssl.keystore.password
+        zookeeper.ssl.keystore.type zookeeper.ssl.ocsp.enable zookeeper.ssl.protocol
+        zookeeper.ssl.truststore.location zookeeper.ssl.truststore.password
+        zookeeper.ssl.truststore.type zookeeper.metadata.migration.enable
+    """,
+    "Kafka 4.0 removed it: remove it": """
+        broker.id.generation.enable delegation.token.master.key
+        inter.broker.protocol.version log.message.format.version
+        log.message.timestamp.difference.max.ms offsets.commit.required.acks
+        password.encoder.cipher.algorithm password.encoder.iterations
+        password.encoder.key.length password.encoder.keyfactory.algorithm
+        password.encoder.old.secret password.encoder.secret reserved.broker.max.id
+        group.coordinator.new.enable
+    """,
 }
+
+
+def _by_name(names_of: Mapping[str, str]) -> dict[str, str]:
+    return {name: reason for reason, names in names_of.items() for name in names.split()}
+
+
+INERT_OPTIONS: Final[Mapping[str, str]] = _by_name(_INERT)
 """
 The options without an effect, with the reason.
+"""
+REMOVED_OPTIONS: Final[Mapping[str, str]] = _by_name(_REMOVED)
+"""
+The options that Kafka 4 does not have any more, with advice.
 """
 
 REFUSED_OPTIONS: Final[Mapping[str, str]] = {

@@ -12,6 +12,7 @@ from barnabas.server.config.security import listener_prefix
 from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.units import INT_MAX
 
+CONNECTIONS: Final = "max.connections"
 CREATION_RATE: Final = "max.connection.creation.rate"
 _NAME: Final = "max.connections.per.ip.overrides"
 _HOST: Final = re.compile(r"[0-9a-zA-Z\-%._:]+")
@@ -34,6 +35,23 @@ def parse_limits(text: str) -> dict[str, int]:
             raise InvalidValue(_NAME, text, f"{count} is not a number of connections")
         limits[host] = int(count)
     return limits
+
+
+def listener_connections(listener: str, texts: Mapping[str, str | None]) -> int:
+    """
+    The ``max.connections`` that a *listener* has of its own among *texts*; the largest number if it
+    has none.
+
+    Raises:
+        InvalidValue: it is no number.
+    """
+    name = f"{listener_prefix(listener)}{CONNECTIONS}"
+    text = texts.get(name)
+    if text is None:
+        return INT_MAX
+    if _COUNT.fullmatch(text.strip()) is None or int(text) > INT_MAX:
+        raise InvalidValue(name, text, "it is not a number of connections")
+    return int(text)
 
 
 def listener_rate(listener: str, texts: Mapping[str, str | None], otherwise: int) -> int:

@@ -186,7 +186,10 @@ def check_limits(config: Options) -> None:
                 )
             if not least <= value <= most:
                 raise InvalidValue(
-                    f"group.{kind}.{what}", value, f"must be within {least} and {most}"
+                    f"group.{kind}.{what}",
+                    value,
+                    f"must be within group.{kind}.min.{what} ({least}) and"
+                    f" group.{kind}.max.{what} ({most})",
                 )
         heartbeat = _value(config, f"group.{kind}.heartbeat.interval.ms")
         if heartbeat >= _value(config, f"group.{kind}.session.timeout.ms"):

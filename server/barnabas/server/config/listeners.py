@@ -157,7 +157,8 @@ def _protocols(text: str) -> dict[str, str]:
 def _protocol_of(name: str, protocols: Mapping[str, str]) -> str:
     option = "listener.security.protocol.map"
     if name not in protocols:
-        raise InvalidValue(option, ",".join(protocols), f"it has no protocol for listener {name}")
+        given = ",".join(f"{each}:{protocol}" for each, protocol in protocols.items())
+        raise InvalidValue(option, given, f"it has no protocol for listener {name}")
     if protocols[name] not in SECURITY_PROTOCOLS:
         raise InvalidValue(
             option,

@@ -69,7 +69,8 @@ class NetworkOptions(Options):
     )
     max_connections: Int = option(
         INT_MAX,
-        "The most connections; further ones wait until another one closes.",
+        "The most connections of the broker, and of a listener that has a limit of its own; "
+        "further ones wait until another one closes.",
         at_least=0,
         update=Update.CLUSTER_WIDE,
     )
@@ -162,5 +163,8 @@ class ClusterOptions(Options):
         at_least=0,
     )
     internal_metadata_log_segment_bytes: Int | None = option(
-        None, "As metadata.log.segment.bytes, without a minimum.", internal=True
+        None,
+        "As metadata.log.segment.bytes, for tests.",
+        at_least=1000,
+        internal=True,
     )

@@ -4,6 +4,9 @@ Options of Barnabas itself.
 
 from __future__ import annotations
 
+from typing import Final
+
+from barnabas.storage.config.option_values import Validator
 from barnabas.storage.config.options import (
     Bool,
     Int,
@@ -17,6 +20,11 @@ from barnabas.storage.config.options import (
 from barnabas.storage.units import SECONDS, MiB
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_CLUSTER_ID: Final = Validator(
+    "visible characters of ASCII",
+    lambda text: text.isascii() and text.isprintable() and " " not in text,
+    "write visible characters of ASCII, or nothing for a new id",
+)
 
 
 @section
@@ -29,6 +37,7 @@ class OwnOptions(Options):
         "",
         "The id of the cluster, for new directories; a new id if it is empty."
         " CLUSTER_ID, the variable of Kafka's image, sets it as well.",
+        validator=_CLUSTER_ID,
     )
     barnabas_read_only: Bool = option(
         False,

@@ -181,9 +181,10 @@ def listener_options(
 def is_taken_while_running(name: str) -> bool:
     """
     Whether a running broker takes a new value of an option with the prefix of a listener: stores,
-    users, mechanisms and the rate of connections (KIP-226, 612). The others are read at the start.
+    users, mechanisms, and the number and rate of connections (KIP-226, 612). The others are read at
+    the start.
     """
-    return name.endswith(".max.connection.creation.rate") or any(
+    return name.endswith((".max.connection.creation.rate", ".max.connections")) or any(
         name.endswith(f".{option.name}") and option.update is not Update.READ_ONLY
         for option in SecurityOptions.options().values()
     )

@@ -24,16 +24,18 @@ from barnabas.server.config.broker_config import BrokerConfig
 from barnabas.server.config.compatibility import (
     INERT_OPTIONS,
     REFUSED_OPTIONS,
+    REMOVED_OPTIONS,
 )
 from barnabas.server.config.network import PROVIDERS
 from barnabas.server.config.security import LISTENER_PREFIX
 from barnabas.storage.config.option_values import ConfigError, InvalidValue, UnknownOption
 from barnabas.storage.properties import read_properties
 
-# Variables of Apache Kafka's start scripts, of its image, and of this project's Makefile.
+# Variables of clients, of Apache Kafka's start scripts and image, and of this project's Makefile.
 _NOT_OPTIONS: Final = frozenset(
     {
         "BARNABAS_COMPILE",
+        "KAFKA_BOOTSTRAP_SERVERS",
         "KAFKA_DEBUG",
         "KAFKA_GC_LOG_OPTS",
         "KAFKA_HEAP_OPTS",
@@ -52,6 +54,7 @@ _NOT_OPTIONS: Final = frozenset(
 )
 _OF_FILES: Final = ("_CREDENTIALS", "_FILENAME", "KAFKA_OPTS")
 """How the variables end that name files of secrets."""
+_PATHS: Final = frozenset({"log.dir", "log.dirs", "metadata.log.dir", "barnabas.jaas.file"})
 CLUSTER_ID: Final = "CLUSTER_ID"
 """The variable of Kafka's image for the id of new directories."""
 PROVIDERS_PREFIX: Final = f"{PROVIDERS}."
@@ -97,8 +100,8 @@ class Settings:
         elif name in REFUSED_OPTIONS:
             if text:
                 raise InvalidValue(name, text, REFUSED_OPTIONS[name])
-        elif name in INERT_OPTIONS:
-            self.ignored[name] = INERT_OPTIONS[name]
+        elif reason := INERT_OPTIONS.get(name) or REMOVED_OPTIONS.get(name):
+            self.ignored[name] = reason
         else:
             raise UnknownOption(name, _known_names())
 
@@ -169,6 +172,8 @@ def load_settings(
         environment: the variables of the process.
         assignments: ``name=value`` each.
 
+    A value may have a unit in each source: ``log.retention.ms=7d``.
+
     Raises:
         ConfigError: a name or a value is not acceptable; the sentence names source and option.
     """
@@ -192,16 +197,44 @@ def load_settings(
 
 def _add(settings: Settings, name: str, text: str, source: str) -> None:
     try:
+        if text[:1].isdigit() and text[-1:].isalpha():
+            from barnabas.storage.config.quantities import plain_value  # noqa: PLC0415  # seldom
+
+            text = plain_value(name, text)
+        if not text.isascii():
+            _check_characters(name, text)
         settings.add(name, text)
+    except UnknownOption as error:
+        hint = "" if error.nearest else "; barnabas options lists all options"
+        raise ConfigError(f"{source}: {error}{hint}") from None
     except ConfigError as error:
         raise ConfigError(f"{source}: {error}") from None
+
+
+def _check_characters(name: str, text: str) -> None:
+    """
+    Refuse half a character of UTF-16, and bytes that are no UTF-8 where no path is expected.
+
+    Raises:
+        InvalidValue: *text* cannot be stored or sent.
+    """
+    is_path = name in _PATHS or name.endswith(".location")
+    try:
+        text.encode(errors="surrogateescape" if is_path else "strict")
+    except UnicodeEncodeError:
+        shown = text.encode(errors="backslashreplace").decode()
+        raise InvalidValue(name, shown, "it is no text: write it in UTF-8") from None
 
 
 def _file(path: Path) -> Mapping[str, str]:
     try:
         return read_properties(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not a text file in UTF-8") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -236,7 +269,7 @@ def _dotted(text: str) -> str:
 
 
 def _known_names() -> list[str]:
-    return [*BrokerConfig.options(), *INERT_OPTIONS, *REFUSED_OPTIONS]
+    return [*BrokerConfig.options(), *INERT_OPTIONS, *REMOVED_OPTIONS, *REFUSED_OPTIONS]
 
 
 def _is_close(name: str) -> bool:

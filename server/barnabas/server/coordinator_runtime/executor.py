@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
-from barnabas.server.scheduling.turns import Steps, Turns
+from barnabas.server.scheduling.turns import Kind, PlaceLost, Turns
 
 logger = logging.getLogger(__name__)
 
@@ -20,9 +20,12 @@ class Executor(Protocol):
     The executor of a shard, as its state uses it.
     """
 
-    def schedule(self, key: str, work: Callable[[], Steps[CoordinatorResult[Any]]]) -> None:
+    def schedule(
+        self, key: str, work: Callable[[], Coroutine[Any, Any, CoordinatorResult[Any]]]
+    ) -> None:
         """
-        Begin *work* after this request, and write its result.
+        Begin *work* after this request, and write its result. It may begin twice, and ends without
+        a result if it takes too long while the work of others waits.
         """
 
     def is_scheduled(self, key: str) -> bool:
@@ -54,7 +57,9 @@ class TurnsExecutor:
         self._write = write
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def schedule(self, key: str, work: Callable[[], Steps[CoordinatorResult[Any]]]) -> None:
+    def schedule(
+        self, key: str, work: Callable[[], Coroutine[Any, Any, CoordinatorResult[Any]]]
+    ) -> None:
         """
         Begin *work* after this request, and write its result.
         """
@@ -75,9 +80,14 @@ class TurnsExecutor:
             task.cancel()
         self._tasks.clear()
 
-    async def _run(self, key: str, work: Callable[[], Steps[CoordinatorResult[Any]]]) -> None:
+    async def _run(
+        self, key: str, work: Callable[[], Coroutine[Any, Any, CoordinatorResult[Any]]]
+    ) -> None:
         try:
-            result = await self._turns.aside(work())
+            result = await self._turns.aside(work, Kind.COORDINATOR)
+        except PlaceLost:
+            logger.warning("The work %s of a coordinator took too long while others waited", key)
+            return
         except Exception:
             logger.exception("The work %s of a coordinator failed", key)
             return

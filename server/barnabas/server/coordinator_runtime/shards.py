@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import (
     CoordinatorNotAvailable,
     ErrorCode,
@@ -20,7 +19,6 @@ from barnabas.protocol.errors import (
 from barnabas.server.coordinator_runtime.loading import LaterRecord
 from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard
-from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
     from barnabas.server.cluster.image import Topic
@@ -129,10 +127,10 @@ class Shards(Generic[S]):
 
     # Answers
 
-    def settled(self, answer: Message, keys: Iterable[str] | None = None) -> Message | Delayed:
+    def unsettled(self, keys: Iterable[str] | None = None) -> asyncio.Future[None] | None:
         """
-        The *answer* to a request that has read the state of shards, once that state is committed: a
-        crash could take it back otherwise.
+        A future for the commit of the state that the answer to a request tells, or None if it is
+        committed: a crash could take it back otherwise.
 
         Args:
             keys: whose shards were read; None if all were. An answer about very many waits for all.
@@ -144,21 +142,23 @@ class Shards(Generic[S]):
                 indexes = set(map(self.partition_for, named))
                 unsettled = [shard for shard in unsettled if shard.log.index in indexes]
         if not unsettled:
-            return answer
-        delayed = Delayed()
+            return None
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         left = len(unsettled)
 
         def settle(error: ErrorCode | None) -> None:
             nonlocal left
             left -= 1
+            if future.done():
+                return
             if error is not None:
-                delayed.fail(error_for(error)())
+                future.set_exception(error_for(error)())
             elif not left:
-                delayed.answer(answer)
+                future.set_result(None)
 
         for shard in unsettled:
             shard.when_settled(settle)
-        return delayed
+        return future
 
     # Elections and resignations
 
@@ -227,12 +227,12 @@ class Shards(Generic[S]):
             # As in Kafka the partition has no coordinator until the next election or start.
             if isinstance(error, LaterRecord):
                 notes = ", ".join(getattr(error, "__notes__", ()))
-                logger.error("%r cannot be loaded: %s (%s)", shard, error, notes)
+                logger.error("%s cannot be loaded: %s (%s)", shard, error, notes)
             else:
-                logger.exception("%r cannot be loaded", shard)
+                logger.exception("%s cannot be loaded", shard)
             if self._shards.get(shard.log.index) is shard:
                 self.resign(shard.log.index)
             return
-        logger.info("%r is loaded", shard)
+        logger.info("%s is loaded", shard)
         if self._on_loaded is not None and shard.log.is_open:
             await self._on_loaded(shard)

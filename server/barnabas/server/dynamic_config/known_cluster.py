@@ -23,6 +23,7 @@ from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, UnknownOption
+from barnabas.storage.config.quantities import plain_value
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.known import BrokerTimes, Setting, TopicSettings
 from barnabas.storage.fs.interface import Files
@@ -62,7 +63,8 @@ class Suppositions:
     def parse(cls, assignments: Iterable[str]) -> Suppositions:
         """
         Args:
-            assignments: ``name=value`` each, of options of topics or of brokers.
+            assignments: ``name=value`` each, of options of topics or of brokers. A value may have a
+                unit: ``retention.ms=7d``.
 
         Raises:
             ConfigError: a name or a value is not acceptable.
@@ -73,6 +75,7 @@ class Suppositions:
             name, equals, text = (part.strip() for part in assignment.partition("="))
             if not equals:
                 raise ConfigError(f"--set {assignment}: it must look like --set name=value")
+            text = plain_value(name, text)
             if name in LogConfig.options():
                 LogConfig.parse({name: text})
                 of_topics[name] = text

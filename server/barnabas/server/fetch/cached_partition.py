@@ -27,7 +27,7 @@ from barnabas.protocol.messages.fetch import (
 )
 from barnabas.server.partitions.partition import NO_EPOCH, Partition, Watermarks
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 
 Key: TypeAlias = "tuple[str | UUID, int]"
@@ -199,7 +199,7 @@ class CachedPartition:
         )
 
 
-def asked_for(request: FetchRequest, version: int) -> Steps[dict[Key, CachedPartition]]:
+async def asked_for(request: FetchRequest, version: int) -> dict[Key, CachedPartition]:
     """
     The partitions of a request, in its order. Of one that is named twice, the last is meant.
     """
@@ -211,7 +211,7 @@ def asked_for(request: FetchRequest, version: int) -> Steps[dict[Key, CachedPart
         for partition in topic.partitions:
             number += 1
             if number % ENTRIES_PER_STEP == 0:
-                yield
+                await checkpoint()
             key = (topic_id if name is None else name), partition.partition
             asked[key] = CachedPartition(key, name, topic_id, partition)
     return asked
@@ -227,9 +227,9 @@ def forgotten_by(request: FetchRequest, version: int) -> Iterator[Key]:
             yield (topic.topic_id if by_id else topic.topic), index
 
 
-def by_topic(
+async def by_topic(
     wanted: Sequence[CachedPartition], partitions: Sequence[PartitionData]
-) -> Steps[list[FetchableTopicResponse]]:
+) -> list[FetchableTopicResponse]:
     """
     The partitions of an answer, in order; those of one topic that follow each other go together.
     """
@@ -237,7 +237,7 @@ def by_topic(
     last: str | UUID | None = None
     for number, each in enumerate(wanted):
         if number % ENTRIES_PER_STEP == ENTRIES_PER_STEP - 1:
-            yield
+            await checkpoint()
         data = partitions[number]
         key = each.key[0]
         if key != last:

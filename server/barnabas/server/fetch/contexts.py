@@ -41,7 +41,7 @@ from barnabas.server.fetch.sessions import (
     FetchSession,
     FetchSessions,
 )
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
@@ -62,16 +62,16 @@ class FetchContext(Protocol):
         All that is to be read, in order.
         """
 
-    def response(
+    async def response(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
-    ) -> Steps[FetchResponse]:
+    ) -> FetchResponse:
         """
         The answer with those of the *data* that have to be told.
         """
 
-    def selected(
+    async def selected(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
-    ) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+    ) -> list[tuple[CachedPartition, PartitionData]]:
         """
         What the answer would tell. Nobody remembers it.
         """
@@ -93,14 +93,14 @@ class Sessionless:
     def __init__(self, partitions: Mapping[Key, CachedPartition]) -> None:
         self.partitions = partitions
 
-    def response(
+    async def response(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
-    ) -> Steps[FetchResponse]:
-        return fetch_response((yield from by_topic(wanted, data)))
+    ) -> FetchResponse:
+        return fetch_response(await by_topic(wanted, data))
 
-    def selected(
+    async def selected(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
-    ) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+    ) -> list[tuple[CachedPartition, PartitionData]]:
         return _all(wanted, data)
 
     def nothing(self) -> FetchResponse:
@@ -130,9 +130,9 @@ class First:
         self._is_privileged = is_privileged
         self._uses_topic_ids = uses_topic_ids
 
-    def response(
+    async def response(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
-    ) -> Steps[FetchResponse]:
+    ) -> FetchResponse:
         for each, told in zip(wanted, data, strict=True):
             each.told(told.high_watermark, told.log_start_offset)
         session_id = self._sessions.create(
@@ -141,12 +141,12 @@ class First:
             uses_topic_ids=self._uses_topic_ids,
             now_ms=self._clock.now_ms(),
         )
-        topics = yield from by_topic(wanted, data)
+        topics = await by_topic(wanted, data)
         return fetch_response(topics, session_id=session_id)
 
-    def selected(
+    async def selected(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
-    ) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+    ) -> list[tuple[CachedPartition, PartitionData]]:
         return _all(wanted, data)
 
     def nothing(self) -> FetchResponse:
@@ -167,9 +167,9 @@ class Incremental:
         self._epoch = session.epoch
         self.partitions = session.partitions
 
-    def response(
+    async def response(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
-    ) -> Steps[FetchResponse]:
+    ) -> FetchResponse:
         session = self._session
         if self._is_outdated:
             return self._refusal()
@@ -179,7 +179,7 @@ class Incremental:
         for each, told in news:
             if told.records:
                 session.put_last(each)
-        topics = yield from by_topic([each for each, _ in news], [told for _, told in news])
+        topics = await by_topic([each for each, _ in news], [told for _, told in news])
         return fetch_response(topics, session_id=session.id)
 
     @property
@@ -194,15 +194,15 @@ class Incremental:
             [], session_id=self._session.id, error_code=InvalidFetchSessionEpoch.code
         )
 
-    def selected(
+    async def selected(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
-    ) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+    ) -> list[tuple[CachedPartition, PartitionData]]:
         if self._is_outdated:
             return []
         news = []
         for number, each in enumerate(wanted, 1):
             if number % ENTRIES_PER_STEP == 0:
-                yield
+                await checkpoint()
             if each.is_news(data[number - 1]):
                 news.append((each, data[number - 1]))
         return news
@@ -215,19 +215,18 @@ class Incremental:
 
 def _all(
     wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
-) -> Steps[list[tuple[CachedPartition, PartitionData]]]:
+) -> list[tuple[CachedPartition, PartitionData]]:
     return list(zip(wanted, data, strict=True))
-    yield
 
 
-def context_of(
+async def context_of(
     request: FetchRequest,
     version: int,
     sessions: FetchSessions,
     clock: ServerClock,
     *,
     is_follower: bool,
-) -> Steps[FetchContext]:
+) -> FetchContext:
     """
     The context of a request that has just arrived. A session that it names has changed as told.
 
@@ -239,8 +238,8 @@ def context_of(
     """
     session_id, epoch = request.session_id, request.session_epoch
     if epoch not in FULL:
-        return (yield from _further(request, version, sessions, clock))
-    asked = yield from asked_for(request, version)
+        return await _further(request, version, sessions, clock)
+    asked = await asked_for(request, version)
     if session_id != NO_SESSION:
         sessions.remove(session_id)
     if epoch == FINAL_EPOCH or not _names_topics(request, version):
@@ -254,11 +253,11 @@ def context_of(
     )
 
 
-def _further(
+async def _further(
     request: FetchRequest, version: int, sessions: FetchSessions, clock: ServerClock
-) -> Steps[FetchContext]:
+) -> FetchContext:
     # First, for others may come between, also others of this session.
-    asked = yield from asked_for(request, version)
+    asked = await asked_for(request, version)
     session = sessions.get(request.session_id)
     if session is None:
         raise FetchSessionIdNotFound

@@ -32,9 +32,10 @@ from barnabas.server.fetch.cached_partition import ERRONEOUS, CachedPartition, E
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition
 from barnabas.server.partitions.watch import Waiter, Watch
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.reads import MOST_ABORTED
 from barnabas.storage.segment.fetch_data import FetchDataInfo
 from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
 
@@ -52,9 +53,10 @@ class LogReadResult:
     What a fetch found.
     """
 
-    __slots__ = ("errors", "partitions", "segments", "size", "sources", "urgent")
+    __slots__ = ("_aborted", "errors", "partitions", "segments", "size", "sources", "urgent")
 
     def __init__(self) -> None:
+        self._aborted = 0
         self.partitions: list[PartitionData] = []
         self.segments: list[int] = []  # of each partition, the base offset of the one read from
         self.errors: list[ErrorCode] = []
@@ -70,6 +72,14 @@ class LogReadResult:
         place = None if found is None else found.fetch_offset_metadata
         self.segments.append(UNKNOWN_OFFSET if place is None else place.segment_base_offset)
         self.size += size_of(data)
+        self._aborted += len(data.aborted_transactions or ())
+
+    def remaining(self, max_bytes: int) -> int:
+        """
+        How many of *max_bytes* the next partitions may have: none once the answer has very many
+        aborted transactions.
+        """
+        return max(0, max_bytes - self.size) if self._aborted < MOST_ABORTED else 0
 
 
 class FetchPlan:
@@ -177,7 +187,7 @@ class FetchPlan:
             if wanted.partition is not None
         ]
 
-    def read(self, *, nowait: bool) -> Steps[LogReadResult]:
+    async def read(self, *, nowait: bool) -> LogReadResult:
         """
         Look where the bytes are.
 
@@ -185,10 +195,10 @@ class FetchPlan:
             WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
         """
         reading = LogReadResult()
-        remaining = self.max_bytes
+        remaining = self.max_bytes  # If it is negative, the first partition fails alone.
         for number, wanted in enumerate(self.wanted, 1):
             if number % ENTRIES_PER_STEP == 0:
-                yield
+                await checkpoint()
             if wanted.partition is None:
                 # Such an error does not end the wait: Kafka answers for it apart from the read.
                 reading.urgent |= wanted.error not in ERRONEOUS
@@ -202,6 +212,7 @@ class FetchPlan:
             if known is not None and known.is_still_so(
                 wanted.request, self.isolation, wanted.partition
             ):
+                remaining = max(remaining, 0)
                 reading.partitions.append(known.data)
                 reading.segments.append(known.segment)
                 continue
@@ -210,16 +221,19 @@ class FetchPlan:
             except KafkaError as error:
                 reading.urgent = True
                 reading.errors.append(error.code)
+                if error.code is ErrorCode.UNKNOWN_SERVER_ERROR:
+                    wanted.partition.failed_fetches += 1
                 data = self._error(wanted.request, error.code)
                 data.aborted_transactions = None
                 reading.add(data, None)
+                remaining = max(0, remaining)
                 continue
             data = _found(wanted.request, result, wanted.partition)
             reading.add(data, result.data)
             if (size := size_of(data)) > 0:
                 reading.sources.append((wanted.partition, size))
             reading.urgent |= result.diverging is not None
-            remaining = max(0, self.max_bytes - reading.size)
+            remaining = reading.remaining(self.max_bytes)
             if self.is_of_session:
                 wanted.empty = self._empty(wanted, wanted.partition, result, reading)
         return reading
@@ -246,7 +260,7 @@ class FetchPlan:
         except (KafkaError, WouldBlock):
             raise
         except Exception as error:
-            logger.exception("reading %r at %d failed", partition, request.fetch_offset)
+            logger.exception("reading %s at %d failed", partition, request.fetch_offset)
             raise UnknownServerError from error
 
     def _empty(

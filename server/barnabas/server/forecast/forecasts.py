@@ -20,7 +20,7 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.structs import struct
 from barnabas.server.forecast.positions import GroupPartition, Position, positions
 from barnabas.server.forecast.warnings import LossWarning, news_in, warn
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.storage.forecast.commits import CommitHistory
 from barnabas.storage.forecast.deletions import Checks, LogOutlook, checks_of, outlook
 from barnabas.storage.forecast.forecast import Forecast, forecast
@@ -117,7 +117,7 @@ class Forecasts:
             found.setdefault(key.topic, {})[key.partition] = foreseen
         return found
 
-    def _follow(self) -> Steps[list[tuple[Position, CommitHistory]]]:
+    async def _follow(self) -> list[tuple[Position, CommitHistory]]:
         """
         The positions of the groups that are followed, with their histories up to now.
         """
@@ -126,7 +126,7 @@ class Forecasts:
         asked = []
         for number, position in enumerate(positions(self._parts)):
             if number % POSITIONS_PER_STEP == 0:
-                yield
+                await checkpoint()
             if position is None:
                 continue
             is_behind = position.offset < position.partition.log.high_watermark

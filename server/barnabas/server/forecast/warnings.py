@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from barnabas.server.forecast.positions import GroupPartition
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.storage.forecast.forecast import Forecast, ForecastVerdict
 from barnabas.storage.units import DAYS
 
@@ -73,15 +73,15 @@ class LossWarning:
         return True
 
 
-def news_in(
+async def news_in(
     found: Iterable[tuple[GroupPartition, LossWarning, Forecast | None]],
-) -> Steps[list[tuple[GroupPartition, Forecast]]]:
+) -> list[tuple[GroupPartition, Forecast]]:
     """
     The losses of a round that are news.
     """
     news = []
     for key, warning, foreseen in found:
-        yield
+        await checkpoint()
         if warning.take(foreseen):
             assert foreseen is not None
             news.append((key, foreseen))

@@ -7,8 +7,12 @@ The sender of a request, as groups know it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from barnabas.protocol.structs import NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
 
 
 def _sees_all(topic: str) -> bool:
@@ -24,3 +28,4 @@ class Caller(NamedTuple):
     client_id: str
     client_host: str
     sees_topic: Callable[[str], bool] = _sees_all  # whether it may describe a topic
+    pattern: LinearPattern | InvalidPattern | None = None  # what became of its new pattern

@@ -20,7 +20,7 @@ from barnabas.server.groups.consumer.classic_members import ClassicMembers
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.records import GroupResult
-from barnabas.server.scheduling.turns import Steps, finished
+from barnabas.server.scheduling.turns import finished
 
 
 class ClassicProtocol:
@@ -98,9 +98,9 @@ class ClassicProtocol:
         else:
             self._membership.heartbeat(request)
 
-    def leave(
+    async def leave(
         self, group_id: str, leaving: Sequence[MemberIdentity], now_ms: int
-    ) -> Steps[tuple[GroupResult, LeaveGroupResponse]]:
+    ) -> tuple[GroupResult, LeaveGroupResponse]:
         """
         Remove members.
 
@@ -110,4 +110,4 @@ class ClassicProtocol:
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return self._in_consumer_groups.leave(group, leaving, now_ms)
-        return (yield from self._membership.leave(group_id, leaving, now_ms))
+        return await self._membership.leave(group_id, leaving, now_ms)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.compression import CompressionType
@@ -33,6 +33,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from barnabas.protocol.messages.create_topics import CreatableTopic
+from barnabas.protocol.messages.delete_groups import DeleteGroupsResponse
 from barnabas.protocol.messages.describe_groups import DescribedGroup
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -47,6 +48,7 @@ from barnabas.protocol.messages.offset_delete import OffsetDeleteRequest, Offset
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
 )
 from barnabas.protocol.messages.share_group_describe import DescribedGroup as DescribedShareGroup
 from barnabas.protocol.messages.share_group_heartbeat import (
@@ -99,8 +101,8 @@ from barnabas.server.groups.share.states import ShareGroupStates
 from barnabas.server.groups.streams import describing as streams_describing
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.groups.streams.heartbeats import check_heartbeat as check_streams_heartbeat
-from barnabas.server.purgatory import Delayed
-from barnabas.server.scheduling.turns import Steps, Turns, at_once, finished, map_in_steps
+from barnabas.server.groups.streams.topology import texts_of
+from barnabas.server.scheduling.turns import Turns, checkpoint, finished, map_in_turns, settle
 from barnabas.storage.producers.entry import VerificationGuard
 
 if TYPE_CHECKING:
@@ -114,6 +116,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Message)
+
+MOST_OF_A_FILTER: Final = 64
+"""
+How many characters of a state or type are compared: all names of them are shorter.
+"""
 
 
 class GroupCoordinator:
@@ -230,14 +237,14 @@ class GroupCoordinator:
         steps = self._write_everywhere(lambda state: state.deleting.expire(now_ms))
         return self._turns.finish(steps)
 
-    def _write_everywhere(
+    async def _write_everywhere(
         self, operation: Callable[[ShardState], Iterator[GroupResult]]
-    ) -> Steps[None]:
+    ) -> None:
         for shard in self.shards:
             try:
                 for changes in operation(shard.state):
                     shard.write(changes)
-                    yield
+                    await checkpoint()
                     shard.check()
             except CoordinatorLoadInProgress:
                 continue
@@ -308,7 +315,7 @@ class GroupCoordinator:
             shard = self.shards.of(request.group_id)
             now_ms = self._clock.now_ms()
             classic = shard.state.classic
-            shard.write(classic.join(request, caller, reply_to(future), now_ms, offer))
+            shard.write(classic.join(request, caller, partial(settle, future), now_ms, offer))
         except KafkaError as error:
             return join_error(NO_MEMBER_ID, error.code)
         return await future
@@ -321,7 +328,7 @@ class GroupCoordinator:
         try:
             shard = self._shard_of_members(request.group_id)
             now_ms = self._clock.now_ms()
-            shard.write(shard.state.classic.sync(request, reply_to(future), now_ms))
+            shard.write(shard.state.classic.sync(request, partial(settle, future), now_ms))
         except KafkaError as error:
             return sync_error(error.code)
         return await future
@@ -339,20 +346,20 @@ class GroupCoordinator:
             return error.code
         return ErrorCode.NONE
 
-    def leave(
+    async def leave(
         self, group_id: str, members: Sequence[MemberIdentity]
-    ) -> Steps[LeaveGroupResponse | Delayed]:
+    ) -> LeaveGroupResponse | asyncio.Future[LeaveGroupResponse]:
         """
         Remove members from a group.
         """
 
-        def refused(error: ErrorCode) -> Steps[LeaveGroupResponse]:
+        async def refused(error: ErrorCode) -> LeaveGroupResponse:
             if error is not ErrorCode.UNKNOWN_MEMBER_ID:
                 return LeaveGroupResponse(error_code=error)
-            unknown = yield from map_in_steps(partial(_unknown_member, error), members)
+            unknown = await map_in_turns(partial(_unknown_member, error), members)
             return LeaveGroupResponse(error_code=ErrorCode.NONE, members=unknown)
 
-        return self._change(
+        return await self._change(
             lambda: self._shard_of_members(group_id),
             lambda state: state.classic.leave(group_id, members, self._clock.now_ms()),
             refused,
@@ -360,7 +367,7 @@ class GroupCoordinator:
 
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, caller: Caller
-    ) -> ConsumerGroupHeartbeatResponse | Delayed:
+    ) -> ConsumerGroupHeartbeatResponse | asyncio.Future[ConsumerGroupHeartbeatResponse]:
         """
         Let a member of a consumer group join, stay or leave.
 
@@ -370,6 +377,7 @@ class GroupCoordinator:
         self.shards.check_active()
         check_heartbeat(request, caller.version, self._options.group_consumer_assignors)
         shard = self.shards.of(request.group_id)
+        shard.check_texts(set(request.subscribed_topic_names or ()))
         heartbeats = shard.state.consumers.heartbeats
         result, response = heartbeats.heartbeat(request, caller, self._clock.now_ms())
         if not result.records and shard.log.is_settled:
@@ -386,7 +394,7 @@ class GroupCoordinator:
             [Mapping[str, CreatableTopic], StreamsGroupHeartbeatResponse],
             StreamsGroupHeartbeatResponse,
         ],
-    ) -> StreamsGroupHeartbeatResponse | Delayed:
+    ) -> StreamsGroupHeartbeatResponse | asyncio.Future[StreamsGroupHeartbeatResponse]:
         """
         Let a member of a streams group join, stay or leave.
 
@@ -400,6 +408,8 @@ class GroupCoordinator:
         self.shards.check_active()
         check_streams_heartbeat(request)
         shard = self.shards.of(request.group_id)
+        if request.topology is not None:
+            shard.check_texts(texts_of(request.topology))
         heartbeats = shard.state.streams.heartbeats
         result, response, missing = heartbeats.heartbeat(request, caller, self._clock.now_ms())
 
@@ -412,7 +422,7 @@ class GroupCoordinator:
 
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, caller: Caller
-    ) -> ShareGroupHeartbeatResponse | Delayed:
+    ) -> ShareGroupHeartbeatResponse | asyncio.Future[ShareGroupHeartbeatResponse]:
         """
         Let a member of a share group join, stay or leave.
 
@@ -422,6 +432,7 @@ class GroupCoordinator:
         self.shards.check_active()
         check_share_heartbeat(request)
         shard = self.shards.of(request.group_id)
+        shard.check_texts(set(request.subscribed_topic_names or ()))
         heartbeats = shard.state.shares
         result, response, wanted = heartbeats.heartbeat(request, caller, self._clock.now_ms())
         if not result.records and shard.log.is_settled:
@@ -437,25 +448,25 @@ class GroupCoordinator:
 
     # Offsets
 
-    def commit_offsets(
+    async def commit_offsets(
         self, request: OffsetCommitRequest, version: int
-    ) -> Steps[OffsetCommitResponse | Delayed]:
+    ) -> OffsetCommitResponse | asyncio.Future[OffsetCommitResponse]:
         """
         Commit offsets of existing partitions. Each topic has both its name and its id.
         """
-        return self._change(
+        return await self._change(
             lambda: self.shards.of(request.group_id),
             lambda state: state.committing.commit(request, version, self._clock.now_ms()),
             partial(commit_error, request),
         )
 
-    def commit_offsets_in_transaction(
+    async def commit_offsets_in_transaction(
         self, request: TxnOffsetCommitRequest, guard: VerificationGuard, version: int
-    ) -> Steps[TxnOffsetCommitResponse | Delayed]:
+    ) -> TxnOffsetCommitResponse | asyncio.Future[TxnOffsetCommitResponse]:
         """
         Commit offsets of existing partitions in a transaction that its coordinator has verified.
         """
-        return self._change(
+        return await self._change(
             lambda: self._shard_of_members(request.group_id),
             lambda state: state.committing.commit_in_transaction(
                 request, guard, version, self._clock.now_ms()
@@ -463,39 +474,55 @@ class GroupCoordinator:
             partial(transactional_commit_error, request),
         )
 
-    def fetch_offsets(
-        self, request: OffsetFetchRequestGroup, version: int, *, require_stable: bool
-    ) -> Steps[OffsetFetchResponseGroup]:
+    async def fetch_offsets(
+        self,
+        request: OffsetFetchRequestGroup,
+        version: int,
+        *,
+        require_stable: bool,
+        found_one: Callable[[OffsetFetchResponsePartitions], None] = lambda _: None,
+    ) -> OffsetFetchResponseGroup:
         """
         Read committed offsets.
+
+        Args:
+            found_one: called with each partition of the answer; what it raises ends the reading.
         """
         try:
             state = self.state_of(request.group_id)
-            return (
-                yield from fetch_offsets(
-                    state.groups, state.offsets, request, require_stable=require_stable
-                )
+            return await fetch_offsets(
+                state.groups,
+                state.offsets,
+                request,
+                require_stable=require_stable,
+                found_one=found_one,
             )
         except KafkaError as error:
             code = error.code
-        return (yield from fetch_error(request, code, version))
+        return await fetch_error(request, code, version)
 
-    def delete_offsets(self, request: OffsetDeleteRequest) -> Steps[OffsetDeleteResponse | Delayed]:
+    async def delete_offsets(
+        self, request: OffsetDeleteRequest
+    ) -> OffsetDeleteResponse | asyncio.Future[OffsetDeleteResponse]:
         """
         Delete offsets of existing partitions.
         """
-        return self._change(
+
+        async def refused(error: ErrorCode) -> OffsetDeleteResponse:
+            return OffsetDeleteResponse(error_code=error, topics=[])
+
+        return await self._change(
             lambda: self._shard_of_members(request.group_id),
             lambda state: state.deleting.delete(request),
-            at_once(lambda error: OffsetDeleteResponse(error_code=error, topics=[])),
+            refused,
         )
 
-    def _change(
+    async def _change(
         self,
         find_shard: Callable[[], GroupShard],
-        work: Callable[[ShardState], Steps[tuple[GroupResult, M]]],
-        refused: Callable[[ErrorCode], Steps[M]],
-    ) -> Steps[M | Delayed]:
+        work: Callable[[ShardState], Awaitable[tuple[GroupResult, M]]],
+        refused: Callable[[ErrorCode], Coroutine[Any, Any, M]],
+    ) -> M | asyncio.Future[M]:
         """
         Do *work*, append its records, and answer once they are committed.
 
@@ -504,22 +531,19 @@ class GroupCoordinator:
         """
         try:
             shard = find_shard()
-            result, response = yield from work(shard.state)
+            result, response = await work(shard.state)
             shard.check_size(result)
         except KafkaError as error:
-            return (yield from refused(error.code))
+            return await refused(error.code)
         if not result.records and shard.log.is_settled:
             return response
-        delayed = Delayed()
-
-        def appended(error: ErrorCode | None) -> None:
-            if error is None:
-                delayed.answer(response)
-            else:
-                delayed.answer(finished(refused(error)))
-
-        shard.write(result, appended)
-        return delayed
+        future: asyncio.Future[M] = asyncio.get_running_loop().create_future()
+        reply = partial(settle, future)
+        shard.write(
+            result,
+            lambda error: reply(response if error is None else finished(refused(error))),
+        )
+        return future.result() if future.done() else future
 
     # Transactions
 
@@ -547,23 +571,33 @@ class GroupCoordinator:
 
     # Groups
 
-    def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Steps[list[ListedGroup]]:
+    async def list_groups(
+        self,
+        states: Iterable[str],
+        types: Iterable[str],
+        found_one: Callable[[ListedGroup], None] = lambda _: None,
+    ) -> list[ListedGroup]:
         """
         All groups in one of the states and of one of the types; an empty argument means any.
+
+        Args:
+            found_one: called with each of them; what it raises ends the list.
 
         Raises:
             CoordinatorNotAvailable: the broker is starting, or stopping.
             CoordinatorLoadInProgress: some groups are not loaded yet.
         """
         self.shards.check_active()
-        wanted_states = {state.strip().lower() for state in states}
-        wanted_types = {group_type.lower() for group_type in types}
+        wanted_states = await _in_lower_case(state.strip() for state in states)
+        wanted_types = await _in_lower_case(types)
         found = []
         for shard in self.shards:
             for group in tuple(shard.state.groups):
-                yield
+                await checkpoint()
                 if is_listed(group, wanted_states, wanted_types):
-                    found.append(listed(group))
+                    entry = listed(group)
+                    found_one(entry)
+                    found.append(entry)
         return found
 
     def describe_group(self, group_id: str, version: int) -> DescribedGroup:
@@ -587,7 +621,7 @@ class GroupCoordinator:
         self._check_name(group_id)
         return self.state_of(group_id).groups.find(group_id, group_class)
 
-    def describe_consumer_group(self, group_id: str) -> Steps[DescribedConsumerGroup]:
+    async def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
         """
         A consumer group with its members.
 
@@ -596,9 +630,9 @@ class GroupCoordinator:
         """
         group = self._find(group_id, ConsumerGroup)
         assignor = self._options.group_consumer_assignors[0]
-        return (yield from describing.describe(group, self._subscribed.topics, assignor))
+        return await describing.describe(group, self._subscribed.topics, assignor)
 
-    def describe_share_group(self, group_id: str) -> Steps[DescribedShareGroup]:
+    async def describe_share_group(self, group_id: str) -> DescribedShareGroup:
         """
         A share group with its members.
 
@@ -606,9 +640,9 @@ class GroupCoordinator:
             KafkaError: see ``_find``.
         """
         group = self._find(group_id, ShareGroup)
-        return (yield from share_describing.describe(group, self._subscribed.topics))
+        return await share_describing.describe(group, self._subscribed.topics)
 
-    def describe_streams_group(self, group_id: str) -> Steps[DescribedStreamsGroup]:
+    async def describe_streams_group(self, group_id: str) -> DescribedStreamsGroup:
         """
         A streams group with its members.
 
@@ -616,28 +650,41 @@ class GroupCoordinator:
             KafkaError: see ``_find``.
         """
         group = self._find(group_id, StreamsGroup)
-        return (yield from streams_describing.describe(group))
+        return await streams_describing.describe(group)
 
-    def delete_groups(self, group_ids: Sequence[str]) -> Steps[Delayed]:
+    async def delete_groups(
+        self, group_ids: Sequence[str]
+    ) -> DeleteGroupsResponse | asyncio.Future[DeleteGroupsResponse]:
         """
         Delete groups without members, with all their offsets, and the states of share groups.
         """
         deletion = GroupDeletion(group_ids)
         with_states = []
         for group_id in group_ids:
-            yield
+            await checkpoint()
             if group_id and self.share_states.has_states(group_id):
                 with_states.append(group_id)
         if not with_states:
-            yield from deletion.begin(self.shards.of)
-            return deletion
+            await deletion.begin(self.shards.of)
+            return deletion.answer.result() if deletion.answer.done() else deletion.answer
 
         async def delete() -> None:
             failed = await self.share_states.delete_all(with_states)
             await self._turns.finish(deletion.begin(self.shards.of, failed))
 
         self._background.spawn("delete share groups", delete())
-        return deletion
+        return deletion.answer
+
+
+async def _in_lower_case(names: Iterable[str]) -> set[str]:
+    """
+    The *names* in lower case, each cut off behind the longest name of a state or type.
+    """
+    found: set[str] = set()
+    for name in names:
+        await checkpoint()
+        found.add(name[:MOST_OF_A_FILTER].lower())
+    return found
 
 
 def _when_written(
@@ -646,9 +693,9 @@ def _when_written(
     request: ConsumerGroupHeartbeatRequest
     | ShareGroupHeartbeatRequest
     | StreamsGroupHeartbeatRequest,
-    answer: Callable[[], Message],
-    refusal: Callable[..., Message],
-) -> Delayed:
+    answer: Callable[[], M],
+    refusal: Callable[..., M],
+) -> M | asyncio.Future[M]:
     """
     The answer to a heartbeat, once its records are committed.
 
@@ -656,30 +703,19 @@ def _when_written(
         answer: makes it.
         refusal: makes that for an error code.
     """
-    delayed = Delayed()
+    future: asyncio.Future[M] = asyncio.get_running_loop().create_future()
+    reply = partial(settle, future)
 
     def appended(error: ErrorCode | None) -> None:
         if error is None:
-            delayed.answer(answer())
+            reply(answer())
             return
         with suppress(KafkaError):  # the shard has resigned, and has no timeouts any more
             shard.state.forget_stranger(request.group_id, request.member_id)
-        delayed.answer(refusal(error_code=error))
+        reply(refusal(error_code=error))
 
     shard.write(result, appended)
-    return delayed
-
-
-def reply_to(future: asyncio.Future[M]) -> Callable[[M], None]:
-    """
-    A callback that sets the result of *future*, unless the request was cancelled.
-    """
-
-    def reply(response: M) -> None:
-        if not future.done():
-            future.set_result(response)
-
-    return reply
+    return future.result() if future.done() else future
 
 
 def _unknown_member(error: ErrorCode, member: MemberIdentity) -> MemberResponse:

@@ -4,6 +4,7 @@ DeleteGroups, across the partitions that the groups belong to.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -11,8 +12,7 @@ from typing import Final
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from barnabas.server.groups.shard_state import GroupShard
-from barnabas.server.purgatory import Delayed
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint, settle
 
 GROUPS_AT_ONCE: Final = 200
 """
@@ -20,24 +20,26 @@ The most groups of a partition that are deleted with one batch.
 """
 
 
-class GroupDeletion(Delayed):
+class GroupDeletion:
     """
-    The answer to DeleteGroups, once the deletions in all partitions are committed.
+    The deletion of groups, whose ``answer`` is there once it is committed in all partitions.
     """
 
-    __slots__ = ("_group_ids", "_missing", "_results")
+    __slots__ = ("_group_ids", "_missing", "_results", "answer")
 
     def __init__(self, group_ids: Sequence[str]) -> None:
-        super().__init__()
+        self.answer: asyncio.Future[DeleteGroupsResponse] = (
+            asyncio.get_running_loop().create_future()
+        )
         self._group_ids = group_ids
         self._results: dict[str, DeletableGroupResult] = {}
         self._missing = 0
 
-    def begin(
+    async def begin(
         self,
         shard_of: Callable[[str], GroupShard],
         failed: Mapping[str, ErrorCode] | None = None,
-    ) -> Steps[None]:
+    ) -> None:
         """
         Delete the groups that can be deleted.
 
@@ -48,7 +50,7 @@ class GroupDeletion(Delayed):
         failed = failed or {}
         by_shard: dict[GroupShard, list[str]] = {}
         for group_id in self._group_ids:
-            yield
+            await checkpoint()
             self._put(group_id, failed.get(group_id, ErrorCode.NONE))
             if group_id in failed:
                 continue
@@ -73,7 +75,7 @@ class GroupDeletion(Delayed):
                 self._settled(dict.fromkeys(ids, ErrorCode.NONE), error.code)
             else:
                 shard.write(changes, partial(self._settled, dict(outcome)))
-            yield
+            await checkpoint()
         if not pieces:
             self._answer()
 
@@ -91,4 +93,4 @@ class GroupDeletion(Delayed):
         self._results[group_id] = DeletableGroupResult(group_id=group_id, error_code=code)
 
     def _answer(self) -> None:
-        self.answer(DeleteGroupsResponse(results=list(self._results.values())))
+        settle(self.answer, DeleteGroupsResponse(results=list(self._results.values())))

@@ -26,6 +26,10 @@ RECORD_BYTES: Final = 2000
 The memory of a member with its timers and its assignment, without what its client names.
 """
 OBJECT_BYTES: Final = 56
+MANY: Final = 1000
+"""
+How many texts a list may have whose sizes are added up one by one.
+"""
 
 
 class HeldRecords:
@@ -85,9 +89,17 @@ def _size(value: Any) -> int:
     elif isinstance(value, bytes):
         size += len(value)
     elif isinstance(value, list):
+        if len(value) > MANY and isinstance(value[0], str):
+            return size + _size_of_texts(value)
         for part in value:
             size += _size(part)
     else:
         for name in value.__match_args__:
             size += _size(getattr(value, name))
     return size
+
+
+def _size_of_texts(texts: list[str]) -> int:
+    joined = "".join(texts)
+    size = len(joined) if joined.isascii() else sum(map(text_bytes, texts))
+    return size + OBJECT_BYTES * len(texts)

@@ -7,8 +7,8 @@ with a number that is called unknown makes no sense to Kafka, which closes the c
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, KafkaError, SecurityDisabled
 from barnabas.protocol.messages.create_acls import (
@@ -32,12 +32,11 @@ from barnabas.protocol.messages.describe_acls import (
 )
 from barnabas.server.cluster import acl_changes
 from barnabas.server.cluster.image import Versioned
-from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import AclBinding, AclBindingFilter
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER, DESCRIBE_CLUSTER
 from barnabas.server.text_memory import text_bytes
@@ -68,18 +67,20 @@ def _of_filter(wanted: DescribeAclsRequest | DeleteAclsFilter) -> tuple[int, ...
 
 
 @handles(DescribeAclsRequest, needs=asks(DESCRIBE_CLUSTER))
-def describe_acls(
+async def describe_acls(
     request: DescribeAclsRequest, context: RequestContext
-) -> Steps[DescribeAclsResponse]:
+) -> DescribeAclsResponse:
     _reject_unknown(_of_filter(request))
     context.require(DESCRIBE_CLUSTER)
     if context.broker.authorizer is None:
         raise SecurityDisabled("No Authorizer is configured on the broker")
     wanted = _filter(request)
+    room = context.room()
     found: dict[tuple[int, str, int], list[AclDescription]] = {}
     for _, entry in context.broker.image.acls.items():
-        yield
+        await checkpoint()
         if wanted.matches(entry):
+            room.take(1, text_bytes(entry.resource_name) + text_bytes(entry.principal))
             resource = (entry.resource_type, entry.resource_name, entry.pattern_type)
             found.setdefault(resource, []).append(
                 AclDescription(
@@ -91,7 +92,7 @@ def describe_acls(
             )
     resources = []
     for (resource_type, name, pattern_type), entries in found.items():
-        yield
+        await checkpoint()
         resources.append(
             DescribeAclsResource(
                 resource_type=resource_type,
@@ -104,12 +105,10 @@ def describe_acls(
 
 
 @handles(CreateAclsRequest, needs=asks(ALTER_CLUSTER))
-def create_acls(
-    request: CreateAclsRequest, context: RequestContext
-) -> Steps[Coroutine[Any, Any, CreateAclsResponse]]:
+async def create_acls(request: CreateAclsRequest, context: RequestContext) -> CreateAclsResponse:
     entries = []
     for creation in request.creations:
-        yield
+        await checkpoint()
         _reject_unknown(
             (
                 creation.resource_type,
@@ -121,10 +120,6 @@ def create_acls(
         entries.append(_entry(creation))
     context.require(ALTER_CLUSTER)
     _check_authorizer(context)
-    return _create(entries, context)
-
-
-async def _create(entries: list[AclBinding], context: RequestContext) -> CreateAclsResponse:
     controller = context.broker.controller
 
     async def create() -> list[KafkaError | None]:
@@ -135,27 +130,20 @@ async def _create(entries: list[AclBinding], context: RequestContext) -> CreateA
         return outcomes
 
     outcomes = await controller.change(create)
-    results = map_in_steps(_creation_result, outcomes)
-    return CreateAclsResponse(results=await context.broker.turns.finish(results))
+    return CreateAclsResponse(results=await map_in_turns(_creation_result, outcomes))
 
 
 @handles(DeleteAclsRequest, needs=asks(ALTER_CLUSTER))
-def delete_acls(
-    request: DeleteAclsRequest, context: RequestContext
-) -> Steps[Coroutine[Any, Any, DeleteAclsResponse]]:
+async def delete_acls(request: DeleteAclsRequest, context: RequestContext) -> DeleteAclsResponse:
     filters = []
     for wanted in request.filters:
-        yield
+        await checkpoint()
         _reject_unknown(_of_filter(wanted))
         filters.append(_filter(wanted))
     context.require(ALTER_CLUSTER)
     _check_authorizer(context)
-    return _delete(filters, context)
-
-
-async def _delete(filters: list[AclBindingFilter], context: RequestContext) -> DeleteAclsResponse:
     controller = context.broker.controller
-    room = AnswerRoom()
+    room = context.room()
 
     def take_room(entry: AclBinding) -> None:
         names = entry.resource_name, entry.principal, entry.host
@@ -169,8 +157,7 @@ async def _delete(filters: list[AclBindingFilter], context: RequestContext) -> D
         return outcomes
 
     outcomes = await controller.change(delete)
-    results = each_in_steps(_deletion_result, outcomes)
-    return DeleteAclsResponse(filter_results=await context.broker.turns.finish(results))
+    return DeleteAclsResponse(filter_results=await await_each(_deletion_result, outcomes))
 
 
 def _check_authorizer(context: RequestContext) -> None:
@@ -208,12 +195,12 @@ def _creation_result(error: KafkaError | None) -> AclCreationResult:
     return AclCreationResult(error_code=error.code, error_message=str(error))
 
 
-def _deletion_result(outcome: list[AclBinding] | KafkaError) -> Steps[DeleteAclsFilterResult]:
+async def _deletion_result(outcome: list[AclBinding] | KafkaError) -> DeleteAclsFilterResult:
     if isinstance(outcome, KafkaError):
         return DeleteAclsFilterResult(
             error_code=outcome.code, error_message=str(outcome), matching_acls=[]
         )
-    deleted = yield from map_in_steps(_deleted, outcome)
+    deleted = await map_in_turns(_deleted, outcome)
     return DeleteAclsFilterResult(error_code=ErrorCode.NONE, matching_acls=deleted)
 
 

@@ -27,7 +27,7 @@ from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
 from barnabas.server.security.acl.permissions import (
     CLUSTER_ACTION,
     WRITE_TOPIC,
@@ -50,7 +50,7 @@ async def add_partitions_to_txn(
         context.require(WRITE_TRANSACTIONAL_ID, request.v3_and_below_transactional_id)
     transactions = _transactions(request, context.version)
     # An id that is named twice gets what was named last, and is answered as if it was the first.
-    listed = await context.broker.turns.finish(each_in_steps(_partitions, transactions))
+    listed = await await_each(_partitions, transactions)
     partitions = {
         each.transactional_id: found for each, found in zip(transactions, listed, strict=True)
     }
@@ -86,16 +86,15 @@ async def _add(
     asked: AddPartitionsToTxnTransaction,
     context: RequestContext,
 ) -> list[AddPartitionsToTxnTopicResult]:
-    in_turns = context.broker.turns.finish
-    refused = await in_turns(_refused(partitions, context))
+    refused = await _refused(partitions, context)
     if refused:
         untried = ErrorCode.OPERATION_NOT_ATTEMPTED
         codes = ((where, refused.get(where, untried)) for where in partitions)
-        return await in_turns(_grouped(codes))
+        return await _grouped(codes)
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
     if transaction.verify_only:
         errors = _verify(transaction.transactional_id, producer, partitions, context)
-        return await in_turns(_grouped(errors.items()))
+        return await _grouped(errors.items())
     code = ErrorCode.NONE
     try:
         await context.broker.transactions.add_partitions(
@@ -106,10 +105,10 @@ async def _add(
         )
     except KafkaError as error:
         code = told(error, context.version)
-    return await in_turns(_as_asked(asked, code))
+    return await _as_asked(asked, code)
 
 
-def _refused(partitions: Iterable[TopicPartition], context: RequestContext) -> Steps[Errors]:
+async def _refused(partitions: Iterable[TopicPartition], context: RequestContext) -> Errors:
     """
     The partitions that cannot be part of the transaction: those that do not exist, and of a client
     those of topics that it may not write to. Internal topics no client may.
@@ -118,7 +117,7 @@ def _refused(partitions: Iterable[TopicPartition], context: RequestContext) -> S
     may_write: dict[str, bool] = {}
     refused: dict[TopicPartition, ErrorCode] = {}
     for where in partitions:
-        yield
+        await checkpoint()
         topic = where.topic
         if from_client and topic not in may_write:
             may_write[topic] = not is_internal(topic) and context.allows(WRITE_TOPIC, topic)
@@ -141,28 +140,28 @@ def _verify(
         return dict.fromkeys(partitions, told(error, context.version))
 
 
-def _partitions(transaction: AddPartitionsToTxnTransaction) -> Steps[Set[TopicPartition]]:
+async def _partitions(transaction: AddPartitionsToTxnTransaction) -> Set[TopicPartition]:
     """
     Each partition once, in the order of the request.
     """
     partitions: dict[TopicPartition, None] = {}
     for topic in transaction.topics:
-        yield
+        await checkpoint()
         for index in topic.partitions:
-            yield
+            await checkpoint()
             partitions[TopicPartition(topic.name, index)] = None
     return partitions.keys()
 
 
-def _as_asked(
+async def _as_asked(
     transaction: AddPartitionsToTxnTransaction, code: ErrorCode
-) -> Steps[list[AddPartitionsToTxnTopicResult]]:
+) -> list[AddPartitionsToTxnTopicResult]:
     """
     One error for all: topic by topic as in the request, be they named twice or without partitions.
     """
 
-    def answer(topic: AddPartitionsToTxnTopic) -> Steps[AddPartitionsToTxnTopicResult]:
-        results = yield from map_in_steps(
+    async def answer(topic: AddPartitionsToTxnTopic) -> AddPartitionsToTxnTopicResult:
+        results = await map_in_turns(
             lambda index: AddPartitionsToTxnPartitionResult(
                 partition_index=index, partition_error_code=code
             ),
@@ -170,24 +169,22 @@ def _as_asked(
         )
         return AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=results)
 
-    return (yield from each_in_steps(answer, transaction.topics))
+    return await await_each(answer, transaction.topics)
 
 
-def _grouped(
+async def _grouped(
     codes: Iterable[tuple[TopicPartition, ErrorCode]],
-) -> Steps[list[AddPartitionsToTxnTopicResult]]:
+) -> list[AddPartitionsToTxnTopicResult]:
     """
     Of each partition its own error.
     """
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
     for (topic, index), code in codes:
-        yield
+        await checkpoint()
         topics.setdefault(topic, []).append(
             AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
         )
-    return (
-        yield from map_in_steps(
-            lambda item: AddPartitionsToTxnTopicResult(name=item[0], results_by_partition=item[1]),
-            topics.items(),
-        )
+    return await map_in_turns(
+        lambda item: AddPartitionsToTxnTopicResult(name=item[0], results_by_partition=item[1]),
+        topics.items(),
     )

@@ -34,7 +34,7 @@ from barnabas.server.cluster.image import Versioned
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps
+from barnabas.server.scheduling.turns import await_each, checkpoint
 from barnabas.server.security.acl.permissions import ALTER_CONFIGS_CLUSTER
 
 
@@ -46,21 +46,21 @@ async def alter_client_quotas(
     Change the quotas of each entity, or say why not. One that is named twice is changed once, and
     told so.
     """
-    asked = await context.broker.turns.finish(each_in_steps(_asked, request.entries))
+    asked = await await_each(_asked, request.entries)
     names = {name for entity, _ in asked for kind, name in entity if kind == IP and name}
     hosts = await context.broker.workers.in_upkeep(lambda: set(filter(_is_host, names)))
 
-    def plan(made: list[Versioned]) -> Steps[dict[Entity, KafkaError | None]]:
+    async def plan(made: list[Versioned]) -> dict[Entity, KafkaError | None]:
         outcomes: dict[Entity, KafkaError | None] = {}
         there = client_quotas(context.broker.image)
         for entity, ops in asked:
-            yield
+            await checkpoint()
             if entity in outcomes:
                 outcomes[entity] = InvalidRequest(f"Ignoring duplicate entity {_text(entity)}")
                 continue
             try:
                 quotas = there.get(entity, {})
-                changes = yield from _changes(entity, ops)
+                changes = await _changes(entity, ops)
                 made += quota_records(entity, changes, quotas, hosts.__contains__)
                 outcomes[entity] = None
             except KafkaError as error:
@@ -77,23 +77,23 @@ async def alter_client_quotas(
         return outcomes
 
     outcomes = await context.broker.controller.change(alter)
-    entries = await context.broker.turns.finish(each_in_steps(_answer, outcomes.items()))
+    entries = await await_each(_answer, outcomes.items())
     return AlterClientQuotasResponse(entries=entries)
 
 
-def _asked(entry: RequestEntryData) -> Steps[tuple[Entity, list[OpData]]]:
+async def _asked(entry: RequestEntryData) -> tuple[Entity, list[OpData]]:
     names: dict[str, str | None] = {}
     for part in entry.entity:
-        yield
+        await checkpoint()
         names[part.entity_type] = part.entity_name
     return entity_of(names), entry.ops
 
 
-def _answer(outcome: tuple[Entity, KafkaError | None]) -> Steps[ResponseEntryData]:
+async def _answer(outcome: tuple[Entity, KafkaError | None]) -> ResponseEntryData:
     entity, error = outcome
     parts = []
     for kind, name in entity:
-        yield
+        await checkpoint()
         parts.append(EntityData(entity_type=kind, entity_name=name))
     return ResponseEntryData(
         error_code=ErrorCode.NONE if error is None else error.code,
@@ -102,14 +102,14 @@ def _answer(outcome: tuple[Entity, KafkaError | None]) -> Steps[ResponseEntryDat
     )
 
 
-def _changes(entity: Entity, ops: list[OpData]) -> Steps[list[tuple[str, float | None]]]:
+async def _changes(entity: Entity, ops: list[OpData]) -> list[tuple[str, float | None]]:
     """
     Raises:
         InvalidRequest: a quota is named twice.
     """
     changes: dict[str, float | None] = {}
     for op in ops:
-        yield
+        await checkpoint()
         changes[op.key] = None if op.remove else op.value
     if len(changes) < len(ops):
         # Kafka says the same of an entity that is there twice.

@@ -22,7 +22,7 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import map_in_turns
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 from barnabas.server.topics.reassignment import PartitionChanges
 
@@ -43,11 +43,11 @@ async def alter_partition_reassignments(
         )
     may_change_factor = request.allow_replication_factor_change
 
-    def alter(plan: PartitionChanges) -> Steps[list[ReassignableTopicResponse]]:
+    async def alter(plan: PartitionChanges) -> list[ReassignableTopicResponse]:
         results = []
         for topic in request.topics:
             name = topic.name
-            altered = yield from map_in_steps(
+            altered = await map_in_turns(
                 partial(_alter, plan, name, may_change_factor), topic.partitions
             )
             results.append(ReassignableTopicResponse(name=name, partitions=altered))

@@ -31,7 +31,7 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 from barnabas.storage.state_files.file_names import TopicPartition, has_future_dir_name
 
@@ -43,47 +43,47 @@ Of so many partitions of a request it is logged why they are refused.
 """
 
 
-def _response(codes: dict[TopicPartition, ErrorCode]) -> Steps[AlterReplicaLogDirsResponse]:
+async def _response(codes: dict[TopicPartition, ErrorCode]) -> AlterReplicaLogDirsResponse:
     topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for (name, index), code in codes.items():
-        yield
+        await checkpoint()
         topics.setdefault(name, []).append(
             AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
         )
-    results = yield from map_in_steps(
+    results = await map_in_turns(
         lambda topic: AlterReplicaLogDirTopicResult(topic_name=topic[0], partitions=topic[1]),
         topics.items(),
     )
     return AlterReplicaLogDirsResponse(results=results)
 
 
-def _wanted(request: AlterReplicaLogDirsRequest) -> Steps[dict[TopicPartition, str]]:
+async def _wanted(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
     """
     The directory for each partition; of one that is named twice the last one counts.
     """
     wanted = {}
     for directory in request.dirs:
-        yield
+        await checkpoint()
         for topic in directory.topics:
-            yield
+            await checkpoint()
             for index in topic.partitions:
-                yield
+                await checkpoint()
                 wanted[TopicPartition(topic.name, index)] = directory.path
     return wanted
 
 
 @handles(AlterReplicaLogDirsRequest, needs=gate(ALTER_CLUSTER))
-def alter_replica_log_dirs(
+async def alter_replica_log_dirs(
     request: AlterReplicaLogDirsRequest, context: RequestContext
-) -> Steps[AlterReplicaLogDirsResponse]:
+) -> AlterReplicaLogDirsResponse:
     """
     Say of each partition whether it is where it is wanted.
     """
     codes = {}
     refused = 0
-    wanted = yield from _wanted(request)
+    wanted = await _wanted(request)
     for partition, path in wanted.items():
-        yield
+        await checkpoint()
         codes[partition] = ErrorCode.NONE
         try:
             _check(partition, path, context)
@@ -94,7 +94,7 @@ def alter_replica_log_dirs(
                 logger.warning("%s cannot be moved to %s: %s", partition, path, error)
     if refused > MOST_LOGGED:
         logger.warning("%d other partitions cannot be moved", refused - MOST_LOGGED)
-    return (yield from _response(codes))
+    return await _response(codes)
 
 
 def _check(partition: TopicPartition, path: str, context: RequestContext) -> None:

@@ -12,6 +12,7 @@ from barnabas.protocol.errors import (
     ErrorCode,
     KafkaError,
     ResourceNotFound,
+    UnknownServerError,
     UnsupportedVersion,
 )
 from barnabas.protocol.internal_topics.metadata_records import RemoveUserScramCredentialRecord
@@ -22,6 +23,7 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.features import SCRAM_SINCE
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.scram_credentials import (
@@ -33,7 +35,7 @@ from barnabas.server.cluster.scram_credentials import (
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 
 Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
@@ -48,11 +50,11 @@ async def alter_user_scram_credentials(
     """
     wanted: list[Change] = [*request.deletions, *request.upsertions]
 
-    def plan(made: list[Versioned]) -> Steps[list[AlterUserScramCredentialsResult]]:
+    async def plan(made: list[Versioned]) -> list[AlterUserScramCredentialsResult]:
         results: dict[str, AlterUserScramCredentialsResult] = {}
         records: dict[str, Versioned] = {}
         for change in wanted:
-            yield
+            await checkpoint()
             if change.name in results and change.name not in records:
                 continue  # the first error of a user is told
             result = AlterUserScramCredentialsResult(user=change.name, error_code=ErrorCode.NONE)
@@ -73,6 +75,11 @@ async def alter_user_scram_credentials(
     async def alter() -> list[AlterUserScramCredentialsResult]:
         made: list[Versioned] = []
         results = await context.broker.turns.finish(plan(made))
+        if len(made) > MAX_RECORDS_PER_REQUEST:
+            raise UnknownServerError(
+                f"Attempted to atomically commit {len(made)} records, but no more than"
+                f" {MAX_RECORDS_PER_REQUEST} are possible"
+            )
         await context.broker.controller.write(made)
         return results
 

@@ -13,7 +13,7 @@ from barnabas.server.dynamic_config.admin import AlterResource, Change
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.config_authorization import require_alter
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, map_in_turns
 from barnabas.server.security.acl.permissions import (
     ALTER_CONFIGS_CLUSTER,
     ALTER_CONFIGS_GROUP,
@@ -44,8 +44,8 @@ async def altered(
         sentence_of: returns the sentence of the answer for a resource that failed.
     """
 
-    def wanted(resource: Any) -> Steps[AlterResource]:
-        changes = yield from map_in_steps(change_of, resource.configs)
+    async def wanted(resource: Any) -> AlterResource:
+        changes = await map_in_turns(change_of, resource.configs)
         return AlterResource(
             type=resource.resource_type,
             name=resource.resource_name,
@@ -62,9 +62,8 @@ async def altered(
             resource_name=resource.resource_name,
         )
 
-    turns = context.broker.turns
-    resources = await turns.finish(each_in_steps(wanted, request.resources))
+    resources = await await_each(wanted, request.resources)
     errors = await context.broker.config_admin().alter(
         resources, partial(require_alter, context), validate_only=request.validate_only
     )
-    return await turns.finish(map_in_steps(outcome, zip(request.resources, errors, strict=True)))
+    return await map_in_turns(outcome, zip(request.resources, errors, strict=True))

@@ -46,7 +46,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 @handles(ApiVersionsRequest, needs=NOTHING)
-def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
+async def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
     if context.version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
@@ -61,7 +61,7 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVer
     }
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
-        api_keys=[version_entry(APIS[key]) for key in sorted(SERVED)],
+        api_keys=[version_entry(APIS[key]) for key in sorted(SERVED) if APIS[key].is_listed],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in SERVED_FEATURES.items()

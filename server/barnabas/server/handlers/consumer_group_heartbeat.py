@@ -9,20 +9,20 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from barnabas.server.groups.consumer.regexes import compiled
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.handlers.group_protocols import caller_of, check_protocol
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
 
 
 @handles(ConsumerGroupHeartbeatRequest, needs=asks(READ_GROUP, DESCRIBE_TOPIC))
-def consumer_group_heartbeat(
+async def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, context: RequestContext
-) -> Steps[ConsumerGroupHeartbeatResponse | Delayed]:
+) -> ConsumerGroupHeartbeatResponse:
     """
     Hand the heartbeat to the coordinator. A client may subscribe to topics only that it may
     describe; a regular expression matches no others.
@@ -31,7 +31,11 @@ def consumer_group_heartbeat(
     context.require(READ_GROUP, request.group_id)
     for number, topic in enumerate(dict.fromkeys(request.subscribed_topic_names or ()), 1):
         if number % ENTRIES_PER_STEP == 0:
-            yield
+            await checkpoint()
         if not context.allows(DESCRIBE_TOPIC, topic):
             return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    return context.broker.groups.consumer_heartbeat(request, caller_of(context))
+    caller = caller_of(context)
+    if request.subscribed_topic_regex:
+        # As in Kafka, errors of the member are answered before errors of the pattern.
+        caller = caller._replace(pattern=await compiled(request.subscribed_topic_regex))
+    return await context.committed(context.broker.groups.consumer_heartbeat(request, caller))

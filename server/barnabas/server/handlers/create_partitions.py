@@ -23,7 +23,7 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import map_in_steps
+from barnabas.server.scheduling.turns import map_in_turns
 from barnabas.server.security.acl.permissions import ALTER_TOPIC
 
 FIRST_STRICT: Final = 3
@@ -38,9 +38,7 @@ async def create_partitions(
     """
     times = Counter(topic.name for topic in request.topics)
     once = [name for name, count in times.items() if count == 1]
-    _, refused = await context.broker.turns.finish(
-        partition_by_authorized(context, ALTER_TOPIC, once, str)
-    )
+    _, refused = await partition_by_authorized(context, ALTER_TOPIC, once, str)
     errors: dict[str, KafkaError] = dict.fromkeys(refused, TopicAuthorizationFailed())
     if len(once) < len(times):
         repeated = InvalidRequest("Duplicate topic name.")
@@ -60,9 +58,7 @@ async def create_partitions(
             return _result(name, error.code, None)
         return _result(name, error.code, str(error))
 
-    return CreatePartitionsResponse(
-        results=await context.broker.turns.finish(map_in_steps(outcome, times))
-    )
+    return CreatePartitionsResponse(results=await map_in_turns(outcome, times))
 
 
 def _result(name: str, code: ErrorCode, message: str | None) -> CreatePartitionsTopicResult:

@@ -23,7 +23,7 @@ from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     CREATE_CLUSTER,
@@ -43,7 +43,7 @@ async def create_topics(
     """
     Create each topic or say why not; those created can be used when the answer is sent.
     """
-    refused = await context.broker.turns.finish(_refusals(request, context))
+    refused = await _refusals(request, context)
     wanted = [topic for topic in request.topics if topic.name not in refused]
     plan = await context.broker.topics.create(
         wanted, validate_only=request.validate_only, charge=context.charge(FIRST_STRICT)
@@ -57,18 +57,14 @@ async def create_topics(
         return _succeeded(plan.created[name], context)
 
     names = dict.fromkeys(topic.name for topic in request.topics)
-    return CreateTopicsResponse(
-        topics=await context.broker.turns.finish(map_in_steps(outcome, names))
-    )
+    return CreateTopicsResponse(topics=await map_in_turns(outcome, names))
 
 
-def _refusals(
-    request: CreateTopicsRequest, context: RequestContext
-) -> Steps[dict[str, KafkaError]]:
+async def _refusals(request: CreateTopicsRequest, context: RequestContext) -> dict[str, KafkaError]:
     refused: dict[str, KafkaError] = {}
     may_create_all = context.sees(CREATE_CLUSTER, CLUSTER_NAME)
     for name, times in Counter(topic.name for topic in request.topics).items():
-        yield
+        await checkpoint()
         if times > 1:
             refused[name] = InvalidRequest("Duplicate topic name.")
         elif name == CLUSTER_METADATA_TOPIC:
@@ -103,6 +99,8 @@ def _succeeded(topic: CreatedTopic, context: RequestContext) -> CreatableTopicRe
             )
             for entry in context.broker.topics.configs.describe(topic.configs)
         ]
+    # Even 10,000 topics, the most of a request, stay below the limit of an answer.
+    context.room().take(1 + len(configs))
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,

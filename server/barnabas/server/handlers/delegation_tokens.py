@@ -7,7 +7,7 @@ Only a client that has shown who it is, and not by a token, may send them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from barnabas.protocol.errors import ErrorCode, KafkaError, KafkaStorageError, UnknownServerError
 from barnabas.protocol.internal_topics.metadata_records import DelegationTokenRecord
@@ -33,7 +33,7 @@ from barnabas.server.cluster.delegation_tokens import parties
 from barnabas.server.requests.authorization import NOTHING, asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.permissions import (
     CREATE_TOKENS,
     DESCRIBE_DELEGATION_TOKEN,
@@ -45,6 +45,7 @@ from barnabas.server.security.principal import (
     KafkaPrincipal,
     parse_principal,
 )
+from barnabas.server.text_memory import text_bytes
 
 NO_TIMESTAMP: Final = -1
 """
@@ -74,7 +75,7 @@ async def create_delegation_token(
         if request.owner_principal_type is None:
             raise UnknownServerError("The owner of the token has a name and no type")
         owner = KafkaPrincipal(request.owner_principal_type, request.owner_principal_name)
-    renewers = [KafkaPrincipal(it.principal_type, it.principal_name) for it in request.renewers]
+    renewers = await map_in_turns(_renewer, request.renewers)
 
     def refused(code: ErrorCode, timestamp: int) -> CreateDelegationTokenResponse:
         return CreateDelegationTokenResponse(
@@ -117,6 +118,10 @@ async def create_delegation_token(
     )
 
 
+def _renewer(asked: Any) -> KafkaPrincipal:
+    return KafkaPrincipal(asked.principal_type, asked.principal_name)
+
+
 @handles(RenewDelegationTokenRequest, needs=NOTHING)
 async def renew_delegation_token(
     request: RenewDelegationTokenRequest, context: RequestContext
@@ -148,9 +153,9 @@ async def expire_delegation_token(
 
 
 @handles(DescribeDelegationTokenRequest, needs=asks(DESCRIBE_DELEGATION_TOKEN, DESCRIBE_TOKENS))
-def describe_delegation_token(
+async def describe_delegation_token(
     request: DescribeDelegationTokenRequest, context: RequestContext
-) -> Steps[DescribeDelegationTokenResponse]:
+) -> DescribeDelegationTokenResponse:
     """
     List the tokens that the client owns, has created, may renew or is allowed to see: all, or those
     with which some of the principals asked for have to do likewise.
@@ -164,13 +169,18 @@ def describe_delegation_token(
         return DescribeDelegationTokenResponse(
             error_code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, tokens=[]
         )
-    wanted = None
+    wanted: set[str] | None = None
     if request.owners is not None:
-        wanted = {f"{owner.principal_type}:{owner.principal_name}" for owner in request.owners}
+        wanted = set()
+        for owner in request.owners:
+            await checkpoint()
+            wanted.add(f"{owner.principal_type}:{owner.principal_name}")
+    room = context.room()
     described = []
     for token in tokens.all():
-        yield
+        await checkpoint()
         if (wanted is None or not wanted.isdisjoint(parties(token))) and _sees(token, context):
+            room.take(1 + len(token.renewers), sum(map(text_bytes, parties(token))))
             described.append(_describe(token, tokens.hmac_of(token.token_id)))
     return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=described)
 

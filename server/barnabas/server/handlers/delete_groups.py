@@ -10,19 +10,17 @@ from barnabas.protocol.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
-from barnabas.server.handlers.shaping import shaped
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import DELETE_GROUP
 
 
 @handles(DeleteGroupsRequest, needs=asks(DELETE_GROUP))
-def delete_groups(
+async def delete_groups(
     request: DeleteGroupsRequest, context: RequestContext
-) -> Steps[DeleteGroupsResponse | Delayed]:
+) -> DeleteGroupsResponse:
     """
     Delete each group that is named, once; the empty name is a name. Those that the client may not
     delete come last in the answer.
@@ -31,16 +29,10 @@ def delete_groups(
     refused = []
     error = ErrorCode.GROUP_AUTHORIZATION_FAILED
     for group_id in dict.fromkeys(request.groups_names):
-        yield
+        await checkpoint()
         if context.allows(DELETE_GROUP, group_id):
             allowed.append(group_id)
         else:
             refused.append(DeletableGroupResult(group_id=group_id, error_code=error))
-    answer = yield from context.broker.groups.delete_groups(allowed)
-    if not refused:
-        return answer
-
-    def with_refused(response: DeleteGroupsResponse) -> DeleteGroupsResponse:
-        return DeleteGroupsResponse(results=response.results + refused)
-
-    return shaped(answer, with_refused)
+    answer = await context.committed(await context.broker.groups.delete_groups(allowed))
+    return DeleteGroupsResponse(results=answer.results + refused) if refused else answer

@@ -27,7 +27,7 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
 from barnabas.server.security.acl.permissions import DELETE_TOPIC
 
 logger = logging.getLogger(__name__)
@@ -36,36 +36,34 @@ INVALID_LOW_WATERMARK: Final = -1
 
 
 @handles(DeleteRecordsRequest, needs=asks(DELETE_TOPIC))
-def delete_records(
+async def delete_records(
     request: DeleteRecordsRequest, context: RequestContext
-) -> Steps[DeleteRecordsResponse]:
+) -> DeleteRecordsResponse:
     """
     Delete what lies below each offset, and say where each log begins now.
     """
     asked = [topic for topic in request.topics if topic.partitions]
-    asked, kept = yield from partition_by_authorized(
+    asked, kept = await partition_by_authorized(
         context, DELETE_TOPIC, asked, lambda topic: topic.name
     )
-    topics = yield from each_in_steps(lambda topic: _delete(topic, context), asked)
-    topics += yield from each_in_steps(_refuse, kept)
+    topics = await await_each(lambda topic: _delete(topic, context), asked)
+    topics += await await_each(_refuse, kept)
     return DeleteRecordsResponse(topics=topics)
 
 
-def _refuse(topic: DeleteRecordsTopic) -> Steps[DeleteRecordsTopicResult]:
+async def _refuse(topic: DeleteRecordsTopic) -> DeleteRecordsTopicResult:
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     indexes = dict.fromkeys(partition.partition_index for partition in topic.partitions)
-    results = yield from map_in_steps(
-        lambda index: _answer(index, INVALID_LOW_WATERMARK, code), indexes
-    )
+    results = await map_in_turns(lambda index: _answer(index, INVALID_LOW_WATERMARK, code), indexes)
     return DeleteRecordsTopicResult(name=topic.name, partitions=results)
 
 
-def _delete(topic: DeleteRecordsTopic, context: RequestContext) -> Steps[DeleteRecordsTopicResult]:
+async def _delete(topic: DeleteRecordsTopic, context: RequestContext) -> DeleteRecordsTopicResult:
     results = []
     # Of a partition that is named twice the last offset counts.
     offsets = {partition.partition_index: partition.offset for partition in topic.partitions}
     for index, offset in offsets.items():
-        yield
+        await checkpoint()
         try:
             start = _delete_before(topic.name, index, offset, context)
         except KafkaError as error:

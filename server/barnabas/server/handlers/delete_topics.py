@@ -27,7 +27,7 @@ from barnabas.protocol.messages.delete_topics import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import DELETE_CLUSTER, DELETE_TOPIC, DESCRIBE_TOPIC
 
@@ -47,26 +47,26 @@ async def delete_topics(
             raise InvalidRequest("This version does not support topic deletion.")
         raise TopicDeletionDisabled
     results: list[DeletableTopicResult] = []
-    wanted = await context.broker.turns.finish(_wanted(request, results, context))
+    wanted = await _wanted(request, results, context)
     errors = await context.broker.topics.delete(list(wanted), context.charge(FIRST_STRICT))
-    results += await context.broker.turns.finish(
-        map_in_steps(lambda each: _result(wanted[each], each, errors.get(each)), wanted)
+    results += await map_in_turns(
+        lambda each: _result(wanted[each], each, errors.get(each)), wanted
     )
     return DeleteTopicsResponse(responses=results)
 
 
-def _wanted(
+async def _wanted(
     request: DeleteTopicsRequest, results: list[DeletableTopicResult], context: RequestContext
-) -> Steps[dict[UUID, str]]:
+) -> dict[UUID, str]:
     """
     The topics that can be deleted; those that cannot get their *results* here.
     """
-    named, identified = yield from _sort_out(_states(request), results)
+    named, identified = await _sort_out(_states(request), results)
     may_delete_all = context.sees(DELETE_CLUSTER, CLUSTER_NAME)
     refusal = TopicAuthorizationFailed()
     wanted: dict[UUID, str] = {}
     for topic_id in identified:
-        yield
+        await checkpoint()
         topic = context.broker.topics.get_by_id(topic_id)
         if topic is None:
             results.append(_result(None, topic_id, UnknownTopicId()))
@@ -77,7 +77,7 @@ def _wanted(
         else:
             results.append(_result(None, topic_id, refusal))
     for name in named:
-        yield
+        await checkpoint()
         if not (may_delete_all or context.allows(DESCRIBE_TOPIC, name)):
             results.append(_result(name, ZERO_UUID, refusal))
             continue
@@ -99,16 +99,16 @@ def _states(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
     return [*by_name, *request.topics]
 
 
-def _sort_out(
+async def _sort_out(
     states: list[DeleteTopicState], results: list[DeletableTopicResult]
-) -> Steps[tuple[list[str], list[UUID]]]:
+) -> tuple[list[str], list[UUID]]:
     """
     The names and the ids that are given once and alone; all others get their *results* here.
     """
     names: Counter[str] = Counter()
     ids: Counter[UUID] = Counter()
     for state in states:
-        yield
+        await checkpoint()
         if state.name is None and state.topic_id == ZERO_UUID:
             message = "Neither topic name nor id were specified."
             results.append(_result(None, ZERO_UUID, InvalidRequest(message)))

@@ -27,8 +27,9 @@ from barnabas.server.cluster.client_quotas import (
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import DESCRIBE_CONFIGS_CLUSTER
+from barnabas.server.text_memory import text_bytes
 
 
 class MatchType(IntEnum):
@@ -42,9 +43,9 @@ class MatchType(IntEnum):
 
 
 @handles(DescribeClientQuotasRequest, needs=gate(DESCRIBE_CONFIGS_CLUSTER))
-def describe_client_quotas(
+async def describe_client_quotas(
     request: DescribeClientQuotasRequest, context: RequestContext
-) -> Steps[DescribeClientQuotasResponse]:
+) -> DescribeClientQuotasResponse:
     """
     Entities that have all that the filter names; if it is strict, nothing else besides.
     """
@@ -52,16 +53,19 @@ def describe_client_quotas(
     for component in request.components:
         _check(component, wanted)
         wanted[component.entity_type] = component
-        yield
+        await checkpoint()
     if IP in wanted and (USER in wanted or CLIENT_ID in wanted):
         raise InvalidRequest(
             "Invalid entity filter component combination. IP filter component should not be used"
             " with user or clientId filter component."
         )
-    entries = []
+    room = context.room()
+    entries = room.list()
     for entity, quotas in client_quotas(context.broker.image).items():
-        yield
+        await checkpoint()
         if _matches(entity, wanted, strict=request.strict):
+            size = sum(text_bytes(name or "") for _, name in entity)
+            room.take(1 + len(entity) + len(quotas), size)
             names = [EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
             values = [ValueData(key=key, value=value) for key, value in quotas.items()]
             entries.append(EntryData(entity=names, values=values))

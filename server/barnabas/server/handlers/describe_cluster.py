@@ -35,7 +35,7 @@ class EndpointType(IntEnum):
 
 
 @handles(DescribeClusterRequest, needs=asks(DESCRIBE_CLUSTER))
-def describe_cluster(
+async def describe_cluster(
     request: DescribeClusterRequest, context: RequestContext
 ) -> DescribeClusterResponse:
     """

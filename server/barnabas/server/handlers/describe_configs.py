@@ -14,12 +14,11 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from barnabas.server.dynamic_config.admin import ConfigEntry
-from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.config_authorization import require_describe
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import (
     DESCRIBE_CONFIGS_CLUSTER,
     DESCRIBE_CONFIGS_GROUP,
@@ -32,37 +31,40 @@ from barnabas.server.text_memory import text_bytes
     DescribeConfigsRequest,
     needs=asks(DESCRIBE_CONFIGS_TOPIC, DESCRIBE_CONFIGS_GROUP, DESCRIBE_CONFIGS_CLUSTER),
 )
-def describe_configs(
+async def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext
-) -> Steps[DescribeConfigsResponse]:
+) -> DescribeConfigsResponse:
     """
     The options of each resource, where their values come from, and what they mean.
     """
     for resource in request.resources:
-        yield
+        await checkpoint()
         if not context.broker.config_admin().can_describe(resource.resource_type):
             raise InvalidRequest(
                 f"Unexpected resource type {resource.resource_type} for resource"
                 f" {resource.resource_name}"
             )
-    room = AnswerRoom()
-    results = []
+    room = context.room()
+    results: list[DescribeConfigsResult] = room.list()
     refused = []
     for resource in request.resources:
-        yield
+        await checkpoint()
         try:
             require_describe(context, resource.resource_type, resource.resource_name)
         except KafkaError as error:
+            room.take(1, text_bytes(str(error)))
             refused.append(_failed(resource, error.code, str(error)))
             continue
         try:
             described = _describe(resource, request, context)
             for each in described.configs:
-                values = [each.value, *(synonym.value for synonym in each.synonyms)]
+                values = [each.value, each.documentation]
+                values += [synonym.value for synonym in each.synonyms]
                 room.take(1 + len(each.synonyms), sum(text_bytes(value or "") for value in values))
             room.take(1)
             results.append(described)
         except KafkaError as error:
+            room.take(1, text_bytes(str(error)))
             results.append(_failed(resource, error.code, str(error)))
     return DescribeConfigsResponse(results=results + refused)
 

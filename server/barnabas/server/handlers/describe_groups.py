@@ -12,31 +12,30 @@ from barnabas.protocol.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from barnabas.server.groups.describing import described_error
-from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.bindings import ResourceType
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP
 
 
 @handles(DescribeGroupsRequest, needs=asks(DESCRIBE_GROUP))
 @reads(groups, lambda request: request.groups)
-def describe_groups(
+async def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext
-) -> Steps[DescribeGroupsResponse]:
+) -> DescribeGroupsResponse:
     """
     Describe each group that is named, the empty name included. Those that the client may not
     describe come first in the answer.
     """
-    room = AnswerRoom()
+    room = context.room()
     refused = []
-    groups = []
+    groups = room.list()
     for group_id in request.groups:
-        yield
+        await checkpoint()
         if not context.allows(DESCRIBE_GROUP, group_id):
             room.take(1)
             refused.append(described_error(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED))

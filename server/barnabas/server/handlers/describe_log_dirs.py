@@ -24,7 +24,7 @@ from barnabas.protocol.messages.describe_log_dirs import (
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.storage.manager.manager import LogManager
@@ -48,9 +48,12 @@ async def describe_log_dirs(
         return DescribeLogDirsResponse(error_code=code, results=[])
     is_wanted: IsWanted = lambda _: True  # noqa: E731  # one of two, both as short
     if request.topics is not None:
-        wanted = await context.broker.turns.finish(_wanted(request.topics))
+        wanted = await _wanted(request.topics)
         is_wanted = wanted.__contains__
     log_manager = context.broker.log_manager
+
+    logs = log_manager.logs()
+    context.room().take(len(logs), sum(len(each.topic) for each in logs))
 
     def describe_all() -> list[DescribeLogDirsResult]:
         return [_describe(path, log_manager, is_wanted) for path in log_manager.directories.all]
@@ -60,12 +63,12 @@ async def describe_log_dirs(
     return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=results)
 
 
-def _wanted(topics: Iterable[DescribableLogDirTopic]) -> Steps[Set[TopicPartition]]:
+async def _wanted(topics: Iterable[DescribableLogDirTopic]) -> Set[TopicPartition]:
     wanted = set()
     for topic in topics:
-        yield
+        await checkpoint()
         for index in topic.partitions:
-            yield
+            await checkpoint()
             wanted.add(TopicPartition(topic.topic, index))
     return wanted
 

@@ -22,11 +22,10 @@ from barnabas.protocol.messages.describe_producers import (
     TopicResponse,
 )
 from barnabas.server.cluster.topic_names import validate_topic_name
-from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, map_in_turns
 from barnabas.server.security.acl.permissions import READ_TOPIC
 
 NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
@@ -34,10 +33,10 @@ NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
 
 
 @handles(DescribeProducersRequest, needs=asks(READ_TOPIC))
-def describe_producers(
+async def describe_producers(
     request: DescribeProducersRequest, context: RequestContext
-) -> Steps[DescribeProducersResponse]:
-    room = AnswerRoom()
+) -> DescribeProducersResponse:
+    room = context.room()
 
     def describe_one(
         topic: TopicRequest, index: int, error: KafkaError | None
@@ -49,14 +48,14 @@ def describe_producers(
         room.take(1 + len(described.active_producers))
         return described
 
-    def describe(topic: TopicRequest) -> Steps[TopicResponse]:
+    async def describe(topic: TopicRequest) -> TopicResponse:
         error = _error_of_topic(topic.name, context)
-        described = yield from map_in_steps(
+        described = await map_in_turns(
             lambda index: describe_one(topic, index, error), topic.partition_indexes
         )
         return TopicResponse(name=topic.name, partitions=described)
 
-    return DescribeProducersResponse(topics=(yield from each_in_steps(describe, request.topics)))
+    return DescribeProducersResponse(topics=await await_each(describe, request.topics))
 
 
 def _error_of_topic(name: str, context: RequestContext) -> KafkaError | None:

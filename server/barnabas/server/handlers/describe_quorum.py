@@ -23,15 +23,15 @@ from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, map_in_turns
 from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 
 
 @handles(DescribeQuorumRequest, needs=gate(DESCRIBE_CLUSTER))
-def describe_quorum(
+async def describe_quorum(
     request: DescribeQuorumRequest, context: RequestContext
-) -> Steps[DescribeQuorumResponse]:
+) -> DescribeQuorumResponse:
     """
     The quorum of the metadata log, which must be the one partition that is asked for.
     """
@@ -41,7 +41,7 @@ def describe_quorum(
         for partition in topic.partitions
     ]
     if len(request.topics) != 1 or asked != [(CLUSTER_METADATA_TOPIC, 0)]:
-        return (yield from _unknown(request))
+        return await _unknown(request)
     log = context.broker.controller.log
     topic = ResponseTopicData(
         topic_name=CLUSTER_METADATA_TOPIC,
@@ -84,7 +84,7 @@ def _listeners(context: RequestContext) -> list[Listener]:
     return [Listener(name=e.name, host=e.host, port=e.port) for e in endpoints]
 
 
-def _unknown(request: DescribeQuorumRequest) -> Steps[DescribeQuorumResponse]:
+async def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def refuse_one(partition: RequestPartitionData) -> ResponsePartitionData:
@@ -99,9 +99,9 @@ def _unknown(request: DescribeQuorumRequest) -> Steps[DescribeQuorumResponse]:
             observers=[],
         )
 
-    def refuse(topic: RequestTopicData) -> Steps[ResponseTopicData]:
-        refused = yield from map_in_steps(refuse_one, topic.partitions)
+    async def refuse(topic: RequestTopicData) -> ResponseTopicData:
+        refused = await map_in_turns(refuse_one, topic.partitions)
         return ResponseTopicData(topic_name=topic.topic_name, partitions=refused)
 
-    topics = yield from each_in_steps(refuse, request.topics)
+    topics = await await_each(refuse, request.topics)
     return DescribeQuorumResponse(error_code=ErrorCode.NONE, error_message="", topics=topics)

@@ -136,7 +136,9 @@ async def _describe_topic(
     topic = broker.topics.get(name)
     assert topic is not None
     partitions = []
+    room = context.room()
     async for index in broker.turns.between(indexes):
+        room.take(1)
         key = SharePartitionKey(group_id, topic.id, index)
         try:
             offset = await describe(key, broker.shares, broker.partitions)

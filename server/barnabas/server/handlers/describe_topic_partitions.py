@@ -27,36 +27,37 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import authorized_operations, partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import ResourceType
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
 
 
 @handles(DescribeTopicPartitionsRequest, needs=asks(DESCRIBE_TOPIC))
-def describe_topic_partitions(
+async def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: RequestContext
-) -> Steps[DescribeTopicPartitionsResponse]:
+) -> DescribeTopicPartitionsResponse:
     """
     One page of the topics that are asked for; of all topics if none is named. Those that the client
     may not describe are on every page, or on none if it has not named them.
     """
-    names = yield from _names(request, context)
+    names = await _names(request, context)
     hidden: list[tuple[bytes, str]] = []
     if request.topics:
-        names, hidden = yield from partition_by_authorized(
+        names, hidden = await partition_by_authorized(
             context, DESCRIBE_TOPIC, names, lambda each: each[1]
         )
         heapify(names)
-    page = yield from _page(request, context, names)
-    page.topics.extend((yield from map_in_steps(lambda each: _refused(each[1]), hidden)))
+    page = await _page(request, context, names)
+    page.topics.extend(await map_in_turns(lambda each: _refused(each[1]), hidden))
     return page
 
 
-def _page(
+async def _page(
     request: DescribeTopicPartitionsRequest, context: RequestContext, names: list[tuple[bytes, str]]
-) -> Steps[DescribeTopicPartitionsResponse]:
+) -> DescribeTopicPartitionsResponse:
     start = request.cursor
     described: list[DescribeTopicPartitionsResponseTopic] = []
+    room = context.room()
     left = max(
         min(
             context.broker.config.max_request_partition_size_limit, request.response_partition_limit
@@ -64,7 +65,7 @@ def _page(
         1,
     )
     while names:
-        yield
+        await checkpoint()
         _, name = heappop(names)
         if not (request.topics or context.sees(DESCRIBE_TOPIC, name)):
             continue
@@ -78,6 +79,7 @@ def _page(
             continue
         first = start.partition_index if start is not None and start.topic_name == name else 0
         end = min(len(topic.partitions), first + left)
+        room.take(1 + max(end - first, 0), len(name))
         described.append(_describe(topic, range(first, end), context))
         if end < len(topic.partitions):
             cursor = Cursor(topic_name=name, partition_index=end)
@@ -86,9 +88,9 @@ def _page(
     return DescribeTopicPartitionsResponse(topics=described)
 
 
-def _names(
+async def _names(
     request: DescribeTopicPartitionsRequest, context: RequestContext
-) -> Steps[list[tuple[bytes, str]]]:
+) -> list[tuple[bytes, str]]:
     """
     The topics from the cursor on, each once: a heap in the order of Java.
 
@@ -99,7 +101,7 @@ def _names(
     asked = {topic.name for topic in request.topics}
     names = asked or {topic.name for topic in context.broker.topics}
     if cursor is None:
-        return (yield from _heap(names))
+        return await _heap(names)
     if asked and cursor.topic_name not in asked:
         raise InvalidRequest(
             "DescribeTopicPartitionsRequest topic list should contain the cursor topic:"
@@ -110,14 +112,14 @@ def _names(
             f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor}"
         )
     first = _java_order(cursor.topic_name)
-    return (yield from _heap(names, first))
+    return await _heap(names, first)
 
 
-def _heap(names: Iterable[str], first: bytes = b"") -> Steps[list[tuple[bytes, str]]]:
+async def _heap(names: Iterable[str], first: bytes = b"") -> list[tuple[bytes, str]]:
     """
     Most of a great many are not on the page: to sort all of them would take its time.
     """
-    ordered = yield from map_in_steps(lambda name: (_java_order(name), name), names)
+    ordered = await map_in_turns(lambda name: (_java_order(name), name), names)
     heap = [each for each in ordered if each[0] >= first]
     heapify(heap)
     return heap

@@ -15,31 +15,30 @@ from barnabas.protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
-from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import reads, transactions
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
 
 
 @handles(DescribeTransactionsRequest, needs=asks(DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC))
 @reads(transactions, lambda request: request.transactional_ids)
-def describe_transactions(
+async def describe_transactions(
     request: DescribeTransactionsRequest, context: RequestContext
-) -> Steps[DescribeTransactionsResponse]:
-    room = AnswerRoom()
-    described = []
+) -> DescribeTransactionsResponse:
+    room = context.room()
+    described = room.list()
     for transactional_id in request.transactional_ids:
-        yield
-        found = yield from _describe(transactional_id, context)
+        await checkpoint()
+        found = await _describe(transactional_id, context)
         room.take(1 + sum(1 + len(topic.partitions) for topic in found.topics))
         described.append(found)
     return DescribeTransactionsResponse(transaction_states=described)
 
 
-def _describe(transactional_id: str, context: RequestContext) -> Steps[TransactionState]:
+async def _describe(transactional_id: str, context: RequestContext) -> TransactionState:
     if not context.allows(DESCRIBE_TRANSACTIONAL_ID, transactional_id):
         return _unknown(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     try:
@@ -53,7 +52,7 @@ def _describe(transactional_id: str, context: RequestContext) -> Steps[Transacti
         topics[topic].append(index)
     visible = []
     for topic, indexes in topics.items():
-        yield
+        await checkpoint()
         if context.sees(DESCRIBE_TOPIC, topic):
             visible.append(TopicData(topic=topic, partitions=indexes))
     return TransactionState(

@@ -20,22 +20,25 @@ from barnabas.server.cluster.scram_credentials import scram_credentials
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
+from barnabas.server.text_memory import text_bytes
 
 
 @handles(DescribeUserScramCredentialsRequest, needs=gate(DESCRIBE_CLUSTER))
-def describe_user_scram_credentials(
+async def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: RequestContext
-) -> Steps[DescribeUserScramCredentialsResponse]:
+) -> DescribeUserScramCredentialsResponse:
     """
     The users that are asked for, or all.
     """
     there = scram_credentials(context.broker.image)
     times = Counter(user.name for user in request.users or ()) or Counter(list(there))
+    room = context.room()
     results = []
     for name, count in times.items():
-        yield
+        await checkpoint()
+        room.take(3, text_bytes(name))
         try:
             if count > 1:
                 raise DuplicateResource(

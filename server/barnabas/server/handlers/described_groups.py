@@ -4,7 +4,7 @@ Groups of the later protocols, as their Describe requests show them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from barnabas.protocol.codec.schema import replace
@@ -12,10 +12,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.structs import struct
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.handlers.group_protocols import check_protocol
-from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorized import authorized_operations
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.bindings import ResourceType
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from barnabas.server.text_memory import text_bytes
@@ -41,7 +40,7 @@ class Describing(Generic[G]):
     """
 
     type: GroupType
-    describe: Callable[[str], Steps[G]]
+    describe: Callable[[str], Awaitable[G]]
     refuse: Callable[[str, ErrorCode, str | None], G]
     topics_of: Callable[[G], Iterable[tuple[str, Sequence[int]]]]
     """Returns the topics and partitions that the description names."""
@@ -51,7 +50,7 @@ class Describing(Generic[G]):
     """What a client is told of a group with topics that it may not describe."""
 
 
-def described(request: Any, context: RequestContext, kind: Describing[G]) -> Steps[list[G]]:
+async def described(request: Any, context: RequestContext, kind: Describing[G]) -> list[G]:
     """
     Each group that the request names. Those that the client may not describe come first, then those
     without a name; a group with topics that the client may not describe is refused.
@@ -60,18 +59,18 @@ def described(request: Any, context: RequestContext, kind: Describing[G]) -> Ste
         UnsupportedVersion: see ``check_protocol``.
     """
     check_protocol(context, kind.type)
-    room = AnswerRoom()
+    room = context.room()
     refused: list[G] = []
     nameless: list[G] = []
-    groups: list[G] = []
+    groups: list[G] = room.list()
     for group_id in request.group_ids:
-        yield
+        await checkpoint()
         if not context.allows(DESCRIBE_GROUP, group_id):
             room.take(1)
             error = ErrorCode.GROUP_AUTHORIZATION_FAILED
             refused.append(kind.refuse(group_id, error, None))
             continue
-        group = yield from _described(group_id, context, kind)
+        group = await _described(group_id, context, kind)
         room.take(1 + len(group.members), _size(group, kind))
         if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
             operations = authorized_operations(context, ResourceType.GROUP, group_id)
@@ -80,14 +79,14 @@ def described(request: Any, context: RequestContext, kind: Describing[G]) -> Ste
     return refused + nameless + groups
 
 
-def _described(group_id: str, context: RequestContext, kind: Describing[G]) -> Steps[G]:
+async def _described(group_id: str, context: RequestContext, kind: Describing[G]) -> G:
     try:
-        group = yield from kind.describe(group_id)
+        group = await kind.describe(group_id)
     except KafkaError as error:
         told = str(error) if error.code == ErrorCode.GROUP_ID_NOT_FOUND else None
         return kind.refuse(group_id, error.code, told)
     for topic in dict.fromkeys(name for name, _ in kind.topics_of(group)):
-        yield
+        await checkpoint()
         if not context.allows(DESCRIBE_TOPIC, topic):
             return kind.refuse(group_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, kind.hidden)
     return group

@@ -19,7 +19,7 @@ from barnabas.server.cluster.partition_changes import Election
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import map_in_turns
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 from barnabas.server.topics.reassignment import PartitionChanges
 
@@ -40,11 +40,11 @@ async def elect_leaders(
     if election is None:
         raise InvalidRequest(f"Unknown election type {request.election_type}")
 
-    def elect(plan: PartitionChanges) -> Steps[list[ReplicaElectionResult]]:
+    async def elect(plan: PartitionChanges) -> list[ReplicaElectionResult]:
         results = []
         wanted = plan.places() if asked is None else ((t.topic, t.partitions) for t in asked)
         for name, indexes in wanted:
-            every = yield from map_in_steps(partial(_elect, plan, name, election), indexes)
+            every = await map_in_turns(partial(_elect, plan, name, election), indexes)
             if asked is None:
                 every = [e for e in every if e.error_code != ErrorCode.ELECTION_NOT_NEEDED]
             results.append(ReplicaElectionResult(topic=name, partition_result=every))

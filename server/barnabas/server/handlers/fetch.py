@@ -14,7 +14,7 @@ request means, and which of them the response has.
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import ErrorCode, UnknownServerError
 from barnabas.protocol.hot_messages.fetch import fetch_response
@@ -30,13 +30,16 @@ from barnabas.server.fetch.delayed import DelayedFetch
 from barnabas.server.fetch.reader import FetchPlan, LogReadResult
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.requests.authorization import asks
-from barnabas.server.requests.context import MeteredFetch, RequestContext
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, READ_TOPIC
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
+
+if TYPE_CHECKING:
+    from barnabas.server.requests.meter import Meter
 
 FIRST_REPLICA_STATE_VERSION: Final = 15
 FIRST_LEADER_VERSION: Final = 16
@@ -46,11 +49,11 @@ _NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_
 
 
 @handles(FetchRequest, needs=asks(READ_TOPIC, CLUSTER_ACTION))
-def fetch(request: FetchRequest, context: RequestContext) -> Steps[FetchResponse | DelayedFetch]:
+async def fetch(request: FetchRequest, context: RequestContext) -> FetchResponse:
     broker = context.broker
     replica_id = _replica_id(request, context.version)
     try:
-        asked = yield from context_of(
+        asked = await context_of(
             request,
             context.version,
             broker.fetch_sessions,
@@ -60,28 +63,27 @@ def fetch(request: FetchRequest, context: RequestContext) -> Steps[FetchResponse
     except SESSION_ERRORS as error:
         broker.metrics.count_error("Fetch", error.code)
         return refusal(error.code)
-    wanted = yield from _locate(asked, context, replica_id)
+    wanted = await _locate(asked, context, replica_id)
     plan = _plan(request, asked, wanted, context)
     answer = _Answer(request, asked, plan, context)
     respond = answer.response
-    metered = context.metered()
-    if metered is not None:
+    meter = context.meter
+    if meter is not None:
         if replica_id > NOBODY:
-            metered.exempt()
+            meter.exempt()
         else:
-            plan.limit(metered.most_fetched_bytes())
-            respond = partial(answer.metered_response, metered)
+            plan.limit(meter.most_fetched_bytes())
+            respond = partial(answer.metered_response, meter)
+    reading: LogReadResult | None
     try:
-        reading = yield from plan.read(nowait=True)
+        reading = await plan.read(nowait=True)
     except WouldBlock:
-        delayed = DelayedFetch(broker.fetches, plan, respond)
-        delayed.read_elsewhere()
-        return delayed
-    if plan.is_enough(reading):
-        return (yield from respond(reading))
-    delayed = DelayedFetch(broker.fetches, plan, respond)
-    delayed.proceed(reading)
-    return delayed
+        reading = None
+    if reading is not None and plan.is_enough(reading):
+        return await respond(reading)
+    delayed = DelayedFetch(broker.fetches, plan)
+    context.effects_done(delayed.hurry)
+    return await respond(await delayed.reading(reading))
 
 
 def _plan(
@@ -127,12 +129,12 @@ class _Answer:
         self._plan = plan
         self._context = context
 
-    def response(self, reading: LogReadResult) -> Steps[FetchResponse]:
+    async def response(self, reading: LogReadResult) -> FetchResponse:
         for code in reading.errors:
             self._context.broker.metrics.count_error("Fetch", code)
         for partition, size in reading.sources:
             partition.bytes_out += size
-        response = yield from self._asked.response(self._plan.wanted, reading.partitions)
+        response = await self._asked.response(self._plan.wanted, reading.partitions)
         if self._plan.version >= FIRST_LEADER_VERSION and any(
             code in _NOT_LEADER for code in reading.errors
         ):
@@ -141,17 +143,15 @@ class _Answer:
                 response.node_endpoints = [self._endpoint()]
         return response
 
-    def metered_response(
-        self, metered: MeteredFetch, reading: LogReadResult
-    ) -> Steps[FetchResponse]:
+    async def metered_response(self, meter: Meter, reading: LogReadResult) -> FetchResponse:
         """
         Likewise, unless the client has to wait: then it gets nothing, and nothing is remembered.
         """
-        selected = yield from self._asked.selected(self._plan.wanted, reading.partitions)
-        topics = yield from by_topic([each for each, _ in selected], [data for _, data in selected])
-        throttle_ms = yield from metered.count_fetch(fetch_response(topics))
+        selected = await self._asked.selected(self._plan.wanted, reading.partitions)
+        topics = await by_topic([each for each, _ in selected], [data for _, data in selected])
+        throttle_ms = await meter.count_fetch(self._context, fetch_response(topics))
         if not throttle_ms:
-            return (yield from self.response(reading))
+            return await self.response(reading)
         nothing = self._asked.nothing()
         nothing.throttle_time_ms = throttle_ms
         return nothing
@@ -186,29 +186,32 @@ def _replica_id(request: FetchRequest, version: int) -> int:
     return request.replica_state.replica_id
 
 
-def _locate(
+async def _locate(
     asked: FetchContext, context: RequestContext, replica_id: int
-) -> Steps[list[CachedPartition]]:
+) -> list[CachedPartition]:
     """
     Find the partitions; those that nobody tries to read come last, as Kafka answers for them.
     """
     partitions = context.broker.partitions
     wanted = list(asked.partitions.values())
     has_erroneous = False
+    is_free = context.broker.authorizer is None
     for number, each in enumerate(wanted, 1):
         if number % ENTRIES_PER_STEP == 0:
-            yield
+            await checkpoint()
         each.locate(partitions, replica_id)
-        if each.partition is None and each.error in ERRONEOUS:
-            has_erroneous = True
-    if context.broker.authorizer is not None and (yield from _forbid(wanted, context, replica_id)):
+        if each.partition is None:
+            has_erroneous = has_erroneous or each.error in ERRONEOUS
+        elif is_free:
+            each.partition.fetches += 1
+    if not is_free and await _forbid(wanted, context, replica_id):
         has_erroneous = True
     if has_erroneous:
         wanted.sort(key=lambda each: each.error in ERRONEOUS)
     return wanted
 
 
-def _forbid(wanted: list[CachedPartition], context: RequestContext, replica_id: int) -> Steps[bool]:
+async def _forbid(wanted: list[CachedPartition], context: RequestContext, replica_id: int) -> bool:
     """
     Forbid the partitions that the client may not read, and return whether there are any.
     """
@@ -219,7 +222,7 @@ def _forbid(wanted: list[CachedPartition], context: RequestContext, replica_id: 
     may_read: dict[str, bool] = {}
     for number, each in enumerate(wanted, 1):
         if number % ENTRIES_PER_STEP == 0:
-            yield
+            await checkpoint()
         topic = each.topic
         if is_follower:
             is_allowed = False
@@ -232,4 +235,6 @@ def _forbid(wanted: list[CachedPartition], context: RequestContext, replica_id: 
         if not is_allowed:
             each.forbid()
             has_forbidden = True
+        elif each.partition is not None:
+            each.partition.fetches += 1
     return has_forbidden

@@ -14,8 +14,8 @@ topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Set
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Set
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import (
     ClusterAuthorizationFailed,
@@ -37,7 +37,7 @@ from barnabas.server.cluster.topic_names import (
 from barnabas.server.requests.authorization import REFUSALS, asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     CLUSTER_ACTION,
@@ -79,35 +79,37 @@ class Found(NamedTuple):
 @handles(
     FindCoordinatorRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, CLUSTER_ACTION)
 )
-def find_coordinator(
+async def find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext
-) -> Steps[FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]]:
+) -> FindCoordinatorResponse:
     if request.key_type == SHARE:
         if context.version < FIRST_VERSION_OF_SHARES:
             code = InvalidRequest.code
             invalid = Found(code, code.sentence if context.version < FIRST_BATCHED_VERSION else "")
-            return (yield from _response(request, context.version, lambda _: invalid))
+            return await _response(request, context.version, lambda _: invalid)
         if request.coordinator_keys and not context.allows(CLUSTER_ACTION, CLUSTER_NAME):
             raise ClusterAuthorizationFailed
     topic = TOPICS.get(request.key_type)
     if topic is None:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")
     keys = [request.key] if context.version < FIRST_BATCHED_VERSION else request.coordinator_keys
-    refused = yield from _refused(keys, request.key_type, context)
+    refused = await _refused(keys, request.key_type, context)
     all_refused = bool(refused) and refused.issuperset(keys)
-    if all_refused or context.broker.topics.is_usable(topic):
-        return (yield from _found(request, context, refused))
-    return _create_and_answer(topic, request, context, refused)
+    if not (all_refused or context.broker.topics.is_usable(topic)):
+        await context.broker.topics.create_missing([topic])
+        if topic not in context.broker.topics:
+            raise CoordinatorNotAvailable(f"{topic} could not be created")
+    return await _found(request, context, refused)
 
 
-def _refused(keys: Iterable[str], key_type: int, context: RequestContext) -> Steps[frozenset[str]]:
+async def _refused(keys: Iterable[str], key_type: int, context: RequestContext) -> frozenset[str]:
     """
     The keys that the client may not describe, or that no share-partition has.
     """
     refused = set()
     if key_type == SHARE:
         for key in keys:
-            yield
+            await checkpoint()
             try:
                 parse_coordinator_key(key)
             except InvalidRequest:
@@ -116,24 +118,15 @@ def _refused(keys: Iterable[str], key_type: int, context: RequestContext) -> Ste
     if context.broker.authorizer is None:
         return frozenset()
     for key in keys:
-        yield
+        await checkpoint()
         if not context.allows(NEEDED[key_type], key):
             refused.add(key)
     return frozenset(refused)
 
 
-async def _create_and_answer(
-    topic: str, request: FindCoordinatorRequest, context: RequestContext, refused: Set[str]
-) -> FindCoordinatorResponse:
-    await context.broker.topics.create_missing([topic])
-    if topic not in context.broker.topics:
-        raise CoordinatorNotAvailable(f"{topic} could not be created")
-    return await context.broker.turns.finish(_found(request, context, refused))
-
-
-def _found(
+async def _found(
     request: FindCoordinatorRequest, context: RequestContext, refused: Set[str]
-) -> Steps[FindCoordinatorResponse]:
+) -> FindCoordinatorResponse:
     listener = context.client.listener
     is_old = context.version < FIRST_BATCHED_VERSION
     here = Found(
@@ -158,7 +151,7 @@ def _found(
         partition = None if topic is None else topic.partitions.get(partition_for(key))
         return here if partition is not None and partition.leader == here.node_id else nowhere
 
-    return (yield from _response(request, context.version, find))
+    return await _response(request, context.version, find)
 
 
 def _partitioner(key_type: int, broker: BrokerParts) -> Callable[[str], int]:
@@ -171,9 +164,9 @@ def _partitioner(key_type: int, broker: BrokerParts) -> Callable[[str], int]:
     return shards.partition_for
 
 
-def _response(
+async def _response(
     request: FindCoordinatorRequest, version: int, find: Callable[[str], Found]
-) -> Steps[FindCoordinatorResponse]:
+) -> FindCoordinatorResponse:
     if version < FIRST_BATCHED_VERSION:
         found = find(request.key)
         return FindCoordinatorResponse(
@@ -195,5 +188,5 @@ def _response(
             error_message=found.message,
         )
 
-    coordinators = yield from map_in_steps(coordinator, request.coordinator_keys)
+    coordinators = await map_in_turns(coordinator, request.coordinator_keys)
     return FindCoordinatorResponse(coordinators=coordinators)

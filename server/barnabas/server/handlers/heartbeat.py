@@ -14,7 +14,7 @@ from barnabas.server.security.acl.permissions import READ_GROUP
 
 @handles(HeartbeatRequest, needs=gate(READ_GROUP))
 @reads(groups, lambda request: [request.group_id])
-def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
+async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
     """
     Prolong the session of the member, or tell it that it has to join again.
     """

@@ -24,7 +24,7 @@ async def join_group(request: JoinGroupRequest, context: RequestContext) -> Join
     Answer when the round of joins is over, or at once if there is nothing to wait for.
     """
     caller = Caller(context.version, context.client_id or "", f"/{context.client.address}")
-    offer = await context.broker.turns.finish(offer_of(request))
+    offer = await offer_of(request)
     return _of_version(await context.broker.groups.join(request, caller, offer), context.version)
 
 

@@ -20,7 +20,9 @@ from barnabas.server.cluster.image import ResourceType
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import DESCRIBE_CONFIGS_CLUSTER
+from barnabas.server.text_memory import text_bytes
 
 
 def _configured(kind: ResourceType) -> Callable[[RequestContext], Iterable[str]]:
@@ -44,7 +46,7 @@ The names of the resources of each type, in the order of the answer.
 
 
 @handles(ListConfigResourcesRequest, needs=gate(DESCRIBE_CONFIGS_CLUSTER))
-def list_config_resources(
+async def list_config_resources(
     request: ListConfigResourcesRequest, context: RequestContext
 ) -> ListConfigResourcesResponse:
     """
@@ -56,12 +58,11 @@ def list_config_resources(
         return ListConfigResourcesResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=[]
         )
-    return ListConfigResourcesResponse(
-        error_code=ErrorCode.NONE,
-        config_resources=[
-            ConfigResource(resource_name=name, resource_type=kind)
-            for kind, names in NAMES.items()
-            if kind in wanted
-            for name in names(context)
-        ],
-    )
+    room = context.room()
+    resources = room.list()
+    for kind, names in NAMES.items():
+        for name in names(context) if kind in wanted else ():
+            await checkpoint()
+            room.take(1, text_bytes(name))
+            resources.append(ConfigResource(resource_name=name, resource_type=kind))
+    return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=resources)

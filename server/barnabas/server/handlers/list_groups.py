@@ -14,30 +14,34 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import all_shards, groups, reads
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER, DESCRIBE_GROUP
+from barnabas.server.text_memory import text_bytes
 
 
 @handles(ListGroupsRequest, needs=asks(DESCRIBE_CLUSTER, DESCRIBE_GROUP))
 @reads(groups, all_shards)
-def list_groups(request: ListGroupsRequest, context: RequestContext) -> Steps[ListGroupsResponse]:
+async def list_groups(request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
     """
     List the groups that pass the filters; a version without filters gets all. A client that may not
     describe the cluster sees the groups only that it may describe.
     """
-    groups = yield from context.broker.groups.list_groups(
-        request.states_filter, request.types_filter
+    room = context.room()
+    groups = await context.broker.groups.list_groups(
+        request.states_filter,
+        request.types_filter,
+        found_one=lambda group: room.take(1, text_bytes(group.group_id)),
     )
     if not context.sees(DESCRIBE_CLUSTER, CLUSTER_NAME):
-        groups = yield from _visible(groups, context)
+        groups = await _visible(groups, context)
     return ListGroupsResponse(error_code=ErrorCode.NONE, groups=groups)
 
 
-def _visible(groups: list[ListedGroup], context: RequestContext) -> Steps[list[ListedGroup]]:
+async def _visible(groups: list[ListedGroup], context: RequestContext) -> list[ListedGroup]:
     visible = []
     for group in groups:
-        yield
+        await checkpoint()
         if context.sees(DESCRIBE_GROUP, group.group_id):
             visible.append(group)
     return visible

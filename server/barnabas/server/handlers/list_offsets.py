@@ -10,15 +10,12 @@ are those of Kafka's ``ReplicaManager.fetchOffset`` and ``Partition.fetchOffsetF
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Final
 
 from barnabas.protocol.errors import (
     ErrorCode,
-    InvalidRequest,
     KafkaError,
     UnknownServerError,
-    UnsupportedVersion,
 )
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -36,8 +33,8 @@ from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import (
     ENTRIES_PER_STEP,
-    Steps,
-    finished,
+    checkpoint,
+    finished_unless,
 )
 from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC
 
@@ -56,28 +53,26 @@ NONE: Final = -1
 
 
 @handles(ListOffsetsRequest, needs=asks(DESCRIBE_TOPIC))
-def list_offsets(
-    request: ListOffsetsRequest, context: RequestContext
-) -> Steps[ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]]:
+async def list_offsets(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
     topics = request.topics
     refused: list[ListOffsetsTopic] = []
     if context.broker.authorizer is not None:
-        topics, refused = yield from partition_by_authorized(
+        topics, refused = await partition_by_authorized(
             context, DESCRIBE_TOPIC, topics, lambda topic: topic.name
         )
     # Without any partition it is not looked at.
     if topics and request.isolation_level not in (0, 1):
         raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
     query = _Query(request, refused)
-    yield from query.locate(topics, context)
-    if query.reads_files:
-        return _search(query, context)
-    return (yield from query.answer())
+    await query.locate(topics, context)
+    if not query.reads_files:
+        return await query.answer()
+    client = context.client
 
-
-async def _search(query: _Query, context: RequestContext) -> ListOffsetsResponse:
     def look_up() -> ListOffsetsResponse:
-        return finished(query.answer())
+        # Each step may decompress a batch: a client that has left must not delay others.
+        found = finished_unless(query.answer(), lambda: client.is_closing)
+        return found or ListOffsetsResponse(topics=[])
 
     return await asyncio.get_running_loop().run_in_executor(context.broker.workers.reads, look_up)
 
@@ -88,21 +83,18 @@ class _Asked(NamedTuple):
     """
 
     partition: ListOffsetsPartition
-    where: Partition | KafkaError
+    where: Partition | ErrorCode
 
 
 def _locate(
     topic: str, asked: ListOffsetsPartition, context: RequestContext
-) -> Partition | KafkaError:
-    timestamp, version = asked.timestamp, context.version
-    if timestamp < 0 and FIRST_VERSION.get(timestamp, 99) > version:
-        return UnsupportedVersion(f"timestamp {timestamp} in v{version}")
+) -> Partition | ErrorCode:
+    if asked.timestamp < 0 and FIRST_VERSION.get(asked.timestamp, 99) > context.version:
+        return ErrorCode.UNSUPPORTED_VERSION
     try:
         return context.broker.partitions.expect(topic, asked.partition_index)
     except KafkaError as error:
-        # The traceback would keep this call, which would keep the error: only a collection of
-        # garbage would free either.
-        return error.with_traceback(None)
+        return error.code
 
 
 class _Query:
@@ -121,7 +113,7 @@ class _Query:
         self._asked: dict[str, dict[int, _Asked]] = {}
         self.reads_files = False
 
-    def locate(self, topics: list[ListOffsetsTopic], context: RequestContext) -> Steps[None]:
+    async def locate(self, topics: list[ListOffsetsTopic], context: RequestContext) -> None:
         """
         Find the partitions.
         """
@@ -130,18 +122,18 @@ class _Query:
             for asked in topic.partitions:
                 number += 1
                 if number % ENTRIES_PER_STEP == 0:
-                    yield
+                    await checkpoint()
                 self.reads_files |= asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
                 index = asked.partition_index
                 of_topic = self._asked.setdefault(topic.name, {})
                 where = (
-                    InvalidRequest(f"{topic.name}-{index} is in the request twice")
+                    ErrorCode.INVALID_REQUEST  # It is in the request twice.
                     if index in of_topic
                     else _locate(topic.name, asked, context)
                 )
                 of_topic[index] = _Asked(asked, where)
 
-    def answer(self) -> Steps[ListOffsetsResponse]:
+    async def answer(self) -> ListOffsetsResponse:
         """
         Look everything up, reading files where that is needed.
         """
@@ -152,8 +144,8 @@ class _Query:
             for asked in of_topic.values():
                 partitions.append(self._look_up(asked))
                 number += 1
-                if number % ENTRIES_PER_STEP == 0:
-                    yield
+                if self.reads_files or number % ENTRIES_PER_STEP == 0:
+                    await checkpoint()
             topics.append(ListOffsetsTopicResponse(name=name, partitions=partitions))
         for topic in self._refused:
             partitions = []
@@ -161,15 +153,15 @@ class _Query:
                 partitions.append(_error(partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
                 number += 1
                 if number % ENTRIES_PER_STEP == 0:
-                    yield
+                    await checkpoint()
             topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
         return ListOffsetsResponse(topics=topics)
 
     def _look_up(self, one: _Asked) -> ListOffsetsPartitionResponse:
         asked, partition = one
+        if isinstance(partition, ErrorCode):
+            return _error(asked, partition)
         try:
-            if isinstance(partition, KafkaError):
-                return _error(asked, partition.code)
             partition.check_leader_epoch(asked.current_leader_epoch)
             return self._find(partition, asked)
         except KafkaError as error:

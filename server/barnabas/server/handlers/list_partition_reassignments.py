@@ -17,15 +17,15 @@ from barnabas.server.cluster.image import Topic
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.server.topics.reassignment import is_moving
 
 
 @handles(ListPartitionReassignmentsRequest, needs=gate(DESCRIBE_CLUSTER))
-def list_partition_reassignments(
+async def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: RequestContext
-) -> Steps[ListPartitionReassignmentsResponse]:
+) -> ListPartitionReassignmentsResponse:
     """
     What moves of the partitions that are asked for, or of all.
     """
@@ -34,20 +34,23 @@ def list_partition_reassignments(
         asked = ((topic, list(topic.partitions)) for topic in tuple(context.broker.topics))
     else:
         asked = ((context.broker.topics.get(t.name), t.partition_indexes) for t in request.topics)
-    listed = []
+    room = context.room()
+    listed = room.list()
     for topic, indexes in asked:
-        yield
+        await checkpoint()
         if topic is not None:
-            listed.append((yield from _ongoing(topic, indexes)))
+            ongoing = await _ongoing(topic, indexes)
+            room.take(1 + len(ongoing.partitions), len(topic.name))
+            listed.append(ongoing)
     return ListPartitionReassignmentsResponse(
         error_code=ErrorCode.NONE, topics=[topic for topic in listed if topic.partitions]
     )
 
 
-def _ongoing(topic: Topic, indexes: Iterable[int]) -> Steps[OngoingTopicReassignment]:
+async def _ongoing(topic: Topic, indexes: Iterable[int]) -> OngoingTopicReassignment:
     moving = []
     for index in indexes:
-        yield
+        await checkpoint()
         partition = topic.partitions.get(index)
         if partition is not None and is_moving(partition):
             moving.append(

@@ -7,10 +7,9 @@ The pattern of version 2 (KIP-1152) has to match the whole id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from barnabas.protocol.errors import InvalidRegularExpression
+from barnabas.protocol.errors import InvalidRegularExpression, RequestTimedOut
 from barnabas.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
@@ -21,23 +20,33 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import all_shards, reads, transactions
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import InSteps, Kind, PlaceLost, checkpoint
 from barnabas.server.security.acl.permissions import DESCRIBE_TRANSACTIONAL_ID
+from barnabas.server.text_memory import text_bytes
 from barnabas.server.transactions import state
 from barnabas.server.transactions.transaction import Transaction
 
 
 @handles(ListTransactionsRequest, needs=asks(DESCRIBE_TRANSACTIONAL_ID))
 @reads(transactions, all_shards)
-def list_transactions(
+async def list_transactions(
     request: ListTransactionsRequest, context: RequestContext
-) -> Steps[ListTransactionsResponse | Coroutine[Any, Any, ListTransactionsResponse]]:
-    pattern = _pattern(request.transactional_id_pattern)
+) -> ListTransactionsResponse:
+    """
+    Ids have up to 32,767 characters: a match may take minutes. It ends when its client leaves, or
+    when it has taken long and others wait.
+
+    Raises:
+        RequestTimedOut: others wait.
+    """
+    pattern = await _pattern(request.transactional_id_pattern)
     passes = _filter(request, context.broker.clock.now_ms())
-    found = []
+    room = context.room()
+    found: list[TransactionState] = room.list()
     for transactional_id, transaction in tuple(context.broker.transactions.list_transactions()):
-        yield
+        await checkpoint()
         if passes(transaction) and context.sees(DESCRIBE_TRANSACTIONAL_ID, transactional_id):
+            room.take(1, text_bytes(transactional_id))
             found.append(
                 TransactionState(
                     transactional_id=transactional_id,
@@ -47,29 +56,24 @@ def list_transactions(
             )
     if pattern is None:
         return _answer(request, found)
-    return _matching(request, context, pattern, found)
 
-
-async def _matching(
-    request: ListTransactionsRequest,
-    context: RequestContext,
-    pattern: LinearPattern,
-    found: Sequence[TransactionState],
-) -> ListTransactionsResponse:
-    """
-    Ids have up to 32,767 characters: a match may take minutes. It ends when its client leaves.
-    """
-
-    def matching() -> Steps[list[TransactionState]]:
+    async def matching() -> list[TransactionState]:
         matches = []
         for entry in found:
-            yield
-            if (yield from pattern.matching(entry.transactional_id)):
+            await checkpoint()
+            if await InSteps(pattern.matching(entry.transactional_id)):
                 matches.append(entry)
         return matches
 
     client = context.client
-    matches = await context.broker.turns.aside(matching(), lambda: client.is_closing)
+    try:
+        matches = await context.broker.turns.aside(
+            matching, Kind.REQUEST, lambda: client.is_closing
+        )
+    except PlaceLost:
+        raise RequestTimedOut(
+            "The match of the transaction ID pattern took too long while others waited."
+        ) from None
     return _answer(request, matches or [])
 
 
@@ -100,11 +104,11 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transact
     return passes
 
 
-def _pattern(text: str | None) -> LinearPattern | None:
+async def _pattern(text: str | None) -> LinearPattern | None:
     if not text:
         return None
     try:
-        return LinearPattern(text)
+        return await InSteps(LinearPattern.in_steps(text))
     except InvalidPattern as error:
         raise InvalidRegularExpression(
             f"Transaction ID pattern `{text}` is not a valid regular expression: {error}."

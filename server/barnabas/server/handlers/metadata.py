@@ -7,8 +7,7 @@ client to ask again. Here the topic is there when the answer is sent.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from barnabas.protocol.codec.schema import ZERO_UUID
@@ -33,7 +32,7 @@ from barnabas.server.requests.authorized import (
 )
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
 from barnabas.server.security.acl.permissions import (
     CREATE_CLUSTER,
@@ -49,51 +48,37 @@ ALWAYS_STRICT: Final = 0
 @handles(
     MetadataRequest, needs=asks(DESCRIBE_TOPIC, CREATE_TOPIC, CREATE_CLUSTER, DESCRIBE_CLUSTER)
 )
-def metadata(
-    request: MetadataRequest, context: RequestContext
-) -> Steps[MetadataResponse | Coroutine[Any, Any, MetadataResponse]]:
+async def metadata(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     """
-    Answer at once, unless topics have to be created first.
+    Describe topics, after those that are missing are created.
     """
     asked = request.topics
     if asked is None or (context.version == 0 and not asked):
-        every = yield from _visible(context)
-        found = yield from each_in_steps(lambda each: _describe(each, request, context), every)
+        every = await _visible(context)
+        found = await await_each(lambda each: _describe(each, request, context), every)
         return _respond(request, context, found)
-    names, ids = yield from _distinct(asked, context.version)
+    names, ids = await _distinct(asked, context.version)
     if ids:
         # As soon as one topic is asked for by id, names count for nothing.
-        found = yield from each_in_steps(lambda each: _find_by_id(each, request, context), ids)
+        found = await await_each(lambda each: _find_by_id(each, request, context), ids)
         return _respond(request, context, found)
-    names, hidden = yield from partition_by_authorized(context, DESCRIBE_TOPIC, names, str)
-    refused = yield from map_in_steps(lambda name: _refused(name=name), hidden)
+    names, hidden = await partition_by_authorized(context, DESCRIBE_TOPIC, names, str)
+    refused = await map_in_turns(lambda name: _refused(name=name), hidden)
     if request.allow_auto_topic_creation:
-        missing, uncreatable = yield from _missing(names, context)
+        missing, uncreatable = await _missing(names, context)
         if uncreatable:
-            refused += yield from map_in_steps(_uncreated, uncreatable)
+            refused += await map_in_turns(_uncreated, uncreatable)
             left_out = set(uncreatable)
             names = [name for name in names if name not in left_out]
         if missing:
-            return _create_and_respond(request, context, names, missing, refused)
-    found = yield from _find_all(names, request, context)
+            await context.broker.topics.create_missing(
+                missing, context.charge(ALWAYS_STRICT, is_told=False)
+            )
+    found = await await_each(lambda each: _find(each, request, context), names)
     return _respond(request, context, found + refused)
 
 
-async def _create_and_respond(
-    request: MetadataRequest,
-    context: RequestContext,
-    names: list[str],
-    missing: Iterable[str],
-    refused: list[MetadataResponseTopic],
-) -> MetadataResponse:
-    await context.broker.topics.create_missing(
-        missing, context.charge(ALWAYS_STRICT, is_told=False)
-    )
-    found = await context.broker.turns.finish(_find_all(names, request, context))
-    return _respond(request, context, found + refused)
-
-
-def _visible(context: RequestContext) -> Steps[list[Topic]]:
+async def _visible(context: RequestContext) -> list[Topic]:
     """
     The topics that the client may describe.
     """
@@ -102,15 +87,15 @@ def _visible(context: RequestContext) -> Steps[list[Topic]]:
         return every
     visible = []
     for topic in every:
-        yield
+        await checkpoint()
         if context.sees(DESCRIBE_TOPIC, topic.name):
             visible.append(topic)
     return visible
 
 
-def _distinct(
+async def _distinct(
     asked: list[MetadataRequestTopic], version: int
-) -> Steps[tuple[list[str], list[UUID]]]:
+) -> tuple[list[str], list[UUID]]:
     """
     The names and the ids that are asked for, each once.
 
@@ -123,7 +108,7 @@ def _distinct(
     ids: dict[UUID, None] = {}
     is_nameless = False
     for topic in asked:
-        yield
+        await checkpoint()
         if topic.name is not None:
             names[topic.name] = None
         elif version < FIRST_WITH_TOPIC_IDS:
@@ -141,44 +126,38 @@ def _distinct(
     return list(names), list(ids)
 
 
-def _missing(names: list[str], context: RequestContext) -> Steps[tuple[list[str], list[str]]]:
+async def _missing(names: list[str], context: RequestContext) -> tuple[list[str], list[str]]:
     """
     The topics that the request may create, and those that it could if the client were allowed to.
     """
     missing: list[str] = []
     if context.broker.config.auto_create_topics_enable:
         for name in names:
-            yield
+            await checkpoint()
             if name not in context.broker.topics:
                 missing.append(name)
     if not missing or context.sees(CREATE_CLUSTER, CLUSTER_NAME):
         return missing, []
-    return (yield from partition_by_authorized(context, CREATE_TOPIC, missing, str))
+    return await partition_by_authorized(context, CREATE_TOPIC, missing, str)
 
 
-def _find_all(
-    names: list[str], request: MetadataRequest, context: RequestContext
-) -> Steps[list[MetadataResponseTopic]]:
-    return (yield from each_in_steps(lambda each: _find(each, request, context), names))
-
-
-def _find_by_id(
+async def _find_by_id(
     topic_id: UUID, request: MetadataRequest, context: RequestContext
-) -> Steps[MetadataResponseTopic]:
+) -> MetadataResponseTopic:
     topic = context.broker.topics.get_by_id(topic_id)
     if topic is None:
         return _unknown(ErrorCode.UNKNOWN_TOPIC_ID, topic_id=topic_id)
     if not context.allows(DESCRIBE_TOPIC, topic.name):
         return _refused(topic_id=topic_id)
-    return (yield from _describe(topic, request, context))
+    return await _describe(topic, request, context)
 
 
-def _find(
+async def _find(
     name: str, request: MetadataRequest, context: RequestContext
-) -> Steps[MetadataResponseTopic]:
+) -> MetadataResponseTopic:
     topic = context.broker.topics.get(name)
     if topic is not None:
-        return (yield from _describe(topic, request, context))
+        return await _describe(topic, request, context)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if reason_invalid(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -222,13 +201,18 @@ def _uncreated(name: str) -> MetadataResponseTopic:
     return _unknown(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
-def _describe(
+async def _describe(
     topic: Topic, request: MetadataRequest, context: RequestContext
-) -> Steps[MetadataResponseTopic]:
+) -> MetadataResponseTopic:
     make = _partition if context.version > 0 else _partition_v0
-    partitions = yield from map_in_steps(
-        lambda index: make(index, topic.partitions[index], context), tuple(topic.partitions)
-    )
+    room = context.room()
+    room.take(1, len(topic.name))
+
+    def described(index: int) -> MetadataResponsePartition:
+        room.take(1)
+        return make(index, topic.partitions[index], context)
+
+    partitions = await map_in_turns(described, tuple(topic.partitions))
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,

@@ -21,21 +21,19 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from barnabas.server.handlers.shaping import shaped
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, finished, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
 
 TOPIC_IDS_SINCE: Final = 10
 
 
 @handles(OffsetCommitRequest, needs=asks(READ_GROUP, READ_TOPIC))
-def offset_commit(
+async def offset_commit(
     request: OffsetCommitRequest, context: RequestContext
-) -> Steps[OffsetCommitResponse | Delayed]:
+) -> OffsetCommitResponse:
     """
     Commit what can be committed.
     """
@@ -43,19 +41,19 @@ def offset_commit(
     refused = _Refused()
     topics = []
     for topic in request.topics:
-        known = yield from _known_part(topic, context, refused)
+        known = await _known_part(topic, context, refused)
         if known is not None and known.partitions:
             topics.append(known)
     if not topics:
-        return OffsetCommitResponse(topics=(yield from refused.in_steps()))
+        return OffsetCommitResponse(topics=await refused.in_turns())
     known_part = replace(request, topics=topics)
-    answer = yield from context.broker.groups.commit_offsets(known_part, context.version)
-    return shaped(answer, refused.merge)
+    committed = await context.broker.groups.commit_offsets(known_part, context.version)
+    return await refused.merge(await context.committed(committed))
 
 
-def _known_part(
+async def _known_part(
     topic: OffsetCommitRequestTopic, context: RequestContext, refused: _Refused
-) -> Steps[OffsetCommitRequestTopic | None]:
+) -> OffsetCommitRequestTopic | None:
     """
     The topic with those of its partitions that exist, if the client may read it.
     """
@@ -64,7 +62,7 @@ def _known_part(
         found = context.broker.topics.get_by_id(topic.topic_id)
     else:
         found = context.broker.topics.get(topic.name)
-    yield
+    await checkpoint()
     name = topic.name if found is None else found.name
     if has_id and found is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID
@@ -74,15 +72,15 @@ def _known_part(
     else:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if found is None:
-        yield from refused.add(name, topic.topic_id, topic.partitions, error)
+        await refused.add(name, topic.topic_id, topic.partitions, error)
         return None
     known = []
     for partition in topic.partitions:
-        yield
+        await checkpoint()
         if partition.partition_index in found.partitions:
             known.append(partition)
         else:
-            yield from refused.add(found.name, found.id, [partition], error)
+            await refused.add(found.name, found.id, [partition], error)
     return OffsetCommitRequestTopic(name=found.name, topic_id=found.id, partitions=known)
 
 
@@ -96,39 +94,37 @@ class _Refused:
     def __init__(self) -> None:
         self._topics: dict[tuple[str, UUID], list[OffsetCommitResponsePartition]] = {}
 
-    def add(
+    async def add(
         self,
         name: str,
         topic_id: UUID,
         partitions: Iterable[OffsetCommitRequestPartition],
         error: ErrorCode,
-    ) -> Steps[None]:
+    ) -> None:
         """
         Refuse some partitions of a topic; it is named even if there are none.
         """
         refused = self._topics.setdefault((name, topic_id), [])
         for partition in partitions:
-            yield
+            await checkpoint()
             refused.append(
                 OffsetCommitResponsePartition(
                     partition_index=partition.partition_index, error_code=error
                 )
             )
 
-    def in_steps(self) -> Steps[list[OffsetCommitResponseTopic]]:
+    async def in_turns(self) -> list[OffsetCommitResponseTopic]:
         """
         All topics of which something was refused.
         """
-        return (
-            yield from map_in_steps(
-                lambda item: OffsetCommitResponseTopic(
-                    name=item[0][0], topic_id=item[0][1], partitions=item[1]
-                ),
-                self._topics.items(),
-            )
+        return await map_in_turns(
+            lambda item: OffsetCommitResponseTopic(
+                name=item[0][0], topic_id=item[0][1], partitions=item[1]
+            ),
+            self._topics.items(),
         )
 
-    def merge(self, response: OffsetCommitResponse) -> OffsetCommitResponse:
+    async def merge(self, response: OffsetCommitResponse) -> OffsetCommitResponse:
         """
         The answer of the coordinator, with what it was not asked.
         """
@@ -137,4 +133,4 @@ class _Refused:
         for topic in response.topics:
             partitions = self._topics.setdefault((topic.name, topic.topic_id), [])
             partitions.extend(topic.partitions)
-        return OffsetCommitResponse(topics=finished(self.in_steps()))
+        return OffsetCommitResponse(topics=await self.in_turns())

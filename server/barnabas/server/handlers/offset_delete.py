@@ -16,12 +16,10 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from barnabas.server.handlers.shaping import shaped
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import DELETE_GROUP, READ_TOPIC
 
 Refused: TypeAlias = dict[str, OffsetDeleteResponseTopic]
@@ -31,9 +29,9 @@ The part of the answer that the coordinator has no say in, by the name of the to
 
 
 @handles(OffsetDeleteRequest, needs=asks(DELETE_GROUP, READ_TOPIC))
-def offset_delete(
+async def offset_delete(
     request: OffsetDeleteRequest, context: RequestContext
-) -> Steps[OffsetDeleteResponse | Delayed]:
+) -> OffsetDeleteResponse:
     """
     Have offsets of partitions that exist deleted, and answer for those that do not, or whose topic
     the client may not read.
@@ -42,29 +40,27 @@ def offset_delete(
     refused: Refused = {}
     topics = []
     for topic in request.topics:
-        known = yield from _known_part(topic, context, refused)
+        known = await _known_part(topic, context, refused)
         if known:
             topics.append(OffsetDeleteRequestTopic(name=topic.name, partitions=known))
 
-    def merge(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
-        if response.error_code != ErrorCode.NONE or not refused:
-            return response
-        for topic in response.topics:
-            _answered(topic.name, refused).partitions.extend(topic.partitions)
-        return OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=list(refused.values()))
-
-    answer = yield from context.broker.groups.delete_offsets(replace(request, topics=topics))
-    return shaped(answer, merge)
+    deleted = await context.broker.groups.delete_offsets(replace(request, topics=topics))
+    response = await context.committed(deleted)
+    if response.error_code != ErrorCode.NONE or not refused:
+        return response
+    for answered in response.topics:
+        _answered(answered.name, refused).partitions.extend(answered.partitions)
+    return OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=list(refused.values()))
 
 
-def _known_part(
+async def _known_part(
     topic: OffsetDeleteRequestTopic, context: RequestContext, refused: Refused
-) -> Steps[list[OffsetDeleteRequestPartition]]:
+) -> list[OffsetDeleteRequestPartition]:
     """
     The partitions that exist. A topic that does not, or that the client may not read, is named in
     the answer even if it has no partitions.
     """
-    yield
+    await checkpoint()
     if context.allows(READ_TOPIC, topic.name):
         found = context.broker.topics.get(topic.name)
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -75,7 +71,7 @@ def _known_part(
         _answered(topic.name, refused)
     known = []
     for partition in topic.partitions:
-        yield
+        await checkpoint()
         index = partition.partition_index
         if found is not None and index in found.partitions:
             known.append(partition)

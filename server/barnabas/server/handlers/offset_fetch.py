@@ -26,12 +26,11 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from barnabas.server.groups.offsets.answers import fetch_error, no_offset
-from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, checkpoint, map_in_turns
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from barnabas.server.text_memory import text_bytes
 
@@ -47,31 +46,25 @@ def _group_ids(request: OffsetFetchRequest) -> Iterator[str]:
 
 @handles(OffsetFetchRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
 @reads(groups, _group_ids)
-def offset_fetch(
-    request: OffsetFetchRequest, context: RequestContext
-) -> Steps[OffsetFetchResponse]:
+async def offset_fetch(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     """
     Answer for each group: the topics that are named, or all that it has offsets of.
     """
-    room = AnswerRoom()
+    room = context.room()
     groups = []
-    for group in (yield from _groups(request, context.version)):
-        yield
-        fetched = yield from _fetch(group, request.require_stable, context)
-        for topic in fetched.topics:
-            yield
-            size = sum(text_bytes(each.metadata or "") for each in topic.partitions)
-            room.take(len(topic.partitions), size)
-        groups.append(fetched)
-    return (yield from _of_version(groups, context.version))
+    for group in await _groups(request, context.version):
+        await checkpoint()
+        room.take(1)
+        groups.append(await _fetch(group, request.require_stable, context))
+    return await _of_version(groups, context.version)
 
 
-def _groups(request: OffsetFetchRequest, version: int) -> Steps[list[OffsetFetchRequestGroup]]:
+async def _groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
     if version >= SEVERAL_GROUPS_SINCE:
         return request.groups
     topics = None
     if request.topics is not None:
-        topics = yield from map_in_steps(
+        topics = await map_in_turns(
             lambda topic: OffsetFetchRequestTopics(
                 name=topic.name, partition_indexes=topic.partition_indexes
             ),
@@ -80,40 +73,44 @@ def _groups(request: OffsetFetchRequest, version: int) -> Steps[list[OffsetFetch
     return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
 
 
-def _fetch(
+async def _fetch(
     group: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext
-) -> Steps[OffsetFetchResponseGroup]:
+) -> OffsetFetchResponseGroup:
     if not context.allows(DESCRIBE_GROUP, group.group_id):
         error = ErrorCode.GROUP_AUTHORIZATION_FAILED
-        return (yield from fetch_error(group, error, context.version))
+        return await fetch_error(group, error, context.version)
+    room = context.room()
     fetch = partial(
-        context.broker.groups.fetch_offsets, version=context.version, require_stable=require_stable
+        context.broker.groups.fetch_offsets,
+        version=context.version,
+        require_stable=require_stable,
+        found_one=lambda each: room.take(1, text_bytes(each.metadata or "")),
     )
     if context.version < TOPIC_IDS_SINCE and context.broker.authorizer is None:
-        return (yield from fetch(group))
+        return await fetch(group)
     named = group
     refused: list[OffsetFetchResponseTopics] = []
     if group.topics is not None:
-        topics, refused = yield from _named(group.topics, context)
+        topics, refused = await _named(group.topics, context)
         named = replace(group, topics=topics)
-    answer = yield from fetch(named)
+    answer = await fetch(named)
     if answer.error_code != ErrorCode.NONE:
         return answer
     if group.topics is None:
-        return replace(answer, topics=(yield from _visible(answer.topics, context)))
+        return replace(answer, topics=await _visible(answer.topics, context))
     return replace(answer, topics=answer.topics + refused)
 
 
-def _named(
+async def _named(
     topics: list[OffsetFetchRequestTopics], context: RequestContext
-) -> Steps[tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]]:
+) -> tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]:
     """
     The topics with their names, and the answer for those that have none, or that the client may not
     describe.
     """
     named, refused = [], []
     for topic in topics:
-        yield
+        await checkpoint()
         error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if context.version >= TOPIC_IDS_SINCE:
             found = context.broker.topics.get_by_id(topic.topic_id)
@@ -125,9 +122,7 @@ def _named(
         elif context.allows(DESCRIBE_TOPIC, topic.name):
             named.append(topic)
             continue
-        partitions = yield from map_in_steps(
-            partial(no_offset, error=error), topic.partition_indexes
-        )
+        partitions = await map_in_turns(partial(no_offset, error=error), topic.partition_indexes)
         refused.append(
             OffsetFetchResponseTopics(
                 name=topic.name, topic_id=topic.topic_id, partitions=partitions
@@ -136,16 +131,16 @@ def _named(
     return named, refused
 
 
-def _visible(
+async def _visible(
     topics: list[OffsetFetchResponseTopics], context: RequestContext
-) -> Steps[list[OffsetFetchResponseTopics]]:
+) -> list[OffsetFetchResponseTopics]:
     """
     The topics that the client may describe. Where topics have ids, those that do not exist any more
     cannot be told of.
     """
     visible = []
     for topic in topics:
-        yield
+        await checkpoint()
         if not context.sees(DESCRIBE_TOPIC, topic.name):
             continue
         if context.version < TOPIC_IDS_SINCE:
@@ -157,16 +152,16 @@ def _visible(
     return visible
 
 
-def _of_version(groups: list[OffsetFetchResponseGroup], version: int) -> Steps[OffsetFetchResponse]:
+async def _of_version(groups: list[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
     if version >= SEVERAL_GROUPS_SINCE:
         return OffsetFetchResponse(groups=groups)
     (group,) = groups
-    topics = yield from each_in_steps(_of_one_group, group.topics)
+    topics = await await_each(_of_one_group, group.topics)
     return OffsetFetchResponse(error_code=group.error_code, topics=topics)
 
 
-def _of_one_group(topic: OffsetFetchResponseTopics) -> Steps[OffsetFetchResponseTopic]:
-    partitions = yield from map_in_steps(
+async def _of_one_group(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+    partitions = await map_in_turns(
         lambda partition: OffsetFetchResponsePartition(
             partition_index=partition.partition_index,
             committed_offset=partition.committed_offset,

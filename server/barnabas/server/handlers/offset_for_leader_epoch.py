@@ -20,33 +20,33 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.authorized import partition_by_authorized
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
 
 
 @handles(OffsetForLeaderEpochRequest, needs=asks(CLUSTER_ACTION, DESCRIBE_TOPIC))
-def offset_for_leader_epoch(
+async def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, context: RequestContext
-) -> Steps[OffsetForLeaderEpochResponse]:
+) -> OffsetForLeaderEpochResponse:
     topics = request.topics
     hidden: list[OffsetForLeaderTopic] = []
     if not context.sees(CLUSTER_ACTION, CLUSTER_NAME):
-        topics, hidden = yield from partition_by_authorized(
+        topics, hidden = await partition_by_authorized(
             context, DESCRIBE_TOPIC, topics, lambda topic: topic.topic
         )
 
-    def find(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
+    async def find(topic: OffsetForLeaderTopic) -> OffsetForLeaderTopicResult:
         name = topic.topic
-        ends = yield from map_in_steps(lambda each: _end(name, each, context), topic.partitions)
+        ends = await map_in_turns(lambda each: _end(name, each, context), topic.partitions)
         return OffsetForLeaderTopicResult(topic=name, partitions=ends)
 
-    def refuse(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
-        ends = yield from map_in_steps(_refused, topic.partitions)
+    async def refuse(topic: OffsetForLeaderTopic) -> OffsetForLeaderTopicResult:
+        ends = await map_in_turns(_refused, topic.partitions)
         return OffsetForLeaderTopicResult(topic=topic.topic, partitions=ends)
 
-    results = yield from each_in_steps(find, topics)
-    results += yield from each_in_steps(refuse, hidden)
+    results = await await_each(find, topics)
+    results += await await_each(refuse, hidden)
     return OffsetForLeaderEpochResponse(topics=results)
 
 

@@ -19,14 +19,15 @@ from barnabas.server.requests.authenticating import (
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import AnswerAndClose
-from barnabas.server.requests.registry import Answer, handles
+from barnabas.server.requests.registry import handles
 from barnabas.server.security.errors import AuthenticationFailed
-from barnabas.server.security.sasl.authentication import Authentication
 from barnabas.server.security.sasl.mechanism import NeedsWork
 
 
 @handles(SaslAuthenticateRequest, needs=NOTHING)
-def sasl_authenticate(request: SaslAuthenticateRequest, context: RequestContext) -> Answer:
+async def sasl_authenticate(
+    request: SaslAuthenticateRequest, context: RequestContext
+) -> SaslAuthenticateResponse:
     authentication = context.client.authentication
     if authentication is None or not authentication.is_in_exchange:
         return SaslAuthenticateResponse(
@@ -36,43 +37,26 @@ def sasl_authenticate(request: SaslAuthenticateRequest, context: RequestContext)
         )
     received = bytes(request.auth_bytes)
     try:
-        token = authentication.evaluate(received)
-    except NeedsWork as needed:
-        return _answer_later(needed, authentication, received, context)
+        try:
+            token = authentication.evaluate(received)
+        except NeedsWork as needed:
+            token = await evaluate_later(needed, authentication, received, context.broker)
     except AuthenticationFailed as error:
-        return _refuse(error, context)
-    return _answer(token, authentication, context)
-
-
-def _answer(
-    token: bytes, authentication: Authentication, context: RequestContext
-) -> SaslAuthenticateResponse:
-    become_authenticated(context.client, context.broker)
-    return SaslAuthenticateResponse(
-        error_code=ErrorCode.NONE,
-        error_message="",
-        auth_bytes=token,
-        session_lifetime_ms=authentication.session_lifetime_ms,
-    )
-
-
-async def _answer_later(
-    needed: NeedsWork, authentication: Authentication, received: bytes, context: RequestContext
-) -> SaslAuthenticateResponse:
-    try:
-        token = await evaluate_later(needed, authentication, received, context.broker)
-    except AuthenticationFailed as error:
-        return await _refuse(error, context)
-    return _answer(token, authentication, context)
-
-
-async def _refuse(error: AuthenticationFailed, context: RequestContext) -> SaslAuthenticateResponse:
+        refused = error
+    else:
+        become_authenticated(context.client, context.broker)
+        return SaslAuthenticateResponse(
+            error_code=ErrorCode.NONE,
+            error_message="",
+            auth_bytes=token,
+            session_lifetime_ms=authentication.session_lifetime_ms,
+        )
     await wait_after_failure(context.client, context.broker)
     raise AnswerAndClose(
-        f"it is not authenticated: {error}",
+        f"it is not authenticated: {refused}",
         SaslAuthenticateResponse(
             error_code=ErrorCode.SASL_AUTHENTICATION_FAILED,
-            error_message=error.message,
+            error_message=refused.message,
             auth_bytes=b"",
         ),
     )

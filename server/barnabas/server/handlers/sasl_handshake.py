@@ -10,11 +10,13 @@ from barnabas.server.requests.authenticating import wait_after_failure
 from barnabas.server.requests.authorization import NOTHING
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import AnswerAndClose
-from barnabas.server.requests.registry import Answer, handles
+from barnabas.server.requests.registry import handles
 
 
 @handles(SaslHandshakeRequest, needs=NOTHING)
-def sasl_handshake(request: SaslHandshakeRequest, context: RequestContext) -> Answer:
+async def sasl_handshake(
+    request: SaslHandshakeRequest, context: RequestContext
+) -> SaslHandshakeResponse:
     authentication = context.client.authentication
     if authentication is None:
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=[])
@@ -24,15 +26,9 @@ def sasl_handshake(request: SaslHandshakeRequest, context: RequestContext) -> An
     response = SaslHandshakeResponse(error_code=code, mechanisms=authentication.mechanisms)
     if code is ErrorCode.NONE:
         return response
-    return _refuse(response, request.mechanism, context)
-
-
-async def _refuse(
-    response: SaslHandshakeResponse, mechanism: str, context: RequestContext
-) -> SaslHandshakeResponse:
     await wait_after_failure(context.client, context.broker)
     raise AnswerAndClose(
-        f"it asks for the SASL mechanism {mechanism!r}, and the listener has"
+        f"it asks for the SASL mechanism {request.mechanism!r}, and the listener has"
         f" {', '.join(response.mechanisms)}",
         response,
     )

@@ -24,11 +24,10 @@ from barnabas.server.handlers.share_acknowledging import (
     session_key,
 )
 from barnabas.server.partitions.partition import NO_EPOCH
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
 from barnabas.server.share.sessions import (
     FINAL_EPOCH,
@@ -40,7 +39,9 @@ NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_E
 
 
 @handles(ShareAcknowledgeRequest, needs=asks(READ_GROUP, READ_TOPIC))
-def share_acknowledge(request: ShareAcknowledgeRequest, context: RequestContext) -> Steps[Delayed]:
+async def share_acknowledge(
+    request: ShareAcknowledgeRequest, context: RequestContext
+) -> ShareAcknowledgeResponse:
     broker, key = context.broker, session_key(request, context)
     if request.share_session_epoch == INITIAL_EPOCH:
         raise InvalidShareSessionEpoch
@@ -48,26 +49,25 @@ def share_acknowledge(request: ShareAcknowledgeRequest, context: RequestContext)
 
     may_read = cache(partial(context.allows, READ_TOPIC))
     pending = PendingAcknowledgements()
-    yield from acknowledge(request, context, may_read, pending)
-    delayed = Delayed()
-
-    def answer() -> None:
-        if request.share_session_epoch == FINAL_EPOCH:
-            broker.share_partitions.end_session(key)
-        delayed.answer(_response(request, context, pending))
-
-    pending.then(answer)
-    return delayed
+    await acknowledge(request, context, may_read, pending)
+    if request.share_session_epoch != FINAL_EPOCH:
+        context.effects_done()
+    await pending.settled()
+    if request.share_session_epoch == FINAL_EPOCH:
+        broker.share_partitions.end_session(key)
+    return await _response(request, context, pending)
 
 
-def _response(
+async def _response(
     request: ShareAcknowledgeRequest, context: RequestContext, pending: PendingAcknowledgements
 ) -> ShareAcknowledgeResponse:
     broker = context.broker
     assert request.group_id is not None
     is_not_leader = False
     results: dict[TopicIdPartition, PartitionData] = {}
-    for where, (code, message) in pending.results.items():
+    for number, (where, (code, message)) in enumerate(pending.results.items(), 1):
+        if number % ENTRIES_PER_STEP == 0:
+            await checkpoint()
         leader = NO_LEADER
         if code:
             broker.metrics.count_error("ShareAcknowledge", ErrorCode(code))
@@ -91,9 +91,6 @@ def _response(
         acquisition_lock_timeout_ms=broker.share_partitions.settings(
             request.group_id
         ).record_lock_duration_ms,
-        responses=[
-            ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=partitions)
-            for topic_id, partitions in by_topic(results).items()
-        ],
+        responses=await by_topic(results, ShareAcknowledgeTopicResponse),
         node_endpoints=[endpoint] if is_not_leader else [],
     )

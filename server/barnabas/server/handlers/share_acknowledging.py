@@ -5,9 +5,10 @@ partition.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError
@@ -18,11 +19,13 @@ from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.share.member import is_member_id
 from barnabas.server.handlers.group_protocols import check_protocol
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint, map_in_turns, settle
 from barnabas.server.security.acl.permissions import READ_GROUP
 from barnabas.server.share.acknowledging import Acknowledgement
 from barnabas.server.share.record_state import AcknowledgeType
 from barnabas.server.share.sessions import ShareSessionKey, TopicIdPartition
+
+T = TypeVar("T")
 
 FIRST_RENEW_VERSION: Final = 2
 
@@ -41,12 +44,12 @@ class PendingAcknowledgements:
     The acknowledgements of one request, until all of them are written.
     """
 
-    __slots__ = ("_listener", "_pending", "results")
+    __slots__ = ("_all", "_pending", "results")
 
     def __init__(self) -> None:
         self.results: dict[TopicIdPartition, AcknowledgeResult] = {}
         self._pending = 1
-        self._listener: Callable[[], object] | None = None
+        self._all: asyncio.Future[None] | None = None
 
     def expect(self) -> None:
         """
@@ -70,17 +73,19 @@ class PendingAcknowledgements:
         """
         self.results[where] = AcknowledgeResult(code)
 
-    def then(self, listener: Callable[[], object]) -> None:
+    async def settled(self) -> None:
         """
-        Call *listener* when all are written, at once if they are. No other one will be expected.
+        Return when all are written. No other one will be expected.
         """
-        self._listener = listener
         self._done()
+        if self._pending:
+            self._all = asyncio.get_running_loop().create_future()
+            await self._all
 
     def _done(self) -> None:
         self._pending -= 1
-        if not self._pending and self._listener is not None:
-            self._listener()
+        if not self._pending and self._all is not None:
+            settle(self._all, None)
 
 
 def session_key(
@@ -103,12 +108,12 @@ def session_key(
     return ShareSessionKey(request.group_id, request.member_id)
 
 
-def acknowledge(
+async def acknowledge(
     request: Any,
     context: RequestContext,
     may_read: Callable[[str], bool],
     pending: PendingAcknowledgements,
-) -> Steps[None]:
+) -> None:
     """
     Do what a request acknowledges, and gather the results in *pending* (Kafka
     ``KafkaApis.handleAcknowledgements``).
@@ -117,18 +122,16 @@ def acknowledge(
     empty = []
     is_any_done = False
     for topic in request.topics:
+        await checkpoint()
         name = context.broker.partitions.name_of(topic.topic_id)
         # Of a partition that is named twice the last one counts.
         for partition in {each.partition_index: each for each in topic.partitions}.values():
-            yield
+            await checkpoint()
             where = (topic.topic_id, partition.partition_index)
-            batches = [
-                Acknowledgement(each.first_offset, each.last_offset, each.acknowledge_types)
-                for each in partition.acknowledgement_batches
-            ]
+            batches = await map_in_turns(_of_batch, partition.acknowledgement_batches)
             if name is None:
                 pending.refuse(where, ErrorCode.UNKNOWN_TOPIC_ID)
-            elif not are_valid(batches, has_renew=has_renew, is_renew=request.is_renew_ack):
+            elif not await are_valid(batches, has_renew=has_renew, is_renew=request.is_renew_ack):
                 pending.refuse(where, ErrorCode.INVALID_REQUEST)
             elif not may_read(name):
                 pending.refuse(where, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -141,6 +144,7 @@ def acknowledge(
                 empty.append(where)
     # Kafka answers for a partition without acknowledgements only beside others.
     for where in empty if is_any_done else ():
+        await checkpoint()
         pending.refuse(where, ErrorCode.NONE)
 
 
@@ -160,7 +164,11 @@ def _acknowledge(
     share_partition.acknowledge(request.member_id, batches, partial(pending.settle, where))
 
 
-def are_valid(batches: Iterable[Acknowledgement], *, has_renew: bool, is_renew: bool) -> bool:
+def _of_batch(batch: Any) -> Acknowledgement:
+    return Acknowledgement(batch.first_offset, batch.last_offset, batch.acknowledge_types)
+
+
+async def are_valid(batches: Iterable[Acknowledgement], *, has_renew: bool, is_renew: bool) -> bool:
     """
     Whether a partition's acknowledgements can be what a client means (Kafka
     ``KafkaApis.validateAcknowledgementBatches``).
@@ -168,6 +176,7 @@ def are_valid(batches: Iterable[Acknowledgement], *, has_renew: bool, is_renew: 
     highest = AcknowledgeType.RENEW if has_renew else AcknowledgeType.REJECT
     end = -1
     for first, last, types in batches:
+        await checkpoint()
         count = len(types)
         if first > last or first < end or not count or (count > 1 and last - first != count - 1):
             return False
@@ -179,11 +188,23 @@ def are_valid(batches: Iterable[Acknowledgement], *, has_renew: bool, is_renew: 
     return True
 
 
-def by_topic(results: Mapping[TopicIdPartition, Any]) -> dict[UUID, list[Any]]:
+async def by_topic(
+    results: Mapping[TopicIdPartition, Any], topic_result: Callable[..., T]
+) -> list[T]:
     """
     The results of partitions, by topics.
+
+    Args:
+        topic_result: makes the result of a topic.
     """
     topics: dict[UUID, list[Any]] = {}
-    for (topic_id, _), result in results.items():
+    for number, ((topic_id, _), result) in enumerate(results.items(), 1):
+        if number % ENTRIES_PER_STEP == 0:
+            await checkpoint()
         topics.setdefault(topic_id, []).append(result)
-    return topics
+
+    def of_topic(item: tuple[UUID, list[Any]]) -> T:
+        topic_id, partitions = item
+        return topic_result(topic_id=topic_id, partitions=partitions)
+
+    return await map_in_turns(of_topic, topics.items())

@@ -8,11 +8,12 @@ which partitions it is about, and which of them the answer has.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Final, cast
 
-from barnabas.protocol.codec.schema import Message, Records
+from barnabas.protocol.codec.schema import Records
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequest,
@@ -37,11 +38,10 @@ from barnabas.server.handlers.share_acknowledging import (
     session_key,
 )
 from barnabas.server.partitions.partition import NO_EPOCH
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint, settle
 from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC
 from barnabas.server.share.acquiring import BATCH_OPTIMIZED, RECORD_LIMIT
 from barnabas.server.share.fetching import DelayedShareFetch, ShareFetched, ShareFetchPlan
@@ -63,28 +63,45 @@ MayRead = Callable[[str], bool]
 
 
 @handles(ShareFetchRequest, needs=asks(READ_GROUP, READ_TOPIC))
-def share_fetch(request: ShareFetchRequest, context: RequestContext) -> Steps[Delayed]:
+async def share_fetch(request: ShareFetchRequest, context: RequestContext) -> ShareFetchResponse:
     key = session_key(request, context)
     if request.is_renew_ack:
         _check_renewal(request)
-    manager = context.broker.share_partitions
     try:
-        session = yield from _session(key, request, context)
+        session = await _session(key, request, context)
     except ShareSessionLimitReached as error:
-        return _LateRefusal(error.with_traceback(None), request.max_wait_ms, context)
+        late: KafkaError = error.with_traceback(None)
+    else:
+        return await _fetch(session, request, context)
+    # A client that was answered at once would ask again at once.
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    end = partial(settle, future, None)
+    timer = context.broker.clock.call_later(max(0, request.max_wait_ms) / 1000, end)
+    context.effects_done(end)
+    try:
+        await future
+    finally:
+        timer.cancel()
+    raise late
 
+
+async def _fetch(
+    session: ShareSession, request: ShareFetchRequest, context: RequestContext
+) -> ShareFetchResponse:
     may_read = cache(partial(context.allows, READ_TOPIC))
     pending = PendingAcknowledgements()
     if request.share_session_epoch != INITIAL_EPOCH and _acknowledges(request):
-        yield from acknowledge(request, context, may_read, pending)
+        await acknowledge(request, context, may_read, pending)
     errors: dict[TopicIdPartition, ErrorCode] = {}
     partitions: list[SharePartition] = []
     if request.share_session_epoch != FINAL_EPOCH and not request.is_renew_ack:
-        partitions = yield from _locate(session, request, context, may_read, errors)
+        partitions = await _locate(session, request, context, may_read, errors)
     answer = _Answer(request, context, session, pending, errors)
-    fetch = DelayedShareFetch(manager.fetches, _plan(request, context, partitions), answer.response)
-    pending.then(fetch.attempt)
-    return fetch
+    fetches = context.broker.share_partitions.fetches
+    fetch = DelayedShareFetch(fetches, _plan(request, context, partitions))
+    context.effects_done(fetch.hurry)
+    await pending.settled()
+    return await fetch.response(answer.response)
 
 
 def _check_renewal(request: ShareFetchRequest) -> None:
@@ -108,9 +125,9 @@ def _acknowledges(request: ShareFetchRequest) -> bool:
     )
 
 
-def _session(
+async def _session(
     key: ShareSessionKey, request: ShareFetchRequest, context: RequestContext
-) -> Steps[ShareSession]:
+) -> ShareSession:
     """
     The session of a request, begun or updated by it.
 
@@ -125,10 +142,11 @@ def _session(
     asked: dict[TopicIdPartition, CachedSharePartition] = {}
     is_first = epoch == INITIAL_EPOCH
     for topic in request.topics:
+        await checkpoint()
         name = context.broker.partitions.name_of(topic.topic_id)
         for number, partition in enumerate(topic.partitions, 1):
             if number % ENTRIES_PER_STEP == 0:
-                yield
+                await checkpoint()
             where = (topic.topic_id, partition.partition_index)
             asked[where] = CachedSharePartition(name, is_news=not is_first)
     if is_first:
@@ -145,13 +163,13 @@ def _session(
     return session
 
 
-def _locate(
+async def _locate(
     session: ShareSession,
     request: ShareFetchRequest,
     context: RequestContext,
     may_read: MayRead,
     errors: dict[TopicIdPartition, ErrorCode],
-) -> Steps[list[SharePartition]]:
+) -> list[SharePartition]:
     """
     The share-partitions of a session, in the order in which they are read; the others go to
     *errors*.
@@ -161,7 +179,7 @@ def _locate(
     found: list[SharePartition] = []
     for number, (where, cached) in enumerate(tuple(session.partitions.items()), 1):
         if number % ENTRIES_PER_STEP == 0:
-            yield
+            await checkpoint()
         name, index = cached.name(where[0], partitions.name_of), where[1]
         if name is None:
             errors[where] = ErrorCode.UNKNOWN_TOPIC_ID
@@ -193,8 +211,8 @@ def _plan(
     if partitions and request.share_acquire_mode not in (BATCH_OPTIMIZED, RECORD_LIMIT):
         raise UnknownServerError(f"acquire mode {request.share_acquire_mode} is unknown")
     max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
-    metered = context.metered()
-    most = None if metered is None else metered.most_fetched_bytes()
+    meter = context.meter
+    most = None if meter is None else meter.most_fetched_bytes()
     if most is not None:
         max_bytes = int(min(max_bytes, most))
     return ShareFetchPlan(
@@ -231,13 +249,15 @@ class _Answer:
         self._pending = pending
         self._errors = errors
 
-    def response(self, found: list[ShareFetched]) -> Steps[Message]:
+    async def response(self, found: list[ShareFetched]) -> ShareFetchResponse:
         epoch, session = self._request.share_session_epoch, self._session
         broker = self._context.broker
         if epoch not in (INITIAL_EPOCH, FINAL_EPOCH) and session.epoch != next_epoch(epoch):
             raise InvalidShareSessionEpoch
-        results = yield from self._results(found)
-        for where, (code, message) in self._pending.results.items():
+        results = await self._results(found)
+        for number, (where, (code, message)) in enumerate(self._pending.results.items(), 1):
+            if number % ENTRIES_PER_STEP == 0:
+                await checkpoint()
             data = results.get(where)
             if data is None:
                 data = results[where] = _nothing(where)
@@ -251,31 +271,29 @@ class _Answer:
         settings = broker.share_partitions.settings(self._request.group_id)
         response = ShareFetchResponse(
             acquisition_lock_timeout_ms=settings.record_lock_duration_ms,
-            responses=[
-                ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
-                for topic_id, partitions in by_topic(results).items()
-            ],
-            node_endpoints=self._endpoints(results),
+            responses=await by_topic(results, ShareFetchableTopicResponse),
+            node_endpoints=await self._endpoints(results),
         )
-        metered = self._context.metered()
-        if metered is not None:
-            throttle_ms = yield from metered.count_fetch(response)
-            response.throttle_time_ms = throttle_ms
+        meter = self._context.meter
+        if meter is not None:
+            response.throttle_time_ms = await meter.count_fetch(self._context, response)
         return response
 
-    def _results(self, found: list[ShareFetched]) -> Steps[dict[TopicIdPartition, PartitionData]]:
+    async def _results(self, found: list[ShareFetched]) -> dict[TopicIdPartition, PartitionData]:
         """
         What the answer has of each partition; of most, an incremental one has nothing.
         """
         count_error = self._context.broker.metrics.count_error
         results: dict[TopicIdPartition, PartitionData] = {}
-        for where, code in self._errors.items():
+        for number, (where, code) in enumerate(self._errors.items(), 1):
+            if number % ENTRIES_PER_STEP == 0:
+                await checkpoint()
             data = _nothing(where)
             data.error_code = code
             self._add(results, where, data)
         for number, each in enumerate(found, 1):
             if number % ENTRIES_PER_STEP == 0:
-                yield
+                await checkpoint()
             key = each.share_partition.key
             where = (key.topic_id, key.partition)
             data = _nothing(where)
@@ -288,9 +306,12 @@ class _Answer:
                 # The encoder asks for no more than the length, and passes on what it was given.
                 data.records = cast(Records, stored)
                 each.share_partition.partition.bytes_out += len(stored)
+                each.share_partition.partition.fetches += 1
                 data.acquired_records = list(each.acquired)
             self._add(results, where, data)
-        for data in results.values():
+        for number, data in enumerate(results.values(), 1):
+            if number % ENTRIES_PER_STEP == 0:
+                await checkpoint()
             if data.error_code:
                 count_error("ShareFetch", ErrorCode(data.error_code))
         return results
@@ -313,14 +334,22 @@ class _Answer:
                 session.put_last(where)
         results[where] = data
 
-    def _endpoints(self, results: dict[TopicIdPartition, PartitionData]) -> list[NodeEndpoint]:
+    async def _endpoints(
+        self, results: dict[TopicIdPartition, PartitionData]
+    ) -> list[NodeEndpoint]:
         """
         Name the leader to a client that was told to look for it (KIP-951).
         """
         broker = self._context.broker
-        lost = [data for data in results.values() if data.error_code in NOT_LEADER]
-        for data in lost:
-            data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=NO_EPOCH)
+        is_lost = False
+        for number, data in enumerate(results.values(), 1):
+            if number % ENTRIES_PER_STEP == 0:
+                await checkpoint()
+            if data.error_code in NOT_LEADER:
+                is_lost = True
+                data.current_leader = LeaderIdAndEpoch(
+                    leader_id=broker.node_id, leader_epoch=NO_EPOCH
+                )
         listener = self._context.client.listener
         endpoint = NodeEndpoint(
             node_id=broker.node_id,
@@ -328,30 +357,8 @@ class _Answer:
             port=listener.advertised_port,
             rack=broker.config.broker_rack,
         )
-        return [endpoint] if lost else []
+        return [endpoint] if is_lost else []
 
 
 def _nothing(where: TopicIdPartition) -> PartitionData:
     return PartitionData(partition_index=where[1], records=NO_RECORDS, acquired_records=[])
-
-
-class _LateRefusal(Delayed):
-    """
-    An error that comes when the time of the fetch is up, so that its client does not ask again at
-    once.
-    """
-
-    __slots__ = ("_error", "_timer")
-
-    def __init__(self, error: KafkaError, wait_ms: int, context: RequestContext) -> None:
-        super().__init__()
-        self._error = error
-        self._timer = context.broker.clock.call_later(max(0, wait_ms) / 1000, self.hurry)
-
-    def hurry(self) -> None:
-        self._timer.cancel()
-        self.fail(self._error)
-
-    def cancel(self) -> None:
-        self._timer.cancel()
-        super().cancel()

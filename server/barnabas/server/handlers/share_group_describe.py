@@ -18,15 +18,14 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 
 @handles(ShareGroupDescribeRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
 @reads(groups, lambda request: request.group_ids)
-def share_group_describe(
+async def share_group_describe(
     request: ShareGroupDescribeRequest, context: RequestContext
-) -> Steps[ShareGroupDescribeResponse]:
+) -> ShareGroupDescribeResponse:
     """
     Describe each group that is named, see ``described``.
     """
@@ -36,7 +35,7 @@ def share_group_describe(
         refuse=described_error,
         topics_of=_topics,
     )
-    groups = yield from described(request, context, kind)
+    groups = await described(request, context, kind)
     return ShareGroupDescribeResponse(groups=groups)
 
 

@@ -12,7 +12,6 @@ from barnabas.protocol.messages.share_group_heartbeat import (
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.share.member import is_member_id
 from barnabas.server.handlers.group_protocols import caller_of, check_protocol
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -20,9 +19,9 @@ from barnabas.server.security.acl.permissions import DESCRIBE_TOPIC, READ_GROUP
 
 
 @handles(ShareGroupHeartbeatRequest, needs=asks(READ_GROUP, DESCRIBE_TOPIC))
-def share_group_heartbeat(
+async def share_group_heartbeat(
     request: ShareGroupHeartbeatRequest, context: RequestContext
-) -> ShareGroupHeartbeatResponse | Delayed:
+) -> ShareGroupHeartbeatResponse:
     """
     Hand the heartbeat to the coordinator. A client may subscribe to topics only that it may
     describe.
@@ -34,4 +33,5 @@ def share_group_heartbeat(
     for topic in dict.fromkeys(request.subscribed_topic_names or ()):
         if not context.allows(DESCRIBE_TOPIC, topic):
             return ShareGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    return context.broker.groups.share_heartbeat(request, caller_of(context))
+    answer = context.broker.groups.share_heartbeat(request, caller_of(context))
+    return await context.committed(answer)

@@ -68,7 +68,8 @@ async def initialize_state(
         await context.broker.shares.initialize(key, data.state_epoch, data.start_offset)
         return {}
 
-    # Kafka looks at the partitions of a topic here only for what is in them.
+    # Kafka looks at the partitions of a topic here only for what is in them: a topic without any is
+    # not answered.
     result = initialize_share_group_state.PartitionResult
     outcome = _Outcome(InitializeStateResult, result)
     await _each(request, context, initialize, outcome, may_be_empty=True)
@@ -218,7 +219,6 @@ async def _each(
     if not may_be_empty and not all(topic.partitions for topic in request.topics):
         return
     async for topic in context.broker.turns.between(request.topics):
-        results = outcome.of_topic(topic.topic_id)
         async for data in context.broker.turns.between(topic.partitions):
             key = SharePartitionKey(request.group_id, topic.topic_id, data.partition)
             try:
@@ -226,4 +226,4 @@ async def _each(
             except KafkaError as error:
                 text = str(error) or error.code.sentence
                 values = {"error_code": error.code, "error_message": text}
-            results.append(outcome.result(data.partition, values))
+            outcome.of_topic(topic.topic_id).append(outcome.result(data.partition, values))

@@ -20,7 +20,6 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import groups, reads
-from barnabas.server.scheduling.turns import Steps
 from barnabas.server.security.acl.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from barnabas.server.text_memory import text_bytes
 
@@ -31,9 +30,9 @@ HIDDEN_TOPICS: Final = (
 
 @handles(StreamsGroupDescribeRequest, needs=asks(DESCRIBE_GROUP, DESCRIBE_TOPIC))
 @reads(groups, lambda request: request.group_ids)
-def streams_group_describe(
+async def streams_group_describe(
     request: StreamsGroupDescribeRequest, context: RequestContext
-) -> Steps[StreamsGroupDescribeResponse]:
+) -> StreamsGroupDescribeResponse:
     """
     Describe each group that is named, see ``described``.
     """
@@ -45,7 +44,7 @@ def streams_group_describe(
         size_of=_size,
         hidden=HIDDEN_TOPICS,
     )
-    groups = yield from described(request, context, kind)
+    groups = await described(request, context, kind)
     return StreamsGroupDescribeResponse(groups=groups)
 
 

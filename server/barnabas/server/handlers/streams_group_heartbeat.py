@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from barnabas.protocol.codec.schema import replace
-from barnabas.protocol.errors import ErrorCode, StreamsInvalidTopology
+from barnabas.protocol.errors import ErrorCode, StreamsInvalidTopology, joined
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.messages.streams_group_heartbeat import (
     Status,
@@ -21,11 +21,10 @@ from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.streams.statuses import StatusCode, status
 from barnabas.server.groups.streams.topology import topics_of
 from barnabas.server.handlers.group_protocols import caller_of, check_protocol
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import (
     CREATE_CLUSTER,
@@ -46,9 +45,9 @@ MOST_FAILURES_TOLD: Final = 3
     StreamsGroupHeartbeatRequest,
     needs=asks(READ_GROUP, DESCRIBE_TOPIC, CREATE_CLUSTER, CREATE_TOPIC),
 )
-def streams_group_heartbeat(
+async def streams_group_heartbeat(
     request: StreamsGroupHeartbeatRequest, context: RequestContext
-) -> Steps[StreamsGroupHeartbeatResponse | Delayed]:
+) -> StreamsGroupHeartbeatResponse:
     """
     Hand the heartbeat to the coordinator, and create the internal topics that it finds missing. A
     program may use only topics that its client may describe; those that are created are the
@@ -57,9 +56,9 @@ def streams_group_heartbeat(
     check_protocol(context, GroupType.STREAMS)
     context.require(READ_GROUP, request.group_id)
     if request.topology is not None:
-        names = yield from topics_of(request.topology)
-        yield from _check_names(names)
-        is_allowed = yield from map_in_steps(partial(context.allows, DESCRIBE_TOPIC), names)
+        names = await topics_of(request.topology)
+        await _check_names(names)
+        is_allowed = await map_in_turns(partial(context.allows, DESCRIBE_TOPIC), names)
         if not all(is_allowed):
             return StreamsGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
@@ -68,24 +67,27 @@ def streams_group_heartbeat(
     ) -> StreamsGroupHeartbeatResponse:
         return _create_topics(missing, response, context)
 
-    return context.broker.groups.streams_heartbeat(request, caller_of(context), create_topics)
+    answer = context.broker.groups.streams_heartbeat(request, caller_of(context), create_topics)
+    return await context.committed(answer)
 
 
-def _check_names(names: Sequence[str]) -> Steps[None]:
+async def _check_names(names: Sequence[str]) -> None:
     prohibited, invalid = [], []
     for name in names:
-        yield
+        await checkpoint()
         if is_internal(name):
             prohibited.append(name)
         elif reason_invalid(name) is not None:
             invalid.append(name)
     if prohibited:
         raise StreamsInvalidTopology(
-            f"Use of Kafka internal topics {','.join(prohibited)} in a Kafka Streams topology is"
+            f"Use of Kafka internal topics {joined(prohibited, ',')} in a Kafka Streams topology is"
             " prohibited."
         )
     if invalid:
-        raise StreamsInvalidTopology(f"Topic names {','.join(invalid)} are not valid topic names.")
+        raise StreamsInvalidTopology(
+            f"Topic names {joined(invalid, ',')} are not valid topic names."
+        )
 
 
 def _create_topics(

@@ -7,6 +7,7 @@ The coordinator of transactions has to know that the group is part of the transa
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Final
 
@@ -31,11 +32,10 @@ from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.groups.offsets.answers import transactional_commit_error
-from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
 from barnabas.server.transactions.participation import (
     Participant,
@@ -58,23 +58,22 @@ async def txn_offset_commit(
 ) -> TxnOffsetCommitResponse:
     context.require(WRITE_TRANSACTIONAL_ID, request.transactional_id)
     context.require(READ_GROUP, request.group_id)
-    topics, refused = await context.broker.turns.finish(_known_part(request.topics, context))
+    topics, refused = await _known_part(request.topics, context)
     if not topics:
-        return TxnOffsetCommitResponse(
-            topics=await context.broker.turns.finish(_merged([], refused))
-        )
+        return TxnOffsetCommitResponse(topics=await _merged([], refused))
     known = replace(request, topics=topics)
     try:
         joined = await _join(known, context)
     except KafkaError as error:
         code = coordinator_error(error.code)
         told = _told(code, context.version)
-        answer = await context.broker.turns.finish(transactional_commit_error(known, told))
+        answer = await transactional_commit_error(known, told)
     else:
-        steps = context.broker.groups.commit_offsets_in_transaction(known, joined, context.version)
-        made = await context.broker.turns.finish(steps)
-        answer = await made.outcome() if isinstance(made, Delayed) else made
-    merged = await context.broker.turns.finish(_merged(answer.topics, refused))
+        made = await context.broker.groups.commit_offsets_in_transaction(
+            known, joined, context.version
+        )
+        answer = await made if isinstance(made, asyncio.Future) else made
+    merged = await _merged(answer.topics, refused)
     return TxnOffsetCommitResponse(topics=merged)
 
 
@@ -118,16 +117,16 @@ async def _join(request: TxnOffsetCommitRequest, context: RequestContext) -> Ver
     return found
 
 
-def _known_part(
+async def _known_part(
     topics: Iterable[TxnOffsetCommitRequestTopic], context: RequestContext
-) -> Steps[tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitResponseTopic]]]:
+) -> tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitResponseTopic]]:
     """
     The partitions that exist, and the answers for those that do not, or whose topic the client may
     not read.
     """
     known, refused = [], []
     for topic in topics:
-        yield
+        await checkpoint()
         there, missing = [], []
         is_allowed = context.allows(READ_TOPIC, topic.name)
         error = (
@@ -136,7 +135,7 @@ def _known_part(
             else ErrorCode.TOPIC_AUTHORIZATION_FAILED
         )
         for partition in topic.partitions:
-            yield
+            await checkpoint()
             index = partition.partition_index
             if is_allowed and context.broker.partitions.knows(topic.name, index):
                 there.append(partition)
@@ -151,22 +150,20 @@ def _known_part(
     return known, refused
 
 
-def _merged(
+async def _merged(
     answered: Iterable[TxnOffsetCommitResponseTopic],
     refused: Iterable[TxnOffsetCommitResponseTopic],
-) -> Steps[list[TxnOffsetCommitResponseTopic]]:
+) -> list[TxnOffsetCommitResponseTopic]:
     """
     All answers, each topic once.
     """
     topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
     for topic in (*refused, *answered):
-        yield
+        await checkpoint()
         topics.setdefault(topic.name, []).extend(topic.partitions)
-    return (
-        yield from map_in_steps(
-            lambda item: TxnOffsetCommitResponseTopic(name=item[0], partitions=item[1]),
-            topics.items(),
-        )
+    return await map_in_turns(
+        lambda item: TxnOffsetCommitResponseTopic(name=item[0], partitions=item[1]),
+        topics.items(),
     )
 
 

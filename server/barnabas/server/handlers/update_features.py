@@ -18,7 +18,7 @@ from barnabas.server.cluster.feature_updates import FeatureUpdate, feature_recor
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import map_in_steps
+from barnabas.server.scheduling.turns import map_in_turns
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ async def update_features(
     """
     Change all features that are named, or none and say which one cannot be.
     """
-    asked = await context.broker.turns.finish(map_in_steps(_asked, request.feature_updates))
+    asked = await map_in_turns(_asked, request.feature_updates)
     updates = {update.name: update for update in asked}
 
     async def change() -> None:

@@ -33,7 +33,7 @@ from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -52,19 +52,19 @@ async def write_txn_markers(
         context.require(CLUSTER_ACTION)
     errors: Errors = defaultdict(dict)
     async for marker in context.broker.turns.between(request.markers):
-        partitions = await context.broker.turns.finish(_partitions(marker))
+        partitions = await _partitions(marker)
         _check_somebody(marker, partitions, context)
         async for where in context.broker.turns.between(partitions):
             errors[marker.producer_id][where] = await _write_one(marker, where, context)
-    return await context.broker.turns.finish(_response(errors))
+    return await _response(errors)
 
 
-def _partitions(marker: WritableTxnMarker) -> Steps[list[TopicPartition]]:
+async def _partitions(marker: WritableTxnMarker) -> list[TopicPartition]:
     partitions = []
     for topic in marker.topics:
-        yield
+        await checkpoint()
         for index in topic.partition_indexes:
-            yield
+            await checkpoint()
             partitions.append(TopicPartition(topic.name, index))
     return partitions
 
@@ -109,28 +109,26 @@ async def _write_one(
     return ErrorCode.NONE
 
 
-def _response(errors: Errors) -> Steps[WriteTxnMarkersResponse]:
+async def _response(errors: Errors) -> WriteTxnMarkersResponse:
     markers = []
     for producer_id, of_producer in errors.items():
-        yield
+        await checkpoint()
         if of_producer:
-            topics = yield from _topics(of_producer)
+            topics = await _topics(of_producer)
             markers.append(WritableTxnMarkerResult(producer_id=producer_id, topics=topics))
     return WriteTxnMarkersResponse(markers=markers)
 
 
-def _topics(
+async def _topics(
     errors: Mapping[TopicPartition, ErrorCode],
-) -> Steps[list[WritableTxnMarkerTopicResult]]:
+) -> list[WritableTxnMarkerTopicResult]:
     topics: defaultdict[str, list[WritableTxnMarkerPartitionResult]] = defaultdict(list)
     for where, code in errors.items():
-        yield
+        await checkpoint()
         topics[where.topic].append(
             WritableTxnMarkerPartitionResult(partition_index=where.partition, error_code=code)
         )
-    return (
-        yield from map_in_steps(
-            lambda item: WritableTxnMarkerTopicResult(name=item[0], partitions=item[1]),
-            topics.items(),
-        )
+    return await map_in_turns(
+        lambda item: WritableTxnMarkerTopicResult(name=item[0], partitions=item[1]),
+        topics.items(),
     )

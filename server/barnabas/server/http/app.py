@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.server.http.observed import ObservedBroker
 
 PATHS: Final = {
+    "/": "the page, for a browser (Accept: text/html); this list for others, such as curl",
     "/healthz": "whether the broker can go on as it is: 200, or 503 with the reason",
     "/readyz": "whether clients are served: 200, or 503 with what is waited for",
     "/metrics": "the metrics, for Prometheus",

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -80,6 +81,47 @@ class Operation(NamedTuple):
     """Whether it waits for something to happen, and ends when its client leaves."""
 
 
+class Place:
+    """
+    One of the answers in progress. An operation gives it back while it waits for something to
+    happen, so that waiting takes none.
+    """
+
+    def __init__(self, places: asyncio.Semaphore | None) -> None:
+        """
+        Args:
+            places: None if there is any number.
+        """
+        self._places = places
+        self._is_taken = False
+
+    async def take(self) -> None:
+        if self._places is not None:
+            await self._places.acquire()
+            self._is_taken = True
+
+    def give_back(self) -> None:
+        if self._places is not None and self._is_taken:
+            self._is_taken = False
+            self._places.release()
+
+
+_place: Final[ContextVar[Place | None]] = ContextVar("place", default=None)
+
+
+@asynccontextmanager
+async def waiting() -> AsyncIterator[None]:
+    """
+    Within the block the operation waits, and its answer is not in progress.
+    """
+    place = _place.get()
+    if place is not None:
+        place.give_back()
+    yield
+    if place is not None:
+        await place.take()
+
+
 class Limits(NamedTuple):
     """
     What the operations of an API may take.
@@ -88,7 +130,7 @@ class Limits(NamedTuple):
     most_bytes: int
     """Of an answer."""
     most_at_once: int
-    """Answers in progress; others wait. Operations that wait are not counted."""
+    """Answers in progress; others wait. Operations that wait are not counted meanwhile."""
     most_waiting: int
     """Operations that wait; more are refused."""
 
@@ -139,8 +181,14 @@ class _Runner:
         self._executor = executor
         self._refusal = refusal
         self.limits = limits
-        self.at_once = nullcontext() if limits is None else asyncio.Semaphore(limits.most_at_once)
+        self._places = None if limits is None else asyncio.Semaphore(limits.most_at_once)
         self.waiting = 0
+
+    def place(self) -> Place:
+        """
+        A place among the answers in progress, not taken yet.
+        """
+        return Place(self._places)
 
     async def __call__(
         self, operation: Operation, read: Callable[[], object], path: Mapping[str, str]
@@ -206,9 +254,13 @@ class _Endpoint:
         if operation.waits:
             await self._wait(operation, read, scope, receive, send)
             return
-        async with self._run.at_once:
+        place = self._run.place()
+        await place.take()
+        try:
             response = await self._run(operation, read, request.path_params)
             await response(scope, receive, send)
+        finally:
+            place.give_back()
 
     async def _wait(
         self,
@@ -227,7 +279,10 @@ class _Endpoint:
             await json_response(busy, 503, {"retry-after": "1"})(scope, receive, send)
             return
         run.waiting += 1
+        place = run.place()
+        _place.set(place)
         try:
+            await place.take()
             answering = asyncio.ensure_future(run(operation, read, scope["path_params"]))
             leaving = asyncio.ensure_future(_left(receive))
             try:
@@ -238,6 +293,7 @@ class _Endpoint:
                 answering.cancel()
                 leaving.cancel()
         finally:
+            place.give_back()
             run.waiting -= 1
 
 

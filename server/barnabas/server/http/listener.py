@@ -54,6 +54,12 @@ class HttpListener:
         """
         return TimedDispatch(dispatch, self.latencies, self._now)
 
+    def wake_all(self) -> None:
+        """
+        Let requests that wait for records answer at once.
+        """
+        self._api.wake_all()
+
     async def stop(self) -> None:
         """
         Answer the requests in progress, and close all connections and the address.
@@ -91,7 +97,7 @@ async def listen(broker: ObservedBroker) -> HttpListener:
     }
     api = MountedApi(broker)
     guarded = ReadOnly(make_app(broker, api), hosts)
-    server = HttpServer(guarded, address, protocol=BoundedProtocol)
+    server = HttpServer(guarded, address, option="barnabas.http.listener", protocol=BoundedProtocol)
     await server.start()
-    logger.info("http://%s has /healthz, /readyz, /metrics and /api/v1", server.address)
+    logger.debug("http://%s has /healthz, /readyz, /metrics and /api/v1", server.address)
     return HttpListener(server, api, broker.clock.monotonic)

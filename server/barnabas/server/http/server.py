@@ -5,6 +5,7 @@ An HTTP server on an event loop.
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ The seconds after which a connection without requests is closed. Clients that ke
 send the next request on one just as it is closed: it should not happen within a test.
 """
 
-STOP_S: Final = 5
+STOP_S: Final = 0.5
 """
 The seconds that requests have to end when the server stops.
 """
@@ -48,12 +49,18 @@ class HttpServer:
     """
 
     def __init__(
-        self, app: ASGIApp, address: Address, *, protocol: type[Protocol] | None = None
+        self,
+        app: ASGIApp,
+        address: Address,
+        *,
+        option: str,
+        protocol: type[Protocol] | None = None,
     ) -> None:
         """
         Take the address.
 
         Args:
+            option: names the address.
             protocol: serves each connection in place of uvicorn's, and bounds their number.
 
         Raises:
@@ -64,8 +71,7 @@ class HttpServer:
                 address, family=socket.AF_INET6 if ":" in address.host else socket.AF_INET
             )
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise CannotListen(f"cannot listen on http://{address}: {reason}") from error
+            raise CannotListen(f"http://{address}", error, option) from error
         self.address = address._replace(port=self._socket.getsockname()[1])
         self._server = _Server(
             uvicorn.Config(
@@ -81,7 +87,6 @@ class HttpServer:
                 limit_concurrency=None if protocol else MOST_CONNECTIONS,
                 h11_max_incomplete_event_size=MOST_HEADER_BYTES,
                 timeout_keep_alive=IDLE_S,
-                timeout_graceful_shutdown=STOP_S,
             )
         )
         self._serving: asyncio.Task[None] | None = None
@@ -105,12 +110,16 @@ class HttpServer:
 
     async def stop(self) -> None:
         """
-        Answer the requests in progress, and close all connections and the address.
+        Answer the requests in progress for up to ``STOP_S``, and close all connections and the
+        address.
         """
         if self._serving is None:
             self._socket.close()
         else:
             self._server.should_exit = True
+            await asyncio.wait({self._serving}, timeout=STOP_S)
+            if not self._serving.done():
+                self._server.end_requests()
             await self._serving
 
 
@@ -122,3 +131,22 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    def end_requests(self) -> None:
+        """
+        Close all connections and end the requests in progress, such as one whose client reads
+        nothing.
+        """
+        logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
+        self.force_exit = True
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
+        for task in tuple(self.server_state.tasks):
+            task.cancel()
+
+
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    """
+    Return whether an event of uvicorn is worth logging. A cancelled request logs a traceback.
+    """
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

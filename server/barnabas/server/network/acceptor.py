@@ -5,9 +5,10 @@ The sockets that clients connect to.
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.structs import replace
 from barnabas.server.config import BrokerConfig, Listener
@@ -24,6 +25,31 @@ class CannotListen(Exception):
     """
     An address that the configuration names cannot be listened on.
     """
+
+    def __init__(self, address: object, error: OSError, option: str) -> None:
+        """
+        Args:
+            option: names the address.
+        """
+        remedy = f"{_REMEDIES[error.errno]}, or " if error.errno in _REMEDIES else ""
+        super().__init__(
+            f"cannot listen on {address}: {reason_of(error)};"
+            f" {remedy}name another address in {option}"
+        )
+
+
+def reason_of(error: OSError) -> str:
+    """
+    The reason without the address, which asyncio appends to the text of an error.
+    """
+    return (error.strerror or str(error)).partition(" (while attempting")[0]
+
+
+_REMEDIES: Final = {
+    errno.EADDRINUSE: "end the program that has the port",
+    errno.EADDRNOTAVAIL: "give this machine the address",
+    errno.EACCES: "run as a user who may use ports below 1024",
+}
 
 
 class LoopProtocol(asyncio.BufferedProtocol):
@@ -75,8 +101,7 @@ class Listening:
                 bound = bind(listener, config)
             except OSError as error:
                 self.close_sockets()
-                reason = error.strerror or str(error)
-                raise CannotListen(f"cannot listen on {listener}: {reason}") from error
+                raise CannotListen(listener, error, "listeners") from error
             port = bound.getsockname()[1]
             self._sockets.append(bound)
             self.listeners.append(

@@ -17,8 +17,9 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from time import perf_counter
 from typing import Final, Protocol
+
+from barnabas.storage.clock import perf_counter
 
 TURN_S: Final = 0.004
 """

@@ -5,12 +5,12 @@ One client's connection: bytes in, bytes out, order and back-pressure.
 
     socket --> FrameReceiver --> frames --> dispatch --> slots --> Sender --> socket
                                     |                      |
-                        held while a task runs,    in the order of the
+                        held while one is served,  in the order of the
                         the peer does not read,    requests, whatever is
                         or too much is unanswered  finished first
 
 What a request means is not known here. Requests that were read together are answered with one
-write, and an answer that is ready at once costs no task and no future.
+write, and an answer that is ready at once costs no future.
 
 This module is compiled when there is a compiler. A compiled class cannot have one of asyncio's as
 its base, so what an event loop is given is a ``LoopProtocol`` (``listening``).
@@ -25,17 +25,17 @@ import logging
 import math
 import socket
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from barnabas.protocol import apis
 from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.errors import without_frames
 from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
-from barnabas.server.network.sender import Sender
-from barnabas.server.purgatory import Delayed, Outcome
-from barnabas.server.requests.client import Client, no_connection
+from barnabas.server.network.request_memory import LOOK_EVERY_S, PATIENCE_S
+from barnabas.server.network.sender import Sender, memory_of
+from barnabas.server.requests.client import UNLIMITED, Client, no_connection
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.security.host_address import host_address
 
@@ -46,10 +46,33 @@ if TYPE_CHECKING:
     from barnabas.server.network.request_memory import RequestMemory
     from barnabas.server.network.resources import ConnectionResources, PendingRequest
     from barnabas.server.network.write_coalescing import Outbox
+    from barnabas.server.requests.context import Effects
+    from barnabas.server.requests.errors import Outcome
+    from barnabas.server.scheduling.turns import Work
 
 logger = logging.getLogger(__name__)
 
 PRODUCE: Final = apis.PRODUCE.key
+ANSWERED_AT_ONCE: Final = frozenset(
+    api.key
+    for api in (
+        apis.JOIN_GROUP,
+        apis.SYNC_GROUP,
+        apis.CONSUMER_GROUP_HEARTBEAT,
+        apis.SHARE_GROUP_HEARTBEAT,
+        apis.STREAMS_GROUP_HEARTBEAT,
+        apis.READ_SHARE_GROUP_STATE,
+        apis.READ_SHARE_GROUP_STATE_SUMMARY,
+    )
+)
+"""
+Requests whose answers may be large and are made at once: they do not begin while the memory for
+answers is used up.
+"""
+READING_S: Final = PATIENCE_S
+"""
+A peer reads if it would have all that it is to get within this time.
+"""
 LARGE_FRAME_ROOM_BYTES: Final = 1024 * 1024
 """
 The receive buffer (SO_RCVBUF) of a connection that sends frames larger than the one it began with.
@@ -64,7 +87,7 @@ class Slot:
     The place of one answer in the order of answers.
     """
 
-    __slots__ = ("context", "delayed", "done", "held_bytes", "is_unseen", "parts")
+    __slots__ = ("context", "done", "held_bytes", "is_unseen", "parts", "work")
 
     def __init__(self, context: PendingRequest | None) -> None:
         self.context = context
@@ -72,7 +95,17 @@ class Slot:
         self.parts: list[Buffer] = []
         self.done = False
         self.is_unseen = False
-        self.delayed: Delayed | None = None
+        self.work: Work[Any] | None = None
+        """The work of the handler, until it ends."""
+
+    def hurry(self) -> None:
+        """
+        Something waits behind this answer; let it come early if it can.
+        """
+        if self.work is not None and self.context is not None:
+            effects = self.context.effects
+            if effects is not None and effects.hurry is not None:
+                effects.hurry()
 
 
 class Connection:
@@ -83,12 +116,12 @@ class Connection:
 
     1. Answers leave in the order of their requests: ``_slots`` has a slot for every request that
        was started and whose answer was not put into the sender, and only its front ever is.
-    2. Requests are started in order, none while the task of an earlier one runs, and behind a
-       Produce that waits for its fsync only further ones.
+    2. Requests are started in order, none before the effects of the earlier ones are done, and
+       behind a Produce that waits for its fsync only further ones.
     3. The peer is read from only while it reads, and while few requests wait: further ones are
        started only while fewer than ``queued.max.requests`` stand behind others in all connections.
     4. An answer that is ready never stands behind a wait that could end: those in front of it are
-       hurried (``Delayed.hurry``), so that a long poll holds nobody up.
+       hurried (``Effects.hurry``), so that a long poll holds nobody up.
     5. ``held_bytes`` is what the broker's budget counts for this peer (``RequestMemory``).
     6. No request is started while ``_is_served`` is false: before the peer is admitted, and while
        it has to wait because of a quota. Answers leave nevertheless.
@@ -96,6 +129,7 @@ class Connection:
 
     def __init__(self, resources: ConnectionResources, listener: Listener) -> None:
         self.client = Client(listener)
+        self.client.budget = self
         security = resources.security.of(listener)
         if security is not None:
             self.client.authentication = security.authentication(resources.clock)
@@ -119,11 +153,15 @@ class Connection:
         self._unseen = 0  # slots of requests whose effects are not to be seen yet
         self._arriving_since = _NEVER
         self._unread_since = _NEVER
+        self._unread_bytes = 0  # of the transport, when the peer began to not read
+        self._unread_left = 0  # those at the last look
+        self._answers_bytes = 0  # of answers that are being made
+        self._waits_to_answer = False
         self._waits_for_memory = False
         self._has_waited = False  # for memory, in the frame that is arriving
         self._room_bytes = resources.receive_buffer_bytes
         self._has_room = self._room_bytes >= LARGE_FRAME_ROOM_BYTES or self._room_bytes < 0
-        self._task_running = False
+        self._running: Work[Any] | None = None  # its effects are not done
         self._proceeding = False
         self._read_paused = False
         self._is_served = False
@@ -145,6 +183,7 @@ class Connection:
             self._resources.record_pipe,
             progressed=self._proceed,
             failed=self._sending_failed,
+            is_short=self._is_memory_short,
         )
         name = transport.get_extra_info("peername")
         if name:
@@ -164,13 +203,16 @@ class Connection:
             self._sender = None
         slots, self._slots = self._slots, deque()
         self._slots_bytes = 0
+        self._answers_bytes = 0
+        self.client.budget = UNLIMITED
         self._resources.queued_requests -= max(0, len(slots) - 1)
         self._account()
         self._memory.finished(self)
+        self._memory.answered(self)
         for slot in slots:
-            # A task is not cancelled: what it changes is changed whole, only nobody hears of it.
-            if slot.delayed is not None:
-                slot.delayed.cancel()
+            # Other work goes on: what it changes is changed whole, only nobody hears of it.
+            if slot.work is not None and slot.work is not self._running:
+                slot.work.cancel()
         self.client.closed()
         self._resources.owner.lost(self)
 
@@ -224,6 +266,10 @@ class Connection:
         assert self._sender is not None
         self._sender.pause()
         self._unread_since = self._resources.now()
+        if self._transport is not None:
+            self._unread_bytes = self._unread_left = self._transport.get_write_buffer_size()
+            if not self._proceeding:  # it is TLS that has something to say
+                self._account()
 
     def resume_writing(self) -> None:
         assert self._sender is not None
@@ -283,6 +329,48 @@ class Connection:
         When the peer began to not read; infinity if it reads.
         """
         return self._unread_since
+
+    def look_whether_it_reads(self, now: float) -> None:
+        """
+        Move ``unread_since`` to *now* if the peer has read enough since the last look.
+        """
+        if self._unread_since == _NEVER or self._transport is None:
+            return
+        left = self._transport.get_write_buffer_size()
+        if (self._unread_left - left) * READING_S >= max(1, self._unread_bytes) * LOOK_EVERY_S:
+            self._unread_since = now
+        self._unread_left = left
+
+    def count_answer(self, size: int) -> None:
+        """
+        An answer that is being made takes *size* bytes more, or less if that is negative.
+        """
+        self._answers_bytes += size
+        # A decrease comes with the bytes of the finished answer, which are accounted for.
+        if size > 0:
+            self._account()
+
+    def may_answer(self, resume: Callable[[], None]) -> bool:
+        """
+        Return whether an answer may grow. If not, *resume* is called once it may.
+        """
+        return self._memory.may_answer(self, resume)
+
+    def _is_memory_short(self) -> bool:
+        return self._memory.is_used_up
+
+    def _is_to_wait(self) -> bool:
+        """
+        Return whether the next request waits for memory for its answer.
+        """
+        if self._receiver.next_key() in ANSWERED_AT_ONCE:
+            self._waits_to_answer = not self._memory.may_answer(self, self._answer_on)
+        return self._waits_to_answer
+
+    def _answer_on(self) -> None:
+        if self._waits_to_answer:
+            self._waits_to_answer = False
+            self._proceed()
 
     def read_on(self) -> None:
         """
@@ -357,7 +445,7 @@ class Connection:
 
     def abort(self, reason: str | None = None) -> None:
         """
-        Close without sending anything more. A task goes on: what it changes is changed whole.
+        Close without sending anything more. Work goes on: what it changes is changed whole.
         """
         if reason is not None and not self.client.is_closing:
             logger.info("closing the connection of %s: %s", self.client, reason)
@@ -378,14 +466,16 @@ class Connection:
         receiver = self._receiver
         slots = self._slots
         limit = resources.max_queued_requests
+        memory = self._memory
         self._proceeding = True
         try:
             while (
                 self._is_served
-                and not self._task_running
+                and self._running is None
                 and not sender.is_blocked
                 and (not slots or resources.queued_requests < limit)
                 and not (self._unseen and self._is_behind_unseen())
+                and not (memory.used_bytes >= memory.limit_bytes and self._is_to_wait())
             ):
                 frame = receiver.take_frame()
                 if frame is None:
@@ -405,6 +495,10 @@ class Connection:
         self._read_or_not(sender)
         if slots or self.held_bytes or receiver.is_holding or sender.is_blocked:
             self._account()
+        if memory.used_bytes >= memory.limit_bytes and not (
+            self._answers_bytes or slots or sender.unread_bytes
+        ):
+            memory.answered(self)
 
     def _is_behind_unseen(self) -> bool:
         """
@@ -419,8 +513,9 @@ class Connection:
         if (
             has_frame
             and self._is_served
-            and not self._task_running
+            and self._running is None
             and not sender.is_blocked
+            and not self._waits_to_answer
             and not (self._unseen and self._is_behind_unseen())
         ):
             self._backlog.add(self)
@@ -444,7 +539,7 @@ class Connection:
             self._arriving_since = _NEVER
         elif self._arriving_since == _NEVER:
             self._arriving_since = self._resources.now()
-        held = int(receiver.held_bytes) + self._slots_bytes
+        held = int(receiver.held_bytes) + self._slots_bytes + self._answers_bytes
         if self._sender is not None:
             held += self._sender.unread_bytes
         if held != self.held_bytes:
@@ -468,12 +563,15 @@ class Connection:
             else:
                 sender.put(answer)
             return
-        context, pending = answer
+        context, work = answer
         slot = self._queue(context)
-        if isinstance(pending, Delayed):
-            self._delay(slot, pending)
+        slot.work = work
+        self._after(work, slot)
+        if context.effects is None:
+            self._running = work
+            context.on_effects = lambda: self._effects_done(slot)
         else:
-            self._run(slot, pending)
+            self._let_wait(slot, context.effects)
 
     def _queue(self, context: PendingRequest | None) -> Slot:
         """
@@ -486,57 +584,76 @@ class Connection:
         self._slots_bytes += slot.held_bytes
         return slot
 
-    def _delay(self, slot: Slot, delayed: Delayed) -> None:
-        slot.delayed = delayed
-        if delayed.is_seen_when_answered and not delayed.done:
+    def _effects_done(self, slot: Slot) -> None:
+        """
+        The handler goes on, and waits after this.
+        """
+        assert slot.context is not None
+        assert slot.context.effects is not None
+        self._running = None
+        if self.client.is_closing:
+            assert slot.work is not None
+            slot.work.cancel()
+            return
+        self._let_wait(slot, slot.context.effects)
+        asyncio.get_running_loop().call_soon(self._proceed)
+
+    def _let_wait(self, slot: Slot, effects: Effects) -> None:
+        """
+        Let the next request start.
+        """
+        if not effects.is_seen:
             self._unseen += 1
             slot.is_unseen = True
-        delayed.then(lambda outcome: self._settled(slot, outcome))
-        if self._memory.is_used_up:
-            delayed.hurry()
+        if self._finishing or self._memory.is_used_up:
+            slot.hurry()
 
-    def _run(self, slot: Slot, work: Awaitable[Outcome | Delayed]) -> None:
-        self._task_running = True
-        task = asyncio.ensure_future(work)
-        self._resources.tasks.add(task)
-        task.add_done_callback(lambda task: self._ran(slot, task))
+    def _after(self, work: Work[Any], slot: Slot) -> None:
+        """
+        Answer with the result of *work* or its error, unless it is cancelled.
+        """
+        unfinished = self._resources.unfinished
+        unfinished.add(work)
 
-    def _ran(self, slot: Slot, task: asyncio.Future[Outcome | Delayed]) -> None:
-        self._resources.tasks.discard(task)
-        self._task_running = False
-        if task.cancelled():
-            return
-        error = task.exception()
-        assert error is None or isinstance(error, Exception), "asyncio passes others on"
-        outcome = task.result() if error is None else error
-        if not isinstance(outcome, Delayed):
-            self._settled(slot, outcome)
-        elif self.client.is_closing:
-            outcome.cancel()
-        else:
-            self._delay(slot, outcome)
-            self._proceed()
+        def settle(outcome: Any) -> None:
+            unfinished.discard(work)
+            if self._running is work:
+                self._running = None
+            assert slot.context is not None
+            slot.context.on_effects = None
+            if not isinstance(outcome, asyncio.CancelledError):
+                self._settled(slot, outcome)
+
+        work.then(settle)
 
     # Answers
 
     def _settled(self, slot: Slot, outcome: Outcome) -> None:
+        slot.work = None
         if slot.is_unseen:
             slot.is_unseen = False
             self._unseen -= 1
-        if self.client.is_closing:
+        is_closing = self.client.is_closing
+        if is_closing and isinstance(outcome, list):
             return
         assert slot.context is not None, "what is answered at once does not settle"
+        # For a peer that has left as well: this frees large answers in turns.
         try:
             parts = slot.context.buffers(outcome)
         except CloseConnection as error:
-            self._close_with(error, slot)
+            if not is_closing:
+                self._close_with(error, slot)
             without_frames(error)
             return
         if parts is None or isinstance(parts, list):
-            self._ready(slot, parts or [])
-            self._proceed()
+            if not is_closing:
+                self._ready(slot, parts or [])
+                slot.context.answered()
+                self._proceed()
         else:
-            self._encode(slot, parts)
+            if self._running is None:
+                self._running = parts
+            self._after(parts, slot)
 
     def _close_with(self, error: CloseConnection, slot: Slot | None) -> None:
         """
@@ -550,27 +667,14 @@ class Connection:
             self._sender.put(error.last)
         self.close(str(error))
 
-    def _encode(self, slot: Slot, parts: asyncio.Future[list[Buffer]]) -> None:
-        """
-        Wait for the bytes of a large answer; the next request may start meanwhile.
-        """
-        slot.delayed = None
-        self._resources.tasks.add(parts)
-
-        def settle(parts: asyncio.Future[list[Buffer]]) -> None:
-            self._resources.tasks.discard(parts)
-            if not parts.cancelled():
-                error = parts.exception()
-                assert error is None or isinstance(error, Exception), "asyncio passes others on"
-                self._settled(slot, parts.result() if error is None else error)
-
-        parts.add_done_callback(settle)
-
     def _ready(self, slot: Slot, parts: list[Buffer]) -> None:
         slot.parts = parts
         slot.done = True
         slots = self._slots
         if slot is not slots[0]:
+            size = memory_of(parts)
+            slot.held_bytes += size
+            self._slots_bytes += size
             self._hurry_before(slot)
             return
         assert self._sender is not None
@@ -584,15 +688,13 @@ class Connection:
 
     def _hurry(self) -> None:
         for slot in tuple(self._slots):
-            if slot.delayed is not None and not slot.done:
-                slot.delayed.hurry()
+            slot.hurry()
 
     def _hurry_before(self, slot: Slot) -> None:
         for earlier in tuple(self._slots):
             if earlier is slot:
                 return
-            if earlier.delayed is not None and not earlier.done:
-                earlier.delayed.hurry()
+            earlier.hurry()
 
     def _sending_failed(self, error: Exception) -> None:
         """

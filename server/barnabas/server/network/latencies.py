@@ -10,14 +10,11 @@ dispatcher of a broker that shows its metrics; no other broker loads this module
 
 from __future__ import annotations
 
-from asyncio import Future
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from barnabas.protocol.codec.primitives import Buffer
-    from barnabas.server.network.resources import Dispatch, Dispatched, PendingRequest
-    from barnabas.server.purgatory import Outcome
+    from barnabas.server.network.resources import Dispatch, Dispatched
     from barnabas.server.requests.client import Client
 
 BOUNDS_MS: Final[tuple[float, ...]] = (
@@ -131,47 +128,6 @@ class TimedDispatch:
         if answer is None or isinstance(answer, list):
             histogram.record(self._now() - began)
             return answer
-        context, pending = answer
-        return TimedRequest(context, histogram, began, self._now), pending
-
-
-class TimedRequest:
-    """
-    A request whose answer is not there yet.
-    """
-
-    __slots__ = ("_began", "_context", "_histogram", "_is_recorded", "_now")
-
-    def __init__(
-        self,
-        context: PendingRequest,
-        histogram: Histogram,
-        began: float,
-        now: Callable[[], float],
-    ) -> None:
-        self._context: Any = context
-        self._histogram = histogram
-        self._began = began
-        self._now = now
-        self._is_recorded = False
-
-    @property
-    def held_bytes(self) -> int:
-        """
-        About how much memory the request keeps until it is answered.
-        """
-        held: int = self._context.held_bytes
-        return held
-
-    def buffers(self, outcome: Outcome) -> list[Buffer] | Future[list[Buffer]] | None:
-        """
-        The buffers of the answer, None where there is none; later, if the answer is large.
-
-        Raises:
-            CloseConnection: the connection has to be closed instead.
-        """
-        found: list[Buffer] | Future[list[Buffer]] | None = self._context.buffers(outcome)
-        if not self._is_recorded and (found is None or isinstance(found, list)):
-            self._is_recorded = True
-            self._histogram.record(self._now() - self._began)
-        return found
+        pending, _ = answer
+        pending.on_answered = lambda: histogram.record(self._now() - began)
+        return answer

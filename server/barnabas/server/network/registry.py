@@ -12,16 +12,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import socket
 from collections import Counter as Tally
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.protocol.structs import fresh, struct
-from barnabas.server.config.connection_limits import listener_rate, parse_limits
+from barnabas.server.config.connection_limits import (
+    listener_connections,
+    listener_rate,
+    parse_limits,
+)
 from barnabas.server.network.connection import Connection
 from barnabas.server.network.request_memory import LOOK_EVERY_S
 from barnabas.server.network.resources import ConnectionResources
@@ -32,24 +38,28 @@ from barnabas.server.resources.descriptors import (
 )
 from barnabas.server.resources.memory import trim_heap
 from barnabas.server.security.host_address import host_address
+from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.units import INT_MAX, SECONDS
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
     from barnabas.server.config import BrokerConfig
-    from barnabas.server.metrics import Metrics
+    from barnabas.server.metrics import Counter, Metrics
     from barnabas.server.network.connection_rates import ConnectionRates
     from barnabas.server.network.resources import Dispatch
     from barnabas.server.security.security import Security
 
 A_MOMENT = 0.001  # not worth another timer
-CROWD = 200
+CROWD = 50
 """
 After so many connections have left, what they had goes back to the system.
 """
 
 logger = logging.getLogger(__name__)
+
+FEW = 1000
+"""A system that allows fewer connections or open files than this limits a broker noticeably."""
 
 
 @struct
@@ -63,6 +73,7 @@ class ConnectionLimits:
     by_address: Mapping[str, int]  # exceptions
     rate: int | None = None  # new ones in a second; None for no limit
     rates: Mapping[str, int | None] = fresh(factory=dict)  # by listener
+    by_listener: Mapping[str, int] = fresh(factory=dict)  # those with a limit of their own
 
     @property
     def has_rate(self) -> bool:
@@ -77,13 +88,14 @@ class ConnectionLimits:
     ) -> ConnectionLimits:
         """
         What *config* says, or *texts*, if it is about a single listener. It may block, while names
-        of hosts are resolved to addresses.
+        of hosts are resolved to addresses. A name without an address is logged and has no limit.
         """
-        by_address = {
-            host_address(str(address[0])): count
-            for host, count in parse_limits(config.max_connections_per_ip_overrides).items()
-            for *_, address in socket.getaddrinfo(host, None)
-        }
+        by_address: dict[str, int] = {}
+        for host, count in parse_limits(config.max_connections_per_ip_overrides).items():
+            try:
+                by_address |= dict.fromkeys(_addresses(host), count)
+            except InvalidValue as error:
+                logger.error("%s", error)
         total = min(config.max_connections, most_connections())
         rate = config.max_connection_creation_rate
         texts = config.given if texts is None else texts
@@ -97,7 +109,32 @@ class ConnectionLimits:
             by_address,
             _limited(rate),
             {name: _limited(rate) for name, rate in rates.items()},
+            {
+                listener.name: listener_connections(listener.name, texts)
+                for listener in config.client_listeners
+            },
         )
+
+
+def check_hosts(config: BrokerConfig) -> None:
+    """
+    Raises:
+        InvalidValue: a host of ``max.connections.per.ip.overrides`` has no address. It may block.
+    """
+    for host in parse_limits(config.max_connections_per_ip_overrides):
+        _addresses(host)
+
+
+def _addresses(host: str) -> set[str]:
+    try:
+        found = socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        raise InvalidValue(
+            "max.connections.per.ip.overrides",
+            host,
+            "the host has no address: write an address, or a name that this machine resolves",
+        ) from None
+    return {host_address(str(address[0])) for *_, address in found}
 
 
 def _limited(rate: int) -> int | None:
@@ -110,7 +147,8 @@ class Connections:
 
     Invariants:
 
-    1. At most ``max.connections`` are served; those beyond wait in ``_held``, oldest first.
+    1. At most ``max.connections`` of the broker and of each listener are served; those beyond wait
+       in ``_held``, oldest first.
     2. Every connection that is served has one timer, which closes it when it has been silent for
        ``connections.max.idle.ms`` and waits for nothing.
     """
@@ -142,7 +180,7 @@ class Connections:
             owner=self,
             freed=self._trim_heap,
         )
-        self._accepted = metrics.counter("connections_accepted", "Connections ever accepted.")
+        self._accepted: dict[str, Counter] = {}  # by listener
         self._refused = metrics.counter("connections_refused", "Connections over a limit.")
         self._config = config
         self._clock = clock
@@ -152,27 +190,46 @@ class Connections:
         self._left = 0  # connections, since the heap was trimmed
         self._gone = asyncio.Event()
         self._by_address: Tally[str] = Tally()
+        self._by_listener: Tally[str] = Tally()  # those in _open
         self._metrics = metrics
         self._rates: ConnectionRates | None = None  # None while there is no limit
         self._limits = ConnectionLimits.of(config, texts)
         self._limit_rates()
         if self._limits.total < config.max_connections:
-            logger.info(
+            logger.log(
+                logging.INFO if self._limits.total < FEW else logging.DEBUG,
                 "at most %d connections are served: of the %s descriptors that the system allows,"
                 " the others are kept for files",
                 self._limits.total,
                 descriptor_limit(),
             )
-        metrics.gauge("connections", "Connections now open.", lambda: len(self._open))
+        for listener in config.client_listeners:
+            self._measure(listener.name)
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def _measure(self, listener: str) -> Counter:
+        """
+        Show how many connections a *listener* has and has accepted.
+        """
+        self._metrics.gauge(
+            "connections",
+            "Connections now open.",
+            partial(self._by_listener.__getitem__, listener),
+            listener=listener,
+        )
+        counter = self._accepted[listener] = self._metrics.counter(
+            "connections_accepted", "Connections ever accepted.", listener=listener
+        )
+        return counter
 
     def made(self, connection: Connection) -> None:
         """
         A peer has connected: serve it, let it wait, or close it.
         """
-        self._accepted.value += 1
+        listener = connection.client.listener.name
+        (self._accepted.get(listener) or self._measure(listener)).value += 1
         if self._rates is None:
             self._welcome(connection)
         else:
@@ -185,7 +242,7 @@ class Connections:
         if self._by_address[address] > allowed:
             self._refused.value += 1
             connection.close(f"{address} has {allowed} connections already")
-        elif len(self._open) < self._limits.total:
+        elif self._has_room(connection):
             self._admit(connection)
         elif len(self._held) < self._most_held():
             connection.hold()
@@ -209,6 +266,7 @@ class Connections:
                 self._held.remove(connection)
             return
         timer = self._open.pop(connection)
+        self._by_listener[connection.client.listener.name] -= 1
         self._leave_to_files()
         self._left += 1
         if self._left == CROWD:
@@ -217,8 +275,27 @@ class Connections:
             timer.cancel()
         if not self._open:
             self._gone.set()
-        if self._held and len(self._open) < self._limits.total:
-            self._admit(self._held.popleft())
+        self._admit_held()
+
+    def _has_room(self, connection: Connection) -> bool:
+        """
+        Return whether broker and listener may serve one more connection.
+        """
+        limits, listener = self._limits, connection.client.listener.name
+        return len(self._open) < limits.total and (
+            self._by_listener[listener] < limits.by_listener.get(listener, INT_MAX)
+        )
+
+    def _admit_held(self) -> None:
+        """
+        Serve those that wait and for which there is room now.
+        """
+        for connection in tuple(self._held) if self._held else ():
+            if len(self._open) >= self._limits.total:
+                return
+            if self._has_room(connection):
+                self._held.remove(connection)
+                self._admit(connection)
 
     def limit(self, limits: ConnectionLimits) -> None:
         """
@@ -226,8 +303,7 @@ class Connections:
         """
         self._limits = limits
         self._limit_rates()
-        while self._held and len(self._open) < limits.total:
-            self._admit(self._held.popleft())
+        self._admit_held()
 
     def limit_address_rate(self, address: str | None, rate: float | None) -> None:
         """
@@ -278,9 +354,10 @@ class Connections:
         if self._open:
             logger.warning("ending %d connections that are not done", len(self._open))
         self.abort()
-        for task in self.resources.tasks:
-            task.cancel()
-        await asyncio.gather(*self.resources.tasks, return_exceptions=True)
+        unfinished = tuple(self.resources.unfinished)
+        for work in unfinished:
+            work.cancel()
+        await asyncio.gather(*(work.future() for work in unfinished), return_exceptions=True)
         self.resources.record_pipe.close()
 
     def abort(self) -> None:
@@ -307,6 +384,7 @@ class Connections:
 
     def _trim_after_crowd(self) -> None:
         self._left = 0
+        gc.collect(1)  # What peers leave may refer to itself. The oldest objects take too long.
         self._trim_heap()
 
     def _trim_heap(self) -> None:
@@ -315,6 +393,7 @@ class Connections:
     def _admit(self, connection: Connection) -> None:
         connection.last_active = self._clock.monotonic()
         self._open[connection] = None
+        self._by_listener[connection.client.listener.name] += 1
         self._watch(connection, self._config.connections_max_idle_ms / 1000)
         connection.admit()
 

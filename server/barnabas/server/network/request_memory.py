@@ -6,11 +6,13 @@ it arrives, whatever the peer has announced. While the budget is used up::
 
     a frame that is not whole       is not read on; smaller announcements go first
     a fetch that could wait         is answered at once
+    an answer that is being made    does not grow; one at a time goes over the limit
     a peer that has stood still     is disconnected, the one that holds most first
     for ``PATIENCE_S``
 
-Small requests with large answers are still served. So, where the peers do not read, the patience is
-``IMPATIENCE_S`` from ``FAR_OVER`` times the limit on.
+The patience with a peer that does not read is ``IMPATIENCE_S`` while answers to others wait, or
+from ``FAR_OVER`` times the limit on. A peer counts as reading if ``PATIENCE_S`` would be enough for
+all its answers.
 
 Requests that arrive whole, as nearly all do, hold nothing and never wait here.
 """
@@ -33,7 +35,7 @@ default of the clients' ``request.timeout.ms``: after this long the client has g
 """
 IMPATIENCE_S: Final = 1.0
 """
-The same for answers that are not read, from ``FAR_OVER`` times the limit on.
+The same for answers that are not read, while others wait, and from ``FAR_OVER`` times the limit on.
 """
 FAR_OVER: Final = 1.25
 LOOK_EVERY_S: Final = 1.0
@@ -73,6 +75,11 @@ class Holder(Protocol):
         When the peer began to not read; infinity if it reads.
         """
 
+    def look_whether_it_reads(self, now: float) -> None:
+        """
+        Move ``unread_since`` to *now* if the peer has read enough since the last look.
+        """
+
     def read_on(self) -> None:
         """
         There is memory for the rest of the request.
@@ -93,10 +100,13 @@ class RequestMemory:
     1. ``used_bytes`` is the sum of what ``holders`` hold.
     2. A holder in ``waiting`` is not read from until ``read_on`` is called.
     3. While any waits, one of them has the turn: its request may go over the limit. So requests are
-       finished one by one, however many there are.
+       finished one by one, however many there are. Likewise ``_answer_turn``, until the peer has
+       the answer.
     """
 
     __slots__ = (
+        "_answer_turn",
+        "_answers",
         "_clock",
         "_freed",
         "_is_resuming",
@@ -128,6 +138,8 @@ class RequestMemory:
         self._timer: Timer | None = None
         self._is_resuming = False
         self._turn: Holder | None = None
+        self._answer_turn: Holder | None = None
+        self._answers: dict[Callable[[], None], None] = {}  # what lets answers go on that wait
 
     @property
     def is_used_up(self) -> bool:
@@ -151,7 +163,9 @@ class RequestMemory:
             self._trim_timer = self._clock.call_later(LOOK_EVERY_S, self._trim)
         if self.used_bytes >= self.limit_bytes:
             self._watch()
-        elif self.waiting:
+            return
+        self._answer_turn = None
+        if self.waiting or self._answers:
             self._resume_soon()
 
     def may_grow(self, holder: Holder) -> bool:
@@ -179,6 +193,29 @@ class RequestMemory:
             if self.waiting:
                 self._resume_soon()
 
+    def may_answer(self, holder: Holder, resume: Callable[[], None]) -> bool:
+        """
+        Return whether *holder* may add to its answer. If not, *resume* is called when that changes.
+        """
+        if not self.is_used_up:
+            return True
+        if self._answer_turn is None:
+            self._answer_turn = holder
+        if self._answer_turn is holder:
+            return True
+        self._answers[resume] = None
+        self._watch()
+        return False
+
+    def answered(self, holder: Holder) -> None:
+        """
+        *holder* has its answers, or never will.
+        """
+        if self._answer_turn is holder:
+            self._answer_turn = None
+        if self._answers:
+            self._resume_soon()
+
     def _resume_soon(self) -> None:
         # Not at once: the caller is in the middle of something.
         if not self._is_resuming:
@@ -187,6 +224,9 @@ class RequestMemory:
 
     def _resume(self) -> None:
         self._is_resuming = False
+        answers, self._answers = self._answers, {}
+        for resume in answers:
+            resume()
         for holder in sorted(self.waiting, key=_order):
             if self.is_used_up:
                 if self._turn is not None:
@@ -210,13 +250,15 @@ class RequestMemory:
         """
         self._timer = None
         now = self._clock.monotonic()
+        for holder in self.holders:
+            holder.look_whether_it_reads(now)
         self._disconnect(
             [holder for holder in self.holders if holder.stalled_since <= now - PATIENCE_S],
             self.limit_bytes,
         )
         self._disconnect(
             [holder for holder in self.holders if holder.unread_since <= now - IMPATIENCE_S],
-            FAR_OVER * self.limit_bytes,
+            self.limit_bytes if self._answers else FAR_OVER * self.limit_bytes,
         )
         if self.is_used_up:
             self._turn = None  # It may have stopped sending.

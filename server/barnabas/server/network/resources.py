@@ -6,8 +6,7 @@ What all connections of a broker share.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -24,17 +23,15 @@ if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
     from barnabas.server.config import BrokerConfig
     from barnabas.server.metrics import Metrics
-    from barnabas.server.purgatory import Delayed, Outcome
     from barnabas.server.requests.client import Client
+    from barnabas.server.requests.context import Effects
+    from barnabas.server.requests.errors import Outcome
+    from barnabas.server.scheduling.turns import Work
     from barnabas.server.security.security import Security
 
-Pending: TypeAlias = "Delayed | Awaitable[Outcome | Delayed]"
+Dispatched: TypeAlias = "list[Buffer] | tuple[PendingRequest, Work[Any]] | None"
 """
-An answer that is not there yet.
-"""
-Dispatched: TypeAlias = "list[Buffer] | tuple[PendingRequest, Pending] | None"
-"""
-The buffers of an answer; or a request and what is going to give its answer; or no answer.
+The buffers of an answer; or a request and the work that gives its answer; or no answer.
 """
 Dispatch: TypeAlias = "Callable[[memoryview, Client], Dispatched]"
 """
@@ -58,18 +55,34 @@ class PendingRequest(Protocol):
     A request whose answer is not there yet.
     """
 
+    on_effects: Callable[[], None] | None
+    """Called when ``effects`` is set."""
+    on_answered: Callable[[], None] | None
+    """Called when the answer is made."""
+
+    @property
+    def effects(self) -> Effects | None:
+        """
+        Set once the request changes nothing more, and only its answer waits.
+        """
+
     @property
     def held_bytes(self) -> int:
         """
         About how much memory the request keeps until it is answered.
         """
 
-    def buffers(self, outcome: Outcome, /) -> list[Buffer] | asyncio.Future[list[Buffer]] | None:
+    def buffers(self, outcome: Outcome, /) -> list[Buffer] | Work[Any] | None:
         """
         The buffers of the answer, None where there is none; later, if the answer is large.
 
         Raises:
             CloseConnection: the connection has to be closed instead.
+        """
+
+    def answered(self) -> None:
+        """
+        The connection counts the memory of the answer from now on, or there is none.
         """
 
 
@@ -124,7 +137,7 @@ class ConnectionResources:
         self.frame_memory = FrameMemory()
         self.request_memory = RequestMemory(_request_memory_bytes(config), clock, freed=freed)
         self.now: Callable[[], float] = clock.monotonic
-        self.tasks: set[asyncio.Future[Any]] = set()
+        self.unfinished: set[Work[Any]] = set()
         self.send_buffer = memoryview(bytearray(BUFFER_BYTES))
         self.tls_buffer = memoryview(bytearray(TLS_READ_BYTES))
         """What has just been read from a socket with TLS: it is decrypted at once."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Final, cast
 
@@ -38,6 +38,19 @@ leave a short segment. It fits into the second cache of most processors.
 """
 
 
+SHORT_BYTES: Final = 16 * 1024
+"""
+The same for a peer with TLS, while memory is short: one record of TLS.
+"""
+
+
+def memory_of(parts: Iterable[Part]) -> int:
+    """
+    The memory of an answer. Records in files have none.
+    """
+    return sum([len(part) for part in parts if not isinstance(part, StoredRecords)])
+
+
 class Sender:
     """
     What a connection has to send, in order.
@@ -62,7 +75,9 @@ class Sender:
         "_is_ending",
         "_is_full",
         "_is_loading",
+        "_is_short",
         "_is_yielding",
+        "_memory",
         "_parts",
         "_pipe",
         "_progressed",
@@ -81,6 +96,7 @@ class Sender:
         *,
         progressed: Callable[[], None],
         failed: Callable[[Exception], None],
+        is_short: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Args:
@@ -88,6 +104,7 @@ class Sender:
             progressed: called when something was sent that had to wait for the executor or for its
                 turn.
             failed: called when what is to be sent cannot be read.
+            is_short: returns whether the memory of the broker is used up.
         """
         self._transport = transport
         transport.set_write_buffer_limits(high=0)
@@ -96,7 +113,9 @@ class Sender:
         self._bytes_out = bytes_out
         self._progressed = progressed
         self._failed = failed
+        self._is_short = is_short
         self._parts: deque[Part] = deque()
+        self._memory = 0  # of the parts, of which there may be very many
         self._pipe = pipe
         self._room: SendRoom | None = None
         self._is_full = False
@@ -119,14 +138,14 @@ class Sender:
         """
         if not self._is_full:
             return 0
-        parts = [len(part) for part in self._parts if not isinstance(part, StoredRecords)]
-        return self._transport.get_write_buffer_size() + sum(parts)
+        return self._transport.get_write_buffer_size() + self._memory
 
     def put(self, buffers: list[Buffer]) -> None:
         """
         Send this too, at the next ``flush``. Records may be ``StoredRecords``.
         """
         parts = cast("list[Part]", buffers)
+        self._memory += memory_of(parts)
         if len(parts) > 1:
             # Nothing may stand before or behind records, as in older versions of a fetch.
             self._parts += [part for part in parts if len(part)]
@@ -161,6 +180,7 @@ class Sender:
         Send nothing more.
         """
         self._parts.clear()
+        self._memory = 0
 
     def flush(self) -> None:
         """
@@ -176,6 +196,7 @@ class Sender:
             small = cast("deque[Buffer]", parts)
             data = small.popleft() if len(small) == 1 else b"".join(small)
             parts.clear()
+            self._memory = 0
             self._bytes_out.value += len(data)
             self._transport.write(data)
 
@@ -189,6 +210,7 @@ class Sender:
             part = parts[0]
             if not isinstance(part, StoredRecords) and len(part) > SMALL:
                 parts.popleft()
+                self._memory -= len(part)
                 self._give(part)
                 continue
             try:
@@ -250,23 +272,27 @@ class Sender:
         parts = self._parts
         while size:
             part = parts[0]
-            if size >= len(part):
-                size -= len(part)
+            sent = min(size, len(part))
+            if not isinstance(part, StoredRecords):
+                self._memory -= sent
+            size -= sent
+            if sent == len(part):
                 parts.popleft()
-                continue
-            if isinstance(part, StoredRecords):
-                part.skip(size)
+            elif isinstance(part, StoredRecords):
+                part.skip(sent)
             else:
-                parts[0] = part[size:]
-            break
+                parts[0] = part[sent:]
 
     def _copy(self) -> None:
         """
         Send the next parts, copied next to each other, as far as the page cache has them.
         """
-        size = self._gather(self._buffer)
+        room = self._buffer
+        if self._is_short() and self._peer() is None:
+            room = room[:SHORT_BYTES]
+        size = self._gather(room)
         if size:
-            self._send(self._buffer[:size])
+            self._send(room[:size])
         else:
             records = self._parts[0]
             assert isinstance(records, StoredRecords), "anything else is there"

@@ -44,6 +44,8 @@ class TlsTransport:
     2. A peer that has sent nothing, or is not admitted, costs no memory of OpenSSL and has no
        deadline.
     3. While the connection does not read, at most ``TLS_READ_BYTES`` wait to be decrypted.
+    4. Nothing is read from a peer that does not read: OpenSSL answers some records by itself, and a
+       peer can send those without end (KeyUpdate).
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class TlsTransport:
         self._tls: ssl.SSLObject | None = None
         self._is_ready = False
         self._is_paused = False
+        self._is_full = False
         self._is_reading = False
         self._is_closing = False
         self._deadline: Timer | None = None
@@ -89,9 +92,13 @@ class TlsTransport:
         return self._connection.eof_received()
 
     def pause_writing(self) -> None:
+        self._is_full = True
+        self._read_or_not(was_reading=not self._is_paused)
         self._connection.pause_writing()
 
     def resume_writing(self) -> None:
+        self._is_full = False
+        self._read_or_not(was_reading=False)
         self._connection.resume_writing()
 
     # What the connection calls
@@ -112,13 +119,21 @@ class TlsTransport:
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def pause_reading(self) -> None:
+        was_reading = not self._is_full
         self._is_paused = True
-        if self._transport is not None:
-            self._transport.pause_reading()
+        self._read_or_not(was_reading=was_reading)
 
     def resume_reading(self) -> None:
         self._is_paused = False
-        if self._transport is not None:
+        self._read_or_not(was_reading=False)
+
+    def _read_or_not(self, *, was_reading: bool) -> None:
+        if self._transport is None:
+            return
+        if self._is_paused or self._is_full:
+            if was_reading:
+                self._transport.pause_reading()
+        elif not was_reading:
             self._transport.resume_reading()
             # What arrived before the pause may be all that the peer sends for now.
             asyncio.get_running_loop().call_soon(self._advance)
@@ -221,7 +236,7 @@ class TlsTransport:
         connection = self._connection
         # With a buffer it returns a number, which its type does not say.
         tls: Any = self._tls
-        while tls is not None and not self._is_paused and not self._is_closing:
+        while not (tls is None or self._is_paused or self._is_full or self._is_closing):
             room = memoryview(connection.get_buffer(-1))
             size = len(room)
             filled = 0

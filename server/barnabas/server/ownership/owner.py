@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH
-from barnabas.server.cluster.formatting import prepare_directories
+from barnabas.server.cluster.formatting import check_places, prepare_directories
 from barnabas.server.requests.registry import HANDLERS, Registration
 from barnabas.server.scheduling.background import Background
 
@@ -52,6 +52,7 @@ class Owner:
         Raises:
             KafkaError: the directories cannot be used.
         """
+        check_places([*config.log_directories, config.metadata_directory], files)
         return config
 
     def cluster_id(self, config: BrokerConfig, files: Files, now_ms: int) -> str:

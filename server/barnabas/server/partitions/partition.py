@@ -118,9 +118,13 @@ class Partition:
         "bytes_in",
         "bytes_out",
         "error",
+        "failed_fetches",
+        "failed_produces",
+        "fetches",
         "index",
         "leader_epoch",
         "log",
+        "produces",
         "records_in",
         "suspect",
         "topic",
@@ -149,6 +153,10 @@ class Partition:
         """Bytes of their batches."""
         self.bytes_out = 0
         """Bytes of the batches that consumers were sent."""
+        self.produces = self.failed_produces = 0
+        """Requests to append, and those that failed for a reason that nobody expects."""
+        self.fetches = self.failed_fetches = 0
+        """Requests to read, and those that failed likewise."""
         self.suspect: File | None = None
         """A file that could not be read after a response had announced its bytes."""
         self._io = io
@@ -159,7 +167,10 @@ class Partition:
         self._pending: deque[tuple[int, int]] | None = None  # next offset and size of unsynced ones
 
     def __repr__(self) -> str:
-        return f"<Partition {self.topic}-{self.index}>"
+        return f"<Partition {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """
@@ -191,6 +202,7 @@ class Partition:
             info = self.log.append_as_leader(records, self.leader_epoch, **options)
         else:
             info = self.log.append_as_leader(records, self.leader_epoch, True)
+        self.produces += 1
         if info.is_duplicate:
             return info
         next_offset = info.last_offset + 1
@@ -200,7 +212,7 @@ class Partition:
             if self._pending is None:
                 self._pending = deque()
             self._pending.append((next_offset, info.valid_bytes))
-            if not self._flushing:
+            if not self._flushing and next_offset <= self.log.log_end_offset:
                 self._flush()
         else:
             self._advance(next_offset, info.valid_bytes)
@@ -216,6 +228,10 @@ class Partition:
         elif next_offset <= self.log.high_watermark:
             listener(None)
         else:
+            if not self._flushing and next_offset <= self.log.log_end_offset:
+                # The last one failed for want of a descriptor, and no append follows: this is a
+                # producer's second attempt, whose records are in the log.
+                self._flush()
             if self._commits is None:
                 self._commits = deque()
             self._commits.append((next_offset, listener))
@@ -232,8 +248,6 @@ class Partition:
         Call *listener* once all records that were appended so far are committed, or with the error
         that prevents it.
         """
-        if self.error is None and not self.is_settled and not self._flushing:
-            self._flush()  # the last one failed for want of a descriptor
         self.when_committed(self.log.log_end_offset, listener)
 
     async def committed(self, next_offset: int) -> None:
@@ -402,7 +416,7 @@ class Partition:
         try:
             listener(error)
         except Exception:
-            logger.exception("%r: a listener failed", self)
+            logger.exception("%s: a listener failed", self)
 
     def _tell_watches(self, size: int, before: int, stable_before: int) -> None:
         log = self.log
@@ -439,7 +453,7 @@ class Partition:
             return
         if error is not None:
             if not isinstance(error, KafkaError):
-                logger.error("%r: fsync failed", self, exc_info=error)
+                logger.error("%s: fsync failed", self, exc_info=error)
                 error = KafkaStorageError(f"{self.topic}-{self.index}: fsync failed: {error}")
             self.close(error)
             return

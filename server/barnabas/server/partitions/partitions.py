@@ -39,15 +39,26 @@ class _Topic:
 
 class Traffic:
     """
-    Counts the records that went into partitions, and the bytes of batches that went in and out.
+    Counts the records that went into partitions, the bytes of batches that went in and out, and the
+    requests.
     """
 
-    __slots__ = ("bytes_in", "bytes_out", "records_in")
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "failed_fetches",
+        "failed_produces",
+        "fetches",
+        "produces",
+        "records_in",
+    )
 
     def __init__(self) -> None:
         self.records_in = 0
         self.bytes_in = 0
         self.bytes_out = 0
+        self.produces = self.failed_produces = 0
+        self.fetches = self.failed_fetches = 0
 
     def add(self, partition: Partition) -> None:
         """
@@ -56,6 +67,10 @@ class Traffic:
         self.records_in += partition.records_in
         self.bytes_in += partition.bytes_in
         self.bytes_out += partition.bytes_out
+        self.produces += partition.produces
+        self.failed_produces += partition.failed_produces
+        self.fetches += partition.fetches
+        self.failed_fetches += partition.failed_fetches
 
     def add_all(self, other: Traffic) -> None:
         """
@@ -64,6 +79,10 @@ class Traffic:
         self.records_in += other.records_in
         self.bytes_in += other.bytes_in
         self.bytes_out += other.bytes_out
+        self.produces += other.produces
+        self.failed_produces += other.failed_produces
+        self.fetches += other.fetches
+        self.failed_fetches += other.failed_fetches
 
 
 class Partitions:

@@ -10,9 +10,8 @@ The order of the checks, and whether an error carries the log's start offset, ar
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -34,7 +33,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
 from barnabas.server.partitions.partition import Partition
-from barnabas.server.produce.delayed import DelayedProduce, Uncommitted
+from barnabas.server.produce.delayed import Uncommitted, wait_for_commit
 from barnabas.server.produce.responses import ALL_REPLICAS, append_failed, appended, refused
 from barnabas.server.produce.validation import check_records
 from barnabas.server.requests.errors import CloseConnection
@@ -48,11 +47,6 @@ if TYPE_CHECKING:
     from barnabas.server.requests.context import RequestContext
     from barnabas.storage.log.append_info import LogAppendInfo
     from barnabas.storage.log.validator import Examined
-
-Produced: TypeAlias = "ProduceResponse | DelayedProduce | Coroutine[Any, Any, None] | None"
-"""
-A response, now or later; for acks=0 none, at once or once the records are durable.
-"""
 
 ADMIN_CLIENT: Final = "__admin_client"
 """
@@ -87,8 +81,8 @@ class ProduceAppends:
     """
     The appends of one request.
 
-    Call ``append`` or ``refuse`` for each partition, await ``append_long`` if ``has_long``, then
-    ``answer``.
+    Call ``append`` or ``refuse`` for each partition and put what they return into ``responses``,
+    then ``response`` if ``is_settled``, or await ``settled``.
     """
 
     __slots__ = (
@@ -100,6 +94,7 @@ class ProduceAppends:
         "_request",
         "_uncommitted",
         "_version",
+        "responses",
     )
 
     def __init__(
@@ -114,6 +109,8 @@ class ProduceAppends:
         self._participation = participation
         self._uncommitted: list[Uncommitted] = []
         self._long: list[_Long] = []
+        self.responses: list[TopicProduceResponse] = []
+        """The responses, one for each topic."""
 
     def append(self, topic: TopicProduceData, data: PartitionProduceData) -> PartitionResponse:
         """
@@ -171,21 +168,11 @@ class ProduceAppends:
         return response
 
     @property
-    def has_long(self) -> bool:
+    def is_settled(self) -> bool:
         """
-        Whether a thread has to do something for some of the batches, with ``append_long``.
+        Whether nothing has to be awaited before the answer.
         """
-        return bool(self._long)
-
-    async def append_long(self, responses: list[TopicProduceResponse]) -> None:
-        """
-        Append the batches that take long, one after the other, and put their responses into
-        *responses*.
-        """
-        done = {id(long.place): await self._examine_and_append(long) for long in self._long}
-        for topic in responses:
-            places = cast("list[PartitionResponse]", topic.partition_responses)
-            places[:] = [done.get(id(response), response) for response in places]
+        return not (self._long or self._uncommitted)
 
     async def _examine_and_append(self, long: _Long) -> PartitionResponse:
         partition, records = long.partition, long.records
@@ -211,24 +198,44 @@ class ProduceAppends:
             return append_failed(partition, error, context.broker.metrics)
         return self._appended(partition, info)
 
-    def answer(self, responses: list[TopicProduceResponse]) -> Produced:
+    def response(self) -> ProduceResponse | None:
         """
-        The answer, once all appends are done.
+        The response; None if the client wants none.
 
         Raises:
-            CloseConnection: the client wants no answer, but something has failed.
+            CloseConnection: it wants none, but something has failed.
         """
-        acks, uncommitted = self._acks, self._uncommitted
-        if acks == 0:
-            _close_on_error(responses)
-            return _commit(uncommitted) if uncommitted else None
-        response = produce_response(responses)
-        if not uncommitted:
-            return response
-        delayed = DelayedProduce(response, uncommitted)
-        if acks == ALL_REPLICAS:
-            delayed.limit(self._context.broker.clock, self._request.timeout_ms)
-        return delayed
+        if self._acks == 0:
+            _close_on_error(self.responses)
+            return None
+        return produce_response(self.responses)
+
+    async def settled(self) -> ProduceResponse | None:
+        """
+        Append the batches that take long, one after the other, and return the response once what
+        was appended is committed.
+
+        Raises:
+            CloseConnection: as ``response``.
+        """
+        if self._long:
+            done = {id(long.place): await self._examine_and_append(long) for long in self._long}
+            for topic in self.responses:
+                places = cast("list[PartitionResponse]", topic.partition_responses)
+                places[:] = [done.get(id(response), response) for response in places]
+        response = self.response()
+        uncommitted = self._uncommitted
+        if response is None:
+            # The producer gets no answer, but its next request is served after this one, and sees
+            # the records.
+            for each in uncommitted:
+                await each.partition.committed(each.next_offset)
+        elif uncommitted:
+            context = self._context
+            context.effects_done(is_seen=False)
+            timeout_ms = self._request.timeout_ms if self._acks == ALL_REPLICAS else None
+            await wait_for_commit(uncommitted, context.broker.clock, timeout_ms)
+        return response
 
 
 def may_write(topic: TopicProduceData, context: RequestContext) -> bool:
@@ -239,15 +246,6 @@ def may_write(topic: TopicProduceData, context: RequestContext) -> bool:
     if context.version >= FIRST_TOPIC_ID_VERSION:
         name = context.broker.partitions.name_of(topic.topic_id)
     return name is None or context.allows(WRITE_TOPIC, name)
-
-
-async def _commit(uncommitted: list[Uncommitted]) -> None:
-    """
-    Wait for the fsyncs that the appends owe: the producer gets no answer, but the next request on
-    its connection is served after this one, and sees the records.
-    """
-    for each in uncommitted:
-        await each.partition.committed(each.next_offset)
 
 
 def _close_on_error(responses: list[TopicProduceResponse]) -> None:

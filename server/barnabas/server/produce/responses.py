@@ -60,11 +60,14 @@ def append_failed(
     What the log has against a batch, told as Kafka tells it.
     """
     if not isinstance(error, KafkaError):
-        logger.error("appending to %r failed", partition, exc_info=error)
+        logger.error("appending to %s failed", partition, exc_info=error)
         error = UnknownServerError()
     metrics.count_error("Produce", error.code)
+    partition.produces += 1
     response = refused(partition.index, error.code)
     if not isinstance(error, _WITHOUT_START_OFFSET):
+        # Kafka counts the same ones as failed.
+        partition.failed_produces += 1
         response.log_start_offset = partition.log.log_start_offset
     if isinstance(error, RecordValidationError):
         response.error_message = str(error)

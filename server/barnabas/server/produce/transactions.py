@@ -33,7 +33,7 @@ from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.validation import is_transactional
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.transactions.participation import (
     Participant,
     TransactionProtocol,
@@ -74,7 +74,7 @@ class Participation:
         self._errors: dict[TopicPartition, KafkaError] = {}
         self.is_pending = False
 
-    def begin(self, topics: Sequence[TopicProduceData], context: RequestContext) -> Steps[None]:
+    async def begin(self, topics: Sequence[TopicProduceData], context: RequestContext) -> None:
         """
         Look at the partitions, and ask the coordinator where that is enough.
 
@@ -88,7 +88,7 @@ class Participation:
             return
         for topic in topics:
             for data in topic.partition_data:
-                yield
+                await checkpoint()
                 partition = _partition(topic, data, context)
                 if partition is not None and is_transactional(data.records):
                     self._look(partition, next(batches(data.records or b"")))

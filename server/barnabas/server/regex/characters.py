@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
@@ -110,35 +111,66 @@ _MEMBER: Final = re.compile(
 )
 
 
-def class_test(text: str, fold: Fold) -> Test:
+def class_test(text: str, fold: Fold) -> tuple[Test, int]:
     """
-    The test of a class, with its brackets.
+    The test of a class, with its brackets, and how many tests that takes.
 
     Raises:
         InvalidPattern: a member of the class is unknown, or a range ends before it begins.
     """
     inside = text[1:-1]
-    tests = [_member(token, fold) for token in _MEMBER.finditer(inside.removeprefix("^"))]
+    ranges: list[tuple[str, str]] = []
+    sets: dict[str, Test] = {}
+    for token in _MEMBER.finditer(inside.removeprefix("^")):
+        if token["first"] is not None:
+            ranges.append(_range(token))
+        elif token.group() not in sets:
+            sets[token.group()] = _set(token, fold)
+    tests = list(sets.values())
+    if ranges:
+        tests.insert(0, fold(_in_sorted(ranges)))
 
     def any_of(character: str) -> bool:
         return any(test(character) for test in tests)
 
-    return _not(any_of) if inside.startswith("^") else any_of
+    return _not(any_of) if inside.startswith("^") else any_of, max(1, len(tests))
 
 
-def _member(token: re.Match[str], fold: Fold) -> Test:
+def _in_sorted(ranges: list[tuple[str, str]]) -> Test:
+    """
+    A test for very many ranges, in the time of a search among them.
+    """
+    firsts: list[str] = []
+    lasts: list[str] = []
+    for first, last in sorted(ranges):
+        if lasts and first <= lasts[-1]:
+            lasts[-1] = max(last, lasts[-1])
+        else:
+            firsts.append(first)
+            lasts.append(last)
+
+    def is_in(character: str) -> bool:
+        place = bisect_right(firsts, character)
+        return place > 0 and character <= lasts[place - 1]
+
+    return is_in
+
+
+def _range(token: re.Match[str]) -> tuple[str, str]:
+    first = _character(token["first"])
+    last = first if token["last"] is None else _character(token["last"])
+    if first > last:
+        raise InvalidPattern("invalid character class range", token.group())
+    return first, last
+
+
+def _set(token: re.Match[str], fold: Fold) -> Test:
     if token["posix"] is not None:
         if token["posix"] not in _POSIX:
             raise InvalidPattern("invalid character class range", token.group())
         test = fold(_POSIX[token["posix"]])
         return _not(test) if token["negated"] else test
-    if token["set"] is not None:
-        return escape_test(token["set"], fold)
-    first = _character(token["first"])
-    last = first if token["last"] is None else _character(token["last"])
-    if first > last:
-        raise InvalidPattern("invalid character class range", token.group())
-    return fold(_in(first + last))
+    return escape_test(token["set"], fold)
 
 
 def escape_test(text: str, fold: Fold) -> Test:

@@ -17,6 +17,7 @@ from barnabas.server.regex.program import (
     WORD,
     Assert,
     Char,
+    Program,
     Split,
 )
 
@@ -49,12 +50,38 @@ class LinearPattern:
         Raises:
             InvalidPattern: *text* is no pattern of this dialect, or too large a one.
         """
-        if len(text) > MOST_INSTRUCTIONS:
-            raise InvalidPattern("expression too large")
-        self._program = Parser(text).parse()
-        self._asserts = any(isinstance(step, Assert) for step in self._program)
+        steps = parsed(text)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as ended:
+                self._take(ended.value)
+                return
+
+    @classmethod
+    def in_steps(cls, text: str) -> Generator[None, None, LinearPattern]:
+        """
+        Compile *text* in short steps.
+
+        Raises:
+            InvalidPattern: as in the constructor.
+        """
+        pattern = cls.__new__(cls)
+        pattern._take((yield from parsed(text)))
+        return pattern
+
+    def _take(self, program: Program) -> None:
+        self._program = program
+        self._asserts = any(isinstance(step, Assert) for step in program)
         self._next: dict[tuple[frozenset[int], int, str], frozenset[int]] = {}
         self._kept_places = 0
+
+    @property
+    def size(self) -> int:
+        """
+        The number of instructions.
+        """
+        return len(self._program)
 
     def fullmatch(self, text: str) -> bool:
         """
@@ -101,11 +128,14 @@ class LinearPattern:
     ) -> Generator[None, None, frozenset[int]]:
         program = self._program
         after = set()
+        work = 0
         reached = yield from self._reachable(places, before, _kind(character))
-        for number, place in enumerate(reached, 1):
-            if number % INSTRUCTIONS_PER_STEP == 0:
-                yield
+        for place in reached:
             step = program[place] if place < len(program) else None
+            work += step.cost if isinstance(step, Char) else 1
+            if work >= INSTRUCTIONS_PER_STEP:
+                work = 0
+                yield
             if isinstance(step, Char) and step.test(character):
                 after.add(place + 1)
         return frozenset(after)
@@ -134,6 +164,18 @@ class LinearPattern:
             elif isinstance(step, Assert) and step.holds(before, behind):
                 left.append(place + 1)
         return reached
+
+
+def parsed(text: str) -> Generator[None, None, Program]:
+    """
+    The program of *text*, made in short steps.
+
+    Raises:
+        InvalidPattern: *text* is no pattern of this dialect, or too large a one.
+    """
+    if len(text) > MOST_INSTRUCTIONS:
+        raise InvalidPattern("expression too large")
+    return (yield from Parser(text).parse())
 
 
 def _kind(character: str) -> int:

@@ -5,6 +5,7 @@ Programs that match a text, and how larger ones are made of smaller ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Final, TypeAlias
 
 from barnabas.protocol.structs import NamedTuple
@@ -21,10 +22,11 @@ EDGE, NEWLINE, WORD, OTHER = range(4)
 
 class Char(NamedTuple):
     """
-    Consume a character that passes the test.
+    Consume a character that passes the test. A class of several tests costs as many.
     """
 
     test: Test
+    cost: int = 1
 
 
 class Assert(NamedTuple):
@@ -61,18 +63,27 @@ def sequence(pieces: Sequence[Piece]) -> Piece:
     """
     One piece after the other.
     """
-    program = tuple(step for piece in pieces for step in piece.program)
+    if len(pieces) == 1:
+        return pieces[0]
+    program = tuple(chain.from_iterable(piece.program for piece in pieces))
     return _limited(program, max((piece.repeats for piece in pieces), default=1))
 
 
-def either(a: Piece, b: Piece) -> Piece:
+def either(pieces: Sequence[Piece]) -> Piece:
     """
-    One of two pieces.
+    One of the pieces, of which there is at least one.
     """
-    after_b = len(b.program) + 1
-    skip_b = Split(after_b, after_b)
-    program = (Split(1, len(a.program) + 2), *a.program, skip_b, *b.program)
-    return _limited(program, max(a.repeats, b.repeats))
+    *others, last = pieces
+    parts = [last.program]
+    behind = len(last.program)
+    for piece in reversed(others):
+        skip = Split(behind + 1, behind + 1)
+        parts.append((Split(1, len(piece.program) + 2), *piece.program, skip))
+        behind += len(parts[-1])
+        if behind > MOST_INSTRUCTIONS:
+            raise InvalidPattern("expression too large")
+    program = tuple(chain.from_iterable(reversed(parts)))
+    return _limited(program, max(piece.repeats for piece in pieces))
 
 
 def repeated(piece: Piece, least: int, most: int | None) -> Piece:

@@ -5,8 +5,8 @@ What clients may do before they are authenticated, and what they become then (Ka
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from barnabas.protocol.errors import IllegalSaslState
 from barnabas.server.requests.errors import CloseConnection
@@ -16,10 +16,11 @@ from barnabas.server.security.sasl.mechanism import NeedsWork
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer
-    from barnabas.server.purgatory import Outcome
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
     from barnabas.server.requests.context import RequestContext
+    from barnabas.server.requests.errors import Outcome
+    from barnabas.server.scheduling.turns import Work
 
 _SIZE_BYTES: Final = 4
 
@@ -74,7 +75,7 @@ async def wait_after_failure(client: Client, broker: BrokerParts) -> None:
 
 def serve_raw_token(
     frame: memoryview, client: Client, broker: BrokerParts
-) -> list[Buffer] | tuple[RawToken, Awaitable[Outcome]]:
+) -> list[Buffer] | tuple[RawToken, Work[Any]]:
     """
     The answer to a token that came as a frame without a header, as after SaslHandshake v0.
     """
@@ -84,9 +85,10 @@ def serve_raw_token(
     try:
         token = authentication.evaluate(received)
     except NeedsWork as needed:
-        return RawToken(), _answer_later(needed, authentication, received, client, broker)
+        later = _answer_later(needed, authentication, received, client, broker)
+        return RawToken(), broker.turns.start(later)
     except AuthenticationFailed as error:
-        return RawToken(), _close_later(error, client, broker)
+        return RawToken(), broker.turns.start(_close_later(error, client, broker))
     become_authenticated(client, broker)
     return [_raw(token)]
 
@@ -129,6 +131,9 @@ class RawToken:
     """
 
     held_bytes = 0
+    effects = None
+    on_effects: Callable[[], None] | None = None
+    on_answered: Callable[[], None] | None = None
 
     def buffers(self, outcome: Outcome) -> list[Buffer] | None:
         """
@@ -138,6 +143,9 @@ class RawToken:
         if isinstance(outcome, list):
             return outcome
         raise CloseConnection(str(outcome))
+
+    def answered(self) -> None:
+        pass
 
 
 async def _close_later(

@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
 from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER, SUPPORTED, Permission
 
 if TYPE_CHECKING:
     from barnabas.server.requests.context import RequestContext
-    from barnabas.server.requests.registry import Answer, Handler
-    from barnabas.server.scheduling.turns import Steps
+    from barnabas.server.requests.registry import Handler
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ def gated(handler: Handler, permission: Permission) -> Handler:
     """
     kind = permission.resource_type
 
-    def guarded(request: Any, context: RequestContext) -> Answer:
+    async def guarded(request: Any, context: RequestContext) -> Any:
         if kind == ResourceType.CLUSTER:
             name = CLUSTER_NAME
         elif kind == ResourceType.GROUP:
@@ -48,14 +48,14 @@ def gated(handler: Handler, permission: Permission) -> Handler:
             assert kind == ResourceType.TRANSACTIONAL_ID, f"no request names one {kind.name}"
             name = request.transactional_id
         context.require(permission, name)
-        return handler(request, context)
+        return await handler(request, context)
 
     return guarded
 
 
-def partition_by_authorized(
+async def partition_by_authorized(
     context: RequestContext, permission: Permission, items: Iterable[T], name_of: Callable[[T], str]
-) -> Steps[tuple[list[T], list[T]]]:
+) -> tuple[list[T], list[T]]:
     """
     The *items* with whose resources the client may do this, and the others; refusals are logged.
     """
@@ -66,7 +66,7 @@ def partition_by_authorized(
         return allowed, refused
     forbidden: set[str] = set()
     for item in items:
-        yield
+        await checkpoint()
         name = name_of(item)
         if name not in forbidden and context.allows(permission, name):
             allowed.append(item)

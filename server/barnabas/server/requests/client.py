@@ -7,12 +7,13 @@ The client at the other end of a connection, as requests know it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from barnabas.server.security.principal import ANONYMOUS
 
 if TYPE_CHECKING:
     from barnabas.server.config import Listener
+    from barnabas.server.requests.telemetry import TelemetrySession
     from barnabas.server.security.sasl.authentication import Authentication
 
 
@@ -23,6 +24,37 @@ class ClientSoftware(NamedTuple):
 
     name: str
     version: str
+
+
+class AnswerBudget(Protocol):
+    """
+    The part of the broker's memory for answers that one client has.
+    """
+
+    def count_answer(self, size: int, /) -> None:
+        """
+        An answer that is being made takes *size* bytes more, or less if that is negative.
+        """
+
+    def may_answer(self, resume: Callable[[], None], /) -> bool:
+        """
+        Return whether the answer may grow. If not, *resume* is called once it may.
+        """
+
+
+class Unlimited:
+    """
+    The budget of a client without a connection.
+    """
+
+    def count_answer(self, _size: int, /) -> None:
+        pass
+
+    def may_answer(self, _resume: Callable[[], None], /) -> bool:
+        return True
+
+
+UNLIMITED: Final = Unlimited()
 
 
 class Client:
@@ -37,6 +69,7 @@ class Client:
         "_close_listeners",
         "address",
         "authentication",
+        "budget",
         "client_id",
         "has_worked",
         "is_closing",
@@ -45,6 +78,7 @@ class Client:
         "principal",
         "queue_place",
         "software",
+        "telemetry",
         "throttle",
     )
 
@@ -64,11 +98,14 @@ class Client:
         self.client_id: str | None = None
         """The client id of the last request."""
         self.software: ClientSoftware | None = None
+        self.telemetry: TelemetrySession | None = None
+        """What it has asked and sent of its metrics; None before it does."""
         self.has_worked = False
         """Whether it has sent a request that is not introductory (``Route.is_introductory``)."""
         self.is_closing = False
         """Whether the client receives no further answers."""
         self.queue_place = -1.0
+        self.budget: AnswerBudget = UNLIMITED
         self.throttle: Callable[[float], None] = no_connection
         """Reads nothing from the client for so many seconds."""
         self._close_listeners: list[Callable[[], None]] = []

@@ -4,25 +4,27 @@ One request: who sends it, what it asks for, and how its answer is written.
 ::
 
     frame --> header --> route --> decode --> handler --> encode --> buffers of the answer
-                                                |
-                                 a response, nothing, or one of these:
-                                 Delayed     the effects are done, the answer waits
-                                 Awaitable   the next request of the client waits as well
-                                 Steps       many entries: the event loop serves others in between
 
-A handler gets the message and its ``RequestContext``. It returns a response or raises a
-``KafkaError``, whose code goes into every place that the API has for one. An exception of another
-kind becomes UNKNOWN_SERVER_ERROR, with a traceback in the log.
+A handler is a coroutine function that gets the message and its ``RequestContext``. It returns a
+response, or None if there is no answer. It may await a ``checkpoint``, where other work runs once
+the turn is over, and futures. It raises a ``KafkaError`` to have its code in every place that the
+API has for one. An exception of another kind becomes UNKNOWN_SERVER_ERROR, with a traceback in the
+log.
+
+A handler that completes at once has its response encoded at once. ``Work`` drives all others in
+turns of the event loop and without a task. The next request of the client starts when the handler
+ends, or when it calls ``effects_done``.
 """
 
 # Compiled: see hatch_build.py.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Generator
+from collections.abc import Callable, Coroutine
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE, Buffer
 from barnabas.protocol.codec.schema import Message
@@ -33,34 +35,29 @@ from barnabas.protocol.errors import (
     TooManyEntries,
     without_frames,
 )
-from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.requests.authorization import REFUSALS
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.errors import AnswerAndClose, CloseConnection
 from barnabas.server.requests.release import released
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.requests.route import written_at_once
+from barnabas.server.requests.timing import timed
+from barnabas.server.scheduling.turns import InSteps, Work
 from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
 
 if TYPE_CHECKING:
-    from asyncio import Future
-
-    from barnabas.protocol.codec.codec import Codec
     from barnabas.protocol.headers import RequestHeader
+    from barnabas.server.requests.answer_room import AnswerRoom
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
-    from barnabas.server.requests.registry import Answer, Later
+    from barnabas.server.requests.errors import Outcome
+    from barnabas.server.requests.meter import Meter
     from barnabas.server.requests.route import Route
-    from barnabas.server.scheduling.turns import Work
     from barnabas.server.security.acl.permissions import Permission
     from barnabas.server.topics.creation import Charge
 
 logger = logging.getLogger(__name__)
 
-Pending: TypeAlias = "Delayed | Awaitable[Outcome | Delayed]"
-"""
-An answer that is not there yet.
-"""
-Served: TypeAlias = "list[Buffer] | Delayed | Awaitable[Message | Delayed | None] | None"
+T = TypeVar("T")
 
 REQUEST_WEIGHT: Final = 4
 """
@@ -80,15 +77,6 @@ MOST_OF_A_NAME: Final = 300
 How many characters of the name of a resource the log has.
 """
 
-_DELAYED: Final = 1
-_AWAITABLE: Final = 2
-_STEPS: Final = 3
-_KINDS: Final[dict[type, int]] = {}
-"""
-What objects of a class are that a handler has returned. To ask the abstract base classes each time
-takes longer than to serve some requests.
-"""
-
 _SIZE_BYTES: Final = 4
 _HEAD: Final = Struct(">ii")
 """The size of the frame, the correlation id."""
@@ -96,27 +84,18 @@ _TAGGED_HEAD: Final = Struct(">iix")
 """Likewise, and no tagged fields."""
 
 
-class MeteredFetch(Protocol):
+class Effects:
     """
-    A Fetch whose bytes are counted.
+    The answer to a request waits, though all that it changes is done.
     """
 
-    def exempt(self) -> None:
-        """
-        The request is not counted: it is one of a broker.
-        """
+    __slots__ = ("hurry", "is_seen")
 
-    def most_fetched_bytes(self) -> float | None:
-        """
-        How much a consumer that was quiet may fetch without having to wait for it; None if there
-        is no limit. A larger answer would never go out.
-        """
-
-    def count_fetch(self, response: Message) -> Steps[int]:
-        """
-        Count a Fetch that is going to be answered so. If the client has to wait, its bytes do not
-        count: return how long, and the answer has to be an empty one.
-        """
+    def __init__(self, hurry: Callable[[], None] | None, *, is_seen: bool) -> None:
+        self.hurry = hurry
+        """Gives the answer that is possible now, because something waits behind it."""
+        self.is_seen = is_seen
+        """Whether others may see the effects before the request is answered."""
 
 
 class RequestContext:
@@ -127,13 +106,18 @@ class RequestContext:
     """
 
     __slots__ = (
+        "_room",
         "broker",
         "client",
         "client_id",
         "correlation_id",
+        "effects",
         "frame_bytes",
         "held_bytes",
         "is_large",
+        "meter",
+        "on_answered",
+        "on_effects",
         "request",
         "route",
         "version",
@@ -158,17 +142,27 @@ class RequestContext:
         """The message, once it is decoded."""
         self.frame_bytes = frame_bytes
         self.held_bytes = REQUEST_WEIGHT * frame_bytes
+        self._room: AnswerRoom | None = None
         self.is_large = False
         """Whether it has more than ``ENTRIES_AT_ONCE`` entries, or its answer has."""
+        self.meter: Meter | None = None
+        """Counts what it uses, if there are quotas."""
+        self.effects: Effects | None = None
+        """Set once its effects are done and only its answer waits."""
+        self.on_effects: Callable[[], None] | None = None
+        """Called when ``effects`` is set."""
+        self.on_answered: Callable[[], None] | None = None
+        """Called when an answer that has waited is made."""
 
     # The request
 
-    def serve(self, frame: memoryview, position: int) -> list[Buffer] | Pending | None:
+    def serve(self, frame: memoryview, position: int) -> list[Buffer] | Work[Any] | None:
         """
         Decode the request at *position* of *frame*, and handle it.
 
         Returns:
-            The buffers of the answer, what is going to give it, or None where there is none.
+            The buffers of the answer, work that gives its outcome or them, or None where there is
+            no answer.
 
         Raises:
             CloseConnection: the request cannot be answered.
@@ -178,59 +172,64 @@ class RequestContext:
             self.request, _ = route.request_codec.read(frame, position, ENTRIES_AT_ONCE)
         except TooManyEntries:
             self.is_large = True
-            self.held_bytes = FULL_REQUEST_WEIGHT * self.frame_bytes
-            return self._begin(self._decode_and_serve(frame, position))
         except DecodeError as error:
             raise CloseConnection(f"{route.name} is malformed: {error}") from None
-        route.requests.value += 1
+        if self.is_large:
+            self.held_bytes = FULL_REQUEST_WEIGHT * self.frame_bytes
+            found = self._drive(self._decode_and_handle(frame, position))
+        else:
+            route.requests.value += 1
+            answer: Any
+            try:
+                answer = route.handler(self.request, self)
+            except Exception as error:  # that of a plain handler
+                answer = error
+            if answer is None or type(answer) is route.response or isinstance(answer, Exception):
+                self.broker.turns.served += 1
+                found = self.buffers(answer)
+            else:
+                found = self._drive(answer)
+        if self._room is not None and (found is None or isinstance(found, list)):
+            self.answered()
+        return found
+
+    def _drive(self, handling: Coroutine[Any, Any, Any]) -> list[Buffer] | Work[Any] | None:
+        """
+        Take the first turn, which is the last one of most.
+        """
+        turns = self.broker.turns
+        if self.meter is not None and self.meter.is_timed:
+            handling = timed(handling, self.meter)
+        outcome: Any
         try:
-            return self._now_or_later(route.handler(self.request, self))
+            if self.is_large:
+                outcome = turns.start(handling, self.frame_bytes, self.may_go_on)
+            else:
+                outcome = turns.begin(handling, self.may_go_on)
+            if type(outcome) is Work:
+                if not outcome.is_done:
+                    if outcome.is_waiting:
+                        turns.served += 1
+                    return outcome
+                outcome = outcome.result()
         except Exception as error:  # whatever it is, the client gets an answer
-            return self.buffers(error)
-
-    def _now_or_later(self, answer: Answer) -> list[Buffer] | Pending | None:
-        turns = self.broker.turns
-        cls = type(answer)
-        if answer is None or cls is self.route.response:
-            made = None if answer is None else self.buffers(cast(Message, answer))
-            if made is None or isinstance(made, list):
-                turns.served += 1
-            return made
-        kind = _KINDS.get(cls) or _kind_of(cls)
-        if kind != _STEPS:
+            outcome = error
+        found = self.buffers(outcome)
+        if found is None or isinstance(found, list):
             turns.served += 1
-            if kind == _DELAYED:
-                self._forget()
-            return answer  # type: ignore[return-value]  # the kind says so
-        steps = cast("Steps[Later]", answer)
-        try:
-            next(steps)
-        except StopIteration as ended:  # most requests are served in one step
-            return self._now_or_later(ended.value)
-        return self._begin(self._serve_in_steps(steps))
+        return found
 
-    def _begin(self, steps: Steps[Served]) -> list[Buffer] | Pending | None:
+    async def _decode_and_handle(self, frame: memoryview, position: int) -> Message | None:
         """
-        Take the first turn of *steps*, which is the last one of most.
-        """
-        turns = self.broker.turns
-        work = turns.start(steps, self.frame_bytes if self.is_large else 0)
-        if not work.is_done:
-            return _finished(work)
-        turns.served += 1
-        return work.result()
-
-    def _decode_and_serve(self, frame: memoryview, position: int) -> Steps[Served]:
-        """
-        Decode a large request in steps, and handle it.
+        Decode a large request, and handle it.
 
         Raises:
             CloseConnection: the request cannot be answered.
         """
         route = self.route
         try:
-            self.request, _ = yield from route.request_codec.read_in_steps(
-                frame, position, MOST_ENTRIES
+            self.request, _ = await InSteps(
+                route.request_codec.read_in_steps(frame, position, MOST_ENTRIES)
             )
         except TooManyEntries:
             raise CloseConnection(f"{route.name} has more than {MOST_ENTRIES} entries") from None
@@ -239,50 +238,44 @@ class RequestContext:
         route.requests.value += 1
         if self.client.is_closing:
             return None
-        return (yield from self._serve_in_steps(None))
+        answer: Any = route.handler(self.request, self)
+        response: Message | None
+        if answer is None or type(answer) is route.response:
+            response = answer
+        else:
+            response = await answer
+        return response
 
-    def _serve_in_steps(self, answer: Answer) -> Steps[Served]:
+    def effects_done(
+        self, hurry: Callable[[], None] | None = None, *, is_seen: bool = True
+    ) -> None:
         """
-        Let the handler and its answer take steps.
+        Let the next request of the client start: this one changes nothing more, and only its answer
+        waits. The handler is cancelled if its client leaves.
 
         Args:
-            answer: what the handler has returned; None before it is called.
-        """
-        try:
-            if answer is None:
-                answer = self.route.handler(self.request, self)
-            if isinstance(answer, Generator) and not isinstance(answer, Awaitable):
-                answer = yield from answer
-            if answer is None or isinstance(answer, Awaitable):
-                return answer
-            if isinstance(answer, Delayed):
-                self._forget()
-                return answer
-            box: list[Message | Exception] = [answer]
-            answer = None
-            return (yield from self._buffers_in_steps(box))
-        except CloseConnection:
-            raise
-        except Exception as error:  # whatever it is, the client gets an answer
-            box = [error]
-        return (yield from self._buffers_in_steps(box))
-
-    def _forget(self) -> None:
-        """
-        Let go of what the answer does not need: the effects of the request are done.
+            hurry: ends the wait with the answer that is possible then. It may be called before the
+                wait begins.
+            is_seen: others may see the effects before the request is answered.
         """
         forget = self.route.forget
         if forget is not None:
             forget(self.request)
             self.held_bytes = 0
+        self.effects = Effects(hurry, is_seen=is_seen)
+        if self.on_effects is not None:
+            self.on_effects()
 
-    # What the client may do
+    async def committed(self, answer: T | asyncio.Future[T]) -> T:
+        """
+        The *answer* of a coordinator, once what it tells is committed.
+        """
+        if not isinstance(answer, asyncio.Future):
+            return answer
+        self.effects_done()
+        return await answer
 
-    def metered(self) -> MeteredFetch | None:
-        """
-        Itself, if what it uses is counted: there are quotas.
-        """
-        return None
+    # Authorization
 
     def allows(self, permission: Permission, name: str) -> bool:
         """
@@ -343,30 +336,76 @@ class RequestContext:
             strict_from: the first version of the API in which what is over a quota is refused.
             is_told: the answer says how long the client has to wait.
         """
-        return None
+        if self.meter is None:
+            return None
+        return self.meter.charge(is_strict=self.version >= strict_from, is_told=is_told)
 
     # The answer
 
-    def buffers(self, outcome: Outcome) -> list[Buffer] | Future[list[Buffer]] | None:
+    def room(self) -> AnswerRoom:
+        """
+        What counts the memory of the answer while the handler makes it. An answer that can be much
+        larger than its request has one.
+        """
+        room = self._room
+        if room is None:
+            from barnabas.server.requests.answer_room import (  # noqa: PLC0415 - no start needs it
+                AnswerRoom,
+            )
+
+            room = self._room = AnswerRoom(client=self.client)
+        return room
+
+    def may_go_on(self) -> bool:
+        """
+        Return whether the answer may grow: a large one waits while the broker's memory is used up.
+        """
+        room = self._room
+        if room is None or not room.counted_bytes or self.client.is_closing:
+            return True
+        return self.client.budget.may_answer(self.broker.turns.resume)
+
+    def answered(self) -> None:
+        """
+        The connection counts the memory of the answer from now on, or there is none.
+        """
+        room, self._room = self._room, None
+        if room is not None:
+            room.close()
+        if self.on_answered is not None:
+            self.on_answered()
+
+    def buffers(self, outcome: Outcome) -> list[Buffer] | Work[Any] | None:
         """
         The buffers of the answer, None where there is none; later, if the answer is large.
 
         Raises:
             CloseConnection: the outcome is that, or the client cannot be told otherwise.
         """
-        if outcome is None or isinstance(outcome, list):
+        if isinstance(outcome, list):
             return outcome
+        if self.meter is not None and not isinstance(outcome, Exception):
+            outcome = self.meter.told(self, outcome)
+        if outcome is None:
+            return None
         if isinstance(outcome, AnswerAndClose):
             raise self._last(outcome)
+        room = self._room
+        if isinstance(outcome, CloseConnection) and (room is None or room.is_empty):
+            raise without_frames(outcome)
+        if room is not None and not isinstance(outcome, Exception):
+            room.forget()
         if not (self.is_large or isinstance(outcome, Exception)):
             try:
                 return frame_of(outcome, self.route, self.correlation_id)
             except TooManyEntries:
-                pass
+                self.is_large = True
             except ValueError as error:
                 outcome = error
-        work: Work[list[Buffer]] = self.broker.turns.start(self._buffers_in_steps([outcome]))
-        return work.result() if work.is_done else work.future()
+        # A large one does not begin within the turn in which the handler has ended.
+        size = max(1, self.frame_bytes) if self.is_large else 0
+        work = self.broker.turns.start(self._encoded([outcome]), size, self.may_go_on)
+        return work.result() if work.is_done else work
 
     def _last(self, outcome: AnswerAndClose) -> CloseConnection:
         response = outcome.response
@@ -387,7 +426,7 @@ class RequestContext:
             buffers = None
         raise CloseConnection(reason, buffers if isinstance(buffers, list) else None)
 
-    def _buffers_in_steps(self, box: list[Message | Exception]) -> Steps[list[Buffer]]:
+    async def _encoded(self, box: list[Any]) -> list[Buffer]:
         """
         The buffers of an answer that may be large. If it is, or its request, the objects of both
         are freed.
@@ -398,38 +437,43 @@ class RequestContext:
         Raises:
             CloseConnection: as in ``buffers``.
         """
-        buffers = yield from self._encoded(box)
+        try:
+            return await self._encode(box)
+        except CloseConnection:
+            raise
+        except Exception:
+            logger.exception("the answer to %s of %s failed", self.route.name, self.client)
+            raise CloseConnection("its answer cannot be written") from None
+
+    async def _encode(self, box: list[Any]) -> list[Buffer]:
+        codec = self.route.response_codec
+        buffers: list[Buffer] | None = None
+        while buffers is None:
+            if isinstance(box[0], Exception):
+                box[0] = await self._failed(box[0])
+            try:
+                buffers = written_at_once(codec, box[0])
+                if buffers is None:
+                    self.is_large = True
+                    buffers = await InSteps(codec.write_in_steps(box[0]))
+                buffers = _framed(buffers, self.route, self.correlation_id)
+            except ValueError as error:
+                box[0] = error
         if self.is_large:
             box.append(self.request)
             self.request = None
-            yield from released(box)
+            await released(box)
         return buffers
 
-    def _encoded(self, box: list[Message | Exception]) -> Steps[list[Buffer]]:
-        outcome = box[0]
-        response: Message
-        if isinstance(outcome, Exception):
-            response = yield from self._failed(outcome)
-        else:
-            response = outcome
-        box[0] = response
-        codec = self.route.response_codec
-        try:
-            buffers = written_at_once(codec, response)
-            if buffers is None:
-                self.is_large = True
-                buffers = yield from codec.write_in_steps(response)
-            return _framed(buffers, self.route, self.correlation_id)
-        except ValueError as error:
-            box[0] = error
-        return (yield from self._encoded(box))
-
-    def _failed(self, error: Exception) -> Steps[Message]:
+    async def _failed(self, error: Exception) -> Message:
         """
         The response that carries *error*.
         """
         if isinstance(error, CloseConnection):
-            raise without_frames(error)
+            without_frames(error)
+            if self._room is not None:
+                await self._room.emptied()
+            raise error
         if isinstance(error, KafkaError):
             code, text = error.code, str(error) or None
         else:
@@ -439,37 +483,12 @@ class RequestContext:
             )
         without_frames(error)
         self.broker.metrics.count_error(self.route.name, code)
-        return error_response(self.route.registration, self.request, self.version, code, text)
-
-
-def written_at_once(codec: Codec, response: Message) -> list[Buffer] | None:
-    """
-    The buffers of an answer; None if it is so large that it is written in steps.
-
-    Raises:
-        ValueError: a value cannot be written.
-    """
-    try:
-        return codec.write(response, ENTRIES_AT_ONCE)
-    except TooManyEntries:
-        return None
-
-
-def _kind_of(cls: type) -> int:
-    if issubclass(cls, Delayed):
-        kind = _DELAYED
-    elif issubclass(cls, Awaitable):  # before generators: a compiled coroutine looks like one
-        kind = _AWAITABLE
-    else:
-        assert issubclass(cls, Generator), f"{cls.__name__} is no answer"
-        kind = _STEPS
-    _KINDS[cls] = kind
-    return kind
-
-
-async def _finished(work: Work[Served]) -> Outcome | Delayed:
-    served = await work.future()
-    return await served if isinstance(served, Awaitable) else served
+        response = await error_response(
+            self.route.registration, self.request, self.version, code, text
+        )
+        if self.meter is not None:
+            response = self.meter.told(self, response, is_error=True) or response
+        return response
 
 
 def frame_of(response: Message, route: Route, correlation_id: int) -> list[Buffer]:

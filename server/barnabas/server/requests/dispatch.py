@@ -9,13 +9,13 @@ What cannot be understood closes the connection, as in Kafka.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.protocol import apis
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.headers import RequestHeader, decode_request_header
 from barnabas.server.requests.authorized import gated
-from barnabas.server.requests.context import Pending, RequestContext, frame_of
+from barnabas.server.requests.context import RequestContext, frame_of
 from barnabas.server.requests.error_response import unsupported_version
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import Registration
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from barnabas.server.requests.authenticating import RawToken
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
+    from barnabas.server.requests.meter import Meter
+    from barnabas.server.requests.request_quotas import RequestQuotas
+    from barnabas.server.scheduling.turns import Work
 
-Answer: TypeAlias = "list[Buffer] | tuple[RequestContext | RawToken, Pending] | None"
+Answer: TypeAlias = "list[Buffer] | tuple[RequestContext | RawToken, Work[Any]] | None"
 """
 The buffers of an answer; or a request and what is going to give its answer; or no answer.
 """
@@ -71,13 +74,9 @@ class Dispatcher:
         if route is None:
             return self._unsupported(header)
         quotas = self._quotas.current
-        if quotas is None:
-            context = RequestContext(self._broker, client, header, route, len(frame))
-        else:
-            # Few brokers have quotas.
-            from barnabas.server.requests.metered_request import MeteredRequest
-
-            context = MeteredRequest(self._broker, client, header, route, len(frame), quotas=quotas)
+        meter = None if quotas is None else _meter(quotas, client, header)
+        context = RequestContext(self._broker, client, header, route, len(frame))
+        context.meter = meter
         if authentication is not None:
             from barnabas.server.requests.authenticating import check_allowed
 
@@ -85,7 +84,12 @@ class Dispatcher:
         if not (client.has_worked or route.is_introductory):
             client.has_worked = True
             self._broker.advertised_address.worked(client)
-        answer = context.serve(frame, position)
+        if meter is None or not meter.is_timed:
+            answer = context.serve(frame, position)
+        else:
+            meter.resume()
+            answer = context.serve(frame, position)
+            meter.pause()
         return answer if answer is None or isinstance(answer, list) else (context, answer)
 
     def _find_route(self, key: int, version: int) -> Route | None:
@@ -123,3 +127,10 @@ class Dispatcher:
             f"{registration.name} v{header.api_version} is not supported,"
             f" only v{registration.versions[0]} to v{registration.versions[-1]}"
         )
+
+
+def _meter(quotas: RequestQuotas, client: Client, header: RequestHeader) -> Meter:
+    # Few brokers have quotas.
+    from barnabas.server.requests.meter import Meter as Metering
+
+    return Metering(quotas, client, header)

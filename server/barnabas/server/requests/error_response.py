@@ -40,7 +40,7 @@ from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsRespo
 from barnabas.protocol.structs import MISSING, NamedTuple
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import Registration
-from barnabas.server.scheduling.turns import Steps, each_in_steps
+from barnabas.server.scheduling.turns import await_each
 from barnabas.server.security.principal import ANONYMOUS, USER
 
 _ERROR_CODES: Final = ("error_code", "partition_error_code")
@@ -165,9 +165,9 @@ _RULES: Final = {
 _AS_MOST: Final = _Rule()
 
 
-def error_response(
+async def error_response(
     registration: Registration, request: Any, version: int, code: ErrorCode, message: str | None
-) -> Steps[Message]:
+) -> Message:
     """
     The response to a request that failed as a whole, in steps: one for each item.
 
@@ -191,7 +191,7 @@ def error_response(
             name = registration.request.__name__
             raise CloseConnection(f"{name} v{version} failed ({code.name}) and cannot say so")
         items = _items(request, version) if rule.items is None else rule.items(request)
-        values[array.name] = yield from mirror.each(array, items)
+        values[array.name] = await mirror.each(array, items)
     return response(**values)
 
 
@@ -217,7 +217,7 @@ class _Mirror:
             if field.name in self._values or field.default is MISSING
         }
 
-    def each(self, array: Field, items: Iterable[Any]) -> Steps[list[Any]]:
+    async def each(self, array: Field, items: Iterable[Any]) -> list[Any]:
         """
         The elements of *array* for the *items* of the request.
         """
@@ -226,14 +226,14 @@ class _Mirror:
         has_code = not constants.keys().isdisjoint(_ERROR_CODES)
         nested = None if has_code else _array_of_structs(cls, self._version)
 
-        def mirror(item: Any) -> Steps[Any]:
+        async def mirror(item: Any) -> Any:
             values = constants | _identity(cls, item)
             if nested is not None:
                 items = _items(item, self._version)
-                values[nested.name] = yield from self.each(nested, items)
+                values[nested.name] = await self.each(nested, items)
             return cls(**values)
 
-        return (yield from each_in_steps(mirror, items))
+        return await await_each(mirror, items)
 
 
 def _identity(cls: type, item: Any) -> dict[str, Any]:

@@ -1,14 +1,19 @@
 """
-What ends a connection instead of being answered.
+The outcome of a request: a response, or an end of the connection instead of one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer
     from barnabas.protocol.codec.schema import Message
+
+Outcome: TypeAlias = "Message | list[Buffer] | Exception | None"
+"""
+A response, its bytes, the error that the request failed with, or that there is no answer.
+"""
 
 
 class CloseConnection(Exception):

@@ -29,7 +29,7 @@ from barnabas.server.requests.registry import Registration
 if TYPE_CHECKING:
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.requests.context import RequestContext
-    from barnabas.server.requests.registry import Answer, Handler
+    from barnabas.server.requests.registry import Handler
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +37,8 @@ READS: Final = frozenset(
     api.key
     for api in (
         apis.API_VERSIONS,
+        apis.GET_TELEMETRY_SUBSCRIPTIONS,
+        apis.PUSH_TELEMETRY,
         apis.SASL_HANDSHAKE,
         apis.SASL_AUTHENTICATE,
         apis.METADATA,
@@ -154,7 +156,7 @@ def _bounded(handler: Handler) -> Handler:
     *handler*, as long as there is room for what members change: no cleaner takes old records away.
     """
 
-    def bounded(request: Any, context: RequestContext) -> Answer:
+    async def bounded(request: Any, context: RequestContext) -> Any:
         broker = context.broker
         most = broker.config.barnabas_max_coordinator_bytes
         if sum(map(_written, map(broker.partitions.of_topic, _TOPICS))) > most:
@@ -162,7 +164,7 @@ def _bounded(handler: Handler) -> Handler:
                 f"The broker is read-only, and has {most} bytes of changes of groups in memory, the"
                 " most that barnabas.max.coordinator.bytes allows: start it again."
             )
-        return handler(request, context)
+        return await handler(request, context)
 
     return bounded
 
@@ -171,7 +173,7 @@ def _written(partitions: Sequence[Partition]) -> int:
     return sum(partition.bytes_in for partition in partitions)
 
 
-def _refuse(request: Any, context: RequestContext) -> Answer:
+async def _refuse(request: Any, context: RequestContext) -> Any:
     registration = context.route.registration
     error = _ERRORS.get(registration.key, ClusterAuthorizationFailed)
     if registration.key == apis.INIT_PRODUCER_ID.key and request.transactional_id is not None:

@@ -8,7 +8,7 @@ imported by the first request: a broker is up sooner, and most of them never hea
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -16,18 +16,15 @@ from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.structs import struct
-from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
     from barnabas.server.requests.authorization import Needs
-    from barnabas.server.scheduling.turns import Steps
 
 Req = TypeVar("Req", bound=Message)
-Later: TypeAlias = "Message | Delayed | Awaitable[Message | Delayed | None] | None"
-Answer: TypeAlias = "Later | Steps[Later]"
-Handler: TypeAlias = Callable[[Any, Any], Answer]
+Handler: TypeAlias = Callable[[Any, Any], Any]
 """
-Takes a message and its ``RequestContext``.
+A coroutine function that takes a message and its ``RequestContext``, and returns a response or
+None. That of Produce is plain, and returns a coroutine where it has to wait.
 """
 H = TypeVar("H", bound=Handler)
 
@@ -68,6 +65,7 @@ _NAMED_OTHERWISE: Final = {
                 apis.DESCRIBE_DELEGATION_TOKEN,
             ),
         ),
+        ("telemetry", (apis.GET_TELEMETRY_SUBSCRIPTIONS, apis.PUSH_TELEMETRY)),
         (
             "share_group_state",
             (

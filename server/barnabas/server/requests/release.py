@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from barnabas.protocol.codec.schema import Array, fields
-
-if TYPE_CHECKING:
-    from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 
 AT_ONCE: Final = 200
 """
@@ -24,7 +22,7 @@ How many entries of a list are freed in one step.
 _ARRAYS: Final[dict[type, tuple[str, ...]]] = {}
 
 
-def released(box: list[Any]) -> Steps[None]:
+async def released(box: list[Any]) -> None:
     """
     Take apart the messages in *box*, and empty it. Nobody else may have what is in there: it would
     be taken for somebody's, and freed at once.
@@ -41,7 +39,7 @@ def released(box: list[Any]) -> Steps[None]:
             lists += _long_lists(some, index)
         del some
         if entries or len(lists) > 1:  # a small message takes no step
-            yield
+            await checkpoint()
 
 
 def _with_lists(entries: list[Any]) -> list[int]:

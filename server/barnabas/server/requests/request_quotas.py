@@ -8,7 +8,6 @@ has to wait, ``security.quotas.rate`` computes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from barnabas.server.cluster.client_quotas import CLIENT_ID, USER
@@ -22,6 +21,7 @@ from barnabas.server.security.quotas.quotas import (
     RateQuotas,
 )
 from barnabas.server.security.quotas.rate import Windows, now_ms
+from barnabas.storage.clock import perf_counter
 from barnabas.storage.units import SECONDS
 
 if TYPE_CHECKING:

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol import apis
 from barnabas.protocol.codec.codec import codec_of
+from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE
+from barnabas.protocol.errors import TooManyEntries
 from barnabas.server.metrics import Counter
 
 if TYPE_CHECKING:
+    from barnabas.protocol.codec.codec import Codec
+    from barnabas.protocol.codec.primitives import Buffer
+    from barnabas.protocol.codec.schema import Message
     from barnabas.server.requests.registry import Registration
 
 
@@ -72,3 +77,16 @@ class Route:
         api = registration.request.api
         self.is_introductory = api.key in INTRODUCTORY
         self.has_tags = api.is_flexible(version) and api.key != apis.API_VERSIONS.key
+
+
+def written_at_once(codec: Codec, response: Message) -> list[Buffer] | None:
+    """
+    The buffers of an answer; None if it is so large that it is written in steps.
+
+    Raises:
+        ValueError: a value cannot be written.
+    """
+    try:
+        return codec.write(response, ENTRIES_AT_ONCE)
+    except TooManyEntries:
+        return None

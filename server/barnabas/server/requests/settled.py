@@ -8,11 +8,9 @@ all of it is committed. Kafka's coordinators read the last committed state.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
-
-from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
     from barnabas.server.coordinator_runtime.shards import Shards
@@ -41,24 +39,14 @@ def reads(shards_of: Callable[[RequestContext], Shards[Any]], keys: Keys) -> Cal
     """
 
     def decorate(handler: H) -> H:
-        def settled(answer: Any, request: Any, context: RequestContext) -> Any:
-            if isinstance(answer, Awaitable):
-                return later(answer, request, context)
-            if answer is None or isinstance(answer, Delayed):
-                return answer
-            if isinstance(answer, Generator):
-                return in_steps(answer, request, context)
-            return shards_of(context).settled(answer, keys(request))
-
-        async def later(answer: Awaitable[Any], request: Any, context: RequestContext) -> Any:
-            return settled(await answer, request, context)
-
-        def in_steps(steps: Any, request: Any, context: RequestContext) -> Any:
-            return settled((yield from steps), request, context)
-
         @wraps(handler)
-        def handle(request: Any, context: RequestContext) -> Any:
-            return settled(handler(request, context), request, context)
+        async def handle(request: Any, context: RequestContext) -> Any:
+            answer = await handler(request, context)
+            unsettled = shards_of(context).unsettled(keys(request))
+            if unsettled is not None:
+                context.effects_done()
+                await unsettled
+            return answer
 
         return cast("H", handle)
 

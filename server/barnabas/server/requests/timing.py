@@ -1,14 +1,11 @@
 """
-The time that requests take of the event loop: of each step, and of each stretch of a task.
+The time that a request takes of the event loop, but for the time in which it waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from barnabas.server.scheduling.turns import Steps
+from collections.abc import Coroutine, Generator
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -29,41 +26,33 @@ class Timed(Protocol):
         """
 
 
-def timed_steps(steps: Steps[T], request: Timed) -> Steps[T]:
+async def timed(serving: Coroutine[Any, Any, T], request: Timed) -> T:
     """
-    *steps* whose time counts for *request*.
+    Await *serving*, and count the time that it takes for *request*.
     """
-    while True:
-        is_outermost = request.resume()
-        try:
-            next(steps)
-        except StopIteration as ended:
-            result: T = ended.value
-            return result
-        finally:
-            if is_outermost:
-                request.pause()
-        yield
+    return await _Stretches(serving, request)
 
 
-class TimedAwaitable(Generic[T]):
+class _Stretches(Generic[T]):
     """
-    An awaitable whose time counts for a request, but for that in which it waits.
+    A coroutine, of which each stretch between two waits counts.
     """
 
-    __slots__ = ("_awaited", "_request")
+    __slots__ = ("_request", "_serving")
 
-    def __init__(self, awaited: Awaitable[T], request: Timed) -> None:
-        self._awaited = awaited
+    def __init__(self, serving: Coroutine[Any, Any, T], request: Timed) -> None:
+        self._serving = serving
         self._request = request
 
     def __await__(self) -> Generator[Any, Any, T]:
-        waiting: Any = self._awaited.__await__()
         thrown: BaseException | None = None
         while True:
             is_outermost = self._request.resume()
             try:
-                waited_for = waiting.send(None) if thrown is None else waiting.throw(thrown)
+                if thrown is None:
+                    waits_for = self._serving.send(None)
+                else:
+                    waits_for = self._serving.throw(thrown)
             except StopIteration as ended:
                 result: T = ended.value
                 return result
@@ -72,6 +61,6 @@ class TimedAwaitable(Generic[T]):
                     self._request.pause()
             thrown = None
             try:
-                yield waited_for
+                yield waits_for
             except BaseException as error:  # it is for what is awaited
                 thrown = error

@@ -17,8 +17,9 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from time import perf_counter
 from typing import Final, Protocol
+
+from barnabas.storage.clock import perf_counter
 
 COLLECT_AFTER: Final = 20_000
 """

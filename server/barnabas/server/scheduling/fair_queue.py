@@ -20,8 +20,9 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 from heapq import heapify, heappop, heappush
-from time import perf_counter
 from typing import Any, Final, Protocol, TypeVar
+
+from barnabas.storage.clock import perf_counter
 
 T = TypeVar("T")
 

@@ -17,6 +17,7 @@ from barnabas.server.security.files import read_file
 from barnabas.server.security.jaas import parse_jaas, parse_jaas_file
 from barnabas.server.security.principal import ANONYMOUS, USER, KafkaPrincipal
 from barnabas.server.security.sasl.authentication import Authentication, Mechanism
+from barnabas.server.security.sasl.decoys import SCRAM_HASHES, Decoys, ScramCredential, fresh_decoys
 from barnabas.server.security.sasl.mechanism import SaslServer
 from barnabas.server.security.sasl.oauthbearer import (
     OAUTHBEARER,
@@ -26,12 +27,7 @@ from barnabas.server.security.sasl.oauthbearer import (
     Validate,
 )
 from barnabas.server.security.sasl.plain import PLAIN, USER_PREFIX, PlainSaslServer
-from barnabas.server.security.sasl.scram import (
-    SCRAM_HASHES,
-    ScramCredential,
-    ScramSaslServer,
-    TokenLogin,
-)
+from barnabas.server.security.sasl.scram import ScramSaslServer, TokenLogin
 from barnabas.server.security.tls.principal_mapping import PrincipalRule, name_of, parse_rules
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
 
@@ -71,6 +67,8 @@ class SaslResources:
     """The keys of issuers by their URLs, which are fetched once."""
     may_fetch: bool = True
     """Whether keys are fetched that are not there: it takes time."""
+    decoys: Callable[[], Decoys] = fresh_decoys
+    """The credentials of users and tokens that do not exist."""
 
 
 @struct(kw_only=True)
@@ -210,6 +208,7 @@ def _server(
         mechanism,
         lambda user: resources.credential_of(mechanism, user),
         lambda token_id: resources.token_of(mechanism, token_id),
+        resources.decoys(),
     )
 
 

@@ -14,11 +14,18 @@ from barnabas.storage.config.option_values import ConfigError
 if TYPE_CHECKING:
     from barnabas.server.config import Listener
     from barnabas.server.security.listeners import ListenerSecurity
-    from barnabas.server.security.sasl.scram import ScramCredential, TokenLogin
+    from barnabas.server.security.sasl.decoys import Decoys, ScramCredential
+    from barnabas.server.security.sasl.scram import TokenLogin
     from barnabas.server.security.sasl.signed_tokens import JsonWebKeys
     from barnabas.storage.clock import Clock
 
 logger = logging.getLogger(__name__)
+
+
+def _fresh_decoys() -> Decoys:
+    from barnabas.server.security.sasl.decoys import fresh_decoys
+
+    return fresh_decoys()
 
 
 class Security:
@@ -34,15 +41,18 @@ class Security:
         credential_of: Callable[[str, str], ScramCredential | None],
         clock: Clock,
         token_of: Callable[[str, str], TokenLogin | None] = lambda _mechanism, _token_id: None,
+        decoys: Callable[[], Decoys] = _fresh_decoys,
     ) -> None:
         """
         Args:
             credential_of: the SCRAM credential of a mechanism and a user.
             token_of: the delegation token of a mechanism and an id.
+            decoys: the credentials of users and tokens that do not exist; called for each client.
         """
         self._listeners = tuple(each for each in listeners if not each.is_plaintext)
         self._credential_of = credential_of
         self._token_of = token_of
+        self._decoys = decoys
         self._clock = clock
         self._keys: dict[str, JsonWebKeys] = {}
         self._secured: Mapping[str, ListenerSecurity] = {}
@@ -129,7 +139,12 @@ class Security:
         from barnabas.server.security.listeners import SaslResources, secure_listeners
 
         resources = SaslResources(
-            self._credential_of, self._token_of, self._clock, self._keys, may_fetch
+            self._credential_of,
+            self._token_of,
+            self._clock,
+            self._keys,
+            may_fetch,
+            self._decoys,
         )
         return secure_listeners(self._listeners, texts, resources)
 

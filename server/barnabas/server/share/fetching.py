@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import KafkaError, OffsetOutOfRange, UnknownServerError
 from barnabas.protocol.messages.share_fetch import AcquiredRecords
 from barnabas.server.partitions.watch import Watch
-from barnabas.server.purgatory import Delayed, FetchPurgatory
-from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps, finished
+from barnabas.server.purgatory import FetchPurgatory, WaitingFetch
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.server.share.acquiring import AcquireRequest
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
@@ -29,10 +30,10 @@ from barnabas.storage.segment.fetched_batches import FetchedBatch, fetched_batch
 from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
-    from barnabas.protocol.codec.schema import Message
-    from barnabas.server.clock import Timer
     from barnabas.server.share.partition import SharePartition
     from barnabas.storage.segment.fetch_data import FetchDataInfo
+
+M = TypeVar("M", bound=Message)
 
 logger = logging.getLogger(__name__)
 
@@ -155,7 +156,7 @@ class _Selected:
         except KafkaError as error:
             self.error = error.with_traceback(None)
         except Exception:
-            logger.exception("%r: reading at %d failed", self.share_partition, self.offset)
+            logger.exception("%s: reading at %d failed", self.share_partition, self.offset)
             self.error = UnknownServerError()
 
     @property
@@ -188,85 +189,73 @@ class _Selected:
         return FileSlice(records.file, start.position, end.position + end.size - start.position)
 
 
-class DelayedShareFetch(Delayed):
+class DelayedShareFetch(WaitingFetch):
     """
-    A fetch of a share group, from its first look to its answer.
+    A fetch of a share group, from its first look to what it finds.
 
     Invariants:
 
-    1. It watches its partitions while it waits, has a timer, and is in the purgatory's ``waiting``.
-    2. One attempt at a time is made; what happens meanwhile leads to another one.
+    1. One attempt at a time is made; what happens meanwhile leads to another one.
     """
 
-    __slots__ = (
-        "_has_news",
-        "_is_busy",
-        "_is_last",
-        "_is_ready",
-        "_plan",
-        "_purgatory",
-        "_respond",
-        "_timer",
-        "_watches",
-    )
+    __slots__ = ("_has_news", "_plan")
 
-    def __init__(
-        self,
-        purgatory: FetchPurgatory,
-        plan: ShareFetchPlan,
-        respond: Callable[[list[ShareFetched]], Steps[Message]],
-    ) -> None:
-        """
-        Args:
-            respond: makes the response of what was found.
-        """
-        super().__init__()
-        self._purgatory = purgatory
+    def __init__(self, purgatory: FetchPurgatory, plan: ShareFetchPlan) -> None:
+        super().__init__(purgatory)
         self._plan = plan
-        self._respond = respond
-        self._watches: list[Watch] = []
-        self._timer: Timer | None = None
-        self._is_busy = False
         self._has_news = False
-        self._is_last = plan.wants_nothing or plan.max_wait_ms <= 0
-        self._is_ready = False
+        self.is_hurried = plan.wants_nothing or plan.max_wait_ms <= 0
+
+    async def response(self, respond: Callable[[list[ShareFetched]], Awaitable[M]]) -> M:
+        """
+        What *respond* makes of what is found, once that is enough or the last attempt.
+        """
+        try:
+            while True:
+                self._has_news = False
+                response = await self._attempt(respond)
+                if response is not None:
+                    return response
+                if not self.has_begun:
+                    # No watch has seen records that were appended before the watches were set.
+                    self._watch()
+                elif not (self._has_news or self.is_hurried):
+                    await self.wait()
+        finally:
+            self.leave()
 
     # Attempts
 
-    def attempt(self) -> None:
-        """
-        Answer if there is enough, or if this is the last attempt.
-        """
-        if self.done:
-            return
-        if self._is_busy:
-            self._has_news = True
-            return
-        self._is_busy, self._has_news = True, False
-        self._purgatory.turns.start(self._try(nowait=True))
-
-    def _try(self, *, nowait: bool) -> Steps[None]:
+    async def _attempt(self, respond: Callable[[list[ShareFetched]], Awaitable[M]]) -> M | None:
+        plan = self._plan
         selected: list[_Selected] = []
         try:
-            if not self._plan.wants_nothing:
-                yield from self._select(selected)
-                yield from self._read(selected, nowait=nowait)
-        except WouldBlock:
-            self._read_elsewhere(selected)
-        except Exception as error:  # the client gets an answer, whatever it is
+            if not plan.wants_nothing:
+                await self._select(selected)
+                await self._read_all(selected)
+            failed = [each for each in plan.partitions if each.error is not None]
+            is_enough = (
+                self.is_hurried
+                or any(one.error is not None or one.is_behind for one in selected)
+                or (selected and sum(one.size for one in selected) >= plan.min_bytes)
+                or len(failed) == len(plan.partitions)
+            )
+            if not is_enough:
+                return None
+            found = [ShareFetched(each, each.error) for each in failed]
+            await self._acquire(selected, found)
+            return await respond(found)
+        finally:
             _let_go(selected)
-            self._end(error)
-        else:
-            yield from self._decide(selected)
 
-    def _select(self, selected: list[_Selected]) -> Steps[None]:
+    async def _select(self, selected: list[_Selected]) -> None:
         """
         Choose the share-partitions that have something to acquire, and divide the bytes.
         """
         plan = self._plan
         for number, share_partition in enumerate(plan.partitions, 1):
             if number % ENTRIES_PER_STEP == 0:
-                yield
+                await checkpoint()
             if share_partition.can_acquire():
                 selected.append(_Selected(share_partition))
         each, left = divmod(plan.max_bytes, len(selected) or 1)
@@ -274,64 +263,38 @@ class DelayedShareFetch(Delayed):
             # What cannot be divided goes to the first ones, and some get nothing if it is little.
             one.max_bytes = each + (left if each and not place else int(not each and place < left))
 
-    def _read(self, selected: Sequence[_Selected], *, nowait: bool) -> Steps[None]:
+    async def _read(self, selected: Sequence[_Selected], *, nowait: bool) -> None:
         is_first = True
         for number, one in enumerate(selected, 1):
             if number % ENTRIES_PER_STEP == 0:
-                yield
+                await checkpoint()
             one.read(self._plan, is_first=is_first, nowait=nowait)
             is_first = is_first and not one.size
 
-    def _read_elsewhere(self, selected: Sequence[_Selected]) -> None:
-        """
-        Read in a thread, where it does no harm to wait for the disk.
-        """
-
-        def read(future: asyncio.Future[None]) -> None:
-            if future.cancelled() or self.done:
-                _let_go(selected)
-                return
-            error = future.exception()
-            if error is not None:
-                _let_go(selected)
-                self._end(error if isinstance(error, Exception) else UnknownServerError())
-                return
-            self._purgatory.turns.start(self._decide(selected))
-
-        future = asyncio.get_running_loop().run_in_executor(
-            self._purgatory.reads, lambda: finished(self._read(selected, nowait=False))
-        )
-        future.add_done_callback(read)
-
-    def _decide(self, selected: Sequence[_Selected]) -> Steps[None]:
-        failed = [each for each in self._plan.partitions if each.error is not None]
-        is_enough = (
-            self._is_last
-            or any(one.error is not None or one.is_behind for one in selected)
-            or (selected and sum(one.size for one in selected) >= self._plan.min_bytes)
-            or len(failed) == len(self._plan.partitions)
-        )
-        if not is_enough:
-            _let_go(selected)
-            self._wait()
-            return
-        found = [ShareFetched(each, each.error) for each in failed]
+    async def _read_all(self, selected: list[_Selected]) -> None:
         try:
-            yield from self._acquire(selected, found)
-            response = yield from self._respond(found)
-        except Exception as error:  # the client gets an answer, whatever it is
-            self._end(error)
+            await self._read(selected, nowait=True)
+        except WouldBlock:
+            pass
         else:
-            self._end(response)
-        finally:
-            _let_go(selected)
+            return
+        reading = self.in_thread(lambda: self._read(selected, nowait=False))
+        try:
+            await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            # The thread may still read from them.
+            self.has_left = True
+            taken = selected[:]
+            selected.clear()
+            reading.add_done_callback(lambda _: _let_go(taken))
+            raise
 
-    def _acquire(self, selected: Sequence[_Selected], found: list[ShareFetched]) -> Steps[None]:
+    async def _acquire(self, selected: Sequence[_Selected], found: list[ShareFetched]) -> None:
         plan = self._plan
         left = plan.max_records
         for number, one in enumerate(selected, 1):
             if number % ENTRIES_PER_STEP == 0:
-                yield
+                await checkpoint()
             share_partition = one.share_partition
             if share_partition.error is not None:
                 found.append(ShareFetched(share_partition, share_partition.error))
@@ -351,7 +314,7 @@ class DelayedShareFetch(Delayed):
                     is_record_limit=plan.is_record_limit,
                     max_in_flight=settings.max_record_locks,
                     max_delivery_count=settings.delivery_count_limit,
-                    lock_until=self._purgatory.clock.now_ms() + settings.record_lock_duration_ms,
+                    lock_until=self.purgatory.clock.now_ms() + settings.record_lock_duration_ms,
                 )
                 assert one.data is not None
                 acquired = share_partition.acquire(
@@ -362,30 +325,11 @@ class DelayedShareFetch(Delayed):
                     fetched.records = one.slice_of(acquired)
                     left -= sum(each.last_offset - each.first_offset + 1 for each in acquired)
 
-    def _end(self, outcome: Message | Exception) -> None:
-        self._leave()
-        if isinstance(outcome, Exception):
-            self.fail(outcome)
-        else:
-            self.answer(outcome)
-
     # Waiting
 
-    def _wait(self) -> None:
-        self._is_busy = False
-        if self.done:
-            return
-        if self._timer is None:
-            self._begin_to_wait()
-            # No watch has seen records that were appended before the watches were set.
-            self.attempt()
-        elif self._has_news or self._is_last:
-            self.attempt()
-
-    def _begin_to_wait(self) -> None:
-        plan, purgatory = self._plan, self._purgatory
-        self._timer = purgatory.clock.call_later(plan.max_wait_ms / 1000, self.hurry)
-        purgatory.waiting.add(self)
+    def _watch(self) -> None:
+        plan = self._plan
+        self.begin(plan.max_wait_ms)
         for share_partition in plan.partitions:
             watch = Watch(
                 self,
@@ -395,7 +339,7 @@ class DelayedShareFetch(Delayed):
                 segment=UNKNOWN_OFFSET,
                 read_committed=plan.isolation is FetchIsolation.TXN_COMMITTED,
             )
-            self._watches.append(watch)
+            self.watches.append(watch)
             share_partition.waiters[self] = None
             share_partition.partition.add_watch(watch)
 
@@ -403,38 +347,13 @@ class DelayedShareFetch(Delayed):
         self.wake()
 
     def wake(self) -> None:
-        """
-        Look again, once this turn of the loop has ended.
-        """
         self._has_news = True
-        if not (self.done or self._is_busy or self._is_ready):
-            self._is_ready = True
-            self._purgatory.ready(self)
+        super().wake()
 
-    def complete(self) -> None:
-        """
-        Look again now.
-        """
-        self._is_ready = False
-        self.attempt()
-
-    def hurry(self) -> None:
-        self._is_last = True
-        self.wake()
-
-    def cancel(self) -> None:
-        self._leave()
-        super().cancel()
-
-    def _leave(self) -> None:
-        for watch in self._watches:
-            watch.partition.remove_watch(watch)
-        self._watches = []
+    def leave(self) -> None:
+        super().leave()
         for share_partition in self._plan.partitions:
             share_partition.waiters.pop(self, None)
-        if self._timer is not None:
-            self._timer.cancel()
-        self._purgatory.waiting.discard(self)
 
 
 def _let_go(selected: Sequence[_Selected]) -> None:

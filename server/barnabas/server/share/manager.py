@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.scheduling.background import Background
-    from barnabas.server.scheduling.turns import Turns
     from barnabas.server.share.coordinator.coordinator import ShareCoordinator
     from barnabas.server.topics.topics import Topics
 
@@ -57,7 +56,6 @@ class SharePartitionManager:
         clock: ServerClock,
         reads: Executor,
         background: Background,
-        turns: Turns,
         metrics: Metrics,
     ) -> None:
         """
@@ -71,7 +69,7 @@ class SharePartitionManager:
         self._reads = reads
         self._background = background
         self._share_partitions: dict[SharePartitionKey, SharePartition] = {}
-        self.fetches = FetchPurgatory(clock, reads, turns)
+        self.fetches = FetchPurgatory(clock, reads)
         self.sessions = ShareSessions(
             options.group_share_max_share_sessions,
             metrics,
@@ -138,10 +136,10 @@ class SharePartitionManager:
                 start_offset = await self._first_offset(share_partition)
             window = ShareWindow(start_offset, state.state_batches)
         except KafkaError as error:
-            logger.info("%r cannot be loaded: %s", share_partition, error)
+            logger.info("%s cannot be loaded: %s", share_partition, error)
             self._drop(share_partition, error.with_traceback(None))
         except Exception:
-            logger.exception("%r cannot be loaded", share_partition)
+            logger.exception("%s cannot be loaded", share_partition)
             self._drop(share_partition, UnknownServerError())
         else:
             if share_partition.error is None:

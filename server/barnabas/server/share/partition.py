@@ -115,7 +115,10 @@ class SharePartition:
         self._timer_at = NO_LOCK
 
     def __repr__(self) -> str:
-        return f"<SharePartition {self.key.group_id} {self.partition!r}>"
+        return f"<SharePartition {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.partition} of group {self.key.group_id}"
 
     @property
     def settings(self) -> ShareGroupSettings:
@@ -276,7 +279,7 @@ class SharePartition:
         """
         A state could not be written: return what a client is told of that.
         """
-        logger.warning("%r: its state was not written: %s", self, error)
+        logger.warning("%s: its state was not written: %s", self, error)
         error = persister_error(error)
         if isinstance(error, _FATAL):
             self._fenced(self, error)

@@ -276,6 +276,9 @@ class ShareWindow:
         if self.archive(self.batches, self.start_offset, lost, RecordState.AVAILABLE):
             self.finds_next_fetch_offset = True
         self.start_offset = log_start_offset
+        if self.gap is not None and self.gap.gap_start_offset < log_start_offset:
+            # Otherwise the next fetch is for the lost offsets, again and again.
+            self.move_gap(log_start_offset)
         self.delivery_complete_count -= lost_count
         self.end_offset = max(self.end_offset, log_start_offset)
 

@@ -82,7 +82,10 @@ def run(options: argparse.Namespace) -> int:
     """
     try:
         users = [parse_scram(text) for text in _users(options.add_scram)]
-        config = settings_from(options).config()
+        settings = settings_from(options)
+        if options.cluster_id is not None:
+            settings.add("barnabas.cluster.id", options.cluster_id)
+        config = settings.config()
     except (ConfigError, InvalidScram) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return 2
@@ -106,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
             directories,
             metadata_dir=config.metadata_directory,
             node_id=config.node_id,
-            cluster_id=options.cluster_id or config.barnabas_cluster_id or None,
+            cluster_id=config.barnabas_cluster_id or None,
             files=DiskFiles(),
             now_ms=SystemClock().now_ms(),
             users=users,

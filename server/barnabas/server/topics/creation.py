@@ -21,6 +21,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     PolicyViolation,
     TopicAlreadyExists,
+    joined,
     without_frames,
 )
 from barnabas.protocol.internal_topics import metadata_records as records
@@ -31,7 +32,8 @@ from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, validate_topic_name
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
+from barnabas.storage.state_files.file_names import LONGEST_FILE_NAME
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 
@@ -84,12 +86,12 @@ class CreationPlan:
     errors: dict[str, KafkaError] = fresh(factory=dict)
 
 
-def plan_creation(
+async def plan_creation(
     image: MetadataImage,
     topics: Sequence[CreatableTopic],
     rules: CreationRules,
     charge: Charge | None = None,
-) -> Steps[CreationPlan]:
+) -> CreationPlan:
     """
     Plan the topics of one request, whose names are distinct.
 
@@ -99,9 +101,9 @@ def plan_creation(
     _check_size(topics, rules)
     plan = CreationPlan()
     for topic in topics:
-        yield
+        await checkpoint()
         try:
-            yield from _plan_topic(image, topic, rules, plan, charge)
+            await _plan_topic(image, topic, rules, plan, charge)
         except KafkaError as error:
             plan.errors[topic.name] = without_frames(error)
     check_size(plan.records)
@@ -118,23 +120,24 @@ def _check_size(topics: Sequence[CreatableTopic], rules: CreationRules) -> None:
         raise PolicyViolation("Excessively large number of partitions per request.")
 
 
-def _plan_topic(
+async def _plan_topic(
     image: MetadataImage,
     topic: CreatableTopic,
     rules: CreationRules,
     plan: CreationPlan,
     charge: Charge | None,
-) -> Steps[None]:
+) -> None:
     _check_name(image, topic.name)
     configs = _check_configs(topic, rules)
     assignment = _assign(image, topic, rules)
+    check_directory_names(topic.name, len(assignment))
     if charge is not None:
         charge(len(assignment))
     topic_id = rules.new_id()
     plan.records.append((records.TopicRecord(name=topic.name, topic_id=topic_id), 0))
     plan.records += _config_records(image, topic.name, configs)
     for index, replicas in assignment.items():
-        yield
+        await checkpoint()
         partition = new_partition(image, replicas, rules.directory)
         plan.records.append(partition.to_record(topic_id, index, image.metadata_version))
     plan.created[topic.name] = CreatedTopic(
@@ -144,6 +147,22 @@ def _plan_topic(
         replication_factor=len(assignment[0]),
         configs=configs,
     )
+
+
+def check_directory_names(topic: str, partitions: int) -> None:
+    """
+    See whether the directories of a topic's partitions can have their names.
+
+    Raises:
+        InvalidPartitions: the name of the last one is longer than file systems allow.
+    """
+    longest = len(f"{topic}-{partitions - 1}")
+    if longest > LONGEST_FILE_NAME:
+        raise InvalidPartitions(
+            f"A topic with a name of {len(topic)} characters cannot have {partitions} partitions:"
+            f" the directory of the last one would have a name of {longest} characters, and"
+            f" {LONGEST_FILE_NAME} is the limit."
+        )
 
 
 def _check_name(image: MetadataImage, name: str) -> None:
@@ -166,7 +185,7 @@ def _check_configs(topic: CreatableTopic, rules: CreationRules) -> Mapping[str, 
         else:
             configs[config.name] = config.value
     if missing:
-        raise InvalidConfig(f"Null value not supported for topic configs: {','.join(missing)}")
+        raise InvalidConfig(f"Null value not supported for topic configs: {joined(missing, ',')}")
     for value in configs.values():
         check_config_value(value)
     rules.check_config(configs)

@@ -23,10 +23,11 @@ from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
 from barnabas.protocol.structs import fresh, struct
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.partition_registration import PartitionRegistration
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.topics.creation import (
     MAX_PARTITIONS_PER_REQUEST,
     Charge,
+    check_directory_names,
     check_manual_assignment,
     new_partition,
     place_replicas,
@@ -44,12 +45,12 @@ class PartitionCreationPlan:
     errors: dict[str, KafkaError] = fresh(factory=dict)
 
 
-def plan_partition_creation(
+async def plan_partition_creation(
     image: MetadataImage,
     wanted: Sequence[CreatePartitionsTopic],
     directory: UUID,
     charge: Charge | None = None,
-) -> Steps[PartitionCreationPlan]:
+) -> PartitionCreationPlan:
     """
     Plan the topics of one request, whose names are distinct.
 
@@ -58,7 +59,7 @@ def plan_partition_creation(
     """
     plan = PartitionCreationPlan()
     for one in wanted:
-        yield
+        await checkpoint()
         try:
             made = _plan_topic(image, one, directory, charge)
             if len(plan.records) + len(made) > MAX_PARTITIONS_PER_REQUEST:
@@ -86,6 +87,7 @@ def _plan_topic(
         raise UnknownTopicOrPartition
     there = len(topic.partitions)
     _check_count(wanted, there)
+    check_directory_names(wanted.name, wanted.count)
     if wanted.count - there > MAX_PARTITIONS_PER_REQUEST:
         raise PolicyViolation("Excessively large number of partitions per request.")
     if charge is not None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.errors import (
@@ -33,11 +33,12 @@ from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.units import counted
 from barnabas.storage.uuids import random_uuid
 
 # The modules that plan changes are imported for the first change.
@@ -112,6 +113,12 @@ class Topics:
         The topic with that name.
         """
         return self._image.topics_by_name.get(name)
+
+    def existing(self, names: Iterable[str]) -> Set[str]:
+        """
+        Return the *names* for which there is a topic.
+        """
+        return self._image.topics_by_name.keys() & names
 
     def get_by_id(self, topic_id: UUID) -> Topic | None:
         """
@@ -203,14 +210,14 @@ class Topics:
         """
         wanted = await self._controller.in_turns(self._default_topics(names))
         plan = await self._controller.change(partial(self._create, wanted, False, charge))
-        await self._controller.in_turns(map_in_steps(self._log_refused, plan.errors.items()))
+        await self._controller.in_turns(map_in_turns(self._log_refused, plan.errors.items()))
 
-    def _default_topics(self, names: Iterable[str]) -> Steps[list[CreatableTopic]]:
+    async def _default_topics(self, names: Iterable[str]) -> list[CreatableTopic]:
         from barnabas.server.topics.default_topics import default_topic
 
         topics = []
         for name in names:
-            yield
+            await checkpoint()
             if reason_invalid(name) is None:
                 topics.append(default_topic(name, self.configs.brokers.static))
         return topics
@@ -253,7 +260,9 @@ class Topics:
         """
         return await self._controller.change(partial(self._delete, topic_ids, charge))
 
-    async def change_partitions(self, work: Callable[[PartitionChanges], Steps[T]]) -> T:
+    async def change_partitions(
+        self, work: Callable[[PartitionChanges], Coroutine[Any, Any, T]]
+    ) -> T:
         """
         Write the records that *work* plans, and return its result.
 
@@ -306,7 +315,9 @@ class Topics:
         await self._open(_all_of(created), is_new=True)
         for topic in created:
             await _tell(self.on_topic_created, topic, topic.name)
-            logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
+            logger.info(
+                "Created topic %s with %s", topic.name, counted(len(topic.partitions), "partition")
+            )
 
     async def _add_partitions(
         self,
@@ -330,7 +341,7 @@ class Topics:
         await self._open(added, is_new=True)
         for name, indexes in plan.added.items():
             await _tell(self.on_partitions_added, self._image.topics_by_name[name], name)
-            logger.info("Added %d partitions to topic %s", len(indexes), name)
+            logger.info("Added %s to topic %s", counted(len(indexes), "partition"), name)
         return plan
 
     async def _delete(

@@ -329,7 +329,7 @@ class TransactionCoordinator:
             try:
                 await shard.forget(idle)
             except KafkaError as error:
-                logger.warning("%r: %d idle ids are kept: %s", shard, len(idle), error)
+                logger.warning("%s: %d idle ids are kept: %s", shard, len(idle), error)
             finally:
                 for transactional_id in idle:
                     shard.release(transactional_id)

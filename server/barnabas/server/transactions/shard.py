@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.errors import ConcurrentTransactions
-from barnabas.protocol.records.batch import NO_SEQUENCE, RecordBatch
+from barnabas.protocol.errors import ConcurrentTransactions, ErrorCode, error_for
+from barnabas.protocol.records.batch import HEADER_SIZE, NO_SEQUENCE, RecordBatch
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import TransactionOptions
+from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
-from barnabas.server.coordinator_runtime.partition_log import PartitionLog
+from barnabas.server.coordinator_runtime.partition_log import RECORD_OVERHEAD, PartitionLog
 from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
 from barnabas.server.text_memory import text_bytes
@@ -24,6 +25,7 @@ from barnabas.server.transactions.records import (
     encode_key,
     encode_value,
 )
+from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -37,6 +39,11 @@ The memory of a transactional id, without its name and its partitions.
 PARTITION_BYTES: Final = 160
 """
 The memory of a partition in a transaction.
+"""
+END_BYTES: Final = 32
+"""
+The most bytes by which the record of a prepared transaction is longer than that of the ongoing one:
+a previous and a next producer id, and the version of the client.
 """
 
 
@@ -228,7 +235,27 @@ class TransactionShard(CoordinatorShard[TransactionalIds]):
         # Kafka: TransactionVersion.transactionLogValueVersion
         version = 1 if self._server_version() >= 1 else 0
         record = TransactionRecord(transactional_id, following, version)
-        await self.commit(CoordinatorResult(records=[record]))
+        key, value = encoded = self._state.encode(record)
+        if following.state is TransactionState.ONGOING:
+            self._check_end_fits(len(key) + len(value or b""))
+        await self.commit(CoordinatorResult(records=[record], encoded=[encoded]))
+
+    def _check_end_fits(self, size: int) -> None:
+        """
+        See whether the record that ends an ongoing transaction fits into the topic as well. If it
+        did not, the transaction could not end, and readers would wait at its first record forever.
+
+        Args:
+            size: the bytes of key and value of its record.
+
+        Raises:
+            KafkaError: it does not fit; the error is that of a record that is too large.
+        """
+        most = self.log.max_message_bytes
+        if HEADER_SIZE + RECORD_OVERHEAD + size + END_BYTES > most:
+            raise error_for(coordinator_error(ErrorCode.MESSAGE_TOO_LARGE))(
+                f"A transaction with these partitions needs a record of more than {most} bytes"
+            )
 
     async def forget(self, transactional_ids: Sequence[str]) -> None:
         """

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from barnabas.storage.backup.log_copy import (
     BackupFailed,
+    CompactedBeyond,
     Copied,
     Listing,
     copy_file,
@@ -32,9 +33,16 @@ from barnabas.storage.state_files.file_names import (
     parse_topic_partition_name,
 )
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES
+from barnabas.storage.state_files.quorum_state import QUORUM_STATE
 
 PARTIAL: Final = ".partial"
 _NAME_FORMAT: Final = "%Y-%m-%dT%H-%M-%SZ"
+LISTINGS: Final = 5
+"""
+How often all logs are listed, if those that are first are compacted while they are copied.
+"""
+_LAST: Final = 2
+_MARKS: Final = (LOCK_FILE, CLEAN_SHUTDOWN_FILE, f"{CLUSTER_METADATA_TOPIC}-0/{QUORUM_STATE}")
 _FIRST: Final = ("__consumer_offsets", "__share_group_state", "__transaction_state")
 
 
@@ -53,6 +61,7 @@ def order(topic: str) -> int:
     When the logs of *topic* are listed: everything that was written since is not in the copy.
 
     Offsets before the records that they are about: a group continues at an offset that is there.
+    If their log cannot be copied as it was then, all logs are listed again.
     States of transactions before the records too: a transaction that the copy has as open is ended
     by its timeout, whatever the records say, whereas markers that are missing would never be
     written. Metadata last: it has the ids of all producers in the copied records, so that none is
@@ -60,7 +69,7 @@ def order(topic: str) -> int:
     """
     if topic in _FIRST:
         return 0
-    return 2 if topic == CLUSTER_METADATA_TOPIC else 1
+    return _LAST if topic == CLUSTER_METADATA_TOPIC else 1
 
 
 def back_up(directories: Sequence[Path], target: Path, clock: Clock) -> Backup:
@@ -85,7 +94,7 @@ def back_up(directories: Sequence[Path], target: Path, clock: Clock) -> Backup:
         shutil.rmtree(partial, ignore_errors=True)
         previous = max(complete(target), default=None)
         try:
-            copied = _copy(directories, partial, previous, clock)
+            copied = _copy_all(directories, partial, previous, clock)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
@@ -132,10 +141,26 @@ def _free_name(target: Path, now_ms: int) -> str:
     return free
 
 
+def _copy_all(
+    directories: Sequence[Path], partial: Path, previous: Path | None, clock: Clock
+) -> Copied:
+    for _ in range(LISTINGS):
+        try:
+            return _copy(directories, partial, previous, clock)
+        except CompactedBeyond:
+            # Of a log that is copied first: little is lost.
+            shutil.rmtree(partial)
+    raise BackupFailed(
+        f"the logs of groups and transactions were compacted {LISTINGS} times while they were"
+        " copied: make the backup again"
+    )
+
+
 def _copy(
     directories: Sequence[Path], partial: Path, previous: Path | None, clock: Clock
 ) -> Copied:
     served = is_served(directories)
+    run = _marks_of_run(directories)
     names = dict(zip(directories, _names_in(directories), strict=True))
     make_directory_like(partial, *directories)
     copied = Copied()
@@ -143,8 +168,11 @@ def _copy(
         make_directory_like(partial / name, directory)
         copied.add(_copy_files(directory, partial / name))
     # All at once, so that the copy is of one moment: that takes some milliseconds.
-    for log, listing in _list_logs(directories):
+    for log, listed in _list_logs(directories):
         place = Path(names[log.parent], log.name)
+        rank = order(parse_topic_partition_name(log).topic)
+        # Metadata are not older than the records: see ``order``.
+        listing = versions(log) if rank == _LAST and copied.is_later else listed
         of_log = copy_log(
             log,
             partial / place,
@@ -152,10 +180,11 @@ def _copy(
             listing,
             is_served=served,
             clock=clock,
+            may_be_later=rank != 0,
         )
         if of_log is not None:
             copied.add(of_log)
-    if is_served(directories) != served:
+    if is_served(directories) != served or _marks_of_run(directories) != run:
         raise BackupFailed("a broker was started or stopped meanwhile: make the backup again")
     if not served:
         for directory, name in names.items():
@@ -171,6 +200,29 @@ def is_served(directories: Sequence[Path]) -> bool:
     Whether a broker runs on them.
     """
     return any(DiskLock.is_held(directory / LOCK_FILE) for directory in directories)
+
+
+def _marks_of_run(directories: Sequence[Path]) -> object:
+    """
+    What another run of a broker changes, even one that has begun and ended between two looks: who
+    holds the lock, when it was taken, the file of a clean stop, and the state of the quorum, which
+    has an election in each run.
+    """
+    return [
+        (
+            DiskLock.holder(directory / LOCK_FILE),
+            *(_mark_of(directory / name) for name in _MARKS),
+        )
+        for directory in directories
+    ]
+
+
+def _mark_of(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns
 
 
 def _names_in(directories: Sequence[Path]) -> Iterator[str]:

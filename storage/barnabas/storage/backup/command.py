@@ -8,11 +8,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from barnabas.storage.config.paths import local_path
 from barnabas.storage.readonly.command_line import (
     EXIT_DONE,
     EXIT_FAILED,
     exit_status,
-    local_directory,
 )
 
 
@@ -28,14 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directories",
         nargs="+",
-        type=local_directory,
+        type=local_path,
         metavar="DIR",
         help="a directory of log.dirs; name all of a node together",
     )
     parser.add_argument(
         "--to",
         required=True,
-        type=local_directory,
+        type=local_path,
         metavar="TARGET",
         help="where the backups are, each in a directory that is named after its time",
     )
@@ -58,7 +58,8 @@ def _run(directories: list[Path], target: Path, keep: int | None) -> int:
     from barnabas.storage.backup.backups import back_up, prune  # noqa: PLC0415  # not for --help
     from barnabas.storage.backup.log_copy import BackupFailed  # noqa: PLC0415  # likewise
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # likewise
-    from barnabas.storage.explain.units import counted, rounded_size  # noqa: PLC0415  # likewise
+    from barnabas.storage.explain.units import rounded_size  # noqa: PLC0415  # likewise
+    from barnabas.storage.units import counted  # noqa: PLC0415  # likewise
 
     try:
         backup = back_up(directories, target, SystemClock())

@@ -66,17 +66,26 @@ class Copied:
     segments: int = 0
     copied_bytes: int = 0
     linked_bytes: int = 0
+    is_later: bool = False
+    """Whether a log has records that were appended after the listing."""
 
     def add(self, other: Copied) -> None:
         self.logs += other.logs
         self.segments += other.segments
         self.copied_bytes += other.copied_bytes
         self.linked_bytes += other.linked_bytes
+        self.is_later |= other.is_later
 
 
 class _Changed(Exception):
     """
     The log is not what it was when it was listed.
+    """
+
+
+class CompactedBeyond(Exception):
+    """
+    The last segment of the listing was compacted: the end that the log had then is not known.
     """
 
 
@@ -87,7 +96,14 @@ The files of a log, by name.
 
 
 def copy_log(
-    source: Path, target: Path, previous: Path, listing: Listing, *, is_served: bool, clock: Clock
+    source: Path,
+    target: Path,
+    previous: Path,
+    listing: Listing,
+    *,
+    is_served: bool,
+    clock: Clock,
+    may_be_later: bool = True,
 ) -> Copied | None:
     """
     Copy the log *source* as it was when it was listed into a new directory *target*.
@@ -96,17 +112,23 @@ def copy_log(
         previous: the same log in an earlier backup; it need not exist.
         is_served: whether a broker has the log: then the indexes of its last segment have room for
             more, and a start makes them from the segment.
+        may_be_later: whether the copy may have records that were appended after the listing, if the
+            last segment was compacted meanwhile.
 
     Returns:
         None if the log is gone: its topic was deleted.
 
     Raises:
         BackupFailed: the log does not keep still.
+        CompactedBeyond: the copy would have later records, and may not.
     """
     active = _active_of(listing)
+    is_later = False
     for _ in range(TRIES):
         try:
-            return _copy_once(source, target, previous, listing, is_served=is_served)
+            copied = _copy_once(source, target, previous, listing, is_served=is_served)
+            copied.is_later = is_later
+            return copied
         except FileNotFoundError:
             if not source.is_dir():
                 shutil.rmtree(target, ignore_errors=True)
@@ -116,7 +138,13 @@ def copy_log(
         shutil.rmtree(target, ignore_errors=True)
         clock.wait(Event(), PAUSE_S)
         with suppress(FileNotFoundError):
-            listing = _as_long_as(versions(source), active, listing)
+            found = versions(source)
+            if _has_active(found, active, listing):
+                listing = _as_long_as(found, active, listing)
+            elif may_be_later:
+                listing, active, is_later = found, _active_of(found), True
+            else:
+                raise CompactedBeyond
     raise BackupFailed(f"{source} has changed {TRIES} times while it was copied")
 
 
@@ -124,12 +152,21 @@ def _active_of(listing: Listing) -> str:
     return max((name for name in listing if name.endswith(LOG_SUFFIX)), default="")
 
 
+def _has_active(found: Listing, active: str, listing: Listing) -> bool:
+    """
+    Whether the last segment of the *listing* is there, and has only grown.
+    """
+    if active not in listing:
+        return active not in found
+    return active in found and found[active].inode == listing[active].inode
+
+
 def _as_long_as(found: Listing, active: str, listing: Listing) -> Listing:
     """
     What was *found* later, without the records that have come since the *listing*.
     """
-    if active not in found or found[active].inode != listing[active].inode:
-        return found  # it was compacted too
+    if active not in listing:
+        return found
     end = offset_of(active)
     kept = {
         name: version

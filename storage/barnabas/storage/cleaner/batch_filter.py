@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final
 
-from barnabas.protocol.compression import decompress
+from barnabas.protocol.compression import decompress_chunks
 from barnabas.protocol.errors import InvalidRecord, KafkaError
 from barnabas.protocol.records.batch import (
     HEADER_SIZE,
@@ -46,11 +46,15 @@ from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.log.batch_rebuild import check_producer
 from barnabas.storage.producers.entry import LastRecord
+from barnabas.storage.threads.decompressed import DECOMPRESSED, Share
 from barnabas.storage.units import LONG_MAX
 
 RECORDS_PER_STEP: Final = 100
 """About 0.1 ms of compiled code, during which no other thread runs (benchmarks/cleaner.py)."""
 
+
+JOINED: Final = 2
+"""How often the pieces of a batch are in memory while they are joined."""
 
 Walk = KeyIndexer | RecordFilter | TimestampShift
 
@@ -193,7 +197,31 @@ class BatchFilter:
         retention = self._retention(batch, discard)
         if retention is BatchRetention.DELETE:
             return
-        found = self._look(batch, data, horizon_ms, discard)
+        which = NONE if discard else ALL if is_control else BY_KEY
+        if not batch.codec or batch.record_count <= 0:
+            found = self._look(batch, data, batch.position + HEADER_SIZE, batch.end, which)
+            self._take(batch, found, retention, is_superfluous, out)
+            return
+        with DECOMPRESSED.share() as share:
+            payload = decompressed(batch, share)
+            found = self._look(batch, payload, 0, len(payload), which)
+            self._take(batch, found, retention, is_superfluous, out)
+
+    def _take(
+        self,
+        batch: RecordBatch,
+        found: RecordFilter,
+        retention: BatchRetention,
+        is_superfluous: bool,
+        out: CleanedBatches,
+    ) -> None:
+        """
+        Add the records that stay of a batch to *out*.
+
+        Args:
+            is_superfluous: whether it is a marker whose transaction has no records left.
+        """
+        horizon_ms = batch.delete_horizon_ms
         self._stats.messages_read += found.record_count
         self._stats.invalid_messages_read += found.invalid
         if found.kept == 0:
@@ -217,7 +245,14 @@ class BatchFilter:
         self._transactions.on_batch_read(batch)
         stats = self._stats
         stats.bytes_read += batch.size
-        found = look_at_legacy(batch, self._map, keep_tombstones=self._keep_legacy_tombstones)
+        with DECOMPRESSED.share() as share:
+            self._take_legacy(batch, share, out)
+
+    def _take_legacy(self, batch: LegacyBatch, share: Share, out: CleanedBatches) -> None:
+        stats = self._stats
+        found = look_at_legacy(
+            batch, self._map, share, keep_tombstones=self._keep_legacy_tombstones
+        )
         stats.messages_read += found.messages_read
         stats.invalid_messages_read += found.invalid
         if found.kept:
@@ -251,15 +286,14 @@ class BatchFilter:
         return batch.is_control and batch.producer_epoch == last.producer_epoch
 
     def _look(
-        self, batch: RecordBatch, data: bytes, horizon_ms: int | None, discard: bool
+        self, batch: RecordBatch, data: bytes, start: int, end: int, which: int
     ) -> RecordFilter:
         """
-        Find out which records stay.
+        Find out which of the records from *start* up to *end* of *data* stay.
         """
-        which = NONE if discard else ALL if batch.is_control else BY_KEY
-        payload, start, end = records_of(batch, data)
+        horizon_ms = batch.delete_horizon_ms
         found = RecordFilter(
-            payload,
+            data,
             start,
             end,
             batch.record_count,
@@ -336,17 +370,21 @@ class BatchFilter:
         return shift.records()
 
 
-def records_of(batch: RecordBatch, data: bytes) -> tuple[bytes, int, int]:
+def decompressed(batch: RecordBatch, share: Share) -> bytes:
     """
-    Where the records of *batch* are, which lies in *data*: bytes, and their start and end in them.
+    The records of a compressed batch, in one piece.
+
+    Args:
+        share: counts them; wait for it.
 
     Raises:
         CorruptCompressedData: the compressed stream is broken.
     """
-    if batch.codec and batch.record_count > 0:
-        payload = bytes(decompress(batch.compression, batch.payload))
-        return payload, 0, len(payload)
-    return data, batch.position + HEADER_SIZE, batch.end
+    pieces = []
+    for piece in decompress_chunks(batch.compression, batch.payload):
+        share.take(JOINED * len(piece))
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def timestamps_of(batch: RecordBatch, found: RecordFilter) -> tuple[int, int, int]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from barnabas.protocol.records.batch import LegacyBatch, RecordBatch
-from barnabas.storage.cleaner.batch_filter import records_of, run_to_end
+from barnabas.protocol.records.batch import HEADER_SIZE, LegacyBatch, RecordBatch
+from barnabas.storage.cleaner.batch_filter import decompressed, run_to_end
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.record_filter import KeyIndexer
 from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
+from barnabas.storage.threads.decompressed import DECOMPRESSED
 
 
 class BatchIndexer:
@@ -71,9 +72,15 @@ class BatchIndexer:
         return True
 
     def _take_in_keys(self, batch: RecordBatch, data: bytes) -> bool:
-        payload, start, end = records_of(batch, data)
+        if not batch.codec or batch.record_count <= 0:
+            return self._index(batch, data, batch.position + HEADER_SIZE, batch.end)
+        with DECOMPRESSED.share() as share:
+            payload = decompressed(batch, share)
+            return self._index(batch, payload, 0, len(payload))
+
+    def _index(self, batch: RecordBatch, data: bytes, start: int, end: int) -> bool:
         indexer = KeyIndexer(
-            payload,
+            data,
             start,
             end,
             batch.record_count,

@@ -8,10 +8,18 @@ the time of the last write to their segment (Kafka's Cleaner and MemoryRecords.f
 
 from __future__ import annotations
 
+from typing import Final
+
 from barnabas.protocol.records.batch import LegacyBatch, build_batch_with_offsets
 from barnabas.protocol.records.record import Record
 from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.cleaner.offset_map import OffsetMap
+from barnabas.storage.threads.decompressed import Share
+
+RECORD_BYTES: Final = 300
+"""About the memory of a record beside its key and value."""
+WRITTEN: Final = 2
+"""How often a key and a value are in memory: in their record, and in the batch that is written."""
 
 
 class LegacyRetention(NamedTuple):
@@ -26,10 +34,13 @@ class LegacyRetention(NamedTuple):
 
 
 def look_at_legacy(
-    batch: LegacyBatch, offset_map: OffsetMap, *, keep_tombstones: bool
+    batch: LegacyBatch, offset_map: OffsetMap, share: Share, *, keep_tombstones: bool
 ) -> LegacyRetention:
     """
     Find out which records stay.
+
+    Args:
+        share: counts those that do.
 
     Raises:
         InvalidRecord: the records are not whole or not consistent.
@@ -41,12 +52,17 @@ def look_at_legacy(
     for record in batch.records():
         read += 1
         if record.offset > latest:
-            kept.append(record)
+            stays = True
         elif record.key is None:
+            stays = False
             invalid += 1
-        elif (record.value is not None or keep_tombstones) and record.offset >= int(
-            offset_map.get(record.key)
-        ):
+        else:
+            stays = (record.value is not None or keep_tombstones) and record.offset >= int(
+                offset_map.get(record.key)
+            )
+        if stays:
+            size = len(record.key or b"") + len(record.value or b"")
+            share.take(RECORD_BYTES + WRITTEN * size)
             kept.append(record)
     return LegacyRetention(read, invalid, kept)
 

@@ -60,7 +60,7 @@ class CleanerSettings:
         Raises:
             ValueError: not a single key has room.
         """
-        if self.room <= 1:
+        if not self.room > 1:  # NaN is refused as well
             raise ValueError(
                 "offset map is too small to fit in even a single message, so log cleaning will"
                 " never make progress. You can increase log.cleaner.dedupe.buffer.size or decrease"

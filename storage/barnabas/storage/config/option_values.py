@@ -72,6 +72,8 @@ class UnknownOption(ConfigError):
         hint = did_you_mean(name, known)
         super().__init__(f"Unknown {kind} {name}{hint}")
         self.name = name
+        self.nearest = hint
+        """The end of the sentence that names the nearest option; empty if none is near."""
 
 
 class InvalidValue(ConfigError):

@@ -18,10 +18,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Container, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from barnabas.storage.config.option_values import did_you_mean
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.errors import (
     CorruptCheckpoint,
@@ -29,6 +31,7 @@ from barnabas.storage.errors import (
     LaterCheckpoint,
     LogDirectoryLocked,
 )
+from barnabas.storage.fs.disk_lock import DiskLock
 from barnabas.storage.fs.interface import Files, Lock
 from barnabas.storage.state_files.checkpoints import CleanShutdownFile, OffsetCheckpointFile
 from barnabas.storage.state_files.file_names import (
@@ -92,14 +95,14 @@ class LogDirectory:
             KafkaStorageError: it cannot be made, read or locked.
         """
         if not files.exists(path):
-            logger.info("Log directory %s not found, creating it", path)
+            logger.info("Creating the log directory %s%s", path, _hint(path, files))
             files.make_directory(path)
             files.sync_directory(path.parent)
         if not files.is_directory(path):
-            raise KafkaStorageError(f"{path} is not a directory")
+            raise KafkaStorageError(f"{path} is not a directory") from NotADirectoryError(path)
         lock = files.lock(path / LOCK_FILE)
         if lock is None:
-            raise LogDirectoryLocked(path)
+            raise LogDirectoryLocked(path, _lock_holder(path))
         try:
             opened = cls(path, files, lock)
             opened.read_id()
@@ -238,3 +241,28 @@ class LogDirectory:
         """
         self.is_released = True
         self._lock.release()
+
+
+def _hint(path: Path, files: Files) -> str:
+    """
+    The end of a sentence that names a log directory beside *path* with nearly the same name, which
+    may be the one that was meant.
+    """
+    if not files.is_directory(path.parent):
+        return ""
+    beside = [
+        name
+        for name in files.directory_names(path.parent)
+        if files.exists(path.parent / name / META_PROPERTIES)
+    ]
+    # The search for similar names loads a library, which a start should not.
+    return did_you_mean(path.name, beside) if beside else ""
+
+
+def _lock_holder(path: Path) -> int | None:
+    """
+    The process that has the lock of a directory on the disk, or None if that is not known.
+    """
+    with suppress(OSError):
+        return DiskLock.holder(path / LOCK_FILE)
+    return None

@@ -2,8 +2,8 @@
 ``barnabas dump-log`` prints the contents of the files of a log.
 
 The output is that of Apache Kafka's ``kafka-dump-log.sh`` (DumpLogSegments), to the character. An
-error that ends the dump is one line on standard error: the one above Kafka's stack trace. Files are
-only read.
+error that ends the dump is a line on standard error, the one above Kafka's stack trace; a second
+line says it in words on a terminal. Files are only read.
 """
 
 from __future__ import annotations
@@ -62,6 +62,9 @@ def _run(arguments: Sequence[str], output: Output) -> int:
     except (DumpFailure, KafkaError) as error:
         failure = DumpFailure.of(error) if isinstance(error, KafkaError) else error
         output.remark(f'Exception in thread "main" {failure}')
+        # Scripts compare what they capture with Kafka's tool; a person gets a sentence as well.
+        if failure.hint and sys.stderr is not None and sys.stderr.isatty():
+            output.remark(f"barnabas: {failure.hint}")
         return EXIT_FAILED
     return 0
 

@@ -20,6 +20,8 @@ from barnabas.storage.errors import CorruptIndex
 
 ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
 NO_SUCH_FILE: Final = "java.nio.file.NoSuchFileException"
+ACCESS_DENIED: Final = "java.nio.file.AccessDeniedException"
+NUMBER_FORMAT: Final = "java.lang.NumberFormatException"
 KAFKA_EXCEPTION: Final = "org.apache.kafka.common.KafkaException"
 INVALID_RECORD: Final = "org.apache.kafka.common.InvalidRecordException"
 CORRUPT_RECORD: Final = "org.apache.kafka.common.errors.CorruptRecordException"
@@ -55,6 +57,21 @@ class DumpFailure(Exception):
         super().__init__(kind if reason is None else f"{kind}: {reason}")
         self.kind = kind
         self.reason = reason
+
+    @property
+    def hint(self) -> str | None:
+        """
+        The failure in words, if it is one of the arguments; None for damage in a file.
+        """
+        if self.kind == NO_SUCH_FILE:
+            return f"{self.reason} does not exist"
+        if self.kind == ACCESS_DENIED:
+            return f"this user may not read {self.reason}"
+        if self.kind == NUMBER_FORMAT:
+            return "name a file of a log as it lies there, such as 00000000000000000000.log"
+        if self.kind.startswith("joptsimple."):
+            return f"{self.reason}; barnabas dump-log --help lists the options"
+        return None
 
     @classmethod
     def of(cls, error: KafkaError) -> DumpFailure:

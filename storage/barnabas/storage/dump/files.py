@@ -17,6 +17,7 @@ from barnabas.protocol.records.batch import LOG_OVERHEAD, MAGIC_END, SMALLEST_LE
 from barnabas.protocol.records.varints import int32
 from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.dump.failure import (
+    ACCESS_DENIED,
     CORRUPT_RECORD,
     ILLEGAL_ARGUMENT,
     KAFKA_EXCEPTION,
@@ -102,7 +103,7 @@ def kafkas_exceptions(path: str) -> Iterator[None]:
     except KafkaStorageError as error:
         cause = error.__cause__
         if isinstance(cause, PermissionError):
-            raise DumpFailure("java.nio.file.AccessDeniedException", path) from error
+            raise DumpFailure(ACCESS_DENIED, path) from error
         reason = cause.strerror if isinstance(cause, OSError) else str(error)
         raise DumpFailure(KAFKA_EXCEPTION, f"java.io.IOException: {reason}") from error
 

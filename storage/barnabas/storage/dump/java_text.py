@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.storage.dump.failure import DumpFailure
+from barnabas.storage.dump.failure import NUMBER_FORMAT, DumpFailure
 from barnabas.storage.uuids import uuid_text
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
@@ -46,7 +46,7 @@ def parse_long(text: str, largest: int = _LARGEST_LONG) -> int:
     """
     if _NUMBER.fullmatch(text) and -largest - 1 <= int(text) <= largest:
         return int(text)
-    raise DumpFailure("java.lang.NumberFormatException", f'For input string: "{text}"')
+    raise DumpFailure(NUMBER_FORMAT, f'For input string: "{text}"')
 
 
 def double_text(value: float) -> str:

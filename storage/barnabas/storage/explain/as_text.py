@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
-from barnabas.storage.explain.units import counted, moment, size
+from barnabas.storage.explain.units import moment, size
 from barnabas.storage.explain.wording.cleaning import cleaner_sentences, cleaning_sentences
 from barnabas.storage.explain.wording.endings import ending_sentence
 from barnabas.storage.explain.wording.forecast import forecast_parts
@@ -17,6 +17,7 @@ from barnabas.storage.explain.wording.lookup import offset_sentences, time_sente
 from barnabas.storage.explain.wording.partition import partition_sentences, setting_rows
 from barnabas.storage.explain.wording.record import record_words
 from barnabas.storage.explain.wording.retention import keeping_sentences, leaving_sentences
+from barnabas.storage.units import counted
 
 WIDTH: Final = 96
 SHOWN_AT_EACH_END: Final = 3

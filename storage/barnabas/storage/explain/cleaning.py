@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from barnabas.protocol.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, read_batch
 from barnabas.protocol.structs import struct
 from barnabas.storage.cleaner.cleanable import CleanableLog, CleaningPlan, plan_cleaning
 from barnabas.storage.explain.logs import ReadOnlyLog
@@ -83,10 +84,12 @@ def horizons_in(segment: LogSegment, now_ms: int) -> Horizons:
     Raises:
         CorruptRecord: the bytes at the position of a batch are not a batch.
     """
-    found = [
-        batch.delete_horizon_ms
-        for batch in segment.log.batches()
-        if batch.delete_horizon_ms is not None
-    ]
+    found = []
+    for header in segment.log.headers():
+        data = segment.log.slice(header.position, min(header.size, HEADER_SIZE)).read()
+        if data[MAGIC_AT] == MAGIC:
+            horizon = read_batch(memoryview(data)).delete_horizon_ms
+            if horizon is not None:
+                found.append(horizon)
     passed = sum(horizon <= now_ms for horizon in found)
     return Horizons(len(found), min(found, default=None), max(found, default=None), passed)

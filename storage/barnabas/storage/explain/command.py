@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.storage.readonly.command_line import exit_status, local_directory
+from barnabas.storage.config.paths import local_path
+from barnabas.storage.readonly.command_line import exit_status
 
 if TYPE_CHECKING:
     from barnabas.storage.explain.known import ReadCluster
@@ -26,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " broker, and changes nothing."
     )
     parser.add_argument(
-        "target", metavar="TOPIC[-PARTITION]", help="a topic, or one partition: orders-0"
+        "target",
+        metavar="TOPIC[-PARTITION]",
+        help="a topic, or one partition: orders-0, or its directory: data/orders-0",
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--offset", type=int, metavar="N", help="one record of the partition")
@@ -68,12 +71,12 @@ def add_log_directories(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         dest="data_dirs",
-        type=local_directory,
+        type=local_path,
         metavar="DIR",
         help="the log directory; may be repeated. Default: those of the configuration",
     )
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="the server.properties of the broker"
+        "--config", type=local_path, metavar="FILE", help="the server.properties of the broker"
     )
 
 
@@ -83,5 +86,11 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     wrong.
     """
     from barnabas.storage.explain.run import explain  # noqa: PLC0415  # --help loads no engine
+
+    # No topic has a slash in its name: this is the directory of a partition.
+    directory, slash, name = options.target.rstrip("/").rpartition("/")
+    if slash:
+        options.target = name
+        options.data_dirs = options.data_dirs or [Path(directory or "/")]
 
     return exit_status(partial(explain, options, read_cluster))

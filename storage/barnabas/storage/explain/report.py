@@ -4,6 +4,7 @@ The answer to a question, as facts.
 
 from __future__ import annotations
 
+from barnabas.protocol.compression import LARGEST_BYTES
 from barnabas.protocol.structs import fresh, replace, struct
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, horizons_in
@@ -128,8 +129,13 @@ def report_on_segment(report: PartitionReport, base_offset: int) -> PartitionRep
     raise ExplainError(f"{sentence}; these do: {there}{more}")
 
 
-def report_on_offset(report: PartitionReport, offset: int) -> PartitionReport:
+def report_on_offset(
+    report: PartitionReport, offset: int, most_bytes: int = LARGEST_BYTES
+) -> PartitionReport:
     """
+    Args:
+        most_bytes: that a batch, and its records without compression, may have to be read.
+
     Raises:
         ExplainError: the log does not have this offset, or cannot be read.
     """
@@ -147,7 +153,7 @@ def report_on_offset(report: PartitionReport, offset: int) -> PartitionReport:
         path = find_offset(log, offset)
         plan = None if report.cleaning is None else report.cleaning.plan
         uncleanable = None if plan is None else plan.uncleanable_offset
-        record = None if path is None else record_at(log, path, uncleanable)
+        record = None if path is None else record_at(log, path, uncleanable, most_bytes)
     except (*READ_ERRORS, StopIteration) as error:
         raise unreadable(f"Offset {offset} of {partition}", error) from error
     if path is None or record is None:
@@ -158,8 +164,13 @@ def report_on_offset(report: PartitionReport, offset: int) -> PartitionReport:
     return replace(_choose(report, chosen), offset_path=path, record=record)
 
 
-def report_on_time(report: PartitionReport, timestamp: int) -> PartitionReport:
+def report_on_time(
+    report: PartitionReport, timestamp: int, most_bytes: int = LARGEST_BYTES
+) -> PartitionReport:
     """
+    Args:
+        most_bytes: as in ``report_on_offset``.
+
     Raises:
         ExplainError: all records are older, or the log cannot be read.
     """
@@ -176,7 +187,7 @@ def report_on_time(report: PartitionReport, timestamp: int) -> PartitionReport:
         raise ExplainError(f"{partition} has no record of {moment(timestamp)} or later: {there}")
     if path.found is None:
         return replace(_choose(report, _report_of(report, path.segment)), time_path=path)
-    return replace(report_on_offset(report, path.found.offset), time_path=path)
+    return replace(report_on_offset(report, path.found.offset, most_bytes), time_path=path)
 
 
 def _report_of(report: PartitionReport, segment: LogSegment) -> SegmentReport:

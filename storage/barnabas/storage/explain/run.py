@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from collections.abc import Callable
 from functools import partial
 
 from barnabas.protocol.structs import replace
@@ -76,7 +77,7 @@ def _reports(
 ) -> list[PartitionReport]:
     partitions = logs.find(options.target)
     time = None if options.timestamp is None else parse_moment(options.timestamp)
-    asks = [
+    asks: list[tuple[Callable[..., PartitionReport], int | None]] = [
         (report_on_segment, options.segment),
         (report_on_offset, options.offset),
         (report_on_time, time),

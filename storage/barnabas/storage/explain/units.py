@@ -9,7 +9,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from barnabas.storage.config.option_values import ConfigError
-from barnabas.storage.units import DAYS, HOURS, LONG_MAX, MINUTES, SECONDS, GiB, KiB, MiB
+from barnabas.storage.units import (
+    DAYS,
+    HOURS,
+    LONG_MAX,
+    MINUTES,
+    SECONDS,
+    GiB,
+    KiB,
+    MiB,
+    counted,
+)
 
 _UNITS: Final = (
     ("day", DAYS),
@@ -18,18 +28,8 @@ _UNITS: Final = (
     ("second", SECONDS),
     ("ms", 1),
 )
-_PLURALS: Final = {"batch": "batches", "entry": "entries", "more entry": "more entries"}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_MS: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
-
-
-def counted(number: int, noun: str) -> str:
-    """
-    ``1 record``, ``1,500 records``, ``2 batches``, ``3 entries``.
-    """
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {_PLURALS.get(noun, f'{noun}s')}"
 
 
 def size(number: int) -> str:

@@ -32,6 +32,8 @@ _NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _OPENINGS: Final = frozenset({"open", "map", "resize", "list", "sync directory"})
 """Operations that may fail for lack of a map or of kernel memory, and then have changed nothing."""
 _MAX_MAP_COUNT: Final = "/proc/sys/vm/max_map_count"
+_COMPARED_BYTES: Final = 1 << 22
+"""Read at once where the page cache is compared with the disk. No page of a file is larger."""
 
 
 def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError | TooManyOpenFiles:
@@ -235,11 +237,43 @@ class DiskFile:
         with _errors("sync", self.path):
             _sync(handle.fd)
 
+    def rewrite_lost(self) -> int:
+        handle = self._handle
+        if not hasattr(os, "posix_fadvise"):
+            return 0
+        with _errors("sync", self.path):
+            return _rewrite_lost(handle.fd)
+
     def close(self) -> None:
         self._handle = _CLOSED
 
     def __repr__(self) -> str:
         return f"<DiskFile {self.path}>"
+
+
+def _rewrite_lost(fd: int) -> int:
+    cache = _page_cache()
+    if cache.is_without(fd):
+        return 0
+    if cache.is_dirty(fd):
+        _sync(fd)  # Only clean pages can be dropped.
+    lost = 0
+    for position in range(0, os.fstat(fd).st_size, _COMPARED_BYTES):
+        cached = os.pread(fd, _COMPARED_BYTES, position)
+        if _on_disk(fd, position) != cached:
+            # The pages are new ones: ext4 writes to a page that it could not write before without
+            # noting that its block has data now.
+            os.pwrite(fd, cached, position)
+            _sync(fd)
+            if _on_disk(fd, position) != cached:
+                raise OSError(errno.EIO, "The disk does not keep what is written")
+            lost += len(cached)
+    return lost
+
+
+def _on_disk(fd: int, position: int) -> bytes:
+    os.posix_fadvise(fd, position, _COMPARED_BYTES, os.POSIX_FADV_DONTNEED)
+    return os.pread(fd, _COMPARED_BYTES, position)
 
 
 _EMPTY: Final = memoryview(b"")
@@ -261,7 +295,8 @@ class DiskMappedFile:
     process has too many maps (``vm.max_map_count``).
 
     ``flush`` syncs the memory and not the path, as long as there is memory: it may run while
-    another thread renames the directory.
+    another thread renames the directory. A file without bytes has no memory, and its length is to
+    survive too.
     """
 
     __slots__ = (
@@ -379,7 +414,7 @@ class DiskMappedFile:
 
     def flush(self) -> None:
         memory = self._memory
-        if not self._dirty or (memory is None and not self._is_given_back):
+        if not self._dirty:
             return
         self._dirty = False
         try:
@@ -406,7 +441,7 @@ class DiskMappedFile:
     def close(self) -> None:
         with self._files.open_files.lock:
             self._files.forget(self)
-            self._is_given_back = False
+            self._is_given_back = self._dirty = False
             self._writing = self._memory = None
             self.view = _EMPTY
 
@@ -492,6 +527,10 @@ class DiskFiles(Files):
     def make_directory(self, path: Path) -> None:
         with _errors("make directory", path):
             path.mkdir(parents=True, exist_ok=True)
+
+    def restrict(self, path: Path) -> None:
+        with _errors("restrict", path):
+            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & stat.S_IRWXU)
 
     def rename(self, source: Path, target: Path) -> None:
         with _errors(f"rename to {target.name}", source):

@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import logging
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 from typing import Final
-
-logger = logging.getLogger(__name__)
 
 
 class DiskLock:
@@ -23,6 +21,9 @@ class DiskLock:
 
     The lock belongs to the process, and ends when *any* descriptor of the file is closed. So a
     second opener in the same process has to be refused before it opens the file.
+
+    The file stays, as that of Kafka does: another broker may have opened it and be about to lock
+    it, and one that starts later has to find the same file. Its time is that of the last lock.
     """
 
     _held: Final[set[Path]] = set()
@@ -50,8 +51,10 @@ class DiskLock:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
                 fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # The one before may have removed the file between our open and our lock.
+                # Somebody may have removed the file between our open and our lock.
                 if os.path.samestat(os.fstat(fd), os.stat(path)):
+                    with suppress(OSError):  # of a file system that keeps no times
+                        os.utime(fd)
                     return fd
             except FileNotFoundError:
                 pass
@@ -68,16 +71,23 @@ class DiskLock:
         Whether some process has the lock. Not found out by taking it: a broker that starts at that
         moment would be turned away.
         """
+        return cls.holder(path) is not None
+
+    @classmethod
+    def holder(cls, path: Path) -> int | None:
+        """
+        The process that has the lock, 0 if it is in another container; None if there is none.
+        """
         path = path.parent.resolve() / path.name
         with cls._guard:
             if path in cls._held:
-                return True
+                return os.getpid()
             try:
                 fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
-                return False
+                return None
             try:
-                return _is_write_locked(fd)
+                return _write_lock_holder(fd)
             finally:
                 os.close(fd)
 
@@ -85,11 +95,6 @@ class DiskLock:
         with self._guard:
             if self._fd is None:
                 return
-            try:
-                self._path.unlink(missing_ok=True)
-            except OSError:
-                # Of a disk that has failed. A file without a lock locks out no broker.
-                logger.warning("Cannot remove %s", self._path, exc_info=True)
             os.close(self._fd)
             self._fd = None
             self._held.discard(self._path)
@@ -100,7 +105,8 @@ _FLOCK: Final = Struct("@hhqqi" if _LINUX else "@qqihh")
 """Of Linux: type, whence, start, length, process; of BSD: start, length, process, type, whence."""
 
 
-def _is_write_locked(fd: int) -> bool:
+def _write_lock_holder(fd: int) -> int | None:
     asked = (fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0) if _LINUX else (0, 0, 0, fcntl.F_RDLCK, 0)
     answer: tuple[int, ...] = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, _FLOCK.pack(*asked)))
-    return answer[0 if _LINUX else 3] != fcntl.F_UNLCK
+    is_free = answer[0 if _LINUX else 3] == fcntl.F_UNLCK
+    return None if is_free else answer[4 if _LINUX else 2]

@@ -97,6 +97,19 @@ class File(Protocol):
         Return once all that was written survives a crash of the machine.
         """
 
+    def rewrite_lost(self) -> int:
+        """
+        Write again what the page cache has and the disk lacks, and sync it. After an error of a
+        write the kernel keeps the pages, but takes them for written.
+
+        Returns:
+            The number of bytes written.
+
+        Raises:
+            KafkaStorageError: the disk cannot be read, or not be written.
+        """
+        return 0
+
     def close(self) -> None:
         """
         Close the file. Reads in progress end normally, later calls fail.
@@ -160,7 +173,7 @@ class Lock(Protocol):
 
     def release(self) -> None:
         """
-        Remove the file, unless the disk has failed, and unlock it; harmless when repeated.
+        Unlock the file, which stays; harmless when repeated.
         """
 
 
@@ -213,6 +226,13 @@ class Files(Protocol):
         """
         Make a directory and those above it; harmless if it exists.
         """
+
+    def restrict(self, path: Path) -> None:
+        """
+        Take all permissions for a file or directory from everyone but its owner. File systems
+        without permissions do nothing.
+        """
+        return None  # noqa: RET501  # without a body the method is abstract
 
     def rename(self, source: Path, target: Path) -> None:
         """
@@ -290,16 +310,21 @@ class Files(Protocol):
         """
         return 0
 
-    def write_atomically(self, path: Path, data: bytes) -> None:
+    def write_atomically(self, path: Path, data: bytes, *, restricted: bool = False) -> None:
         """
         Replace the content of a file by *data*: after a crash it has all of it, or the old content.
 
         The directory is synced at the end, without which a crash could undo the rename
         (Kafka's CheckpointFile and Utils.atomicMoveWithFallback).
+
+        Args:
+            restricted: whether only the owner may read it.
         """
         temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
         file = self.open(temporary)
         try:
+            if restricted:
+                self.restrict(temporary)
             file.truncate(0)
             file.append(data)
             file.sync()

@@ -32,6 +32,29 @@ def holds(fd: int, position: int, size: int) -> bool:
     return counts[0] > end // mmap.PAGESIZE - position // mmap.PAGESIZE
 
 
+def is_without(fd: int) -> bool:
+    """
+    Whether the page cache is known to have no byte of a file.
+    """
+    counts = _count_all(fd)
+    return counts is not None and counts[0] == 0
+
+
+def is_dirty(fd: int) -> bool:
+    """
+    Whether the page cache may have bytes of a file that are not written yet.
+    """
+    counts = _count_all(fd)
+    return counts is None or counts[1] + counts[2] > 0
+
+
+def _count_all(fd: int) -> ctypes.Array[ctypes.c_uint64] | None:
+    counts = _Counts()
+    if _cachestat is None or _cachestat(_NUMBER, fd, _Range(0, 0), counts, 0):
+        return None
+    return counts
+
+
 def _find() -> Callable[..., int] | None:
     if sys.platform != "linux":
         return None

@@ -94,8 +94,8 @@ class LazyIndex(Generic[AnyIndex]):
         self._max_size = max_size
         self._guard = threading.Lock()
         self._is_unsynced = False
-        """Whether the file got entries, before it was closed, that no flush covers. It stays true
-        while the index is opened again."""
+        """Whether the file got entries or another length before it was closed, and no flush covers
+        that. It stays true while the index is opened again."""
         self.state = IndexState.CLOSED
         self.index: AnyIndex | None = None
 
@@ -180,7 +180,8 @@ class LazyIndex(Generic[AnyIndex]):
         """
         with self._guard:
             if self.state is IndexState.OPEN and self.index is not None:
-                self._is_unsynced = unsynced
+                has_hole = self.index.length > self.index.size_in_bytes
+                self._is_unsynced = unsynced or has_hole
                 self.index.close()
                 self._become(IndexState.CLOSED)
 
@@ -234,6 +235,7 @@ class LazyIndex(Generic[AnyIndex]):
                 self.index.trim_to_valid_size()
             elif self.state is IndexState.HOLE:
                 self._empty()
+                self._is_unsynced = True
             elif self.state is not IndexState.REMOVED:
                 self._become(IndexState.CLOSED)
                 if not self._files.exists(self.path):

@@ -22,11 +22,15 @@ from typing import Final
 
 from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptIndex, KafkaError
-from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.interface import Files, WouldBlock
 from barnabas.storage.fs.open_file import OpenFile
 
 ENTRY: Final = Struct(">hqqqq")
 CURRENT_VERSION: Final = 0
+ENTRIES_AT_ONCE: Final = 2_000
+"""
+How many entries are read at a time, and looked at without a thread: there may be millions.
+"""
 
 
 class CompletedTxn(NamedTuple):
@@ -137,15 +141,30 @@ class TransactionIndex:
         self._last_offset = aborted_txn.last_offset
 
     def collect_aborted_txns(
-        self, fetch_offset: int, upper_bound_offset: int
+        self,
+        fetch_offset: int,
+        upper_bound_offset: int,
+        *,
+        most: int | None = None,
+        nowait: bool = False,
     ) -> TxnIndexSearchResult:
         """
         The transactions that overlap a read from *fetch_offset* up to *upper_bound_offset*.
+
+        Args:
+            most: end the search after so many and one more.
+
+        Raises:
+            WouldBlock: with *nowait*, very many entries have to be looked at.
         """
-        found = []
-        for txn in self._entries():
+        found: list[AbortedTxn] = []
+        for number, txn in enumerate(self._entries(self._first_slot(fetch_offset))):
+            if nowait and number == ENTRIES_AT_ONCE:
+                raise WouldBlock
             if txn.last_offset >= fetch_offset and txn.first_offset < upper_bound_offset:
                 found.append(txn)
+                if most is not None and len(found) > most:
+                    return TxnIndexSearchResult(found, True)
             if txn.last_stable_offset >= upper_bound_offset:
                 return TxnIndexSearchResult(found, True)
         return TxnIndexSearchResult(found, False)
@@ -233,11 +252,36 @@ class TransactionIndex:
             self._file.get().truncate(size)
             self._size = size
 
-    def _entries(self) -> Iterator[AbortedTxn]:
+    def _first_slot(self, offset: int) -> int:
+        """
+        The first entry whose last offset is *offset* or greater; 0 if there are few.
+        """
+        file = self._file
+        low, high = 0, self._size // ENTRY.size
+        if file is None or high <= ENTRIES_AT_ONCE:
+            return 0
+        while low < high:
+            middle = (low + high) // 2
+            data = file.get().read(middle * ENTRY.size, ENTRY.size)
+            if ENTRY.unpack(data)[3] >= offset:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _entries(self, slot: int = 0) -> Iterator[AbortedTxn]:
+        """
+        The entries from *slot* on.
+        """
         file = self._file
         if file is None:
             return
-        data = file.get().read(0, self._size)
+        end = self._size - self._size % ENTRY.size
+        for start in range(slot * ENTRY.size, end, ENTRIES_AT_ONCE * ENTRY.size):
+            size = min(ENTRIES_AT_ONCE * ENTRY.size, end - start)
+            yield from self._decoded(file.get().read(start, size))
+
+    def _decoded(self, data: bytes | bytearray) -> Iterator[AbortedTxn]:
         whole = len(data) - len(data) % ENTRY.size
         for version, *fields in ENTRY.iter_unpack(memoryview(data)[:whole]):
             if version > CURRENT_VERSION:

@@ -27,6 +27,7 @@ from barnabas.protocol.records.batch import (
 from barnabas.protocol.records.record import Buffer, Record, encode_records
 from barnabas.protocol.records.scan import WINDOW_BYTES, RecordScan
 from barnabas.protocol.records.walk import RegularityWalk
+from barnabas.storage.threads.decompressed import DECOMPRESSED, Share
 from barnabas.storage.threads.turns import Turns, offered
 
 
@@ -50,13 +51,30 @@ def rebuild_batch(
             Kafka has no better answer either.
     """
     check_producer(batch)
-    payload: Buffer | None = None
-    if (
-        scan.consecutive
-        and scan.first_timestamp_delta == 0
-        and not batch.attributes & LOG_APPEND_TIME_FLAG
-    ):
-        payload = _regular_records(batch, turns)
+    with DECOMPRESSED.share() as share:
+        payload: Buffer | None = None
+        if (
+            scan.consecutive
+            and scan.first_timestamp_delta == 0
+            and not batch.attributes & LOG_APPEND_TIME_FLAG
+        ):
+            payload = _regular_records(batch, turns, share)
+        return _rebuilt(batch, scan, payload, (codec, level), turns)
+
+
+def _rebuilt(
+    batch: RecordBatch,
+    scan: RecordScan,
+    payload: Buffer | None,
+    compression: tuple[CompressionType, int | None],
+    turns: Turns | None,
+) -> bytearray:
+    """
+    Args:
+        payload: the records as they are; None if each is to be written anew.
+        compression: the codec and the level.
+    """
+    codec, level = compression
     base_timestamp = batch.base_timestamp
     if payload is None:
         # One by one: the objects of all of them would take a multiple of their bytes.
@@ -81,12 +99,13 @@ def rebuild_batch(
     )
 
 
-def _decompress(batch: RecordBatch, turns: Turns | None) -> Buffer:
+def _decompress(batch: RecordBatch, turns: Turns | None, share: Share) -> Buffer:
     if turns is None or not batch.compression:
         return decompress(batch.compression, batch.payload)
     # To join hundreds of MiB at the end would be one step.
     payload = bytearray()
     for chunk in offered(decompress_chunks(batch.compression, batch.payload), turns):
+        share.take(len(chunk))
         payload += chunk
     return payload
 
@@ -104,12 +123,12 @@ def check_producer(batch: RecordBatch) -> None:
         raise UnknownServerError("Invalid negative sequence number used")
 
 
-def _regular_records(batch: RecordBatch, turns: Turns | None) -> Buffer | None:
+def _regular_records(batch: RecordBatch, turns: Turns | None, share: Share) -> Buffer | None:
     """
     The records of *batch* as they are, or None if Kafka would write them in another way or not at
     all.
     """
-    payload = _decompress(batch, turns)
+    payload = _decompress(batch, turns, share)
     view = memoryview(payload)
     position, left, size = 0, batch.record_count, WINDOW_BYTES
     while left:

@@ -141,7 +141,7 @@ class SegmentDirectory:
         """
         going = list(segments)
         if going:
-            logger.info("%s: deleting %s due to %s", self.topic_partition, going, reason)
+            self._log_deletion(going, reason)
             self.segments.replace(going, ())
             self.delete_segment_files(going)
 
@@ -152,10 +152,24 @@ class SegmentDirectory:
         if new_offset == going.base_offset:
             going.change_file_suffixes("", DELETED_SUFFIX)
         segment = self.open_segment(new_offset)
-        logger.info("%s: deleting %s due to %s", self.topic_partition, going, reason)
+        self._log_deletion([going], reason)
         self.segments.replace([going], [segment])
         self.delete_segment_files([going])
         return segment
+
+    def _log_deletion(self, going: Sequence[LogSegment], reason: str) -> None:
+        offsets = f"offset {going[0].base_offset}"
+        if len(going) > 1:
+            offsets = f"offsets {going[0].base_offset} to {going[-1].base_offset}"
+        logger.info(
+            "%s: deleting %d segment%s at %s, %d bytes, due to %s",
+            self.topic_partition,
+            len(going),
+            "s"[: len(going) > 1],
+            offsets,
+            sum(segment.size for segment in going),
+            reason,
+        )
 
     def delete_segment_files(self, segments: Collection[LogSegment]) -> None:
         """

@@ -86,10 +86,9 @@ def find_max_timestamp(segments: LogSegments) -> TimestampAndOffset | None:
 
 def _first_record(segment: LogSegment, header: BatchHeader) -> TimestampAndOffset | None:
     epoch = header.leader_epoch if header.leader_epoch >= 0 else None
-    batch = segment.log.batch_at(header)
-    if batch.magic == 0:  # Its records have no time.
-        return None
-    for record in batch.outlines():
+    if header.max_timestamp < 0 and segment.log.batch_at(header).magic == 0:
+        return None  # Its records have no time.
+    for record in segment.log.outlines_at(header):
         if record.timestamp == header.max_timestamp:
             return TimestampAndOffset(record.timestamp, record.offset, epoch)
     return None

@@ -8,6 +8,8 @@ of the moment at which it began.
 
 from __future__ import annotations
 
+from typing import Final
+
 from barnabas.protocol.errors import OffsetOutOfRange
 from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.index.txn_index import AbortedTxn
@@ -15,6 +17,16 @@ from barnabas.storage.segment.fetch_data import AbortedTransaction, FetchDataInf
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.segment.segments import LogSegments
+
+MOST_ABORTED: Final = 10_000
+"""
+How many aborted transactions a read may return: with more, it finds fewer bytes.
+"""
+LEAST_BYTES: Final = 64 * 1024
+"""
+A read of so few bytes returns all of them: those that began in it, a few hundred, and those that
+were open before, at most one for each producer.
+"""
 
 
 def read_segments(
@@ -59,11 +71,17 @@ def read_segments(
             nowait=nowait,
         )
         if found is not None:
-            if include_aborted_txns:
-                found.aborted_transactions = _aborted_transactions(
-                    segments, segment, start_offset, found, end_offset
-                )
-            return found
+            if not include_aborted_txns:
+                return found
+            aborted = _aborted_transactions(
+                segments, segment, start_offset, found, end_offset, nowait=nowait
+            )
+            size = 0 if found.records is None else found.records.size
+            if len(aborted) <= MOST_ABORTED or size <= LEAST_BYTES or found.first_entry_incomplete:
+                found.aborted_transactions = aborted
+                return found
+            max_length, min_one_message = size // 2, True
+            continue
         # Compaction may leave nothing from an offset to the end of its segment.
         segment = segments.higher_segment(segment.base_offset)
     return FetchDataInfo(end, None)
@@ -97,6 +115,8 @@ def _aborted_transactions(
     start_offset: int,
     found: FetchDataInfo,
     end_offset: int,
+    *,
+    nowait: bool,
 ) -> list[AbortedTransaction]:
     """
     The aborted transactions of which the bytes that were found may have a part.
@@ -105,9 +125,10 @@ def _aborted_transactions(
     bounds it, or else the next segment does, or the end of the log.
     """
     where = found.fetch_offset_metadata
+    size = 0 if found.records is None else found.records.size
     entry = segment.offset_index.fetch_upper_bound_offset(
         OffsetPosition(where.message_offset, where.relative_position_in_segment),
-        0 if found.records is None else found.records.size,
+        size,
     )
     if entry is not None:
         upper = entry.offset
@@ -116,24 +137,43 @@ def _aborted_transactions(
         upper = end_offset if following is None else following.base_offset
     return [
         AbortedTransaction(txn.producer_id, txn.first_offset)
-        for txn in collect_aborted_txns(segments, segment, start_offset, upper)
+        for txn in collect_aborted_txns(
+            segments,
+            segment,
+            start_offset,
+            upper,
+            most=None if size <= LEAST_BYTES else MOST_ABORTED,
+            nowait=nowait,
+        )
     ]
 
 
 def collect_aborted_txns(
-    segments: LogSegments, first: LogSegment, start_offset: int, upper_bound_offset: int
+    segments: LogSegments,
+    first: LogSegment,
+    start_offset: int,
+    upper_bound_offset: int,
+    *,
+    most: int | None = None,
+    nowait: bool = False,
 ) -> list[AbortedTxn]:
     """
     The transactions that were aborted at *start_offset* or later, and began below the bound.
 
     Args:
         first: the segment to begin with; later ones are searched as far as they may matter.
+        most: end the search after so many and one more.
+
+    Raises:
+        WouldBlock: with *nowait*, very many entries have to be looked at.
     """
     found: list[AbortedTxn] = []
     for segment in (first, *segments.higher_segments(first.base_offset)):
-        result = segment.txn_index.collect_aborted_txns(start_offset, upper_bound_offset)
+        result = segment.txn_index.collect_aborted_txns(
+            start_offset, upper_bound_offset, most=most, nowait=nowait
+        )
         found += result.aborted_transactions
-        if result.is_complete:
+        if result.is_complete or (most is not None and len(found) > most):
             break
     return found
 

@@ -37,6 +37,7 @@ from barnabas.storage.state_files.file_names import (
     TopicPartition,
     log_stray_dir_name,
 )
+from barnabas.storage.units import counted
 
 logger = logging.getLogger(__name__)
 
@@ -178,6 +179,11 @@ class LogLoading:
         if not clean and paths:
             self.report.unclean.append(directory.path)
             self.report.recovered += len(paths)
+            logger.info(
+                "%s was not stopped cleanly: recovering %s",
+                directory.path,
+                counted(len(paths), "log"),
+            )
         self._found += len(paths)
         waiting = deque(paths)
         futures: list[Future[_Share]] = []

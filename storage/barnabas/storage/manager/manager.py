@@ -34,7 +34,12 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.directories.catalog import LogCatalog
 from barnabas.storage.directories.directories import LogDirectories
 from barnabas.storage.directories.directory import RECOVERY_POINT_CHECKPOINT
-from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFiles
+from barnabas.storage.errors import (
+    KafkaError,
+    KafkaStorageError,
+    TooManyOpenFiles,
+    is_name_too_long,
+)
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
@@ -264,6 +269,8 @@ class LogManager:
             try:
                 return self._open_log(path, config, topic_id=topic_id)
             except KafkaStorageError as failure:
+                if is_name_too_long(failure):
+                    raise  # the directory is fine for all other partitions
                 self.directories.failed(
                     parent, f"Error while creating log for {partition} in {parent}", failure
                 )

@@ -72,7 +72,7 @@ class SnapshotFile:
     def delete_if_exists(self) -> bool:
         deleted = self._files.remove(self.path)
         if deleted:
-            logger.info("Deleted producer state snapshot %s", self.path)
+            logger.debug("Deleted producer state snapshot %s", self.path)
         return deleted
 
     def rename_to_delete(self) -> bool:

@@ -1,17 +1,14 @@
 """
-Functions that the commands for log directories share: directories as arguments, the limit of
-descriptors, and the exit status of a command that prints.
+Functions that the commands for log directories share: the limit of descriptors
+ and the exit status of a command that prints.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 EXIT_DONE: Final = 0
@@ -19,21 +16,14 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130
 EXIT_BROKEN_PIPE: Final = 141
-"""The last two are those of a shell for programs that SIGINT and SIGPIPE have ended."""
+EXIT_TERMINATED: Final = 143
+"""The last three are those of a shell for programs that SIGINT, SIGPIPE and SIGTERM have ended."""
 
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
-
-def local_directory(text: str) -> Path:
+class Terminated(KeyboardInterrupt):
     """
-    The path in an argument, for ``argparse``.
-
-    Raises:
-        ArgumentTypeError: *text* is a URL.
+    SIGTERM ends the command, which may finish first as after Ctrl-C.
     """
-    if _URL.match(text):
-        raise argparse.ArgumentTypeError(f"{text} is a URL; name a local directory")
-    return Path(text)
 
 
 def allow_many_files() -> None:
@@ -51,8 +41,8 @@ def exit_status(command: Callable[[], int]) -> int:
     """
     Run *command*, which prints, and return its exit status.
 
-    The status is 141 if the reader has closed the pipe, 130 after Ctrl-C, and 1 with a line on
-    standard error if the output cannot be written.
+    The status is 141 if the reader has closed the pipe, 130 after Ctrl-C, 143 after ``Terminated``,
+    and 1 with a line on standard error if the output cannot be written.
     """
     try:
         status = command()
@@ -66,6 +56,8 @@ def exit_status(command: Callable[[], int]) -> int:
         where = "" if error.filename is None else f"{error.filename}: "
         print(f"barnabas: {where}{error.strerror or error}", file=sys.stderr)
         return EXIT_FAILED
+    except Terminated:
+        return EXIT_TERMINATED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return status

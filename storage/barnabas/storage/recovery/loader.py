@@ -322,6 +322,15 @@ class LogLoader:
             self._recover_segment(closed)
 
     def _recover_unflushed_segment(self, segment: LogSegment) -> int:
+        # An fsync may have failed in the broker before. The page cache then has records that the
+        # next flush would not write, and a loss of power would take.
+        rewritten = segment.log.rewrite_lost()
+        if rewritten:
+            logger.warning(
+                "Wrote %d bytes of %s again: the page cache had records that the disk lacked",
+                rewritten,
+                segment.log.path,
+            )
         try:
             return self._recover_segment(segment)
         except InvalidOffset:

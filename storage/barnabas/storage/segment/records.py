@@ -32,8 +32,10 @@ from barnabas.protocol.records.batch import (
     NO_TIMESTAMP,
     SMALLEST_LENGTH,
     RecordBatch,
+    read_batch,
     read_legacy_batch,
 )
+from barnabas.protocol.records.outline import RecordOutline
 from barnabas.storage.errors import CorruptRecord, KafkaError
 from barnabas.storage.fs.interface import Buffer, Files
 from barnabas.storage.fs.open_file import OpenFile
@@ -300,6 +302,28 @@ class FileRecords:
         data = memoryview(self._open.get().read(header.position, header.size))
         return _batch(data, 0, data[MAGIC_AT])
 
+    def outlines_at(self, header: BatchHeader) -> Iterator[RecordOutline]:
+        """
+        The outlines of the batch that *header* places (``RecordBatch.outlines``). A large one is
+        read in pieces unless it is compressed.
+        """
+        if header.size > _READ_CHUNK:
+            head = self._open.get().read(header.position, HEADER_SIZE)
+            if head[MAGIC_AT] == MAGIC:
+                batch = read_batch(memoryview(head))
+                if not batch.codec and batch.record_count:
+                    end = header.position + header.size
+                    return batch.outlines_of(self._pieces(header.position + HEADER_SIZE, end))
+        return self.batch_at(header).outlines()
+
+    def _pieces(self, position: int, end: int) -> Iterator[bytes]:
+        while position < end:
+            piece = self._open.get().read(position, min(_READ_CHUNK, end - position))
+            if not piece:  # It was truncated meanwhile.
+                return
+            position += len(piece)
+            yield bytes(piece)
+
     def _corrupt(self, position: int, length: int, magic: int) -> CorruptRecord:
         if length < SMALLEST_LENGTH:
             sentence = (
@@ -323,7 +347,7 @@ class FileRecords:
         for header in self.headers(position):
             if header.max_timestamp < target_timestamp:
                 continue
-            for record in self.batch_at(header).outlines():
+            for record in self.outlines_at(header):
                 if record.timestamp >= target_timestamp and record.offset >= starting_offset:
                     epoch = _maybe_epoch(header.leader_epoch)
                     return TimestampAndOffset(record.timestamp, record.offset, epoch)
@@ -348,6 +372,12 @@ class FileRecords:
         Return once all batches survive a crash of the machine. Safe from any thread.
         """
         self._open.get().sync()
+
+    def rewrite_lost(self) -> int:
+        """
+        Write again what the page cache has and the disk lacks; return the number of bytes.
+        """
+        return self._open.get().rewrite_lost()
 
     def truncate_to(self, size: int) -> int:
         """

@@ -623,7 +623,7 @@ class LogSegment:
             KafkaStorageError: a file could not be removed; all others were tried.
         """
         run_all(part.delete_if_exists for part in self._parts)
-        logger.info("Deleted log segment %s", self.log.path)
+        logger.debug("Deleted log segment %s", self.log.path)
 
     def close(self) -> None:
         """

@@ -41,7 +41,8 @@ REMOTE_LOG_INDEX_CACHE: Final = "remote-log-index-cache"
 """A directory of Kafka's tiered storage; no log."""
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 
-_LONGEST_NAME: Final = 255
+LONGEST_FILE_NAME: Final = 255
+"""Bytes, on most file systems."""
 _MARKED: Final = re.compile(r"(\S+)-(\S+)\.(\S+)(?:-delete|-future|-stray)")
 
 
@@ -163,12 +164,12 @@ def has_future_dir_name(partition: TopicPartition) -> bool:
     cut, as the partition would not be known from it.
     """
     ending = len(f"-{partition.partition}.") + len(uuid.UUID(int=0).hex) + len(FUTURE_DIR_SUFFIX)
-    return len(partition.topic) + ending <= _LONGEST_NAME
+    return len(partition.topic) + ending <= LONGEST_FILE_NAME
 
 
 def _marked_name(partition: TopicPartition, suffix: str) -> str:
     ending = f"-{partition.partition}.{uuid.uuid4().hex}{suffix}"
-    return partition.topic[: _LONGEST_NAME - len(ending)] + ending
+    return partition.topic[: LONGEST_FILE_NAME - len(ending)] + ending
 
 
 def parse_topic_partition_name(directory: Path) -> TopicPartition:

@@ -18,13 +18,13 @@ metadata knows it whatever its path (KIP-858). Version 0 is from the time of Zoo
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 from barnabas.protocol.structs import replace, struct
+from barnabas.storage.clock import gmtime, strftime
 from barnabas.storage.errors import (
     CorruptCheckpoint,
     InvalidLogDirectory,
@@ -125,7 +125,7 @@ def format_meta_properties(meta: MetaProperties, now_ms: int) -> bytes:
     """
     The file, as Java's Properties write it at that time.
     """
-    date = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(now_ms // 1000))
+    date = strftime("%a %b %d %H:%M:%S UTC %Y", gmtime(now_ms // 1000))
     properties = {
         "broker.id" if meta.version == 0 else "node.id": _text(meta.node_id),
         "directory.id": None if meta.directory_id is None else uuid_text(meta.directory_id),

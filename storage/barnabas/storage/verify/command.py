@@ -8,7 +8,8 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.storage.readonly.command_line import exit_status, local_directory
+from barnabas.storage.config.paths import local_path
+from barnabas.storage.readonly.command_line import exit_status
 
 if TYPE_CHECKING:
     from barnabas.storage.verify.cluster import ReadTopics
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directories",
         nargs="+",
-        type=local_directory,
+        type=local_path,
         metavar="DIR",
         help="a directory of log.dirs, or that of one partition; name all of a node together",
     )

@@ -11,19 +11,21 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from testcontainers.core.container import DockerContainer
 
+from barnabas.storage.clock import seconds_now, sleep
 from barnabas.testing.containers.topics import create_topics
-from barnabas.testing.defaults import Config, as_text
-from barnabas.testing.errors import InvalidConfig, StartFailed, WaitTimeout
+from barnabas.testing.defaults import Config, partition_counts, texts_of
+from barnabas.testing.errors import InvalidConfig, StartFailed, WaitTimeout, hides_frame
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
     from testcontainers.core.waiting_utils import WaitStrategy
+
+__tracebackhide__ = hides_frame
 
 NETWORK_PORT: Final = 9092
 """
@@ -69,7 +71,7 @@ class BarnabasContainer(DockerContainer):
         security_protocol: str = "PLAINTEXT",
         *,
         config: Config | None = None,
-        topics: Mapping[str, int] | None = None,
+        topics: Mapping[str, int] | Iterable[str] = (),
         **kwargs: Any,
     ) -> None:
         """
@@ -80,7 +82,7 @@ class BarnabasContainer(DockerContainer):
             listener_name: the name of the listener for clients on the host.
             security_protocol: its security protocol; *config* has the stores and users for it.
             config: options of the broker, such as ``{"log.retention.ms": 60_000}``.
-            topics: topics to create unless they exist, with their numbers of partitions.
+            topics: topics to create unless they exist: names, or numbers of partitions by name.
             kwargs: what ``DockerContainer`` takes: ``env``, ``network``, ``volumes``, ...
 
         Raises:
@@ -103,7 +105,7 @@ class BarnabasContainer(DockerContainer):
         self.cluster_id: str | None = None
         self.wait_for = re.compile(wait_strategy_check_string)
         self._config = dict(config or {})
-        self._topics = dict(topics or {})
+        self._topics = partition_counts(topics)
         self._then: list[WaitStrategy] = []
         self.with_exposed_ports(port)
         self.env = {**_OPTIONS, **self._listeners(), **self.env}
@@ -153,7 +155,7 @@ class BarnabasContainer(DockerContainer):
             StartFailed: the broker has ended.
             WaitTimeout: the broker has not started in time.
         """
-        options = [f"{name}={as_text(value)}" for name, value in self._config.items()]
+        options = [f"{name}={value}" for name, value in texts_of(self._config).items()]
         sets = [word for option in options for word in ("--set", option)]
         self.with_command(["sh", "-c", _SCRIPT, "barnabas", *sets])
         super().start()
@@ -194,7 +196,7 @@ class BarnabasContainer(DockerContainer):
         )
 
     def _wait(self, container: Container, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
+        deadline = seconds_now() + seconds
         while True:
             container.reload()
             log = container.logs().decode(errors="replace")
@@ -206,12 +208,12 @@ class BarnabasContainer(DockerContainer):
                 if status == _EXIT_USAGE:
                     raise InvalidConfig(end)
                 raise StartFailed(f"the container has ended with status {status}. Its log:\n{end}")
-            if time.monotonic() > deadline:
+            if seconds_now() > deadline:
                 raise WaitTimeout(
                     f"the log of the container has no {self.wait_for.pattern!r} after"
                     f" {seconds:g} s. It ends:\n{end}"
                 )
-            time.sleep(_PAUSE_S)
+            sleep(_PAUSE_S)
 
 
 def _put(container: Container, path: str, text: str) -> None:

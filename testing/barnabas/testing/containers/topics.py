@@ -16,7 +16,9 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from barnabas.testing.errors import BrokerError, InvalidTopic
+from barnabas.testing.errors import BrokerError, InvalidTopic, hides_frame
+
+__tracebackhide__ = hides_frame
 
 VERSION: Final = 4
 """

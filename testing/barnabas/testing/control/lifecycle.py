@@ -5,11 +5,11 @@ The broker, its clock and its log.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final, Literal
 
 from barnabas.server.http.json_api import Answer, Nothing, Operation
 from barnabas.testing.control.control import Control
+from barnabas.testing.shown import time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def power_loss(control: Control, given: PowerLoss) -> Answer:
 
 def clock(control: Control, _: Nothing) -> Answer:
     now_ms = control.broker.clock.now_ms()
-    return Answer({"now_ms": now_ms, "now": datetime.fromtimestamp(now_ms / 1000, UTC).isoformat()})
+    return Answer({"now_ms": now_ms, "now": time_of(now_ms).isoformat()})
 
 
 def advance(control: Control, given: Advance) -> Answer:

@@ -19,6 +19,8 @@ from barnabas.server.http.json_api import make_app
 from barnabas.server.http.server import HttpServer
 from barnabas.server.network.acceptor import CannotListen
 from barnabas.server.process import prepare, stop_on_signals
+from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.readonly.command_line import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
 from barnabas.testing.broker import Broker
 from barnabas.testing.control.api import OPERATIONS
 from barnabas.testing.control.control import Control, refusal
@@ -46,7 +48,7 @@ def run(settings: Settings, options: Options) -> int:
     Run a broker in a thread, and its control, until a signal stops both.
 
     Returns:
-        0 after a signal, 1 if either could not start.
+        0 after a signal, 1 if either could not start, 2 if an option is not acceptable.
     """
     prepare(settings)
     gc.enable()  # the command has disabled it for a start without a control
@@ -54,11 +56,11 @@ def run(settings: Settings, options: Options) -> int:
         asyncio.run(_serve(_control(settings, options), options))
     except (CannotListen, BrokerError) as error:
         logger.error("the broker ends: %s", error)
-        return 1
+        return EXIT_USAGE if isinstance(error.__cause__, ConfigError) else EXIT_FAILED
     except Exception:
         logger.exception("the broker ends")
-        return 1
-    return 0
+        return EXIT_FAILED
+    return EXIT_DONE
 
 
 def _control(settings: Settings, options: Options) -> Control:
@@ -89,7 +91,7 @@ async def _serve(control: Control, options: Options) -> None:
     with ThreadPoolExecutor(1, "barnabas-control") as executor:
         app = make_app(OPERATIONS, control, executor=executor, refusal=refusal)
         guard = Guard(app, [options.address.host, *options.hosts])
-        server = HttpServer(guard, options.address)
+        server = HttpServer(guard, options.address, option="--test-control")
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(executor, control.broker.start)

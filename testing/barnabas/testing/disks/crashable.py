@@ -4,7 +4,8 @@ A file system in memory, on a machine that can crash at any step.
 What was written to a file survives once the file is synced. That it was made, renamed or removed
 survives once the directory it is in is synced, and so for directories themselves. Of the rest any
 part may survive: of each write its beginning, of the changes in a directory the first so many, as
-file systems keep them in order; and what grows may be longer before its bytes are there.
+file systems keep them in order; and what grows may be longer before its bytes are there. A new file
+that was synced, and a directory with one, may survive without the changes before it, as on btrfs.
 
 ``CrashableFiles.image`` is what a crash at this instant would leave, and changes nothing: from one
 run, a machine can be started again from each of its steps.
@@ -85,7 +86,7 @@ class Folder:
         if self in copies:
             found: Folder = copies[self]
             return found
-        made = copies[self] = Folder()
+        made = copies[self] = Folder(is_synced=self.is_synced)
 
         def copy_of(inode: Node | Folder) -> Node | Folder:
             if isinstance(inode, Folder):
@@ -100,9 +101,20 @@ class Folder:
         ]
         return made
 
+    is_synced: bool = False
+
     def sync(self) -> None:
+        self.is_synced = True
         self.durable = self.survivors(EVERYTHING)
         self.pending.clear()
+
+    @property
+    def may_survive(self) -> bool:
+        """
+        Whether it may have its name after a crash without the changes before that.
+        """
+        inside = (*self.durable.values(), *(inode for _, _, inode in self.pending))
+        return self.is_synced or any(inode is not None and inode.may_survive for inode in inside)
 
     def survivors(self, choose: Choose) -> dict[str, Node | Folder]:
         """
@@ -111,11 +123,17 @@ class Folder:
         if not self.pending:
             return self.durable
         names = dict(self.durable)
-        for going, coming, inode in self.pending[: choose(len(self.pending))]:
+        count = choose(len(self.pending))
+        for going, coming, inode in self.pending[:count]:
             if going is not None:
                 names.pop(going, None)
             if coming is not None:
                 assert inode is not None
+                names[coming] = inode
+        for going, coming, inode in self.pending[count:]:
+            if inode is None or coming is None or going is not None:
+                continue
+            if inode.may_survive and choose(1):
                 names[coming] = inode
         return names
 

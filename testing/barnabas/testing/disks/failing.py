@@ -6,12 +6,12 @@ that forgets.
 from __future__ import annotations
 
 import errno as errors
-import time
 from collections.abc import Callable, Set
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from barnabas.storage.clock import sleep
 from barnabas.testing.disks.memory import MemoryFiles, storage_error
 
 
@@ -103,7 +103,7 @@ class FailingFiles(MemoryFiles):
     def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
         super().step(action, path, position, data)
         if self._delay_s and (not self._delayed or action in self._delayed):
-            time.sleep(self._delay_s)
+            sleep(self._delay_s)
         if self._countdown is None or (self._only and action not in self._only):
             return
         if self._under is not None and not path.is_relative_to(self._under):

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import errno as errors
 import os
+from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from weakref import WeakSet
 
-from barnabas.storage.errors import KafkaError, KafkaStorageError
+from barnabas.storage.errors import KafkaError
 from barnabas.storage.fs import disk
 from barnabas.storage.fs.interface import Buffer, File, Files, WouldBlock
+
+SHARED_SURVIVORS: Final = 4
 
 
 @dataclass(slots=True)
@@ -48,10 +50,20 @@ class Node:
     durable: bytes = b""
     pending: list[Write | Cut] | None = field(default_factory=list)
     """None if nobody asks for survivors: a second copy of all bytes."""
+    is_synced: bool = False
+    survivors: deque[bytes] = field(default_factory=lambda: deque(maxlen=SHARED_SURVIVORS))
+    """The latest ones, which equal ones share: many images of a disk have the same files."""
+
+    @property
+    def may_survive(self) -> bool:
+        """
+        Whether its name may survive a crash without the changes before that.
+        """
+        return self.is_synced
 
     def copied(self) -> Node:
         pending = None if self.pending is None else list(self.pending)
-        return Node(bytearray(self.data), self.modified_ms, self.durable, pending)
+        return Node(bytearray(self.data), self.modified_ms, self.durable, pending, self.is_synced)
 
     def write(self, position: int, data: bytes) -> None:
         _overwrite(self.data, position, data)
@@ -65,6 +77,7 @@ class Node:
             self.pending.append(Cut(size))
 
     def sync(self) -> None:
+        self.is_synced = True
         if self.pending:
             self.durable = bytes(self.data)
             self.pending.clear()
@@ -88,7 +101,12 @@ class Node:
             end = change.position + size
             if kept < size and len(content) < end and choose(1):
                 content.extend(bytes(end - len(content)))
-        return bytes(content)
+        for known in self.survivors:
+            if known == content:
+                return known
+        survivor = bytes(content)
+        self.survivors.append(survivor)
+        return survivor
 
 
 def _overwrite(content: bytearray, position: int, data: bytes) -> None:
@@ -178,6 +196,7 @@ class MemoryMap:
         self._files = files
         self._node = node
         self._is_writing = False
+        self._is_dirty = created
         files.in_use.add(self)
 
     def open_for_writing(self) -> None:
@@ -194,6 +213,7 @@ class MemoryMap:
         if position + len(data) > len(self._node.data):
             raise AssertionError(f"{self.path} is mapped, it does not grow by writing")
         self._node.write(position, data)
+        self._is_dirty = True
         self._node.modified_ms = self._files.now_ms()
 
     def resize(self, size: int) -> None:
@@ -201,13 +221,18 @@ class MemoryMap:
         self._is_writing = False
         self._files.step("truncate", self.path, size)
         self._node.cut(size)
+        self._is_dirty = True
         self.view = memoryview(self._node.data).toreadonly()
 
     def flush(self) -> None:
-        self._files.step("sync", self.path)
-        self._node.sync()
+        # As on a real disk, what was not changed through this map is not synced.
+        if self._is_dirty:
+            self._files.step("sync", self.path)
+            self._node.sync()
+            self._is_dirty = False
 
     def close(self) -> None:
+        self._is_dirty = False
         self.view = memoryview(b"")
         self._files.in_use.discard(self)
 
@@ -226,8 +251,6 @@ class MemoryLock:
         if self._held:
             self._held = False
             self._files.locked.discard(self._path)
-            with suppress(KafkaStorageError):
-                self._files.remove(self._path)
 
 
 class MemoryFiles(Files):

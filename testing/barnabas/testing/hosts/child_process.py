@@ -11,21 +11,21 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from barnabas.testing.errors import BrokerError
-from barnabas.testing.hosts.child import Answer, Request
+from barnabas.testing.hosts.child import END, Answer, Request
 from barnabas.testing.hosts.thread import ThreadHost
 
 
 def main(descriptor: int) -> None:
     """
-    Serve requests that come through the pipe of a *descriptor*.
+    Serve requests that come through the pipe of a *descriptor*, until the last one or its end.
     """
     # Ctrl-C in a terminal ends the test, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe: Connection = Connection(descriptor)
     with suppress(EOFError, OSError):
         host = ThreadHost(pipe.recv())
-        while True:
-            pipe.send(_answer(host, pipe.recv()))
+        while (request := pipe.recv()) != END:
+            pipe.send(_answer(host, request))
 
 
 def _answer(host: ThreadHost, request: Request) -> Answer:

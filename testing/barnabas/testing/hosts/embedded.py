@@ -16,9 +16,11 @@ from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.storage.fs.interface import Files
 from barnabas.testing.defaults import Config, settings_of
-from barnabas.testing.errors import StartFailed
+from barnabas.testing.errors import StartFailed, hides_frame
 from barnabas.testing.manual_clock import ManualClock
 from barnabas.testing.rules import FaultyHandlers, RuleTable
+
+__tracebackhide__ = hides_frame
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,6 +79,15 @@ class Embedded(Broker):
 
     def dispatcher(self, parts: BrokerParts) -> Dispatcher:
         return Dispatcher(FaultyHandlers(self.rules), parts)
+
+    def ports(self) -> set[int]:
+        """
+        The ports that it has taken so far.
+        """
+        found = {listener.port for listener in self.listeners}
+        if self.http is not None:
+            found.add(self.http.address.port)
+        return found
 
     async def cut_off(self, remember: Callable[[], R]) -> R:
         """

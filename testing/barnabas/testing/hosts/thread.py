@@ -5,7 +5,6 @@ A broker in the process of the test: a thread of its own, and an event loop of i
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -16,13 +15,17 @@ from barnabas.server.config import Listener
 from barnabas.storage.fs.interface import Files
 from barnabas.testing.disks.crashable import Choose, CrashableFiles
 from barnabas.testing.disks.memory import MemoryFiles
-from barnabas.testing.errors import BrokerError
+from barnabas.testing.errors import BrokerError, hides_frame
+from barnabas.testing.hosts import forks
 from barnabas.testing.hosts.embedded import Embedded, Setup
 from barnabas.testing.hosts.host import cannot_lose_power, not_running
 from barnabas.testing.hosts.loop import CountingLoop
 from barnabas.testing.logs import LogCapture
 from barnabas.testing.manual_clock import PATIENCE, ManualClock
+from barnabas.testing.real_time import real_ms
 from barnabas.testing.rules import RuleTable
+
+__tracebackhide__ = hides_frame
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,7 +41,7 @@ class ThreadHost:
         Args:
             files: a disk in place of the one that *setup* describes.
         """
-        start_ms = time.time_ns() // 1_000_000 if setup.start_ms is None else setup.start_ms
+        start_ms = real_ms() if setup.start_ms is None else setup.start_ms
         self.clock = ManualClock(start_ms, runs=setup.clock_runs)
         if files is None and setup.directory is None:
             files = MemoryFiles()
@@ -52,7 +55,7 @@ class ThreadHost:
 
     @property
     def is_running(self) -> bool:
-        return self._running is not None
+        return self._running is not None and not self._running.is_left_behind
 
     @property
     def listeners(self) -> Sequence[Listener]:
@@ -72,6 +75,8 @@ class ThreadHost:
         """
         Start, and return the listeners.
         """
+        if self._running is not None:
+            raise forks.left_behind()
         self._log.attach()
         try:
             broker = Embedded(self._setup, files=self.files, clock=self.clock, rules=self._rules)
@@ -85,8 +90,9 @@ class ThreadHost:
         return listeners
 
     def stop(self) -> None:
-        running, self._running = self._running, None
-        if running is not None:
+        running = self._running
+        if running is not None and not running.is_left_behind:
+            self._running = None
             running.stop()
             self._log.detach()
 
@@ -133,6 +139,8 @@ class ThreadHost:
     def _expect_running(self) -> _Running:
         if self._running is None:
             raise not_running(self)
+        if self._running.is_left_behind:
+            raise forks.left_behind()
         return self._running
 
 
@@ -148,11 +156,14 @@ class _Running:
         self._stop = asyncio.Event()
         self._thread = Thread(target=self._run, name="barnabas-broker", daemon=True)
         self._seen = 0
+        self.is_left_behind = False
+        """Whether this process is a forked child, which has no thread of the broker."""
 
     def start(self) -> tuple[Listener, ...]:
         """
         Start, and return the listeners.
         """
+        forks.hold(self)
         self._thread.start()
         return self._ready.result()
 
@@ -160,8 +171,17 @@ class _Running:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
+    def leave_behind(self) -> None:
+        self.is_left_behind = True
+        forks.replace_sockets(self.broker.ports())
+
     def run(self, work: Awaitable[R]) -> R:
-        return asyncio.run_coroutine_threadsafe(_awaited(work), self._loop).result()
+        future = asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
+        try:
+            return future.result()
+        except BrokerError as error:
+            # The frames of the future and of the loop say nothing to a test.
+            raise error.with_traceback(None) from error.__cause__
 
     def settle(self) -> None:
         """
@@ -172,8 +192,11 @@ class _Running:
             self._seen = self._loop.touches
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve())
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._serve())
+        finally:
+            forks.release(self)
 
     async def _serve(self) -> None:
         try:

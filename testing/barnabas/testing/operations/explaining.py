@@ -13,9 +13,11 @@ from barnabas.storage.explain.known import ExplainError
 from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.explain.report import report_on
 from barnabas.storage.state_files.file_names import TopicPartition
-from barnabas.testing.errors import BrokerError
+from barnabas.testing.errors import BrokerError, hides_frame
 from barnabas.testing.hosts.embedded import Embedded
 from barnabas.testing.operations.topics import partition_indexes
+
+__tracebackhide__ = hides_frame
 
 
 async def explain(broker: Embedded, name: str, partition: int) -> str:

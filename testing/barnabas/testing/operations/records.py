@@ -14,10 +14,12 @@ from barnabas.server.partitions.partition import Partition
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.segment.fetch_data import AbortedTransaction
-from barnabas.testing.errors import AppendRefused, BrokerError
+from barnabas.testing.errors import AppendRefused, BrokerError, hides_frame
 from barnabas.testing.hosts.embedded import Embedded
 from barnabas.testing.operations.topics import partition_indexes
 from barnabas.testing.records import Record
+
+__tracebackhide__ = hides_frame
 
 READ_BYTES = 1 << 20
 

@@ -17,9 +17,12 @@ from barnabas.testing.errors import (
     InvalidTopic,
     TopicExists,
     UnknownTopic,
+    hides_frame,
 )
 from barnabas.testing.hosts.embedded import Embedded
 from barnabas.testing.views import Segment
+
+__tracebackhide__ = hides_frame
 
 
 class Layout(NamedTuple):

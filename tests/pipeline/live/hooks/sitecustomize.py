@@ -25,7 +25,7 @@ _LINE = 64
 
 
 def _install() -> None:
-    from barnabas.pipeline.client.connection import Connection  # noqa: PLC0415
+    from barnabas.client.connection import Connection  # noqa: PLC0415
 
     told = json.loads(os.environ["KILLED_AT"])
     send = Connection.send

@@ -61,9 +61,7 @@ class TestHashCodes:
         assert [negative, positive] == sorted([positive, negative], key=uuid_rank)
 
     def test_strings_compare_by_utf_16_units(self) -> None:
-        """
-        The first half of a surrogate pair is less than a character from U+E000 on.
-        """
+        # A high surrogate sorts before U+E000.
         assert ["\U0001f600", "\uffff"] == sorted(["\uffff", "\U0001f600"], key=string_rank)
 
 
@@ -108,9 +106,6 @@ class TestHashOrder:
         assert [0, 32, 64, 96, 128, 16, 48, 80, 112] == list(order)
 
     def test_crowded_bin_becomes_a_tree(self) -> None:
-        """
-        The root of the tree comes first.
-        """
         order = HashOrder(int, 64, range(0, 768, 64))
 
         assert [192, 0, 64, 128, 256, 320, 384, 448, 512, 576, 640, 704] == list(order)
@@ -177,9 +172,7 @@ class TestPartitionSets:
         assert PartitionSet(numbers=range(3, 400, 7)).ordered() == one_by_one.ordered()
 
     def test_adjacent_numbers_added_in_leaps_end_up_in_order(self) -> None:
-        """
-        While the table is small, those with the same low bits crowd a bin.
-        """
+        # In a small table, numbers with the same low bits share a bin.
         leaps = [number for start in range(128) for number in range(start, 1024, 128)]
         one_by_one = PartitionSet()
         for number in leaps:
@@ -188,9 +181,6 @@ class TestPartitionSets:
         assert sorted(leaps) == one_by_one.ordered() == PartitionSet(numbers=leaps).ordered()
 
     def test_large_numbers_use_other_bins(self) -> None:
-        """
-        The upper half of the bits counts too.
-        """
         assert [65_537, 65_536] == list(copied_order((65_536, 65_537)))
         assert [65_537, 65_536] == list(added_order((65_536, 65_537)))
 

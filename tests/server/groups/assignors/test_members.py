@@ -13,9 +13,6 @@ class TestMemberOrder:
     """
 
     def test_member_order_is_that_of_a_hash_map_of_a_timeline_map(self) -> None:
-        """
-        The newest member of a slot of the one comes first into a bin of the other.
-        """
         assert ["C#", "BB", "Aa", "b"] == member_order(["Aa", "b", "BB", "C#"])
 
     def test_new_member_comes_last_in_its_bin(self) -> None:
@@ -28,10 +25,8 @@ class TestMemberOrder:
         assert ["BB", "C#"] == member_order(["Aa", "BB"], updated="C#", replaced="Aa")
 
     def test_order_of_two_member_changes_decides_whether_the_table_grows(self) -> None:
-        """
-        Twelve fill a table of 16, and a member that comes before another one goes doubles it. In a
-        map of the two changes "0" and "p" are in bin 0, and "1" is in bin 1.
-        """
+        # A new member counts before a member that leaves, and the 13th doubles a table of 16.
+        # In a map of the two changes "0" and "p" are in bin 0, and "1" is in bin 1.
         before_it_goes = member_order(["1", "A", *"bcdefghijk"], updated="0", replaced="1")
         after_it_went = member_order(["p", "A", *"bcdefghijk"], updated="1", replaced="p")
 
@@ -39,9 +34,6 @@ class TestMemberOrder:
         assert ["A", "1", *"bcdefghijk"] == after_it_went
 
     def test_member_table_never_shrinks(self) -> None:
-        """
-        A table that once held 200 members orders those of one bin differently.
-        """
         ids = [f"{number}" for number in range(0, 10_000, 7)]
         pairs = [ids[at : at + 40] for at in range(0, len(ids), 40)]
 
@@ -50,9 +42,7 @@ class TestMemberOrder:
 
 class TestTopicIds:
     def test_subscribed_topics_are_in_hash_set_order(self) -> None:
-        """
-        "Aa" and "BB" share bin 0, and "a" is in bin 1.
-        """
+        # "Aa" and "BB" share bin 0; "a" is in bin 1.
         known = {"Aa": A, "BB": B, "a": C}
 
         assert [B, A, C] == list(TopicIds.of_names(["a", "BB", "Aa"], known))

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.server.groups.assignors.errors import PartitionAssignorError
 from barnabas.server.groups.assignors.range_assignor import assign
 from barnabas.server.groups.assignors.spec import GroupSpec, SubscriptionType
 from tests.support.assignments import A, B, C, group, member, owners, plain
@@ -19,17 +17,6 @@ def test_unchanged_target_is_returned_as_it_is() -> None:
 
     assert m0.target is assignments["m0"]
     assert {A: [2], B: [2]} == plain(assignments)["m1"]
-
-
-def test_members_without_topics_get_nothing() -> None:
-    assert {"m0": {}} == assign(group(m0=member(target={A: [0]})), {A: 3})
-    assert {} == assign(group(), {A: 3})
-
-
-@pytest.mark.parametrize("members", [group(m0=member(B)), group(m0=member(B), m1=member(A))])
-def test_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
-    with pytest.raises(PartitionAssignorError, match=f"topic {B}, which does not exist"):
-        assign(members, {A: 3})
 
 
 @given(

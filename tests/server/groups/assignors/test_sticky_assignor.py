@@ -78,10 +78,6 @@ def test_warmup_task_is_removed() -> None:
 def test_members_that_come_and_go_keep_the_task_assignment_balanced(
     steps: list[tuple[int, int, bool]], subtopologies: list[tuple[int, bool]], replicas: int
 ) -> None:
-    """
-    Every task is active once, has as many standbys as there are other processes for, and never two
-    roles in one process.
-    """
     topology = {f"{at}": SubtopologySpec(*each) for at, each in enumerate(subtopologies)}
     members: dict[str, StreamsMemberSpec] = {}
     for at, process, is_there in steps:

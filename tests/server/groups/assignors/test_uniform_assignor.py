@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.server.groups.assignors.errors import PartitionAssignorError
 from barnabas.server.groups.assignors.java_order import hashing
 from barnabas.server.groups.assignors.spec import GroupSpec, MemberSpec
 from barnabas.server.groups.assignors.uniform_assignor import assign
@@ -14,9 +13,6 @@ from tests.support.assignments import A, B, C, group, member, owners, plain, siz
 
 
 def retarget(members: GroupSpec, counts: dict[UUID, int]) -> GroupSpec:
-    """
-    The group after an assignment.
-    """
     assignments = assign(members, counts)
     changed = {m: s._replace(target=assignments[m]) for m, s in members.members.items()}
     return members._replace(members=changed)
@@ -27,9 +23,7 @@ class TestHomogeneous:
     def test_order_of_twelve_topics_depends_on_the_java_release(
         self, release: int, first: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """
-        17 is in bin 17 of 32, or in bin 1 of 16.
-        """
+        # 17 is in bin 17 of 32, or in bin 1 of 16.
         monkeypatch.setattr(hashing, "java_release", release)
         topics = [UUID(int=number) for number in (17, *range(2, 13))]
         members = {f"m{at}": member(*topics) for at in range(12)}
@@ -57,9 +51,6 @@ class TestHomogeneous:
     def test_members_that_come_and_go_keep_the_assignment_balanced(
         self, steps: list[tuple[int, bool, int]], first: int, second: int
     ) -> None:
-        """
-        Every partition has one member, sizes differ by one at most, and nobody loses what fits.
-        """
         counts = {A: first, B: second}
         members: dict[str, MemberSpec] = {}
         for at, is_there, more in steps:
@@ -88,6 +79,16 @@ class TestHomogeneous:
 
 
 class TestHeterogeneous:
+    def test_most_loaded_members_release_their_last_partitions(self) -> None:
+        members = group(
+            m0=member(A, target={A: range(6)}), m1=member(A, B), m2=member(A, B, target={B: [0]})
+        )
+
+        assignments = assign(members, {A: 6, B: 1})
+
+        expected = {"m0": {A: [0, 1, 2]}, "m1": {A: [4, 5]}, "m2": {A: [3], B: [0]}}
+        assert expected == plain(assignments)
+
     def test_balanced_assignment_stays_unchanged(self) -> None:
         members = group(
             m0=member(A, target={A: [1]}), m1=member(A, B, target={A: [0]}), m2=member()
@@ -108,9 +109,6 @@ class TestHeterogeneous:
     def test_members_that_change_their_subscriptions_keep_every_topic_assigned(
         self, steps: list[tuple[int, set[UUID]]], sizes_of_topics: list[int]
     ) -> None:
-        """
-        Every partition that somebody subscribes to has one of the subscribers.
-        """
         counts = dict(zip((A, B, C), sizes_of_topics, strict=True))
         members: dict[str, MemberSpec] = {}
         for at, topics in steps:
@@ -136,14 +134,3 @@ class TestHeterogeneous:
         for letter in "ab":
             total = [size for m, size in result.items() if m.startswith(letter)]
             assert max(total) - min(total) <= 1
-
-
-@pytest.mark.parametrize("members", [group(m0=member(B)), group(m0=member(B), m1=member(A))])
-def test_topic_without_metadata_is_an_error(members: GroupSpec) -> None:
-    with pytest.raises(PartitionAssignorError, match=f"topic {B}, which does not exist"):
-        assign(members, {A: 3})
-
-
-def test_members_without_topics_lose_their_partitions() -> None:
-    assert {"m0": {}, "m1": {}} == assign(group(m0=member(target={A: [0]}), m1=member()), {A: 3})
-    assert {} == assign(group(), {A: 3})

@@ -13,21 +13,15 @@ from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.classic.subscriptions import assignment_of, version_of
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.records import GroupRecord
-from tests.support.consumer_groups import (
-    ConsumerCoordination,
-    classic,
-    consumer_metadata,
-    offer,
-)
-from tests.support.coordination import GROUP, durable
+from tests.support.consumer_groups import ConsumerCoordination, classic, consumer_metadata, offer
+from tests.support.coordination import GROUP, Offer, durable
 
 
 def mixed(*assigned: list[int], **options: Any) -> tuple[ConsumerCoordination, list[str]]:
     """
     A consumer group of classic members, and *new*.
     """
-    c = ConsumerCoordination(**options)
-    c.create("t", 4)
+    c = ConsumerCoordination({"t": 4}, **options)
     ids = classic(c, *(assigned or ([0, 1], [2, 3])))
     c.enter("new", ["t"])
     return c, ids
@@ -41,9 +35,7 @@ def static_mixed(**options: Any) -> tuple[ConsumerCoordination, str]:
     """
     A classic member with *u*, and the static consumer *new* with *t*.
     """
-    c = ConsumerCoordination(**options)
-    c.create("t", 4)
-    c.create("u", 1)
+    c = ConsumerCoordination({"t": 4, "u": 1}, **options)
     c.enter("new", ["t"], instance_id="i")
     c.enter("other", ["u"])
     a = "a"
@@ -111,7 +103,7 @@ def test_downgrade_records_are_in_kafkas_order() -> None:
 
 def test_downgrade_deletes_patterns() -> None:
     c, _ = mixed()
-    c.beat("new", c.member("new").member_epoch, regex="t.*")
+    c.beat("new", c.epoch("new"), regex="t.*")
     c.executor.do()
 
     c.go("new")
@@ -160,53 +152,34 @@ def rejoin(c: ConsumerCoordination, member_id: str) -> None:
     c.sync(member_id, answer.now.generation_id)
 
 
-def test_administrator_may_remove_the_last_consumer() -> None:
-    c, ids = mixed()
+@pytest.mark.parametrize(
+    ("leaving", "is_converted"),
+    [(["new"], True), (["new", "first"], True), (["first"], False)],
+    ids=["last consumer", "together with a classic member", "only a classic member"],
+)
+def test_group_without_consumers_becomes_classic(leaving: list[str], is_converted: bool) -> None:
+    c, (first, second) = mixed()
+    members = {"new": "new", "first": first, "second": second}
 
-    c.leave("new")
+    c.leave(*(members.pop(each) for each in leaving))
 
-    assert set(ids) == set(c.group.members)
-
-
-def test_classic_member_leaving_with_the_last_consumer_is_not_converted() -> None:
-    c, (a, b) = mixed()
-
-    c.leave("new", a)
-
-    assert [b] == list(c.group.members)
-
-
-def test_remaining_consumer_prevents_the_downgrade() -> None:
-    c, _ = mixed()
-    c.enter("newer", ["t"])
-
-    c.go("new")
-
-    assert not is_classic(c)
-    assert ["-8 new", "-7 new", "-5 new", "3"] == c.last
+    assert is_converted == is_classic(c)
+    group = c.state.groups.get(GROUP)
+    assert group is not None
+    assert set(members.values()) == set(group.members)
 
 
-def test_leaving_classic_member_does_not_downgrade_the_group() -> None:
-    c, (a, _) = mixed()
-
-    c.leave(a)
-
-    assert not is_classic(c)
-
-
-def test_last_leaving_member_leaves_an_empty_consumer_group() -> None:
-    c = ConsumerCoordination()
-    c.enter("new", ["t"])
-
-    c.go("new")
-
-    assert not is_classic(c)
-    assert c.consumers.is_empty
-
-
-@pytest.mark.parametrize("policy", ["upgrade", "UPGRADE"])
-def test_migration_policy_may_forbid_downgrades(policy: str) -> None:
+@pytest.mark.parametrize(
+    ("policy", "others"),
+    [("bidirectional", ["newer"]), ("upgrade", []), ("UPGRADE", [])],
+    ids=["another consumer", "policy", "upper case"],
+)
+def test_group_stays_a_consumer_group_with_a_consumer_or_by_policy(
+    policy: str, others: list[str]
+) -> None:
     c, _ = mixed(group_consumer_migration_policy=policy)
+    for member_id in others:
+        c.enter(member_id, ["t"])
 
     c.go("new")
 
@@ -229,42 +202,28 @@ def test_group_too_large_for_classic_is_not_downgraded() -> None:
     assert is_classic(c)
 
 
-def test_members_with_malformed_metadata_prevent_the_downgrade() -> None:
-    """
-    In Kafka the last consumer could not leave.
-    """
-    c = unreadable("b")
-
-    c.go("new")
-
-    assert {"a", "b"} == set(c.consumers.members)
-
-
-def unreadable(*member_ids: str) -> ConsumerCoordination:
-    """
-    Members whose only common protocol has no metadata, and *new*.
-    """
+@pytest.mark.parametrize("others", [[], ["b"]])
+def test_malformed_metadata_of_the_common_protocol_prevents_the_downgrade(
+    others: list[str],
+) -> None:
+    # In Kafka the last consumer could not leave.
     c = ConsumerCoordination()
     c.enter("new", ["t"])
     metadata = consumer_metadata(["t"])
     c.join("a", protocols=(("range", metadata), ("own", b"")))
-    for member_id in member_ids:
+    for member_id in others:
         c.join(member_id, protocols=(("other", metadata), ("own", b"")))
-    return c
-
-
-def test_malformed_metadata_of_unselected_protocols_does_not_matter() -> None:
-    c = unreadable()
 
     c.go("new")
 
-    assert ["a"] == list(c.group.members)
+    assert is_classic(c) == (not others)
+    members = c.consumers.members if others else c.group.members
+    assert {"a", *others} == set(members)
 
 
 @pytest.mark.parametrize("version", range(4))
 def test_downgraded_assignments_have_the_versions_of_the_subscriptions(version: int) -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
+    c = ConsumerCoordination({"t": 1})
     (a,) = classic(c, [0], version=version)
     c.enter("new", ["u"])
 
@@ -301,12 +260,7 @@ def test_downgrade_leaves_no_timeout_of_the_consumer_group() -> None:
 
 
 def test_join_round_before_an_upgrade_does_not_end_a_later_one() -> None:
-    """
-    The group was upgraded and downgraded during a round.
-    """
-    c = ConsumerCoordination()
-    c.create("t", 4)
-    c.create("u", 1)
+    c = ConsumerCoordination({"t": 4, "u": 1})
     joined = c.join(protocols=offer("t"), instance_id="i")
     c.advance(3_000)
     static = joined.now.member_id
@@ -316,12 +270,9 @@ def test_join_round_before_an_upgrade_does_not_end_a_later_one() -> None:
     c.enter("new", ["t"], instance_id="i")
     c.settle("new")
     (other,) = [m for m in c.consumers.members if m != "new"]
-    for _ in range(3):
-        if c.consumers.state_name != "Stable":
-            owned = c.assigned(other)
-            flat = [p for partitions in owned.values() for p in partitions]
-            c.join(other, protocols=offer("t", owned={"t": flat}))
-            c.settle("new")
+    while c.consumers.state_name != "Stable":
+        rejoin(c, other)
+        c.settle("new")
     answer = c.join(protocols=offer("t"), instance_id="i")
     assert ErrorCode.NONE == answer.now.error_code
     assert c.is_in(GroupState.STABLE)
@@ -382,24 +333,23 @@ def test_changed_topics_rebalance_the_downgraded_group() -> None:
     assert GroupState.PREPARING_REBALANCE is c.group.state
 
 
+OTHER_METADATA = (("other", consumer_metadata(["t"])), (offer("t")[0][0], b""))
+
+
 @pytest.mark.parametrize(
-    "options",
-    [{"group_consumer_migration_policy": "upgrade"}, {"group_max_size": 1}],
-    ids=["policy", "size"],
+    ("options", "protocols"),
+    [
+        ({"group_consumer_migration_policy": "upgrade"}, offer("t")),
+        ({"group_max_size": 1}, offer("t")),
+        ({}, OTHER_METADATA),
+    ],
+    ids=["policy", "size", "malformed metadata"],
 )
-def test_replacement_of_another_consumer_keeps_the_consumer_group(options: dict[str, Any]) -> None:
+def test_replacement_of_the_last_consumer_may_keep_the_consumer_group(
+    options: dict[str, Any], protocols: Offer
+) -> None:
     c, a = static_mixed(**options)
 
-    answer = c.join(protocols=offer("t"), instance_id="i").now
-
-    assert not is_classic(c)
-    assert {a, answer.member_id} == set(c.consumers.members)
-
-
-def test_replacement_with_malformed_metadata_keeps_the_consumer_group() -> None:
-    c, a = static_mixed()
-
-    protocols = (("other", consumer_metadata(["t"])), (offer("t")[0][0], b""))
     answer = c.join(protocols=protocols, instance_id="i").now
 
     assert not is_classic(c)
@@ -449,9 +399,6 @@ def test_replacement_that_cannot_be_written_is_refused() -> None:
 
 
 def test_member_that_joins_during_a_failed_downgrade_is_told() -> None:
-    """
-    The downgrade is applied before it is committed.
-    """
     c, ids = mixed()
     c.is_slow = True
     c.go("new")
@@ -478,34 +425,25 @@ def test_downgraded_group_may_be_upgraded_again() -> None:
     assert epoch + 1 == c.consumers.group_epoch
 
 
-def test_new_classic_member_replaces_an_empty_consumer_group() -> None:
+@pytest.mark.parametrize(
+    ("member_id", "error", "refusal"),
+    [
+        ("", None, None),
+        ("", ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
+        ("a", None, ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+    ids=["new member", "failed write", "known member id"],
+)
+def test_new_classic_member_replaces_an_empty_consumer_group(
+    member_id: str, error: ErrorCode | None, refusal: ErrorCode | None
+) -> None:
     c = ConsumerCoordination()
     c.enter("new", ["t"])
     c.go("new")
+    c.append_error = error
 
-    c.join(protocols=offer("t"))
+    answer = c.join(member_id, protocols=offer("t"), version=3)
 
-    assert ["-6", "-4", "-3", "2"] == c.last
-    assert is_classic(c)
-
-
-def test_failed_tombstones_keep_the_empty_consumer_group() -> None:
-    c = ConsumerCoordination()
-    c.enter("new", ["t"])
-    c.go("new")
-    c.append_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-    c.join(protocols=offer("t"))
-
-    assert not is_classic(c)
-
-
-def test_known_classic_member_does_not_replace_an_empty_consumer_group() -> None:
-    c = ConsumerCoordination()
-    c.enter("new", ["t"])
-    c.go("new")
-
-    answer = c.join("a", protocols=offer("t")).now
-
-    assert ErrorCode.UNKNOWN_MEMBER_ID == answer.error_code
-    assert not is_classic(c)
+    is_replaced = refusal is None
+    assert is_replaced == is_classic(c) == (["-6", "-4", "-3", "2"] == c.last)
+    assert refusal == (None if answer.is_parked else answer.now.error_code)

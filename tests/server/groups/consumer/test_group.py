@@ -22,12 +22,12 @@ from barnabas.server.groups.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from barnabas.server.groups.describing import is_listed, listed
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex
 from barnabas.server.groups.records import decode_record
 from barnabas.server.scheduling.turns import finished
-from tests.support.consumer_groups import ConsumerCoordination, check_owners, classic
+from tests.support.attributes import assert_has
+from tests.support.consumer_groups import ConsumerCoordination, classic
 from tests.support.coordination import GROUP, TOPIC_ID
 
 FULL = ConsumerGroupMember(
@@ -68,11 +68,8 @@ def test_member_is_rebuilt_from_its_two_records() -> None:
 def test_member_without_an_assignment_has_epoch_0() -> None:
     member = group_of(member_record(GROUP, FULL)).members["m"]
 
-    assert (0, -1, MemberState.STABLE, {}) == (
-        member.member_epoch,
-        member.previous_member_epoch,
-        member.state,
-        member.assigned,
+    assert_has(
+        member, member_epoch=0, previous_member_epoch=-1, state=MemberState.STABLE, assigned={}
     )
 
 
@@ -81,9 +78,7 @@ def test_member_without_an_assignment_has_epoch_0() -> None:
 def test_partitions_of_older_records_have_the_epoch_of_their_member(
     epoch: int, since: int, epochs: list[int] | None
 ) -> None:
-    """
-    Records before Kafka 4.3 have no epochs of partitions; a list of another length is none.
-    """
+    # Records before Kafka 4.3 have no epochs of partitions; a list of another length is ignored.
     key = schemas.ConsumerGroupCurrentMemberAssignmentKey(group_id=GROUP, member_id="m")
     value = schemas.ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=epoch,
@@ -114,57 +109,24 @@ def test_tombstones_of_unknown_members_change_nothing() -> None:
     assert not group.is_deleted
 
 
-def test_member_is_removed_by_its_tombstones() -> None:
-    group = group_of(
-        member_record(GROUP, FULL),
-        target_record(GROUP, "m", {TOPIC_ID: (1,)}),
-        current_record(GROUP, FULL),
-    )
-    current, target, member = member_tombstones(GROUP, "m")
+def test_member_without_a_current_assignment_owns_nothing() -> None:
+    group = group_of(member_record(GROUP, FULL), current_record(GROUP, FULL))
+    assert [True, True, True, False] == [group.is_taken(TOPIC_ID, p) for p in (1, 2, 3, 4)]
 
-    group.apply(current)
-    assert (-1, -1, {}, {}) == (
-        group.members["m"].member_epoch,
-        group.members["m"].previous_member_epoch,
-        group.members["m"].assigned,
-        group.members["m"].pending_revocation,
+    group.apply(member_tombstones(GROUP, "m")[0])
+
+    assert_has(
+        group.members["m"],
+        member_epoch=-1,
+        previous_member_epoch=-1,
+        assigned={},
+        pending_revocation={},
     )
     assert {} == group.owners
-    group.apply(target)
-    assert {} == group.targets
-    group.apply(member)
-
-    assert {} == group.members
-    assert {} == group.static_members
-    assert not group.assignor_votes
-    assert not group.classic_protocols
-    assert not group.subscriptions.names
-    assert not group.subscriptions.regexes
-
-
-def test_repeated_record_counts_once() -> None:
-    records = [member_record(GROUP, FULL), current_record(GROUP, FULL)]
-
-    once, twice = group_of(*records), group_of(*records, *records)
-
-    assert once.subscriptions.names == twice.subscriptions.names
-    assert once.subscriptions.regexes == twice.subscriptions.regexes
-    assert once.assignor_votes == twice.assignor_votes
-    assert once.classic_protocols == twice.classic_protocols
-    assert once.owners == twice.owners
-
-
-def test_partitions_are_owned_while_assigned_or_being_revoked() -> None:
-    group = group_of(member_record(GROUP, FULL), current_record(GROUP, FULL))
-
-    check_owners(group)
-    assert [True, True, True, False] == [group.is_taken(TOPIC_ID, p) for p in (1, 2, 3, 4)]
 
 
 def test_moved_partition_is_not_released_by_old_records_of_its_last_owner() -> None:
-    """
-    A replaced static member is removed after the new one has its partitions.
-    """
+    # A replaced static member is removed after the new one has its partitions.
     other = replace(FULL, member_id="n", pending_revocation={})
     group = group_of(
         current_record(GROUP, FULL), current_record(GROUP, other), *member_tombstones(GROUP, "m")
@@ -215,24 +177,6 @@ def test_group_subscribes_to_names_and_matches() -> None:
 
 
 # What others see
-
-
-def test_a_group_is_listed() -> None:
-    c = ConsumerCoordination()
-    c.enter("a", ["t"])
-    group = c.consumers
-
-    shown = listed(group)
-
-    assert (GROUP, "consumer", "Stable", "consumer") == (
-        shown.group_id,
-        shown.protocol_type,
-        shown.group_state,
-        shown.group_type,
-    )
-    assert is_listed(group, {"stable"}, {"consumer"})
-    assert not is_listed(group, {"empty"}, ())
-    assert not is_listed(group, (), {"classic"})
 
 
 def test_a_group_is_described() -> None:
@@ -290,8 +234,7 @@ def test_empty_group_shows_the_default_assignor() -> None:
 
 
 def test_classic_members_are_described_as_such() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
+    c = ConsumerCoordination({"t": 1})
     (a,) = classic(c, [0])
     c.enter("new", ["u"])
 
@@ -301,9 +244,7 @@ def test_classic_members_are_described_as_such() -> None:
 
 
 def test_deleted_topics_are_not_described() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
-    c.enter("a", ["t"])
+    c = ConsumerCoordination.of("a", partitions=1)
     c.topics.remove("t")
 
     (member,) = finished(describe(c.consumers, c.topics, "uniform")).members
@@ -315,12 +256,8 @@ def test_deleted_topics_are_not_described() -> None:
 def test_group_that_cannot_be_described_has_an_error() -> None:
     shown = described_error(GROUP, ErrorCode.GROUP_ID_NOT_FOUND, "why")
 
-    assert (GROUP, 69, "why", "", []) == (
-        shown.group_id,
-        shown.error_code,
-        shown.error_message,
-        shown.group_state,
-        shown.members,
+    assert_has(
+        shown, group_id=GROUP, error_code=69, error_message="why", group_state="", members=[]
     )
 
 
@@ -333,9 +270,7 @@ def test_described_assignor_is_the_one_with_most_votes() -> None:
 
 
 def test_largest_number_of_members_is_remembered() -> None:
-    """
-    The order of Kafka's map depends on it.
-    """
+    # The order of Kafka's map depends on it.
     group = group_of(
         *(member_record(GROUP, replace(FULL, member_id=each)) for each in ("a", "b", "c")),
         *member_tombstones(GROUP, "b"),

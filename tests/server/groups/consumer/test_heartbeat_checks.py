@@ -6,17 +6,12 @@ idea of blanks. test_group_answers.py compares the others with Apache Kafka.
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import (
-    FencedMemberEpoch,
-    GroupIdNotFound,
-    GroupMaxSizeReached,
-)
-from barnabas.protocol.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-)
+from barnabas.protocol.errors import FencedMemberEpoch, GroupIdNotFound, GroupMaxSizeReached
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.server.groups.consumer.heartbeats import check_heartbeat
 from tests.support.consumer_groups import CALLER, ConsumerCoordination
 from tests.support.coordination import GROUP
@@ -40,9 +35,7 @@ def request(**facts: Any) -> ConsumerGroupHeartbeatRequest:
 
 @pytest.mark.parametrize("blank", ["\u2003", "\xa0", "\x85"])
 def test_strings_are_trimmed_as_in_java(blank: str) -> None:
-    """
-    ``String.trim`` takes away no spaces but those of ASCII.
-    """
+    # ``String.trim`` removes ASCII spaces only.
     check_heartbeat(request(member_id=blank, rack_id=blank), 1, ["uniform"])
 
 
@@ -82,12 +75,8 @@ def test_full_group_refuses_another_id_of_a_static_member() -> None:
 
 
 def test_previous_epoch_without_partitions_is_fenced() -> None:
-    c = ConsumerCoordination()
-    c.topics.put("t", 2)
-    c.enter("a", ["t"])
-    c.enter("b", ["t"])
-    c.settle("a", "b")
-    epoch = c.member("a").member_epoch
+    c = ConsumerCoordination.of("a", "b")
+    epoch = c.epoch("a")
 
     kind, sentence = refusal(lambda: c.beat("a", epoch - 1))
 
@@ -98,61 +87,37 @@ def test_previous_epoch_without_partitions_is_fenced() -> None:
     )
 
 
-def test_previous_epoch_with_partitions_of_the_member_is_accepted() -> None:
-    """
-    The response with the current epoch may have been lost.
-    """
-    c = ConsumerCoordination()
-    topic_id = c.topics.put("t", 2)
-    c.enter("a", ["t"])
-    c.grow("t", 3)
-    before = c.member("a").member_epoch
-    c.beat("a", before, owned={topic_id: [0, 1]})
-    member = c.member("a")
-    assert (member.previous_member_epoch, member.member_epoch) == (before, before + 1)
-
-    assert before + 1 == c.beat("a", before, owned={topic_id: [0]}).member_epoch
-    assert before + 1 == c.beat("a", before, owned={}).member_epoch
+OTHER_ID = UUID(int=99)
 
 
-def test_previous_epoch_with_partitions_of_others_is_fenced() -> None:
-    c = ConsumerCoordination()
-    topic_id = c.topics.put("t", 2)
-    other_id = c.topics.put("u", 2)
-    c.enter("a", ["t"])
-    c.grow("t", 3)
-    before = c.member("a").member_epoch
-    c.beat("a", before, owned={topic_id: [0, 1]})
-
-    for owned in ({topic_id: [0, 3]}, {other_id: [0]}):
-        kind, _ = refusal(lambda o=owned: c.beat("a", before, owned=o))
-        assert FencedMemberEpoch is kind
-
-
-def test_epoch_before_the_previous_one_is_fenced() -> None:
-    c = ConsumerCoordination()
-    c.topics.put("t", 1)
-    for count in (2, 3, 4):
-        c.enter("a", ["t"])
+@pytest.mark.parametrize(
+    ("older", "topic_id", "owned", "is_fenced"),
+    [
+        (1, None, [0], False),
+        (1, None, [], False),
+        (1, None, [0, 4], True),
+        (1, OTHER_ID, [0], True),
+        (2, None, [], True),
+        (-1, None, [], True),
+    ],
+    ids=["own", "none", "partition of others", "other topic", "before the previous", "later"],
+)
+def test_previous_epoch_is_accepted_with_partitions_of_the_member(
+    older: int, topic_id: UUID | None, owned: list[int], is_fenced: bool
+) -> None:
+    # The response with the current epoch may have been lost.
+    c = ConsumerCoordination.of("a")
+    for count in (3, 4):
         c.grow("t", count)
-    c.enter("a", ["t"])
-    assert c.member("a").previous_member_epoch > 1
+        c.beat("a", c.epoch("a"))
+    epoch = c.epoch("a")
+    assert epoch - 1 == c.member("a").previous_member_epoch
+    owns = {topic_id or c.topic_id(): owned}
 
-    kind, _ = refusal(lambda: c.beat("a", 1, owned={}))
-
-    assert FencedMemberEpoch is kind
-
-
-def test_known_member_may_join_again() -> None:
-    c = ConsumerCoordination()
-    topic_id = c.topics.put("t", 1)
-    epoch = c.enter("a", ["t"]).member_epoch
-
-    again = c.enter("a", ["t"])
-
-    assert epoch == again.member_epoch
-    assert again.assignment is not None
-    assert {topic_id: [0]} == c.assigned("a")
+    if is_fenced:
+        assert FencedMemberEpoch is refusal(lambda: c.beat("a", epoch - older, owned=owns))[0]
+    else:
+        assert epoch == c.beat("a", epoch - older, owned=owns).member_epoch
 
 
 def test_member_of_version_0_without_an_id_gets_one() -> None:

@@ -10,17 +10,11 @@ from barnabas.protocol.errors import (
     ErrorCode,
     GroupIdNotFound,
     IllegalGeneration,
-    KafkaError,
-    NonEmptyGroup,
     StaleMemberEpoch,
     UnknownMemberId,
-    UnsupportedVersion,
 )
-from barnabas.protocol.messages.offset_commit import OffsetCommitRequest
-from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from barnabas.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
 from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.scheduling.turns import finished
 from barnabas.storage.producers.entry import SENTINEL
 from tests.support.consumer_groups import ConsumerCoordination, classic
@@ -37,14 +31,23 @@ def moved() -> ConsumerCoordination:
     """
     A group in which *a* has got its partitions at epochs 2 and 3, and is at epoch 3.
     """
-    c = ConsumerCoordination()
-    c.create("t", 1)
-    epoch = c.enter("a", ["t"]).member_epoch
+    c = ConsumerCoordination.of("a", partitions=1)
+    epoch = c.epoch("a")
     c.grow("t", 2)
     c.beat("a", epoch)
     (partitions,) = c.member("a").assigned.values()
     assert {0: 2, 1: 3} == partitions
     return c
+
+
+def with_classic() -> tuple[ConsumerCoordination, str]:
+    """
+    A consumer group of a classic member that has a partition, and *new*.
+    """
+    c = ConsumerCoordination({"t": 1})
+    (a,) = classic(c, [0])
+    c.enter("new", ["u"])
+    return c, a
 
 
 def committed(c: ConsumerCoordination) -> list[tuple[str, int]]:
@@ -54,19 +57,8 @@ def committed(c: ConsumerCoordination) -> list[tuple[str, int]]:
 # OffsetCommit
 
 
-def test_member_commits_with_its_epoch() -> None:
-    c = moved()
-
-    answer = c.commit_as("a", 3)
-
-    assert 0 == answer.topics[0].partitions[0].error_code
-    assert [("t", 0)] == committed(c)
-
-
 def test_previous_epoch_may_commit_partitions_assigned_then() -> None:
-    """
-    KIP-1251: the epoch may have changed while the request was on its way.
-    """
+    # KIP-1251: the epoch may change while the request is on its way.
     c = moved()
 
     c.commit_as("a", 2, partition=0)
@@ -76,12 +68,10 @@ def test_previous_epoch_may_commit_partitions_assigned_then() -> None:
 
 def test_epoch_before_the_partition_was_assigned_is_stale() -> None:
     c = moved()
-    topic = c.topics.get("t")
-    assert topic is not None
 
     assert refusal(lambda: c.commit_as("a", 2, partition=1)) == (
         StaleMemberEpoch,
-        f"Received member epoch 2 is older than assignment epoch 3 for partition {topic.id}-1.",
+        f"Received member epoch 2 is older than assignment epoch 3 for partition {c.topic_id()}-1.",
     )
 
 
@@ -99,8 +89,6 @@ def test_partitions_being_revoked_may_be_committed() -> None:
 
 def test_old_epoch_may_not_commit_partitions_of_others() -> None:
     c = moved()
-    topic = c.topics.get("t")
-    assert topic is not None
     c.enter("b", ["t"])
     c.settle("a", "b")
     ((_, others),) = c.member("b").assigned.items()
@@ -108,7 +96,7 @@ def test_old_epoch_may_not_commit_partitions_of_others() -> None:
 
     assert refusal(lambda: c.commit_as("a", 3, partition=partition)) == (
         StaleMemberEpoch,
-        f"Partition {topic.id}-{partition} is not assigned or pending revocation for member.",
+        f"Partition {c.topic_id()}-{partition} is not assigned or pending revocation for member.",
     )
 
 
@@ -129,59 +117,16 @@ def test_metadata_too_long_is_reported_before_the_epoch_is_checked() -> None:
     assert ErrorCode.OFFSET_METADATA_TOO_LARGE == answer.topics[0].partitions[0].error_code
 
 
-@pytest.mark.parametrize(
-    ("member_id", "epoch", "version", "error", "sentence"),
-    [
-        ("a", 4, 9, StaleMemberEpoch, "Received member epoch 4 is newer than current member epoch"),
-        *(
-            (stranger, epoch, 9, UnknownMemberId, f"Member {stranger} is not a member of group")
-            for stranger in ("", "b")
-            for epoch in (-1, 3)
-        ),
-        ("a", 3, 8, UnsupportedVersion, "OffsetCommit version 9 or above must be used by members"),
-    ],
-)
-def test_a_commit_of_another_member_epoch_or_version_is_refused(
-    member_id: str, epoch: int, version: int, error: type[KafkaError], sentence: str
-) -> None:
-    c = moved()
-
-    kind, said = refusal(lambda: c.commit_as(member_id, epoch, version=version))
-
-    assert error is kind
-    assert said.startswith(sentence)
-
-
-def test_anybody_commits_to_an_empty_group() -> None:
-    c = moved()
-    c.go("a")
-
-    c.commit_as("", -1)
-
-    assert [("t", 0)] == committed(c)
-
-
-def test_member_that_has_left_cannot_commit() -> None:
-    c = moved()
-    c.go("a")
-
-    assert UnknownMemberId is refusal(lambda: c.commit_as("a", 3))[0]
-
-
 @pytest.mark.parametrize("version", [8, 9])
 def test_commit_of_a_member_to_an_unknown_group_is_refused(version: int) -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
+    c = ConsumerCoordination({"t": 1})
 
     expected = GroupIdNotFound if version >= 9 else IllegalGeneration
     assert expected is refusal(lambda: c.commit_as("a", 3, version=version))[0]
 
 
 def test_classic_member_commits_with_any_version() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
-    (a,) = classic(c, [0])
-    c.enter("new", ["u"])
+    c, a = with_classic()
 
     c.commit_as(a, 1, version=2)
 
@@ -189,8 +134,7 @@ def test_classic_member_commits_with_any_version() -> None:
 
 
 def test_classic_member_with_another_generation_is_refused() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
+    c = ConsumerCoordination({"t": 1})
     topic_id = c.create("u", 1)
     (a,) = classic(c, [0])
     c.enter("new", ["u"])
@@ -208,20 +152,15 @@ def test_classic_member_with_another_generation_is_refused() -> None:
 
 def test_members_may_change_while_a_commit_is_validated() -> None:
     c = moved()
-    request_steps = c.state.committing.commit(offset_request(c), 9, c.now_ms)
-    next(request_steps)
+    request = commit_request(
+        GROUP, "t", {0: 7}, topic_id=c.topic_id(), generation_id_or_member_epoch=3, member_id="a"
+    )
+    steps = c.state.committing.commit(request, 9, c.now_ms)
+    steps.send(None)
     c.go("a")
 
     with pytest.raises(UnknownMemberId):
-        finished(request_steps)
-
-
-def offset_request(c: ConsumerCoordination) -> OffsetCommitRequest:
-    topic = c.topics.get("t")
-    assert topic is not None
-    return commit_request(
-        GROUP, "t", {0: 7}, topic_id=topic.id, generation_id_or_member_epoch=3, member_id="a"
-    )
+        finished(steps)
 
 
 # TxnOffsetCommit
@@ -277,62 +216,10 @@ def test_transaction_of_an_unknown_member_is_refused() -> None:
 # OffsetFetch
 
 
-def fetch(c: ConsumerCoordination, member_id: str | None, epoch: int) -> int:
-    request = OffsetFetchRequestGroup(
-        group_id=GROUP, member_id=member_id, member_epoch=epoch, topics=None
-    )
-    answer = finished(fetch_offsets(c.state.groups, c.state.offsets, request, require_stable=False))
-    return answer.error_code
-
-
-def test_anybody_fetches_offsets() -> None:
-    assert ErrorCode.NONE == fetch(moved(), None, -1)
-
-
-def test_member_fetches_offsets_with_its_epoch() -> None:
-    assert ErrorCode.NONE == fetch(moved(), "a", 3)
-
-
-@pytest.mark.parametrize(
-    ("member_id", "epoch", "refused"),
-    [
-        (
-            "a",
-            2,
-            (
-                StaleMemberEpoch,
-                "The received member epoch 2 does not match the expected member epoch 3.",
-            ),
-        ),
-        (
-            "a",
-            4,
-            (
-                StaleMemberEpoch,
-                "The received member epoch 4 does not match the expected member epoch 3.",
-            ),
-        ),
-        ("b", 3, (UnknownMemberId, f"Member b is not a member of group {GROUP}.")),
-        ("", -1, (UnknownMemberId, f"Member  is not a member of group {GROUP}.")),
-    ],
-)
-def test_unknown_member_or_other_epoch_cannot_fetch_offsets(
-    member_id: str, epoch: int, refused: tuple[type[KafkaError], str]
-) -> None:
-    c = moved()
-
-    assert refused == refusal(lambda: c.consumers.validate_fetch(member_id, epoch))
-    with pytest.raises(refused[0]):
-        fetch(c, member_id, epoch)
-
-
 def test_classic_member_fetches_with_its_generation() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
-    (a,) = classic(c, [0])
-    c.enter("new", ["u"])
+    c, a = with_classic()
 
-    assert ErrorCode.NONE == fetch(c, a, 1)
+    c.consumers.validate_fetch(a, 1)
     assert (
         IllegalGeneration,
         "The received generation id 2 does not match the expected member epoch 1.",
@@ -369,12 +256,6 @@ def test_offsets_of_other_topics_can_be_deleted() -> None:
     assert [] == committed(c)
 
 
-def test_group_with_members_cannot_be_deleted() -> None:
-    c = moved()
-
-    assert NonEmptyGroup is refusal(c.consumers.validate_delete)[0]
-
-
 def test_group_is_deleted_with_its_offsets() -> None:
     c = moved()
     c.commit_as("a", 3)
@@ -391,9 +272,7 @@ def test_group_is_deleted_with_its_offsets() -> None:
 
 
 def test_offsets_of_unsubscribed_topics_expire_after_each_commit() -> None:
-    c = ConsumerCoordination(offsets_retention_minutes=1)
-    c.create("t", 1)
-    c.create("u", 1)
+    c = ConsumerCoordination({"t": 1, "u": 1}, offsets_retention_minutes=1)
     epoch = c.enter("a", ["t"]).member_epoch
     c.commit_as("a", epoch)
     c.commit_as("a", epoch, "u")
@@ -411,9 +290,8 @@ def test_offsets_of_unsubscribed_topics_expire_after_each_commit() -> None:
 
 
 def test_empty_group_lives_until_its_offsets_expire() -> None:
-    c = ConsumerCoordination(offsets_retention_minutes=1)
-    c.create("t", 1)
-    epoch = c.enter("a", ["t"]).member_epoch
+    c = ConsumerCoordination.of("a", partitions=1, offsets_retention_minutes=1)
+    epoch = c.epoch("a")
     c.commit_as("a", epoch)
     c.go("a")
     c.advance(MINUTE_MS - 1)

@@ -4,13 +4,17 @@ Regular expressions of consumer groups: when they are resolved, by whom, and wha
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from barnabas.protocol.errors import InvalidRegularExpression
 from barnabas.server.groups.consumer.records import regex_record
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex
+from tests.support.attributes import assert_has
 from tests.support.consumer_groups import CALLER, ConsumerCoordination, told
 from tests.support.coordination import GROUP
+from tests.support.modern_groups import number_of
 
 FLOOR_MS = 10_000
 
@@ -19,9 +23,7 @@ def joined(regex: str = "t.*", **options: int) -> tuple[ConsumerCoordination, in
     """
     A group with a member that has a pattern, which is resolved.
     """
-    c = ConsumerCoordination(**options)
-    c.create("t1", 1)
-    c.create("u", 1)
+    c = ConsumerCoordination({"t1": 1, "u": 1}, **options)
     c.enter("a", None, regex=regex)
     assert 1 == c.executor.do()
     return c, c.report("a").member_epoch
@@ -38,11 +40,7 @@ def test_pattern_is_resolved_in_the_background() -> None:
 
     assert 1 == c.executor.do()
     assert ["16", "3"] == c.last
-    assert (["t1"], c.topics.version, c.now_ms) == (
-        c.last_value(16).topics,
-        c.last_value(16).version,
-        c.last_value(16).timestamp,
-    )
+    assert_has(c.last_value(16), topics=["t1"], version=c.topics.version, timestamp=c.now_ms)
     assert (2, c.subscribed.hash({"t1"})) == (
         c.last_value(3).epoch,
         c.last_value(3).metadata_hash,
@@ -51,22 +49,18 @@ def test_pattern_is_resolved_in_the_background() -> None:
     assert (2, {topic_id: [0, 1]}) == (second.member_epoch, told(second))
 
 
-def test_pattern_must_match_the_whole_topic_name() -> None:
-    c, _ = joined("t")
+@pytest.mark.parametrize(("regex", "topics"), [("t", []), ("t.*", ["t1"]), ("t1|u", ["t1", "u"])])
+def test_pattern_matches_whole_topic_names_and_begins_an_epoch_if_there_are_any(
+    regex: str, topics: list[str]
+) -> None:
+    c, _ = joined(regex)
 
+    (resolved,) = [batch for batch in c.batches if number_of(batch[0]) == "16"]
     assert (
-        ResolvedRegex(frozenset(), c.topics.version, c.now_ms)
-        == (c.consumers.subscriptions.resolved["t"])
+        ResolvedRegex(frozenset(topics), c.topics.version, c.now_ms)
+        == (c.consumers.subscriptions.resolved[regex])
     )
-
-
-def test_pattern_without_topics_begins_no_epoch() -> None:
-    c = ConsumerCoordination()
-    c.enter("a", None, regex="t.*")
-
-    c.executor.do()
-
-    assert ["16"] == c.last
+    assert ["16", *(["3"] if topics else [])] == [*map(number_of, resolved)]
 
 
 def test_topic_names_and_a_pattern_are_combined() -> None:
@@ -81,9 +75,7 @@ def test_topic_names_and_a_pattern_are_combined() -> None:
 
 
 def test_pattern_matches_only_topics_that_the_member_may_describe() -> None:
-    c = ConsumerCoordination()
-    c.create("t1", 1)
-    c.create("t2", 1)
+    c = ConsumerCoordination({"t1": 1, "t2": 1})
     caller = CALLER._replace(sees_topic=lambda topic: topic == "t2")
 
     c.enter("a", None, regex="t.*", caller=caller)
@@ -92,25 +84,17 @@ def test_pattern_matches_only_topics_that_the_member_may_describe() -> None:
     assert ["t2"] == c.last_value(16).topics
 
 
-def test_known_pattern_is_not_compiled_again() -> None:
-    c, _ = joined()
-
-    c.enter("b", None, regex="t.*")
-
-    assert ["5 b", "3", "7 b", "6", "8 b"] == c.last
-
-
-def test_resolved_pattern_begins_an_epoch_at_once() -> None:
+def test_resolved_pattern_is_not_compiled_again_and_begins_an_epoch_at_once() -> None:
     c, epoch = joined()
 
     answer = c.enter("b", None, regex="t.*")
 
+    assert ["5 b", "3", "7 b", "6", "8 b"] == c.last
     assert epoch + 1 == answer.member_epoch
 
 
 def test_unresolved_pattern_begins_no_epoch() -> None:
-    c = ConsumerCoordination()
-    c.create("t1", 1)
+    c = ConsumerCoordination({"t1": 1})
     c.enter("a", None, regex="t.*")
     c.enter("b", None, regex="t.*")
 
@@ -130,35 +114,32 @@ def test_removed_pattern_revokes_its_topics() -> None:
     assert 0 == c.consumers.metadata_hash
 
 
+@pytest.mark.parametrize(
+    ("subscription", "removed", "left"),
+    [({"regex": "t.*"}, [], "t1"), ({"topics": ["u"]}, ["-16"], "u")],
+    ids=["member with the pattern", "member without"],
+)
+def test_pattern_is_removed_when_its_last_member_leaves(
+    subscription: dict[str, Any], removed: list[str], left: str
+) -> None:
+    c, _ = joined()
+    c.enter("b", **{"topics": None} | subscription)
+
+    c.go("a")
+
+    assert ["-8 a", "-7 a", "-5 a", *removed, "3"] == c.last
+    assert c.subscribed.hash({left}) == c.last_value(3).metadata_hash
+
+
 def test_pattern_of_another_member_is_kept() -> None:
     c, _ = joined()
     c.enter("b", None, regex="t.*")
     c.settle("a", "b")
 
-    c.beat("a", c.member("a").member_epoch, regex="")
+    c.beat("a", c.epoch("a"), regex="")
 
     assert "-16" not in c.last
     assert {"t.*"} == set(c.consumers.subscriptions.resolved)
-
-
-def test_pattern_is_removed_when_its_last_member_leaves() -> None:
-    c, _ = joined()
-    c.enter("b", ["u"])
-
-    c.go("a")
-
-    assert ["-8 a", "-7 a", "-5 a", "-16", "3"] == c.last
-    assert c.subscribed.hash({"u"}) == c.last_value(3).metadata_hash
-
-
-def test_pattern_is_kept_when_one_of_its_members_leaves() -> None:
-    c, _ = joined()
-    c.enter("b", None, regex="t.*")
-
-    c.go("a")
-
-    assert ["-8 a", "-7 a", "-5 a", "3"] == c.last
-    assert c.subscribed.hash({"t1"}) == c.last_value(3).metadata_hash
 
 
 def test_changed_pattern_revokes_topics_before_it_is_resolved() -> None:
@@ -174,41 +155,28 @@ def test_changed_pattern_revokes_topics_before_it_is_resolved() -> None:
 # Refreshes
 
 
-def test_patterns_are_refreshed_when_topics_are_created() -> None:
-    c, epoch = joined()
-    c.create("t2", 1)
-
-    c.beat("a", epoch)
-    assert 0 == c.executor.do()
-    c.advance(FLOOR_MS)
-    c.beat("a", epoch)
-    assert 0 == c.executor.do()
-    c.advance(1)
-    c.beat("a", epoch)
-    assert 1 == c.executor.do()
-
-    assert ["16", "3"] == c.last
-    assert ["t1", "t2"] == c.last_value(16).topics
-
-
-def test_patterns_are_rarely_refreshed_without_new_topics() -> None:
-    c, epoch = joined()
-    c.grow("u", 2)
-
-    for _ in range(30):
-        c.advance(20_000)
+@pytest.mark.parametrize(
+    ("options", "new_topic", "interval_ms", "records"),
+    [
+        ({}, "t2", FLOOR_MS, ["16", "3"]),
+        ({}, "other", FLOOR_MS, ["16"]),
+        ({}, None, 600_000, ["16"]),
+        ({"group_consumer_regex_refresh_interval_ms": 15_000}, None, 15_000, ["16"]),
+    ],
+    ids=["matching topic", "other topic", "no topic", "option"],
+)
+def test_patterns_are_refreshed_after_an_interval(
+    options: dict[str, Any], new_topic: str | None, interval_ms: int, records: list[str]
+) -> None:
+    c, epoch = joined(**options)
+    if new_topic is None:
+        c.grow("u", 2)
+    else:
+        c.create(new_topic, 1)
+    for _ in range(0, interval_ms, 5000):
         c.beat("a", epoch)
         assert 0 == c.executor.do()
-
-    c.advance(1)
-    c.beat("a", epoch)
-    assert 1 == c.executor.do()
-    assert ["16"] == c.last
-
-
-def test_pattern_refresh_interval_is_an_option() -> None:
-    c, epoch = joined(group_consumer_regex_refresh_interval_ms=15_000)
-    c.advance(15_000)
+        c.advance(5000)
     c.beat("a", epoch)
     assert 0 == c.executor.do()
 
@@ -216,37 +184,30 @@ def test_pattern_refresh_interval_is_an_option() -> None:
     c.beat("a", epoch)
 
     assert 1 == c.executor.do()
+    assert records == c.last
+    assert c.now_ms == c.last_value(16).timestamp
+    assert (["t1", "t2"] if new_topic == "t2" else ["t1"]) == c.last_value(16).topics
 
 
-def test_pattern_refresh_is_requested_once() -> None:
+@pytest.mark.parametrize("is_resolved", [False, True])
+def test_second_pattern_waits_for_the_minimum_interval(is_resolved: bool) -> None:
     c = ConsumerCoordination()
     c.enter("a", None, regex="t.*")
+    if is_resolved:
+        assert 1 == c.executor.do()
     c.enter("b", None, regex="u.*")
-
-    assert 1 == c.executor.do()
-
+    assert (not is_resolved) == c.executor.do()
     assert {"t.*"} == set(c.consumers.subscriptions.resolved)
+
     c.advance(FLOOR_MS + 1)
     c.beat("a", 1)
-    assert 1 == c.executor.do()
-    assert {"t.*", "u.*"} == set(c.consumers.subscriptions.resolved)
-
-
-def test_second_pattern_waits_for_the_minimum_interval() -> None:
-    c, epoch = joined()
-
-    c.enter("b", None, regex="u.*")
-    assert 0 == c.executor.do()
-    c.advance(FLOOR_MS + 1)
-    c.beat("a", epoch)
 
     assert 1 == c.executor.do()
     assert {"t.*", "u.*"} == set(c.consumers.subscriptions.resolved)
 
 
 def test_pattern_of_a_member_that_left_meanwhile_is_dropped() -> None:
-    c = ConsumerCoordination()
-    c.create("t1", 1)
+    c = ConsumerCoordination({"t1": 1})
     c.enter("a", None, regex="t.*")
     c.enter("b", ["u"])
     c.go("a")
@@ -300,21 +261,8 @@ def test_resolved_patterns_survive_a_restart() -> None:
     assert {"t.*"} == set(c.consumers.subscriptions.resolved)
 
 
-def test_refresh_without_changes_begins_no_epoch() -> None:
-    c, epoch = joined()
-    c.create("other", 1)
-    c.advance(FLOOR_MS + 1)
-    c.beat("a", epoch)
-
-    assert 1 == c.executor.do()
-
-    assert ["16"] == c.last
-    assert c.now_ms == c.last_value(16).timestamp
-
-
 def test_next_heartbeat_after_a_refresh_does_not_check_the_topics_again() -> None:
-    c = ConsumerCoordination()
-    c.create("t1", 1)
+    c = ConsumerCoordination({"t1": 1})
     c.enter("a", None, regex="t.*")
     c.executor.do()
 
@@ -340,9 +288,6 @@ def test_invalid_pattern_does_not_change_the_member() -> None:
 
 
 def test_invalid_pattern_stored_by_another_broker_matches_nothing() -> None:
-    """
-    The others of the group are resolved.
-    """
     c, epoch = joined()
     c.write_records([regex_record(GROUP, "(", ResolvedRegex(frozenset({"u"}), 0, 0))])
     counts = c.consumers.subscriptions.regexes
@@ -359,9 +304,7 @@ def test_invalid_pattern_stored_by_another_broker_matches_nothing() -> None:
 
 
 def test_abandoned_pattern_triggers_a_refresh_of_the_others() -> None:
-    """
-    As in Kafka: there are fewer patterns than were resolved.
-    """
+    # As in Kafka: the number of patterns differs from the number resolved.
     c = ConsumerCoordination()
     c.enter("a", None, regex="t.*")
     c.executor.do()

@@ -9,23 +9,32 @@ import pytest
 from barnabas.protocol.errors import UnknownMemberId
 from barnabas.server.groups.modern.member import LEAVING_FOR_A_WHILE
 from barnabas.server.groups.modern.records import ModernRecord
+from tests.support.attributes import assert_has
 from tests.support.consumer_groups import ConsumerCoordination, check_owners, told
 from tests.support.modern_groups import number_of
 
 
-def test_static_member_that_leaves_temporarily_keeps_its_partitions() -> None:
-    c = ConsumerCoordination()
-    topic_id = c.create("t", 2)
-    c.enter("a", ["t"], instance_id="i")
-
+def away() -> tuple[ConsumerCoordination, int]:
+    """
+    A group whose only member, *a*, has left for a while; and the epoch of the group.
+    """
+    c = ConsumerCoordination({"t": 2})
+    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
+    c.beat("a", epoch)
     answer = c.go("a", -2, instance_id="i")
-
     assert ("a", -2) == (answer.member_id, answer.member_epoch)
+    return c, epoch
+
+
+def test_static_member_that_leaves_temporarily_keeps_its_partitions() -> None:
+    c, _ = away()
+
     assert ["8 a"] == c.last
-    assert {topic_id: {0: 0, 1: 0}} == c.member("a").assigned
-    assert (LEAVING_FOR_A_WHILE, 0) == (
-        c.member("a").member_epoch,
-        c.member("a").previous_member_epoch,
+    assert_has(
+        c.member("a"),
+        assigned={c.topic_id(): {0: 0, 1: 0}},
+        member_epoch=LEAVING_FOR_A_WHILE,
+        previous_member_epoch=0,
     )
     assert "Reconciling" == c.consumers.state_name
 
@@ -73,24 +82,17 @@ def test_returning_static_member_replaces_its_predecessor() -> None:
 
 
 def test_static_member_may_return_under_its_member_id() -> None:
-    c = ConsumerCoordination()
-    topic_id = c.create("t", 2)
-    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
-    c.beat("a", epoch)
-    c.go("a", -2, instance_id="i")
+    c, epoch = away()
 
     answer = c.enter("a", ["t"], instance_id="i")
 
     assert ["-8 a", "-7 a", "-5 a", "5 a", "7 a", "8 a", "8 a"] == c.last
-    assert (epoch, {topic_id: [0, 1]}) == (answer.member_epoch, told(answer))
+    assert (epoch, {c.topic_id(): [0, 1]}) == (answer.member_epoch, told(answer))
 
 
 def test_static_member_returning_with_other_topics_begins_an_epoch() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
+    c, epoch = away()
     other_id = c.create("u", 1)
-    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
-    c.go("a", -2, instance_id="i")
 
     answer = c.enter("b", ["u"], instance_id="i")
 
@@ -99,9 +101,6 @@ def test_static_member_returning_with_other_topics_begins_an_epoch() -> None:
 
 
 def test_returning_static_member_inherits_the_target() -> None:
-    """
-    The assignor gives the new member what the old one had.
-    """
     c = ConsumerCoordination()
     topic_id = c.create("t", 4)
     c.enter("a", ["t"], instance_id="i")
@@ -151,9 +150,7 @@ def test_static_member_that_does_not_return_is_removed() -> None:
 
 
 def test_session_of_the_previous_static_member_does_not_end_the_new_one() -> None:
-    c = ConsumerCoordination()
-    c.enter("a", ["t"], instance_id="i")
-    c.go("a", -2, instance_id="i")
+    c, _ = away()
     c.advance(40_000)
     epoch = c.enter("b", ["t"], instance_id="i").member_epoch
 
@@ -195,11 +192,7 @@ def test_epoch_of_an_absent_static_member_cannot_be_used_in_a_heartbeat() -> Non
 
 
 def test_replaced_static_member_does_not_use_the_heartbeat_fast_path() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
-    epoch = c.enter("a", ["t"], instance_id="i").member_epoch
-    c.beat("a", epoch)
-    c.go("a", -2, instance_id="i")
+    c, epoch = away()
 
     c.enter("b", ["t"], instance_id="i")
 

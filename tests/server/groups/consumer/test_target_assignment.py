@@ -24,10 +24,6 @@ from tests.support.modern_groups import number_of
 
 
 class Recorder:
-    """
-    An assignor that keeps what it was asked.
-    """
-
     def __init__(self) -> None:
         self.specs: list[GroupSpec] = []
 
@@ -52,9 +48,7 @@ def recorders(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recorder]:
 
 
 def test_next_assignment_waits_for_the_assignment_interval() -> None:
-    c = ConsumerCoordination(interval_ms=1000)
-    c.create("t", 2)
-    c.enter("a", ["t"])
+    c = ConsumerCoordination.of("a", interval_ms=1000)
     c.advance(400)
     epoch = c.enter("b", ["t"]).member_epoch
     assert ["5 b", "3", "8 b"] == c.last
@@ -69,28 +63,19 @@ def test_next_assignment_waits_for_the_assignment_interval() -> None:
     assert c.now_ms == c.consumers.assignment_timestamp_ms
 
 
-def test_first_assignment_does_not_wait() -> None:
-    c = ConsumerCoordination(interval_ms=10_000)
-    c.create("t", 2)
-
+@pytest.mark.parametrize(
+    ("interval_ms", "is_time_known"),
+    [(10_000, False), (0, True)],
+    ids=["unknown time", "interval of 0"],
+)
+def test_assignment_of_unknown_time_or_without_an_interval_does_not_wait(
+    interval_ms: int, is_time_known: bool
+) -> None:
+    # Classic groups and releases before Kafka 4.3 write no time.
+    c = ConsumerCoordination(interval_ms=interval_ms)
     assert 2 == c.enter("a", ["t"]).member_epoch
-
-
-def test_assignment_of_unknown_time_does_not_delay_the_next() -> None:
-    """
-    As from a classic group, or a release before Kafka 4.3.
-    """
-    c = ConsumerCoordination(interval_ms=10_000)
-    c.enter("a", ["t"])
-    c.write_records([target_epoch_record(GROUP, 2, 0)])
-
-    assert 3 == c.enter("b", ["t"]).member_epoch
-
-
-def test_assignment_interval_of_0_never_waits() -> None:
-    c = ConsumerCoordination(interval_ms=0)
-    c.enter("a", ["t"])
-    c.write_records([target_epoch_record(GROUP, 2, c.now_ms + 10_000)])
+    time_ms = c.now_ms + 10_000 if is_time_known else 0
+    c.write_records([target_epoch_record(GROUP, 2, time_ms)])
 
     assert 3 == c.enter("b", ["t"]).member_epoch
 
@@ -107,8 +92,7 @@ def test_changed_assignment_interval_applies_at_once() -> None:
 
 
 def test_several_changes_make_one_assignment() -> None:
-    c = ConsumerCoordination(interval_ms=1000)
-    c.create("t", 3)
+    c = ConsumerCoordination({"t": 3}, interval_ms=1000)
     for member_id in ("a", "b", "c"):
         c.enter(member_id, ["t"])
     c.advance(1000)
@@ -141,37 +125,19 @@ def test_assignor_with_most_votes_is_used(recorders: dict[str, Recorder]) -> Non
     assert "range" == c.consumers.preferred_assignor
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        pytest.param("range", "uniform", id="the new vote would win a tie"),
-        pytest.param("uniform", "range", id="the old vote would win a tie"),
-    ],
-)
-def test_changed_vote_counts_for_the_next_assignment(
+@pytest.mark.parametrize(("first", "second"), [("range", "uniform"), ("uniform", "range")])
+def test_changed_vote_counts_and_a_tie_is_broken_as_in_kafka(
     recorders: dict[str, Recorder], first: str, second: str
 ) -> None:
     c = ConsumerCoordination()
     epoch = c.enter("a", ["t"], assignor=first).member_epoch
 
     c.beat("a", epoch, assignor=second, topics=["t", "u"])
-
     assert (1, 1) == (len(recorders[first].specs), len(recorders[second].specs))
+    c.enter("b", ["t"], assignor=first)
 
-
-def test_tie_between_assignors_is_broken_as_in_kafka(recorders: dict[str, Recorder]) -> None:
-    """
-    By the order of a ``HashMap`` with the two names.
-    """
-    for first, second in (("range", "uniform"), ("uniform", "range")):
-        c = ConsumerCoordination()
-        c.enter("a", ["t"], assignor=first)
-        before = {name: len(recorder.specs) for name, recorder in recorders.items()}
-
-        c.enter("b", ["t"], assignor=second)
-
-        used = [n for n, recorder in recorders.items() if len(recorder.specs) > before[n]]
-        assert ["uniform"] == used
+    # The order of a ``HashMap`` with both names decides.
+    assert (2, 1) == (len(recorders["uniform"].specs), len(recorders["range"].specs))
 
 
 def test_first_configured_assignor_is_the_default(recorders: dict[str, Recorder]) -> None:
@@ -270,9 +236,7 @@ def test_subscriptions_of_equal_kind_are_homogeneous(
     is_homogeneous: bool,
     recorders: dict[str, Recorder],
 ) -> None:
-    c = ConsumerCoordination()
-    c.create("t", 2)
-    c.create("u", 2)
+    c = ConsumerCoordination({"t": 2, "u": 2})
     for number, (names, regex) in enumerate(subscriptions):
         c.enter(f"m{number}", names, regex=regex)
         c.executor.do()
@@ -289,8 +253,7 @@ def test_subscriptions_of_equal_kind_are_homogeneous(
 def test_assignor_sees_the_new_topics_of_a_member(
     recorders: dict[str, Recorder],
 ) -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
+    c = ConsumerCoordination({"t": 1})
     other_id = c.create("u", 1)
     epoch = c.enter("a", ["t"]).member_epoch
 
@@ -303,9 +266,7 @@ def test_assignor_sees_the_new_topics_of_a_member(
 def test_assignor_sees_topic_names_in_request_order(
     recorders: dict[str, Recorder],
 ) -> None:
-    """
-    Two names of one bin of a ``HashSet`` keep the order in which they came.
-    """
+    # Two names in one bin of a ``HashSet`` keep the order of their arrival.
     c = ConsumerCoordination()
     ids = {name: c.create(name, 1) for name in ("Aa", "BB")}
 
@@ -319,11 +280,8 @@ def test_assignor_sees_topic_names_in_request_order(
 def test_member_without_topics_is_counted_when_the_group_next_checks_its_topics(
     recorders: dict[str, Recorder],
 ) -> None:
-    """
-    As in Kafka: the members that were counted last were all of one kind.
-    """
-    c = ConsumerCoordination(interval_ms=1000)
-    c.create("t", 2)
+    # As in Kafka: the members that were counted last were all of one kind.
+    c = ConsumerCoordination({"t": 2}, interval_ms=1000)
     c.enter("a", ["t"])
     c.enter("b", ["t"])
     c.beat("a", 2)

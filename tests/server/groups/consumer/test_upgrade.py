@@ -4,7 +4,8 @@ Classic groups that become consumer groups while they are alive.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -15,44 +16,45 @@ from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.classic.subscriptions import assignment_bytes
 from barnabas.server.groups.consumer.member import MemberState
 from barnabas.server.groups.modern.records import ModernRecord, Role
+from tests.support.attributes import assert_has
 from tests.support.consumer_groups import ROUND_MS, ConsumerCoordination, classic, offer, told
 from tests.support.coordination import GROUP
+from tests.support.refusals import refusal
 
 
 def values(c: ConsumerCoordination, role: Role) -> list[Any]:
-    """
-    The values of the records of one role in the last batch.
-    """
     records = [record for record in c.batches[-1] if isinstance(record, ModernRecord)]
     return [record.value for record in records if record.role is role]
 
 
-def refused(c: ConsumerCoordination, **facts: Any) -> str:
-    with pytest.raises(GroupIdNotFound) as error:
-        c.enter("new", ["t"], **facts)
-    return str(error.value)
+def before_upgrade(*assigned: list[int], **options: Any) -> tuple[ConsumerCoordination, list[str]]:
+    """
+    A classic group whose members have these partitions of *t*, before the consumer *new* joins.
+    """
+    c = ConsumerCoordination({"t": 4}, **options)
+    return c, classic(c, *assigned)
+
+
+def assigned_by_leader(c: ConsumerCoordination, assignment: bytes) -> str:
+    member_id, join = c.new_member(protocols=offer("t"))
+    c.advance(ROUND_MS)
+    c.sync(member_id, join.now.generation_id, {member_id: assignment})
+    return member_id
 
 
 def test_upgraded_group_keeps_members_epoch_and_assignments() -> None:
-    c = ConsumerCoordination()
-    topic_id = c.create("t", 4)
-    a, b = classic(c, [0, 1], [2, 3])
+    c, (a, b) = before_upgrade([0, 1], [2, 3])
+    topic_id = c.topic_id()
 
     c.enter("new", ["t"])
 
     for member_id, partitions in ((a, [0, 1]), (b, [2, 3])):
         member = c.member(member_id)
-        assert (1, 1, MemberState.STABLE) == (
-            member.member_epoch,
-            member.previous_member_epoch,
-            member.state,
-        )
+        assert_has(member, member_epoch=1, previous_member_epoch=1, state=MemberState.STABLE)
         assert {topic_id: dict.fromkeys(partitions, 1)} == member.assigned
         assert {"t"} == member.topic_names
-        assert (60_000, "client", "/127.0.0.1") == (
-            member.rebalance_timeout_ms,
-            member.client_id,
-            member.client_host,
+        assert_has(
+            member, rebalance_timeout_ms=60_000, client_id="client", client_host="/127.0.0.1"
         )
         assert member.classic is not None
         assert 10_000 == member.classic.session_timeout_ms
@@ -61,9 +63,8 @@ def test_upgraded_group_keeps_members_epoch_and_assignments() -> None:
 
 
 def test_upgrade_records_are_in_kafkas_order() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 4)
-    a, b = timeline_order(classic(c, [0, 1], [2, 3]), 2)
+    c, ids = before_upgrade([0, 1], [2, 3])
+    a, b = timeline_order(ids, 2)
 
     c.enter("new", ["t"])
 
@@ -79,9 +80,7 @@ def test_upgrade_records_are_in_kafkas_order() -> None:
 
 
 def test_upgrade_survives_a_replay() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 4)
-    a, b = classic(c, [0, 1], [2, 3])
+    c, (a, b) = before_upgrade([0, 1], [2, 3])
     c.enter("new", ["t"])
     before = dict(c.consumers.members)
 
@@ -92,9 +91,7 @@ def test_upgrade_survives_a_replay() -> None:
 
 
 def test_waiting_joins_are_answered_by_an_upgrade() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 4)
-    a, _ = classic(c, [0, 1], [2, 3])
+    c, (a, _) = before_upgrade([0, 1], [2, 3])
     parked = c.join(a, protocols=offer("t", "u"))
     assert parked.is_parked
 
@@ -105,8 +102,7 @@ def test_waiting_joins_are_answered_by_an_upgrade() -> None:
 
 
 def test_waiting_syncs_are_answered_by_an_upgrade() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 4)
+    c = ConsumerCoordination({"t": 4})
     joins = [c.new_member(protocols=offer("t")) for _ in range(2)]
     c.advance(ROUND_MS)
     leader = joins[0][1].now.leader
@@ -121,11 +117,8 @@ def test_waiting_syncs_are_answered_by_an_upgrade() -> None:
 
 
 def test_group_in_its_first_join_round_can_be_upgraded() -> None:
-    """
-    Kafka fails with UNKNOWN_SERVER_ERROR, as the group has no protocol yet.
-    """
-    c = ConsumerCoordination()
-    c.create("t", 4)
+    # Kafka fails with UNKNOWN_SERVER_ERROR, as the group has no protocol yet.
+    c = ConsumerCoordination({"t": 4})
     member_id, parked = c.new_member(protocols=offer("t"))
 
     c.enter("new", ["t"])
@@ -134,22 +127,59 @@ def test_group_in_its_first_join_round_can_be_upgraded() -> None:
     assert {member_id, "new"} == set(c.consumers.members)
 
 
-@pytest.mark.parametrize("policy", ["disabled", "downgrade", "DOWNGRADE"])
-def test_migration_policy_may_forbid_upgrades(policy: str) -> None:
-    c = ConsumerCoordination(group_consumer_migration_policy=policy)
-    classic(c, [0])
+PLAIN = assignment_bytes([("t", [0])], 0)[:-4]
+Arrange: TypeAlias = "Callable[[ConsumerCoordination], object]"
+DISABLED = "online upgrade is disabled."
+MALFORMED = "the embedded consumer protocol is malformed."
+REFUSALS: dict[str, tuple[dict[str, Any], Arrange, str]] = {
+    **{
+        f"policy {policy}": (
+            {"group_consumer_migration_policy": policy},
+            lambda c: classic(c, [0]),
+            DISABLED,
+        )
+        for policy in ("disabled", "downgrade", "DOWNGRADE")
+    },
+    "another protocol type": (
+        {},
+        lambda c: c.stable(protocol_type="connect"),
+        "the group does not use the consumer embedded protocol.",
+    ),
+    "too many members": (
+        {"group_consumer_max_size": 1},
+        lambda c: classic(c, [0], [1]),
+        "the group size exceeds the consumer group maximum size.",
+    ),
+    "malformed subscription": ({}, lambda c: c.stable(), MALFORMED),
+    "malformed assignment": ({}, lambda c: c.stable(offers=[offer("t")]), MALFORMED),
+    # The members would lose the user data.
+    "custom assignor with user data": (
+        {},
+        lambda c: assigned_by_leader(c, PLAIN + b"\0\0\0\1x"),
+        "an unsupported custom assignor is in use. Please refer to the documentation or switch to a"
+        " default assignor before re-attempting the upgrade.",
+    ),
+}
 
-    assert refused(c) == (
-        f"Cannot upgrade classic group {GROUP} to consumer group because online upgrade is"
-        " disabled."
-    )
+
+@pytest.mark.parametrize(("options", "arrange", "reason"), REFUSALS.values(), ids=list(REFUSALS))
+def test_unsuitable_classic_group_is_not_upgraded(
+    options: dict[str, Any], arrange: Arrange, reason: str
+) -> None:
+    c = ConsumerCoordination(**options)
+    arrange(c)
+
+    kind, sentence = refusal(lambda: c.enter("new", ["t"]))
+
+    assert GroupIdNotFound is kind
+    prefix = f"Cannot upgrade classic group {GROUP} to consumer group because "
+    assert prefix + reason == sentence
     assert GroupState.STABLE is c.group.state
 
 
 @pytest.mark.parametrize("policy", ["upgrade", "bidirectional", "Upgrade"])
 def test_migration_policy_may_allow_upgrades(policy: str) -> None:
-    c = ConsumerCoordination(group_consumer_migration_policy=policy)
-    classic(c, [0])
+    c, _ = before_upgrade([0], group_consumer_migration_policy=policy)
 
     c.enter("new", ["t"])
 
@@ -157,8 +187,7 @@ def test_migration_policy_may_allow_upgrades(policy: str) -> None:
 
 
 def test_empty_classic_group_is_replaced_whatever_the_migration_policy() -> None:
-    c = ConsumerCoordination(group_consumer_migration_policy="disabled")
-    (a,) = classic(c, [0])
+    c, (a,) = before_upgrade([0], group_consumer_migration_policy="disabled")
     c.leave(a)
 
     c.enter("new", ["t"])
@@ -166,29 +195,8 @@ def test_empty_classic_group_is_replaced_whatever_the_migration_policy() -> None
     assert ["new"] == list(c.consumers.members)
 
 
-def test_classic_group_of_another_protocol_type_is_not_upgraded() -> None:
-    c = ConsumerCoordination()
-    c.stable(protocol_type="connect")
-
-    assert refused(c) == (
-        f"Cannot upgrade classic group {GROUP} to consumer group because the group does not use the"
-        " consumer embedded protocol."
-    )
-
-
-def test_classic_group_above_group_max_size_is_not_upgraded() -> None:
-    c = ConsumerCoordination(group_consumer_max_size=1)
-    classic(c, [0], [1])
-
-    assert refused(c) == (
-        f"Cannot upgrade classic group {GROUP} to consumer group because the group size exceeds the"
-        " consumer group maximum size."
-    )
-
-
 def test_upgraded_group_at_its_maximum_size_refuses_the_new_member() -> None:
-    c = ConsumerCoordination(group_consumer_max_size=2)
-    classic(c, [0], [1])
+    c, _ = before_upgrade([0], [1], group_consumer_max_size=2)
 
     with pytest.raises(GroupMaxSizeReached):
         c.enter("new", ["t"])
@@ -196,48 +204,9 @@ def test_upgraded_group_at_its_maximum_size_refuses_the_new_member() -> None:
     assert isinstance(c.state.groups.get(GROUP), ClassicGroup)
 
 
-def test_malformed_subscription_prevents_the_upgrade() -> None:
-    c = ConsumerCoordination()
-    c.stable(protocol_type="consumer")  # its metadata are no subscription
-
-    assert refused(c) == (
-        f"Cannot upgrade classic group {GROUP} to consumer group because the embedded consumer"
-        " protocol is malformed."
-    )
-    assert GroupState.STABLE is c.group.state
-
-
-def test_malformed_assignment_prevents_the_upgrade() -> None:
-    c = ConsumerCoordination()
-    c.stable(offers=[offer("t")])
-
-    assert "the embedded consumer protocol is malformed" in refused(c)
-
-
-def test_custom_assignor_with_user_data_prevents_the_upgrade() -> None:
-    """
-    What it tells its members would be lost.
-    """
-    c = ConsumerCoordination()
-    c.create("t", 1)
-    (a, join) = c.new_member(protocols=offer("t"))
-    c.advance(ROUND_MS)
-    ours = assignment_bytes([("t", [0])], 0)[:-4] + b"\0\0\0\1x"
-    c.sync(a, join.now.generation_id, {a: ours})
-
-    assert refused(c) == (
-        f"Cannot upgrade classic group {GROUP} to consumer group because an unsupported custom"
-        " assignor is in use. Please refer to the documentation or switch to a default assignor"
-        " before re-attempting the upgrade."
-    )
-
-
 def test_empty_user_data_does_not_prevent_the_upgrade() -> None:
     c = ConsumerCoordination()
-    c.create("t", 1)
-    (a, join) = c.new_member(protocols=offer("t"))
-    c.advance(ROUND_MS)
-    c.sync(a, join.now.generation_id, {a: assignment_bytes([("t", [0])], 0)[:-4] + b"\0\0\0\0"})
+    a = assigned_by_leader(c, PLAIN + b"\0\0\0\0")
 
     c.enter("new", ["t"])
 
@@ -267,9 +236,6 @@ def test_racks_and_instance_ids_are_taken_over() -> None:
 
 
 def test_consumer_replaces_a_static_classic_member() -> None:
-    """
-    It need not wait for that one to leave.
-    """
     c = ConsumerCoordination()
     topic_id = c.create("t", 2)
     answer = c.join(protocols=offer("t"), instance_id="i")
@@ -286,22 +252,30 @@ def test_consumer_replaces_a_static_classic_member() -> None:
     assert 1 == joined.member_epoch
 
 
-def test_classic_members_without_heartbeats_are_removed_after_their_session() -> None:
-    c = ConsumerCoordination()
-    (a,) = classic(c, [0])
+@pytest.mark.parametrize(("error", "waited_ms"), [(None, 0), (ErrorCode.MESSAGE_TOO_LARGE, 5_000)])
+def test_sessions_of_classic_members_continue_after_an_upgrade_or_a_failed_one(
+    error: ErrorCode | None, waited_ms: int
+) -> None:
+    c, (a,) = before_upgrade([0])
+    c.advance(waited_ms)
+    c.append_error = error
     c.enter("new", ["t"])
+    c.append_error = None
 
-    c.advance(9_999)
-    assert a in c.consumers.members
+    def members() -> Collection[str]:
+        group = c.state.groups.get(GROUP)
+        assert group is not None
+        return group.members
+
+    assert (error is None) == ("new" in members())
+    c.advance(9_999 - waited_ms)
+    assert a in members()
     c.advance(1)
-
-    assert a not in c.consumers.members
+    assert a not in members()
 
 
 def test_upgrade_that_cannot_be_written_leaves_the_classic_group() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 2)
-    (a,) = classic(c, [0, 1])
+    c, (a,) = before_upgrade([0, 1])
     c.append_error = ErrorCode.MESSAGE_TOO_LARGE
     c.enter("new", ["t"])
     c.append_error = None
@@ -310,29 +284,10 @@ def test_upgrade_that_cannot_be_written_leaves_the_classic_group() -> None:
     c.heartbeat(a, 1)
     c.advance(9_999)
     assert a in c.group.members
-    c.advance(1)
-    assert not c.group.members
-
-
-def test_sessions_of_the_classic_group_continue_after_a_failed_upgrade() -> None:
-    c = ConsumerCoordination()
-    (a,) = classic(c, [0])
-    c.advance(5_000)
-    c.append_error = ErrorCode.MESSAGE_TOO_LARGE
-    c.enter("new", ["t"])
-    c.append_error = None
-
-    c.advance(4_999)
-    assert a in c.group.members
-    c.advance(1)
-
-    assert not c.group.members
 
 
 def test_committed_offsets_survive_the_upgrade() -> None:
-    c = ConsumerCoordination()
-    c.create("t", 1)
-    (a,) = classic(c, [0])
+    c, (a,) = before_upgrade([0])
     c.commit_offsets({("t", 0): 5}, member_id=a, generation_id=1)
     before = sorted(c.state.offsets.committed)
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.server.groups.modern.topics import SubscribedTopics, topic_hash
+from barnabas.server.groups.modern.topics import MOST_FOLLOWED, SubscribedTopics, topic_hash
 from tests.support.topic_table import TopicTable
 
 ID = UUID("00112233-4455-6677-8899-aabbccddeeff")
@@ -61,12 +61,13 @@ def test_hash_of_no_topics_is_0() -> None:
     assert [0, 0] == [topics.hash([]), topics.hash(["missing"])]
 
 
-def test_missing_topic_does_not_affect_the_hash() -> None:
+def test_missing_topic_has_no_hash_and_no_id() -> None:
     table = TopicTable()
-    table.put("t", 1)
+    topic_id = table.put("t", 1)
     topics = SubscribedTopics(table)
 
     assert topics.hash(["t"]) == topics.hash(["missing", "t"])
+    assert {topic_id} == topics.ids(["t", "missing"])
 
 
 def test_topic_hash_is_cached_until_the_topic_changes() -> None:
@@ -158,8 +159,26 @@ def test_new_topic_has_a_version() -> None:
     assert first == topics.version_with_new_topics < table.version
 
 
-def test_topic_ids_are_those_of_existing_topics() -> None:
+def test_group_with_very_many_names_learns_of_a_change_until_it_no_longer_names_the_topic() -> None:
     table = TopicTable()
-    topic_id = table.put("t", 1)
+    topics = SubscribedTopics(table)
+    names = [f"t{number}" for number in range(MOST_FOLLOWED + 1)]
+    group = Group("g", *names)
+    topics.follow(group)
 
-    assert {topic_id} == SubscribedTopics(table).ids(["t", "missing"])
+    topics.changed(names[-1])
+    topics.changed("other")
+    assert 1 == group.told
+
+    group.subscribed_topics = {"t0"}
+    topics.follow(group)
+    topics.changed(names[-1])
+    assert 1 == group.told
+    topics.changed("t0")
+    assert 2 == group.told
+
+    group.subscribed_topics = set(names)
+    topics.follow(group)
+    topics.unfollow("g")
+    topics.changed("t0")
+    assert 2 == group.told

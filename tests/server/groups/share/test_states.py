@@ -4,6 +4,7 @@ The states of a share group's partitions: begun, completed, ended, forgotten.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
@@ -93,8 +94,7 @@ def test_deleted_topic_is_removed_from_the_group_record() -> None:
 
 
 def test_deleted_topic_unknown_to_all_groups_writes_no_record() -> None:
-    c = ShareCoordination()
-    c.create("t", 2)
+    c = ShareCoordination({"t": 2})
     c.enter("a", ["t"])
     before = len(c.log)
 
@@ -105,8 +105,7 @@ def test_deleted_topic_unknown_to_all_groups_writes_no_record() -> None:
 
 
 def test_share_group_without_members_and_offsets_is_kept() -> None:
-    c = ShareCoordination()
-    c.create("t", 1)
+    c = ShareCoordination({"t": 1})
     c.enter("a", ["t"])
     c.beat("a", -1)
     c.advance(365 * 24 * 3600 * 1000)
@@ -118,9 +117,7 @@ def test_share_group_without_members_and_offsets_is_kept() -> None:
 
 
 def test_heartbeat_removes_a_deleted_topic_that_was_not_recorded() -> None:
-    """
-    As after a crash between the deletion and the record; the epoch stays the same.
-    """
+    # A crash may come between the deletion and its record; the epoch stays the same.
     c = ShareCoordination()
     kept = c.create("t", 2)
     deleted = c.create("u", 1)
@@ -146,3 +143,14 @@ async def test_groups_whose_states_cannot_be_deleted_have_the_reason() -> None:
         "g": ErrorCode.NOT_COORDINATOR,
         "h": ErrorCode.NOT_COORDINATOR,
     } == await states.delete_all(["g", "h"])
+
+
+def test_states_are_noted_under_the_names_of_their_topics() -> None:
+    nothing = cast(Any, None)
+    topics = {UUID(int=1): SimpleNamespace(name="t")}
+    states = ShareGroupStates(nothing, cast(Any, SimpleNamespace(get_by_id=topics.get)), nothing)
+
+    assert {
+        UUID(int=1): TopicStates("t", frozenset({0})),
+        UUID(int=2): TopicStates("<UNKNOWN>", frozenset({1})),
+    } == states._named({UUID(int=1): [0], UUID(int=2): [1]})

@@ -35,9 +35,6 @@ def problem(found: ConfiguredTopology) -> tuple[StatusCode, str]:
 
 
 def test_topology_without_internal_topics_is_ready() -> None:
-    """
-    It has as many tasks as its largest source has partitions.
-    """
     found = configure(part("0", ["t", "u"]), t=3, u=5)
 
     assert found.is_ready
@@ -55,9 +52,6 @@ def test_missing_source_topics_are_named_in_order() -> None:
 
 
 def test_changelog_has_as_many_partitions_as_the_largest_source() -> None:
-    """
-    It is created with the configuration of the topology.
-    """
     changelog = internal("c", 0, 2, **{"cleanup.policy": "compact"})
 
     found = configure(part("0", ["t", "u"], changelogs=[changelog]), t=3, u=5)
@@ -142,9 +136,7 @@ def test_repartition_topic_follows_its_copartitioned_topic() -> None:
 def test_copartitioned_repartition_topics_get_the_same_size(
     first: int, second: int, expected: dict[str, int]
 ) -> None:
-    """
-    As large as the largest, unless one of them says its size.
-    """
+    # The largest size counts unless a topic declares its own.
     parts = [
         part("0", ["t"], sinks=["r"]),
         part("1", ["u"], sinks=["s"]),

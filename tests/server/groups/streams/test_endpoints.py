@@ -30,12 +30,8 @@ def at(port: int) -> Endpoint:
 
 
 def test_members_are_told_the_endpoints_of_partitions() -> None:
-    """
-    Of a topic with fewer partitions than there are tasks, only those that it has.
-    """
-    c = StreamsCoordination()
-    c.create("t", 3)
-    c.create("u", 1)
+    # A topic with fewer partitions than tasks has only its own partitions.
+    c = StreamsCoordination({"t": 3, "u": 1})
 
     first = c.enter("a", PROGRAM, user_endpoint=at(1))
     # The epoch of a new group is not kept.
@@ -48,9 +44,7 @@ def test_members_are_told_the_endpoints_of_partitions() -> None:
 
 
 def test_unchanged_endpoints_are_not_repeated() -> None:
-    c = StreamsCoordination()
-    c.create("t", 2)
-    c.create("u", 2)
+    c = StreamsCoordination({"t": 2, "u": 2})
     c.enter("a", PROGRAM, user_endpoint=at(1))
     c.enter("b", PROGRAM)
     assert 0 == c.streams.endpoint_information_epoch
@@ -64,9 +58,7 @@ def test_unchanged_endpoints_are_not_repeated() -> None:
 
 
 def test_endpoint_without_tasks_has_no_partitions() -> None:
-    """
-    Kafka refuses the heartbeat.
-    """
+    # Kafka refuses the heartbeat.
     c = StreamsCoordination()
 
     assert [(1, {})] == endpoints(c.enter("a", PROGRAM, user_endpoint=at(1)))

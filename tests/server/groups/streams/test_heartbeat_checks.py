@@ -12,18 +12,12 @@ from barnabas.protocol.errors import (
     UnknownMemberId,
     UnknownServerError,
 )
-from barnabas.protocol.messages.streams_group_heartbeat import (
-    KeyValue,
-)
+from barnabas.protocol.messages.streams_group_heartbeat import KeyValue
 from tests.support.coordination import GROUP
 from tests.support.refusals import refusal
 from tests.support.some import some
 from tests.support.streams_groups import StreamsCoordination
-from tests.support.streams_programs import (
-    COUNTER,
-    part,
-    topology,
-)
+from tests.support.streams_programs import COUNTER, part, topology
 
 
 def test_classic_group_with_members_is_no_streams_group() -> None:
@@ -39,11 +33,7 @@ def test_classic_group_with_members_is_no_streams_group() -> None:
 
 
 def test_member_must_be_known_and_at_its_epoch() -> None:
-    c = StreamsCoordination()
-    c.create("t", 2)
-    c.enter("a")
-    c.enter("b")
-    c.settle("a", "b")
+    c = StreamsCoordination.of("a", "b")
 
     unknown = f"Member x is not a member of group {GROUP}."
     assert (UnknownMemberId, unknown) == refusal(lambda: c.beat("x", 3))
@@ -54,14 +44,8 @@ def test_member_must_be_known_and_at_its_epoch() -> None:
 
 
 def test_previous_epoch_with_tasks_of_the_member_is_accepted() -> None:
-    """
-    The response with the current epoch may have been lost.
-    """
-    c = StreamsCoordination()
-    c.create("t", 2)
-    c.enter("a")
-    c.enter("b")
-    c.settle("a", "b")
+    # The response with the current epoch may have been lost.
+    c = StreamsCoordination.of("a", "b")
     (mine,) = c.active("a")["0"]
 
     assert 3 == c.beat("a", 2, active={"0": [mine]}).member_epoch
@@ -71,9 +55,7 @@ def test_previous_epoch_with_tasks_of_the_member_is_accepted() -> None:
 
 
 def test_unknown_tasks_are_refused() -> None:
-    c = StreamsCoordination()
-    c.create("t", 2)
-    c.enter("a")
+    c = StreamsCoordination.of("a")
 
     missing = "Subtopology 7 does not exist in the topology."
     assert (InvalidRequest, missing) == refusal(lambda: c.beat("a", 2, active={"7": [0]}))
@@ -89,9 +71,7 @@ def test_duplicate_tags_are_refused() -> None:
 
 
 def test_topology_of_the_first_member_is_kept() -> None:
-    c = StreamsCoordination()
-    c.create("t", 2)
-    c.create("t-changelog", 2)
+    c = StreamsCoordination({"t": 2, "t-changelog": 2})
     later = topology(part("0", ["t"]), epoch=4)
     c.enter("a", later)
 
@@ -103,8 +83,7 @@ def test_topology_of_the_first_member_is_kept() -> None:
 
 
 def test_member_with_an_older_topology_epoch_is_told() -> None:
-    c = StreamsCoordination()
-    c.create("t", 2)
+    c = StreamsCoordination({"t": 2})
     c.enter("a", topology(part("0", ["t"]), epoch=4))
 
     answer = c.enter("b", topology(part("x", ["u"]), epoch=3))

@@ -1,5 +1,5 @@
 """
-What the pages say of the API is so.
+The documentation matches the API.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from barnabas.server.http.api import PREFIX, context, records, segments
+from barnabas.server.http.api import PREFIX, context, explaining, records
 from barnabas.server.http.api.app import LIMITS, OPERATIONS
 from tests.support.limits import stated
 
@@ -25,5 +25,5 @@ def test_api_limits_match_the_documentation() -> None:
     assert stated("api-answers") == LIMITS.most_at_once
     assert stated("api-waiting") == LIMITS.most_waiting
     assert stated("api-contents") == records.MOST_CONTENT_BYTES
-    assert stated("api-batch") == segments.MOST_READ_BYTES
+    assert stated("api-batch") == explaining.MOST_READ_BYTES
     assert stated("api-threads") == context.THREADS

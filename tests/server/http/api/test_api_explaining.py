@@ -1,5 +1,5 @@
 """
-What the API says of logs is what ``barnabas explain`` says of the same files.
+The API explains logs as ``barnabas explain`` does.
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ async def ask(broker: TestBroker, path: str, *query: tuple[str, object]) -> Any:
 
 
 def explainer_of(broker: TestBroker) -> Explainer:
-    """
-    The command with the configuration and the directories of *broker*.
-    """
     given: dict[str, Any] = {
         name.replace(".", "_"): text for name, text in broker.config.given.items()
     }
@@ -44,9 +41,6 @@ def explainer_of(broker: TestBroker) -> Explainer:
 
 
 async def fill(broker: TestBroker, topic: str, chance: Random, batches: int) -> None:
-    """
-    Append records over some hours, some of them with old timestamps.
-    """
     async with await broker.client() as client:
         for number in range(batches):
             at = START_MS - (batches - number) * HOUR_MS // 4 + chance.randrange(HOUR_MS)
@@ -88,9 +82,6 @@ def suppositions(chance: Random) -> list[str]:
 async def test_api_explanation_with_assumptions_agrees_with_the_command(
     tmp_path: Path, seed: int
 ) -> None:
-    """
-    For random logs and suppositions; the columns of the timeline have the same numbers.
-    """
     chance = Random(seed)
     clock = ManualClock(START_MS)
     options = HTTP | {"log_dirs": str(tmp_path / "data")}
@@ -130,9 +121,6 @@ async def test_api_explanation_with_assumptions_agrees_with_the_command(
 async def test_explain_command_agrees_with_the_api(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Beside the broker, with its configuration in a file.
-    """
     chance = Random(7)
     options = HTTP | {"log_dirs": str(tmp_path / "data")}
     async with running(DiskFiles(), ManualClock(START_MS), **options) as broker:
@@ -170,9 +158,6 @@ async def test_segments_of_an_explanation_are_paged(tmp_path: Path) -> None:
 
 
 async def test_log_that_loses_segments_meanwhile_is_explained(tmp_path: Path) -> None:
-    """
-    It is read once more.
-    """
     options = HTTP | {"log_dirs": str(tmp_path / "data")}
     files = Vanishing()
     async with running(files, ManualClock(START_MS), **options) as broker:
@@ -195,7 +180,7 @@ async def test_log_that_loses_segments_meanwhile_is_explained(tmp_path: Path) ->
 
 class Vanishing(DiskFiles):
     """
-    A disk on which something happens when the beginning of a log is opened for reading.
+    A disk that calls a function when the start of a log is opened for reading.
     """
 
     before_the_next_read: Callable[[], None] | None = None

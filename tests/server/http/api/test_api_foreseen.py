@@ -1,5 +1,5 @@
 """
-What groups will lose unread, in the answers of the API.
+Forecast losses of groups in responses of the API.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TOPIC: Final = "t"
 
 async def test_forecast_losses_of_a_group_are_shown_on_every_path() -> None:
     """
-    In the lists it is seen once a round has been; asked for by itself, at once.
+    Lists show it after a round of forecasts; a request for the group shows it at once.
     """
     clock = ManualClock(START_MS)
     options = {"offsets_topic_num_partitions": "1", **HTTP}

@@ -1,7 +1,3 @@
-"""
-The description of the API.
-"""
-
 from __future__ import annotations
 
 from openapi_spec_validator import OpenAPIV31SpecValidator

@@ -1,7 +1,3 @@
-"""
-Logs that are kept open between two questions.
-"""
-
 from __future__ import annotations
 
 from typing import Any, cast
@@ -15,10 +11,6 @@ FIRST = TopicPartition("t", 0)
 
 
 class Logs:
-    """
-    Notes what it opens, and whether that was kept.
-    """
-
     def __init__(self) -> None:
         self.opened: list[tuple[int, bool]] = []
 

@@ -1,7 +1,3 @@
-"""
-Records in the API: who may see what of them, how they are shown, and the tail of a topic.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -13,10 +9,10 @@ import pytest_asyncio
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
-from barnabas.protocol.records.record import Header, SimpleRecord
+from barnabas.protocol.records.record import Header, Record, SimpleRecord
 from barnabas.server.http.api.app import LIMITS
-from barnabas.server.http.api.records import MOST_CONTENT_BYTES
-from barnabas.server.http.api.segments import MOST_READ_BYTES
+from barnabas.server.http.api.explaining import MOST_READ_BYTES
+from barnabas.server.http.api.records import MOST_CONTENT_BYTES, _control_type
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.api_client import HTTP, ask, refused
 from tests.support.server import START_MS, TestBroker, batch, produce_request, running, until
@@ -33,9 +29,6 @@ async def produce(broker: TestBroker, data: bytes, partition: int = 0) -> None:
 
 
 def one(value: bytes | None, key: bytes | None = None, *headers: Header, **options: Any) -> bytes:
-    """
-    A batch of one record.
-    """
     return bytes(build_batch([SimpleRecord(START_MS, key, value, headers)], **options))
 
 
@@ -181,7 +174,7 @@ async def test_filter_skips_other_records(broker: TestBroker) -> None:
 
 async def test_response_is_bounded_whatever_the_records_are(broker: TestBroker) -> None:
     """
-    Control characters take six times as much in JSON.
+    A control character is six bytes long in JSON.
     """
     for _ in range(5):
         await produce(broker, one(b"\x01" * 900_000))
@@ -238,7 +231,7 @@ async def test_tail_of_one_partition_waits_and_may_end_empty(broker: TestBroker)
 
 async def test_disconnected_client_releases_its_waiting_request(broker: TestBroker) -> None:
     """
-    Otherwise a page that is loaded again and again would take all places.
+    Otherwise a page that is reloaded repeatedly would use up all places.
     """
     _, writer = await asyncio.open_connection("127.0.0.1", broker.http_port)
     writer.write(b"GET /api/v1/topics/t/tail?wait_ms=30000 HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -275,13 +268,23 @@ async def test_invalid_positions_are_reported(broker: TestBroker) -> None:
 
 async def test_tail_positions_are_adjusted_to_the_log(broker: TestBroker) -> None:
     """
-    A partition that the positions lack begins at its start, one behind its end at the end.
+    A missing partition starts at its beginning, and an offset behind the end becomes the end.
     """
     await produce(broker, batch("a"))
     said = await ask(broker, "/topics/t/tail", positions="1:99,7:3")
 
     assert ["a"] == texts(said)
     assert "0:1,1:0" == said["positions"]
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [(b"\0\0\0\1", "commit"), (b"\0\0\0\x63", "unknown"), (b"\0", "unknown"), (None, "unknown")],
+)
+def test_control_record_with_a_malformed_key_has_an_unknown_type(
+    key: bytes | None, name: str
+) -> None:
+    assert name == _control_type(Record(0, 0, key, b""))
 
 
 async def test_read_committed_queries_return_only_committed_records() -> None:

@@ -1,7 +1,3 @@
-"""
-What the API says of a broker: the cluster, topics, partitions, segments, batches and look-ups.
-"""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
@@ -38,9 +34,6 @@ def clock() -> ManualClock:
 
 @pytest_asyncio.fixture
 async def broker(clock: ManualClock) -> AsyncIterator[TestBroker]:
-    """
-    A broker with a topic of two partitions: the first has three segments of two batches.
-    """
     async with running(MemoryFiles(clock.now_ms), clock, **HTTP) as broker:
         size = len(batch("0" * 100))
         await broker.create("orders", 2, internal_segment_bytes=str(2 * size + 10))
@@ -294,20 +287,13 @@ async def test_missing_or_invalid_resource_is_reported(
 
 
 async def test_times_outside_the_datetime_range_are_returned(broker: TestBroker) -> None:
-    """
-    After the year 9999, and before 1970.
-    """
     for at in (253_402_300_800_000, -1, 2**63 - 1, 10**30):
         said = await ask(broker, PARTITION, at=at)
         assert at == said["now_ms"]
 
 
 async def test_offline_partitions_are_listed(broker: TestBroker) -> None:
-    assert broker.log_manager is not None
-    broker.log_manager.failures.maybe_add_offline_log_dir(
-        next(iter(broker.log_manager.directories.live)), "a test", OSError()
-    )
-    await until(lambda: not broker.log_manager.directories.live)  # type: ignore[union-attr]
+    await broker.fail_directories()
     await until(lambda: broker.partitions.expect("orders", 0).error)
 
     cluster = await ask(broker, "/cluster")
@@ -326,7 +312,7 @@ async def test_transaction_that_stays_open_is_listed(
     broker: TestBroker, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    The coordinator aborts those that are late, unless something is wrong.
+    The coordinator aborts late transactions unless something is wrong.
     """
 
     async def not_now(_: object) -> None: ...

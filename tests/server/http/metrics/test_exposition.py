@@ -1,5 +1,5 @@
 """
-The text formats: what is written reads as ``prometheus_client`` would have written it.
+The text formats can be parsed by ``prometheus_client``.
 """
 
 from __future__ import annotations
@@ -34,10 +34,6 @@ BUCKETS = (("0.5", 1), ("1.0", 4), ("+Inf", 9))
 
 
 class Library(Collector):
-    """
-    The same samples, for the library.
-    """
-
     def collect(self) -> Iterator[Metric]:
         counted = CounterMetricFamily(COUNTED.name, COUNTED.help, labels=COUNTED.labels)
         counted.add_metric([ODD], 3)

@@ -1,7 +1,3 @@
-"""
-The lag of a consumer, in records and in bytes.
-"""
-
 from __future__ import annotations
 
 import pytest

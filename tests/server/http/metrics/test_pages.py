@@ -1,5 +1,5 @@
 """
-docs/metrics.md and the dashboard of Grafana name metrics that there are.
+docs/metrics.md and the Grafana dashboard name existing metrics.
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ def queries() -> Iterator[str]:
 
 
 def test_documentation_lists_every_metric() -> None:
-    """
-    All metrics with their kinds, labels, the names of Apache Kafka, and what they are.
-    """
     assert table() in PAGE.read_text()
 
 
@@ -101,9 +98,6 @@ def test_dashboard_panels_do_not_overlap() -> None:
 
 
 def test_prometheus_configuration_targets_the_port_of_the_container() -> None:
-    """
-    On the port, and for the host, that compose.yaml gives.
-    """
     prometheus = (ROOT / "docker" / "prometheus.yml").read_text()
     compose = (ROOT / "docker" / "compose.yaml").read_text()
 

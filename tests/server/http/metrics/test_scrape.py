@@ -1,7 +1,3 @@
-"""
-``/metrics``: what is shown of a broker that works.
-"""
-
 from __future__ import annotations
 
 import asyncio
@@ -32,17 +28,17 @@ from tests.support.server import (
     fetch_topic,
     produce_request,
     running,
+    until,
 )
+from tests.support.wire_client import WireClient
 
 HTTP = {"barnabas_http_listener": "0", "offsets_topic_num_partitions": "1"}
+
+pytestmark = pytest.mark.broker(**HTTP)
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
 
 class Shown:
-    """
-    The samples of one answer.
-    """
-
     def __init__(self, answer: Answer, parse=parse_text) -> None:  # type: ignore[no-untyped-def]
         assert 200 == answer.status, answer.body
         self.families: dict[str, Metric] = {}
@@ -61,7 +57,7 @@ class Shown:
 
     def of(self, name: str) -> dict[tuple[str, ...], float]:
         """
-        All samples of that name, by the values of their labels in order.
+        All samples of a name, by the values of their labels in alphabetical order of the labels.
         """
         return {
             tuple(value for _, value in sorted(labels)): number
@@ -94,22 +90,22 @@ async def append(broker: TestBroker, topic: str, *values: str, partition: int = 
 
 
 @pytest.mark.parametrize("accept", ["text/plain", OPEN_METRICS])
-async def test_scrape_contains_exactly_the_documented_families(accept: str) -> None:
-    async with running(**HTTP) as broker:
-        shown = await scrape(broker, accept)
-        own = {sample.name for sample in broker.metrics}
+async def test_scrape_contains_exactly_the_documented_families(
+    broker: TestBroker, accept: str
+) -> None:
+    shown = await scrape(broker, accept)
+    own = {sample.name for sample in broker.metrics}
 
     assert {family.name for family in FAMILIES} == set(shown.families)
     assert own <= OWN.keys()
 
 
-async def test_requests_and_their_errors_are_counted_by_api() -> None:
-    async with running(**HTTP) as broker:
-        await broker.create("t")
-        await append(broker, "t", "a")
-        await append(broker, "t", "b")
-        await append(broker, "nobody", "c")
-        shown = await scrape(broker)
+async def test_requests_and_their_errors_are_counted_by_api(broker: TestBroker) -> None:
+    await broker.create("t")
+    await append(broker, "t", "a")
+    await append(broker, "t", "b")
+    await append(broker, "nobody", "c")
+    shown = await scrape(broker)
 
     requests = "kafka_network_requestmetrics_requests_total"
     assert 3 == shown.value(requests, request="Produce")
@@ -123,20 +119,17 @@ async def test_requests_and_their_errors_are_counted_by_api() -> None:
     assert 3 == shown.value(f"{times}_bucket", request="Produce", le="+Inf")
 
 
-async def test_waiting_fetch_is_measured_including_its_wait() -> None:
-    """
-    It is counted when it is answered.
-    """
-    async with running(**HTTP) as broker, await broker.client() as client:
-        await broker.create("t")
-        fetch = fetch_request(fetch_topic("t", {0: 0}), max_wait_ms=3000, min_bytes=1)
-        waiting = asyncio.create_task(client.ask(fetch, 11))
-        while not broker.fetches.waiting:  # noqa: ASYNC110  # it tells nobody
-            await asyncio.sleep(0.001)
-        before = await scrape(broker)
-        broker.clock.advance(3)  # type: ignore[attr-defined]
-        await waiting
-        after = await scrape(broker)
+async def test_waiting_fetch_is_measured_including_its_wait(
+    broker: TestBroker, client: WireClient
+) -> None:
+    await broker.create("t")
+    fetch = fetch_request(fetch_topic("t", {0: 0}), max_wait_ms=3000, min_bytes=1)
+    waiting = asyncio.create_task(client.ask(fetch, 11))
+    await until(lambda: broker.fetches.waiting)
+    before = await scrape(broker)
+    broker.clock.advance(3)  # type: ignore[attr-defined]
+    await waiting
+    after = await scrape(broker)
 
     times = "kafka_network_requestmetrics_totaltimems"
     assert 0 == before.value(f"{times}_count", request="Fetch")
@@ -147,21 +140,20 @@ async def test_waiting_fetch_is_measured_including_its_wait() -> None:
     assert 1 == before.value(purgatory, delayedOperation="Fetch")
 
 
-async def test_traffic_is_counted_per_topic_and_in_total() -> None:
+async def test_traffic_is_counted_per_topic_and_in_total(broker: TestBroker) -> None:
     """
-    The sum of all topics has those that were deleted.
+    The total includes deleted topics.
     """
-    async with running(**HTTP) as broker:
-        await broker.create("kept", 2)
-        await broker.create("gone")
-        await append(broker, "kept", "a", "b")
-        await append(broker, "kept", "c", partition=1)
-        await append(broker, "gone", "d", "e", "f")
-        async with await broker.client() as client:
-            await client.ask(fetch_request(fetch_topic("kept", {0: 0, 1: 0})), 11)
-        before = await scrape(broker)
-        await broker.delete("gone")
-        after = await scrape(broker)
+    await broker.create("kept", 2)
+    await broker.create("gone")
+    await append(broker, "kept", "a", "b")
+    await append(broker, "kept", "c", partition=1)
+    await append(broker, "gone", "d", "e", "f")
+    async with await broker.client() as client:
+        await client.ask(fetch_request(fetch_topic("kept", {0: 0, 1: 0})), 11)
+    before = await scrape(broker)
+    await broker.delete("gone")
+    after = await scrape(broker)
 
     size = len(batch("a", "b")) + len(batch("c"))
     name = "kafka_server_brokertopicmetrics_{}_total"
@@ -174,27 +166,24 @@ async def test_traffic_is_counted_per_topic_and_in_total() -> None:
     assert size == after.value(name.format("bytesout"))
 
 
-async def test_waiting_fetch_counts_its_bytes_once() -> None:
-    async with running(**HTTP) as broker, await broker.client() as client:
-        await broker.create("t")
-        await append(broker, "t", "a")
-        fetch = fetch_request(fetch_topic("t", {0: 0}), max_wait_ms=60_000, min_bytes=100)
-        waiting = asyncio.create_task(client.ask(fetch, 11))
-        while not broker.fetches.waiting:  # noqa: ASYNC110  # it tells nobody
-            await asyncio.sleep(0.001)
-        await append(broker, "t", "b")
-        await waiting
-        shown = await scrape(broker)
+async def test_waiting_fetch_counts_its_bytes_once(broker: TestBroker, client: WireClient) -> None:
+    await broker.create("t")
+    await append(broker, "t", "a")
+    fetch = fetch_request(fetch_topic("t", {0: 0}), max_wait_ms=60_000, min_bytes=100)
+    waiting = asyncio.create_task(client.ask(fetch, 11))
+    await until(lambda: broker.fetches.waiting)
+    await append(broker, "t", "b")
+    await waiting
+    shown = await scrape(broker)
 
     sent = len(batch("a")) + len(batch("b"))
     assert sent == shown.value("kafka_server_brokertopicmetrics_bytesout_total", topic="t")
 
 
-async def test_logs_have_metrics_per_partition() -> None:
-    async with running(**HTTP) as broker:
-        await broker.create("t", 2)
-        await append(broker, "t", "a", "b", partition=1)
-        shown = await scrape(broker)
+async def test_logs_have_metrics_per_partition(broker: TestBroker) -> None:
+    await broker.create("t", 2)
+    await append(broker, "t", "a", "b", partition=1)
+    shown = await scrape(broker)
 
     # In the order of the names: partition, topic.
     assert {("0", "t"): 0, ("1", "t"): len(batch("a", "b"))} == shown.of("kafka_log_log_size")
@@ -205,7 +194,8 @@ async def test_logs_have_metrics_per_partition() -> None:
 
 async def test_partitions_beyond_the_limit_are_aggregated() -> None:
     """
-    In the order of their names: of ``b`` two fit, of ``c`` and ``d`` none.
+    Topics are counted in order of their names: two partitions of ``b`` fit, none of ``c`` and
+    ``d``.
     """
     async with running(**HTTP, barnabas_http_metrics_partitions="3") as broker:
         for topic, partitions in (("d", 1), ("c", 2), ("b", 4), ("a", 1)):
@@ -234,17 +224,13 @@ async def test_partition_metrics_can_be_disabled() -> None:
     assert {("(others)", "(others)"): 3} == shown.of("kafka_log_log_numlogsegments")
 
 
-async def test_group_lag_is_exported() -> None:
-    """
-    Of a partition without a commit there is none, and of one that is deleted neither.
-    """
-    async with running(**HTTP) as broker:
-        await create_offsets_topic(broker)
-        await broker.create("t", 3)
-        await append(broker, "t", "a", "b", "c", "d")
-        await append(broker, "t", "a", partition=1)
-        await commit_offsets(broker, 'a "group"', "t", (0, 1), (1, 1))
-        shown = await scrape(broker)
+async def test_group_lag_is_exported(broker: TestBroker) -> None:
+    await create_offsets_topic(broker)
+    await broker.create("t", 3)
+    await append(broker, "t", "a", "b", "c", "d")
+    await append(broker, "t", "a", partition=1)
+    await commit_offsets(broker, 'a "group"', "t", (0, 1), (1, 1))
+    shown = await scrape(broker)
 
     group = 'a "group"'
     lag = shown.of("kafka_consumergroup_lag")
@@ -260,27 +246,26 @@ async def test_group_lag_is_exported() -> None:
     assert 2 == shown.value(numbers.format("numoffsets"))
 
 
-async def test_lag_in_seconds_is_the_age_of_the_first_unread_record() -> None:
+async def test_lag_in_seconds_is_the_age_of_the_first_unread_record(broker: TestBroker) -> None:
     """
-    Of its batch. A group that has consumed everything is no second behind.
+    The age is that of the batch. A group that has read everything has a lag of 0 seconds.
     """
-    async with running(**HTTP) as broker:
-        clock = broker.clock
-        assert isinstance(clock, ManualClock)
-        await create_offsets_topic(broker)
-        await broker.create("t", 2)
-        for seconds in (0, 10, 20):
-            async with await broker.client() as client:
-                records = batch("a", "b", timestamp=START_MS + 1000 * seconds)
-                await client.ask(produce_request("t", records), 9)
-        clock.advance(60)
-        await commit_offsets(broker, "begins", "t", (0, 0), (1, 0))
-        await commit_offsets(broker, "within", "t", (0, 3))
-        await commit_offsets(broker, "done", "t", (0, 6))
-        first = await scrape(broker)
-        clock.advance(5)
-        await commit_offsets(broker, "within", "t", (0, 4))
-        second = await scrape(broker)
+    clock = broker.clock
+    assert isinstance(clock, ManualClock)
+    await create_offsets_topic(broker)
+    await broker.create("t", 2)
+    for seconds in (0, 10, 20):
+        async with await broker.client() as client:
+            records = batch("a", "b", timestamp=START_MS + 1000 * seconds)
+            await client.ask(produce_request("t", records), 9)
+    clock.advance(60)
+    await commit_offsets(broker, "begins", "t", (0, 0), (1, 0))
+    await commit_offsets(broker, "within", "t", (0, 3))
+    await commit_offsets(broker, "done", "t", (0, 6))
+    first = await scrape(broker)
+    clock.advance(5)
+    await commit_offsets(broker, "within", "t", (0, 4))
+    second = await scrape(broker)
 
     name = "barnabas_consumergroup_lag_seconds"
     assert {
@@ -294,7 +279,7 @@ async def test_lag_in_seconds_is_the_age_of_the_first_unread_record() -> None:
 
 
 async def test_record_times_for_the_lag_are_cached_and_limited(
-    monkeypatch: pytest.MonkeyPatch,
+    broker: TestBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lag_times, "MOST_LOOKUPS", 2)
     looked_up = []
@@ -305,24 +290,18 @@ async def test_record_times_for_the_lag_are_cached_and_limited(
         return look_up(log, offset)
 
     monkeypatch.setattr(lag_times, "_time_of", time_of)
-    async with running(**HTTP) as broker:
-        await create_offsets_topic(broker)
-        await broker.create("t")
-        await append(broker, "t", "a", "b", "c")
-        for number in range(3):
-            await commit_offsets(broker, f"g{number}", "t", (0, 0))
-        shown = [
-            len((await scrape(broker)).of("barnabas_consumergroup_lag_seconds")) for _ in range(3)
-        ]
+    await create_offsets_topic(broker)
+    await broker.create("t")
+    await append(broker, "t", "a", "b", "c")
+    for number in range(3):
+        await commit_offsets(broker, f"g{number}", "t", (0, 0))
+    shown = [len((await scrape(broker)).of("barnabas_consumergroup_lag_seconds")) for _ in range(3)]
 
     assert [2, 3, 3] == shown
     assert [0, 0, 0] == looked_up
 
 
 async def test_groups_beyond_the_limit_are_aggregated() -> None:
-    """
-    A group with a long name, which a client chooses, has no place either.
-    """
     async with running(**HTTP, barnabas_http_metrics_partitions="2") as broker:
         await create_offsets_topic(broker)
         await broker.create("t")
@@ -343,7 +322,7 @@ FORECAST = "barnabas_consumergroup_forecast_unread_{}"
 
 async def foresee(broker: TestBroker, clock: ManualClock) -> None:
     """
-    Two rounds an hour and more after all commits: the groups stand still.
+    Run two forecasts more than an hour after all commits, so the groups have stopped.
     """
     assert broker.forecasts is not None
     await clock.pass_time(61 * 60)
@@ -352,7 +331,7 @@ async def foresee(broker: TestBroker, clock: ManualClock) -> None:
 
 async def test_forecast_losses_are_exported() -> None:
     """
-    0 for one that loses nothing. Seconds are only those of a loss.
+    A group without a loss has 0 bytes and records, and no seconds.
     """
     clock = ManualClock(START_MS)
     async with running(None, clock, **HTTP) as broker:
@@ -377,9 +356,6 @@ async def test_forecast_losses_are_exported() -> None:
 
 
 async def test_forecast_losses_of_groups_beyond_the_limit_are_aggregated() -> None:
-    """
-    The sum begins when the first of them does.
-    """
     clock = ManualClock(START_MS)
     options = {**HTTP, "barnabas_http_metrics_partitions": "1"}
     async with running(None, clock, **options) as broker:
@@ -397,10 +373,9 @@ async def test_forecast_losses_of_groups_beyond_the_limit_are_aggregated() -> No
     assert others in shown.of(FORECAST.format("seconds"))
 
 
-async def test_scrape_creates_no_coordinator() -> None:
-    async with running(**HTTP) as broker:
-        await scrape(broker)
-        assert broker.inside.coordinators.group_coordinator is None
+async def test_scrape_creates_no_coordinator(broker: TestBroker) -> None:
+    await scrape(broker)
+    assert broker.inside.coordinators.group_coordinator is None
 
 
 async def test_metric_series_limits_match_the_documentation() -> None:
@@ -409,50 +384,44 @@ async def test_metric_series_limits_match_the_documentation() -> None:
         assert stated("metrics-partitions") == broker.config.barnabas_http_metrics_partitions
 
 
-async def test_metrics_of_a_failed_directory_are_still_exported() -> None:
-    async with running(**HTTP) as broker:
-        await broker.create("t", 2)
-        assert broker.log_manager is not None
-        (directory,) = broker.log_manager.directories.live
-        broker.log_manager.failures.maybe_add_offline_log_dir(directory, "a test", OSError())
-        while broker.log_manager.directories.live:  # noqa: ASYNC110  # it tells nobody
-            await asyncio.sleep(0.001)
-        shown = await scrape(broker)
+async def test_metrics_of_a_failed_directory_are_still_exported(broker: TestBroker) -> None:
+    await broker.create("t", 2)
+    await broker.fail_directories()
+    shown = await scrape(broker)
 
     assert 1 == shown.value("kafka_log_logmanager_offlinelogdirectorycount")
 
 
 async def test_simultaneous_scrapes_share_one_text_and_are_limited(
-    monkeypatch: pytest.MonkeyPatch,
+    broker: TestBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    The metrics are read once for all who ask at the same time. One more than ``http-scrapes`` is
-    asked to come back; the broker's health is answered meanwhile.
+    The metrics are read once for simultaneous requests. One request more than ``http-scrapes`` is
+    answered with 503, and the health check is served meanwhile.
     """
     read = 0
     may_go_on = asyncio.Event()
 
-    async with running(**HTTP) as broker:
-        port = broker.http_port
-        finish = broker.turns.finish
+    port = broker.http_port
+    finish = broker.turns.finish
 
-        async def slowly(*work):  # type: ignore[no-untyped-def]
-            nonlocal read
-            read += 1
-            await may_go_on.wait()
-            return await finish(*work)
+    async def slowly(*work):  # type: ignore[no-untyped-def]
+        nonlocal read
+        read += 1
+        await may_go_on.wait()
+        return await finish(*work)
 
-        monkeypatch.setattr(broker.turns, "finish", slowly)
-        scrapes = [asyncio.create_task(get(port, "/metrics")) for _ in range(endpoint.MOST_SCRAPES)]
-        while not read:  # noqa: ASYNC110  # it tells nobody
-            await asyncio.sleep(0.001)
-        await asyncio.sleep(0.05)
-        busy = await get(port, "/metrics")
-        health = await get(port, "/healthz")
-        may_go_on.set()
-        answers = await asyncio.gather(*scrapes)
-        later = await get(port, "/metrics")
-        assert 2 == read
+    monkeypatch.setattr(broker.turns, "finish", slowly)
+    scrapes = [asyncio.create_task(get(port, "/metrics")) for _ in range(endpoint.MOST_SCRAPES)]
+    while not read:  # noqa: ASYNC110  # it tells nobody
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.05)
+    busy = await get(port, "/metrics")
+    health = await get(port, "/healthz")
+    may_go_on.set()
+    answers = await asyncio.gather(*scrapes)
+    later = await get(port, "/metrics")
+    assert 2 == read
 
     assert stated("http-scrapes") == endpoint.MOST_SCRAPES
     assert (503, "1") == (busy.status, busy.headers["retry-after"])
@@ -475,20 +444,20 @@ async def test_simultaneous_scrapes_share_one_text_and_are_limited(
         ("\x01\xff;;=,,", "text/plain; version=0.0.4; charset=utf-8"),
     ],
 )
-async def test_metrics_format_is_negotiated(accept: str, content_type: str) -> None:
-    async with running(**HTTP) as broker:
-        answer = await get(broker.http_port, "/metrics", accept=accept)
+async def test_metrics_format_is_negotiated(
+    broker: TestBroker, accept: str, content_type: str
+) -> None:
+    answer = await get(broker.http_port, "/metrics", accept=accept)
 
     assert answer.headers["content-type"].startswith(content_type)
     assert content_type.startswith("text") != answer.text.endswith("# EOF\n")
 
 
-async def test_metrics_are_compressed_if_the_scraper_accepts_it() -> None:
-    async with running(**HTTP) as broker:
-        port = broker.http_port
-        await broker.create("t", 20)
-        plain = await get(port, "/metrics")
-        packed = await get(port, "/metrics", accept_encoding="deflate, gzip")
+async def test_metrics_are_compressed_if_the_scraper_accepts_it(broker: TestBroker) -> None:
+    port = broker.http_port
+    await broker.create("t", 20)
+    plain = await get(port, "/metrics")
+    packed = await get(port, "/metrics", accept_encoding="deflate, gzip")
 
     assert "gzip" == packed.headers["content-encoding"]
     assert len(packed.body) < len(plain.body) / 4
@@ -501,8 +470,7 @@ async def test_retention_and_cleaner_have_metrics() -> None:
         await broker.create("t", 1, internal_segment_bytes="200", retention_bytes="0")
         for _ in range(4):
             await append(broker, "t", "x" * 100)
-        assert broker.log_manager is not None
-        broker.log_manager.maintenance.check_retention()
+        broker.logs.maintenance.check_retention()
         shown = await scrape(broker)
 
     assert 4 == shown.value("barnabas_retention_deleted_segments_total")
@@ -522,9 +490,7 @@ async def test_cleanings_have_metrics() -> None:
             for _ in range(6):
                 records = [SimpleRecord(START_MS, b"key", b"x" * 100)]
                 await client.ask(produce_request("t", bytes(build_batch(records))), 9)
-        assert broker.log_manager is not None
-        assert broker.log_manager.cleaner is not None
-        while broker.log_manager.cleaner.round():
+        while broker.cleaner.round():
             pass
         shown = await scrape(broker)
 

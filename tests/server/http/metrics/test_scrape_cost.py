@@ -1,5 +1,5 @@
 """
-A scrape of 10,000 partitions costs little, and holds nobody up.
+A scrape of 10,000 partitions is cheap and blocks nobody.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ for line in sys.stdin:
 
 class Cost(NamedTuple):
     """
-    Processor time of a scrape: of the process, and of the longest turn of its loop.
+    Processor time of a scrape: of the process, and of the longest turn of its event loop.
     """
 
     process_s: float
@@ -106,7 +106,7 @@ async def test_scrape_of_many_partitions_is_cheap_and_does_not_block(
 
 def test_http_listener_takes_little_memory() -> None:
     """
-    In processes of their own: nothing that other tests have loaded counts.
+    Measured in separate processes, where no other test has loaded modules.
     """
     program = """
 import asyncio, gc, sys

@@ -21,7 +21,7 @@ from barnabas.pipeline.jobs.common import (
     session_of,
     size_of,
 )
-from barnabas.storage.explain.units import counted
+from barnabas.storage.units import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

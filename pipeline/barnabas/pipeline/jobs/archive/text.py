@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from barnabas.pipeline.jobs.archive.job import Archived
 from barnabas.pipeline.jobs.archive.planning import PartitionPlan
-from barnabas.storage.explain.units import counted, duration, rounded_size
+from barnabas.storage.explain.units import duration, rounded_size
+from barnabas.storage.units import counted
 
 
 def explain_plans(

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from barnabas.pipeline.jobs.compact.job import Compacted
 from barnabas.pipeline.jobs.compact.planning import PartitionPlan
-from barnabas.storage.explain.units import counted, duration, rounded_size
+from barnabas.storage.explain.units import duration, rounded_size
+from barnabas.storage.units import counted
 
 
 def explain_plans(plans: Sequence[PartitionPlan], to: Path, where: str) -> str:

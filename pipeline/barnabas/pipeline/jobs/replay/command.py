@@ -64,7 +64,7 @@ def _replay(options: argparse.Namespace) -> None:
     from barnabas.pipeline.jobs.progress import ProgressBar  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.job import replay  # noqa: PLC0415  # see _replay
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see _replay
-    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
+    from barnabas.storage.units import counted  # noqa: PLC0415  # see _replay
 
     target = _target(options)
     plan, left_bytes = _plan(options, target)
@@ -110,7 +110,7 @@ def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
     from barnabas.pipeline.jobs.replay.job import check_target, partitions_of  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.jobs.replay.sending import consumer_of, sent_before  # noqa: PLC0415  # as above
     from barnabas.pipeline.jobs.replay.watching import bytes_before  # noqa: PLC0415  # see _replay
-    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
+    from barnabas.storage.units import counted  # noqa: PLC0415  # see _replay
 
     archive = existing_archive_of(options, options.archive)
     partitions = partitions_of(archive, options.topic)

@@ -140,7 +140,7 @@ def _kept(history: History | None, now_ms: int) -> str:
     if history is None:
         return ""
     from barnabas.pipeline.jobs.report.history import check_moment  # noqa: PLC0415  # see _report
-    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _report
+    from barnabas.storage.units import counted  # noqa: PLC0415  # see _report
 
     check_moment(now_ms)
     runs = history.runs()
@@ -151,10 +151,10 @@ def _kept(history: History | None, now_ms: int) -> str:
 
 def _plan(options: argparse.Namespace, cluster: Cluster, scope: Scope, files: Files) -> str:
     from barnabas.storage.explain.units import (  # noqa: PLC0415  # see _report
-        counted,
         moment,
         rounded_size,
     )
+    from barnabas.storage.units import counted  # noqa: PLC0415  # see _report
 
     segments, size = _size(cluster, scope.partitions, files)
     what = "and all their records" if scope.with_keys else "but no records"

@@ -12,7 +12,8 @@ from barnabas.pipeline.jobs.report import plots, trends
 from barnabas.pipeline.jobs.report.facts import PartitionFacts, Report
 from barnabas.pipeline.jobs.report.figures import Snapshot
 from barnabas.pipeline.jobs.report.text import because, gaps, key_text, limits, lives, order
-from barnabas.storage.explain.units import counted, duration, moment, rounded_size
+from barnabas.storage.explain.units import duration, moment, rounded_size
+from barnabas.storage.units import counted
 
 _STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; color: #1a202c; margin: 2rem auto; max-width: 72rem;

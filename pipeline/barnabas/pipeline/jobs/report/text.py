@@ -17,8 +17,9 @@ from barnabas.pipeline.jobs.report.facts import (
     SegmentFacts,
 )
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.explain.units import counted, duration, moment, rounded_size
+from barnabas.storage.explain.units import duration, moment, rounded_size
 from barnabas.storage.log.retention import UNLIMITED
+from barnabas.storage.units import counted
 
 _SHOWN: Final = 12
 """Segments of a partition that are told of one by one: the oldest and the newest of more."""

@@ -25,7 +25,12 @@ from struct import Struct, error
 from typing import Final
 from zlib import crc32
 
-from barnabas.protocol.compression import CompressionType, decompress
+from barnabas.protocol.compression import (
+    LARGEST_BYTES,
+    CompressionType,
+    decompress,
+    decompress_chunks,
+)
 from barnabas.protocol.compression.xxhash32 import xxhash32
 from barnabas.protocol.errors import (
     CorruptMessage,
@@ -54,6 +59,7 @@ from barnabas.protocol.structs import NamedTuple
 
 MAGIC_VALUES: Final = (0, 1)
 
+_NOTHING_INSIDE: Final = "Found invalid compressed record set with no inner records"
 _ENTRY: Final = Struct(">qi")
 _CRC: Final = Struct(">I")
 _INT32: Final = Struct(">i")
@@ -169,6 +175,45 @@ class LegacyRecord(NamedTuple):
         """
         if self.attributes & COMPRESSION_MASK == 0:
             return [self]
+        codec, stream = self._stream()
+        inner = list(_messages(iter([bytes(decompress(codec, stream))]), self))
+        if not inner:
+            raise InvalidRecord(_NOTHING_INSIDE)
+        base_offset = self._base_offset(inner[-1].offset)
+        return [record._replace(offset=int64(record.offset + base_offset)) for record in inner]
+
+    def wrapped(self, most_bytes: int = LARGEST_BYTES) -> Iterator[LegacyRecord]:
+        """
+        Yield what ``unwrapped`` returns, in the memory of a piece of the stream, which is therefore
+        decompressed twice.
+
+        Args:
+            most_bytes: that the stream may become.
+
+        Raises:
+            as in ``unwrapped``, before the first message.
+        """
+        if self.attributes & COMPRESSION_MASK == 0:
+            yield self
+            return
+        codec, stream = self._stream()
+        last: LegacyRecord | None = None
+        for record in _messages(decompress_chunks(codec, stream, most_bytes=most_bytes), self):
+            last = record
+        if last is None:
+            raise InvalidRecord(_NOTHING_INSIDE)
+        base_offset = self._base_offset(last.offset)
+        for record in _messages(decompress_chunks(codec, stream), self):
+            yield record._replace(offset=int64(record.offset + base_offset))
+
+    def _stream(self) -> tuple[CompressionType, memoryview]:
+        """
+        The codec and the stream of a wrapper.
+
+        Raises:
+            InvalidRecord: the value is no stream.
+            UnknownCompression: there is no such codec.
+        """
         codec = CompressionType.of(self.attributes & COMPRESSION_MASK)
         if codec is CompressionType.ZSTD:
             raise InvalidRecord(
@@ -181,11 +226,7 @@ class LegacyRecord(NamedTuple):
             )
         if codec is CompressionType.LZ4 and self.magic == 0:
             stream = _with_lz4_checksum(stream)
-        inner = list(_messages(memoryview(decompress(codec, memoryview(stream))), self))
-        if not inner:
-            raise InvalidRecord("Found invalid compressed record set with no inner records")
-        base_offset = self._base_offset(inner[-1].offset)
-        return [record._replace(offset=int64(record.offset + base_offset)) for record in inner]
+        return codec, memoryview(stream)
 
     def _base_offset(self, last_inner_offset: int) -> int:
         """
@@ -231,7 +272,7 @@ class LegacyBatch(RecordBatch):
     def computed_crc(self) -> int:
         return crc32(self.buffer[self.position + MAGIC_AT : self.end])
 
-    def records(self) -> Iterator[Record]:
+    def records(self, most_bytes: int = LARGEST_BYTES) -> Iterator[Record]:
         """
         Yield the message, or those that it wraps, with absolute offsets and timestamps.
 
@@ -240,17 +281,17 @@ class LegacyBatch(RecordBatch):
                 stream is not a sequence of messages.
             CorruptCompressedData, UnknownCompression: the stream is broken, or of no known codec.
         """
-        for message in self.message.unwrapped():
+        for message in self.message.wrapped(most_bytes):
             message.ensure_not_compressed()
             if message.magic not in MAGIC_VALUES:
                 raise InvalidRecord(f"A message of format {message.magic} is inside a wrapper.")
             yield Record(message.offset, message.timestamp, message.key(), message.value())
 
-    def outlines(self) -> Iterator[RecordOutline]:
+    def outlines(self, most_bytes: int = LARGEST_BYTES) -> Iterator[RecordOutline]:
         """
         The outlines of ``records``: an old message has no headers.
         """
-        for offset, timestamp, key, value, _ in self.records():
+        for offset, timestamp, key, value, _ in self.records(most_bytes):
             key_size = -1 if key is None else len(key)
             value_size = -1 if value is None else len(value)
             yield RecordOutline(offset, timestamp, key_size, value_size, 0)
@@ -259,14 +300,23 @@ class LegacyBatch(RecordBatch):
         """
         The wrapper with the base offset and the number of records that are in its stream.
         """
+        message = self.message
+        first = last = 0
+        count = 0
         try:
-            inner = self.message.unwrapped()
+            codec, stream = message._stream()
+            for record in _messages(decompress_chunks(codec, stream), message):
+                last = record.offset
+                if not count:
+                    first = last
+                count += 1
+            first = int64(first + message._base_offset(last))
         except (InvalidRecord, CorruptMessage, UnknownServerError):
             return self
+        if not count:
+            return self
         return self._replace(
-            base_offset=inner[0].offset,
-            last_offset_delta=self.last_offset - inner[0].offset,
-            record_count=len(inner),
+            base_offset=first, last_offset_delta=self.last_offset - first, record_count=count
         )
 
 
@@ -315,18 +365,29 @@ def _with_lz4_checksum(stream: bytes) -> bytes:
     return stream[:descriptor_end] + bytes([checksum]) + stream[descriptor_end + 1 :]
 
 
-def _messages(stream: memoryview, wrapper: LegacyRecord) -> Iterator[LegacyRecord]:
+def _messages(pieces: Iterator[bytes], wrapper: LegacyRecord) -> Iterator[LegacyRecord]:
     """
-    The messages in a decompressed stream, with the offsets that are written there.
+    The messages in the pieces of a decompressed stream, with the offsets that are written there.
     """
-    position = 0
-    while position + LOG_OVERHEAD <= len(stream):
-        offset, size = _ENTRY.unpack_from(stream, position)
-        if size < SMALLEST_LENGTH:
-            raise CorruptMessage(
-                f"Record size is less than the minimum record overhead ({SMALLEST_LENGTH})"
-            )
-        position += LOG_OVERHEAD + size
-        if position > len(stream):
-            return
-        yield LegacyRecord(offset, stream[position - size : position], wrapper)
+    data, position, missing = b"", 0, 0
+    waiting: list[bytes] = []
+    for piece in pieces:
+        # To join a large message with each of its pieces would copy it as many times.
+        waiting.append(piece)
+        missing -= len(piece)
+        if missing > 0:
+            continue
+        data, position = data[position:] + b"".join(waiting), 0
+        waiting.clear()
+        while position + LOG_OVERHEAD <= len(data):
+            offset, size = _ENTRY.unpack_from(data, position)
+            if size < SMALLEST_LENGTH:
+                raise CorruptMessage(
+                    f"Record size is less than the minimum record overhead ({SMALLEST_LENGTH})"
+                )
+            end = position + LOG_OVERHEAD + size
+            missing = end - len(data)
+            if missing > 0:
+                break
+            yield LegacyRecord(offset, memoryview(data)[end - size : end], wrapper)
+            position = end

@@ -4,11 +4,11 @@ Batches in a buffer, read where they lie.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.compression import CompressionType, decompress, decompress_chunks
+from barnabas.protocol.compression import LARGEST_BYTES, CompressionType, decompress_chunks
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.records.batch.layout import (
     ATTRIBUTES_AT,
@@ -35,6 +35,7 @@ from barnabas.protocol.records.record import (
     Record,
     increment_sequence,
     iter_records,
+    iter_records_in_pieces,
 )
 from barnabas.protocol.records.rules import RecordRules
 from barnabas.protocol.records.scan import RecordScan
@@ -195,39 +196,62 @@ class RecordBatch(NamedTuple):
             scan.walk(self.payload)
         return scan
 
-    def records(self) -> Iterator[Record]:
+    def records(self, most_bytes: int = LARGEST_BYTES) -> Iterator[Record]:
         """
-        The records, decompressed all at once, with absolute offsets and timestamps.
+        The records with absolute offsets and timestamps, in the memory of one decompressed piece
+        and the largest record.
+
+        Args:
+            most_bytes: that compressed records may become.
 
         Raises:
             InvalidRecord: the records do not have the form or the number that they should.
-            CorruptCompressedData: the compressed stream is broken.
+            CorruptCompressedData: the compressed stream is broken, or becomes too large. Records
+                before that are yielded.
         """
         if self.record_count == 0:
             return iter(())
         log_append_time = self.attributes & LOG_APPEND_TIME_FLAG
+        if self.codec:
+            return iter_records_in_pieces(
+                decompress_chunks(self.compression, self.payload, most_bytes=most_bytes),
+                self.record_count,
+                base_offset=self.base_offset,
+                base_timestamp=self.base_timestamp,
+                log_append_time=self.max_timestamp if log_append_time else None,
+            )
         return iter_records(
-            decompress(self.compression, self.payload),
+            self.payload,
             self.record_count,
             base_offset=self.base_offset,
             base_timestamp=self.base_timestamp,
             log_append_time=self.max_timestamp if log_append_time else None,
-            streamed=self.codec != 0,
         )
 
-    def outlines(self) -> Iterator[RecordOutline]:
+    def outlines(self, most_bytes: int = LARGEST_BYTES) -> Iterator[RecordOutline]:
         """
         The records without keys, values and headers, in the memory of one decompressed piece.
 
+        Args:
+            most_bytes: that compressed records may become.
+
         Raises:
             InvalidRecord: the records do not have the form or the number that they should.
-            CorruptCompressedData: the compressed stream is broken.
+            CorruptCompressedData: the compressed stream is broken, or becomes too large.
         """
         if self.record_count == 0:
             return iter(())
+        return self.outlines_of(
+            decompress_chunks(self.compression, self.payload, most_bytes=most_bytes)
+        )
+
+    def outlines_of(self, pieces: Iterable[bytes]) -> Iterator[RecordOutline]:
+        """
+        Likewise, of the records in *pieces*, where the buffer has the header alone.
+        """
         log_append_time = self.attributes & LOG_APPEND_TIME_FLAG
         return outlines(
-            decompress_chunks(self.compression, self.payload),
+            pieces,
             self.record_count,
             base_offset=self.base_offset,
             base_timestamp=self.base_timestamp,

@@ -26,7 +26,7 @@ from barnabas.server.dynamic_config.admin.loggers import BrokerLoggers
 from barnabas.server.dynamic_config.admin.topics import TopicConfigKind
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.topics import TopicConfigs
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.security import Security
 from barnabas.storage.manager.manager import LogManager
 
@@ -119,10 +119,10 @@ class ConfigAdmin:
         made: list[Versioned] = []
         altered: list[AlterResource] = []
 
-        def plan() -> Steps[None]:
+        async def plan() -> None:
             times = Counter((one.type, one.name) for one in wanted)
             for one in wanted:
-                yield
+                await checkpoint()
                 try:
                     if times[one.type, one.name] > 1:
                         raise InvalidRequest("Each resource must appear at most once.")
@@ -146,6 +146,8 @@ class ConfigAdmin:
     def _plan(
         self, wanted: AlterResource, authorize: Authorize, validate_only: bool
     ) -> list[Versioned]:
+        # Kafka refuses so many records, and earlier any option that does not exist.
+        check_size(wanted.changes)
         wanted.check()
         if wanted.type == ResourceType.BROKER_LOGGER and not wanted.replaces:
             authorize(wanted.type, wanted.name)

@@ -16,6 +16,7 @@ from barnabas.protocol.errors import (
     BrokerIdNotRegistered,
     InvalidConfig,
     InvalidRequest,
+    joined,
 )
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.config import BrokerConfig
@@ -24,7 +25,7 @@ from barnabas.server.config.compatibility import (
     INERT_OPTIONS,
     REFUSED_OPTIONS,
 )
-from barnabas.server.config.connection_limits import listener_rate
+from barnabas.server.config.connection_limits import listener_connections, listener_rate
 from barnabas.server.config.security import LISTENER_PREFIX
 from barnabas.server.dynamic_config.admin.changes import (
     AlterResource,
@@ -227,19 +228,19 @@ class BrokerConfigKind(ConfigKind):
         fixed = [name for name in configs if _is_fixed(name)]
         if fixed:
             raise InvalidRequest(
-                f"Cannot update these configs dynamically: [{', '.join(sorted(fixed))}]"
+                f"Cannot update these configs dynamically: [{joined(sorted(fixed), ', ')}]"
             )
         bare = [name for name in configs if name in _PER_LISTENER]
         if bare:
             raise InvalidRequest(
                 "These security configs can be dynamically updated only per-listener using the"
-                f" listener prefix: [{', '.join(sorted(bare))}]"
+                f" listener prefix: [{joined(sorted(bare), ', ')}]"
             )
         of_one = [name for name in configs if _is_of_one_broker(name)]
         if of_one and not per_broker:
             raise InvalidRequest(
                 "Cannot update these configs at default cluster level, broker id must be"
-                f" specified: [{', '.join(sorted(of_one))}]"
+                f" specified: [{joined(sorted(of_one), ', ')}]"
             )
         known = {name: text for name, text in configs.items() if known_option(name) is not None}
         try:
@@ -254,6 +255,7 @@ class BrokerConfigKind(ConfigKind):
                 self._security.check(texts, reads_again=sets_listeners)
             for listener in self._configs.static.client_listeners:
                 listener_rate(listener.name, texts, INT_MAX)
+                listener_connections(listener.name, texts)
         except ConfigError as error:
             raise InvalidRequest(str(error)) from error
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 
-from barnabas.protocol.errors import InvalidConfig, InvalidRequest
+from barnabas.protocol.errors import InvalidConfig, InvalidRequest, joined
 from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord, ConfigRecord
 from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.server.cluster.controller import check_config_value
@@ -65,7 +65,7 @@ class AlterResource:
             if change.value is None and change.operation != Operation.DELETE
         ]
         if missing:
-            raise InvalidRequest(f"Null value not supported for : {', '.join(missing)}")
+            raise InvalidRequest(f"Null value not supported for : {joined(missing, ', ')}")
 
     def check_operations(self) -> None:
         """

@@ -6,7 +6,7 @@ What an assignor of partitions is told of a group, and what it answers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeAlias, TypeVar
@@ -59,17 +59,21 @@ class TopicIds:
         self.name_count = len(self._ids) if name_count is None else name_count
 
     @classmethod
-    def of_names(cls, names: Sequence[str], topic_ids: Mapping[str, UUID]) -> TopicIds:
+    def of_names(cls, names: Sequence[str] | Set[str], topic_ids: Mapping[str, UUID]) -> TopicIds:
         """
         The topics with these names, in the order of ``new HashSet<>(names)``.
 
         Args:
-            names: those of the request by the member whose heartbeat it is, sorted for others:
-                Kafka sorts them in their records.
+            names: in the order of the request by the member whose heartbeat it is; a set for
+                others, which Kafka sorts in their records.
             topic_ids: of all topics that there are.
         """
-        order = HashOrder(string_hash, copied(len(names)), names)
-        return cls((topic_ids[name] for name in order if name in topic_ids), len(order))
+        # Names without a topic have no part in the order of the others, and may be very many.
+        known = [name for name in names if name in topic_ids]
+        if isinstance(names, Set):
+            known.sort()
+        order = HashOrder(string_hash, copied(len(names)), known)
+        return cls((topic_ids[name] for name in order), len(frozenset(names)))
 
     def __iter__(self) -> Iterator[UUID]:
         return iter(self._ids)

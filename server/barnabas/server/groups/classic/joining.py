@@ -17,6 +17,7 @@ from sys import getsizeof
 from typing import Final
 from uuid import uuid4
 
+from barnabas.protocol.codec.primitives import MAX_STRING_BYTES, utf8_size
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import CoordinatorNotAvailable, ErrorCode, KafkaError
 from barnabas.protocol.messages.join_group import JoinGroupRequest
@@ -37,7 +38,7 @@ from barnabas.server.groups.persistence import (
     group_tombstones,
 )
 from barnabas.server.groups.records import GroupResult, Record
-from barnabas.server.scheduling.turns import Steps, finished
+from barnabas.server.scheduling.turns import checkpoint, finished
 
 S = GroupState
 
@@ -110,7 +111,7 @@ class _Replacement(NamedTuple):
     old_leader: str | None
 
 
-def offer_of(request: JoinGroupRequest) -> Steps[Offer]:
+async def offer_of(request: JoinGroupRequest) -> Offer:
     """
     What the member offers. A protocol that is named twice counts once: it would have more votes
     than there are members, and no protocol would be offered by all.
@@ -118,7 +119,7 @@ def offer_of(request: JoinGroupRequest) -> Steps[Offer]:
     protocols: dict[str, MemberProtocol] = {}
     held_bytes = 0
     for protocol in request.protocols:
-        yield
+        await checkpoint()
         name = protocol.name
         if name not in protocols:
             protocols[name] = MemberProtocol(name, bytes(protocol.metadata))
@@ -250,6 +251,10 @@ class Joining:
     def _join_somebody_new(self, join: _Join, group: ClassicGroup, now_ms: int) -> GroupResult:
         instance_id = join.request.group_instance_id
         new_id = f"{join.caller.client_id if instance_id is None else instance_id}-{uuid4()}"
+        if utf8_size(new_id) > MAX_STRING_BYTES:
+            # Neither an answer nor a record can have this id.
+            join.refuse(ErrorCode.UNKNOWN_SERVER_ERROR, NO_MEMBER_ID)
+            return NOTHING
         if instance_id is not None:
             old_id = group.static_members.get(instance_id)
             if old_id is not None:

@@ -28,7 +28,7 @@ from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.persistence import group_record
 from barnabas.server.groups.records import GroupResult
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 
 log = logging.getLogger(__name__)
 S = GroupState
@@ -123,17 +123,17 @@ class Membership:
 
     # LeaveGroup
 
-    def leave(
+    async def leave(
         self, group_id: str, leaving: Sequence[MemberIdentity], now_ms: int
-    ) -> Steps[tuple[GroupResult, LeaveGroupResponse]]:
+    ) -> tuple[GroupResult, LeaveGroupResponse]:
         """
         Remove members.
 
         Raises:
             UnknownMemberId: the group does not exist.
         """
-        responses = yield from map_in_steps(_unknown, leaving)
-        known = yield from self._find(group_id, leaving)
+        responses = await map_in_turns(_unknown, leaving)
+        known = await self._find(group_id, leaving)
         group = self._groups.get_classic(group_id)
         if group is None:
             raise UnknownMemberId(f"Group {group_id} not found.")
@@ -157,7 +157,7 @@ class Membership:
                 changes = self._rebalance.complete_if_possible(group, now_ms)
         return changes, LeaveGroupResponse(error_code=ErrorCode.NONE, members=responses)
 
-    def _find(self, group_id: str, leaving: Sequence[MemberIdentity]) -> Steps[list[int]]:
+    async def _find(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[int]:
         """
         The positions of those that the group knows: others need no step of their own.
         """
@@ -166,7 +166,7 @@ class Membership:
         if group is None:
             return known
         for position, member in enumerate(leaving):
-            yield
+            await checkpoint()
             if (
                 member.member_id in group.members
                 or member.member_id in group.pending_joins

@@ -20,22 +20,22 @@ from barnabas.protocol.messages.consumer_group_describe import (
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.modern.topics import TopicsView, with_topics
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import map_in_turns
 
 CLASSIC_MEMBER: Final = 0
 CONSUMER_MEMBER: Final = 1
 
 
-def describe(
+async def describe(
     group: ConsumerGroup, topics: TopicsView, default_assignor: str
-) -> Steps[DescribedGroup]:
+) -> DescribedGroup:
     """
     A group with its members. Topics that do not exist any more are left out.
 
     Args:
         default_assignor: of a group whose members do not ask for any.
     """
-    members = yield from map_in_steps(
+    members = await map_in_turns(
         lambda member: _described(group, member, topics), tuple(group.members.values())
     )
     return DescribedGroup(

@@ -14,7 +14,7 @@ Follows Kafka's ``maybeUpdateRegularExpressions`` and ``TopicRegexResolver``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Final
 
@@ -35,7 +35,7 @@ from barnabas.server.groups.modern.tally import count, discount
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import InSteps, checkpoint, finished
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class Regexes:
             if before.topic_regex and counts.get(before.topic_regex) == 1:
                 records.append(regex_tombstone(group.group_id, before.topic_regex))
             if after.topic_regex and after.topic_regex not in counts:
-                compiled(after.topic_regex)
+                check(after.topic_regex, caller.pattern)
                 is_unknown = True
             elif not after.topic_regex or after.topic_regex in group.subscriptions.resolved:
                 update = RegexUpdate.UPDATED_AND_RESOLVED
@@ -142,32 +142,38 @@ class Regexes:
             or now_ms > last.timestamp_ms + self._refresh_interval_ms
         )
         if is_due and regexes:
+            # A caller has a compiled pattern, and many refreshes may wait.
+            sees_topic = caller.sees_topic
             self._executor.schedule(
-                key, lambda: self._refresh(group.group_id, regexes, caller, now_ms)
+                key, lambda: self._refresh(group.group_id, regexes, sees_topic, now_ms)
             )
 
-    def _refresh(
-        self, group_id: str, regexes: Iterable[str], caller: Caller, now_ms: int
-    ) -> Steps[GroupResult]:
+    async def _refresh(
+        self,
+        group_id: str,
+        regexes: Iterable[str],
+        sees_topic: Callable[[str], bool],
+        now_ms: int,
+    ) -> GroupResult:
         """
         Match the patterns with all topics.
 
         Args:
-            caller: sees only the topics that it may describe.
+            sees_topic: returns whether the caller may describe a topic.
         """
         version = self._topics.topics.version
         matches: dict[str, set[str]] = {regex: set() for regex in regexes}
         patterns = {}
         for regex in matches:
             try:
-                patterns[regex] = compiled(regex)
-            except InvalidRegularExpression as error:
+                patterns[regex] = await InSteps(LinearPattern.in_steps(regex))
+            except InvalidPattern as error:
                 # Another broker has accepted it.
                 log.error("Group %s: a pattern matches nothing: %s", group_id, error)
         for topic in tuple(self._topics.topics):
             for regex, pattern in patterns.items():
-                yield
-                if (yield from pattern.matching(topic.name)) and caller.sees_topic(topic.name):
+                await checkpoint()
+                if await InSteps(pattern.matching(topic.name)) and sees_topic(topic.name):
                     matches[regex].add(topic.name)
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
@@ -197,17 +203,28 @@ class Regexes:
         return CoordinatorResult(records=records)
 
 
-def compiled(regex: str) -> LinearPattern:
+async def compiled(regex: str) -> LinearPattern | InvalidPattern:
     """
-    A pattern, ready to be matched with whole names.
+    Compile a pattern in short steps: a heartbeat is handled in one.
+    """
+    try:
+        return await InSteps(LinearPattern.in_steps(regex))
+    except InvalidPattern as error:
+        return error.with_traceback(None)
+
+
+def check(regex: str, pattern: LinearPattern | InvalidPattern | None) -> None:
+    """
+    Args:
+        pattern: what became of *regex*; None if it was not compiled yet.
 
     Raises:
         InvalidRegularExpression: it is none of the dialect of RE2.
     """
-    try:
-        return LinearPattern(regex)
-    except InvalidPattern as error:
+    if pattern is None:
+        pattern = finished(compiled(regex))
+    if isinstance(pattern, InvalidPattern):
         raise InvalidRegularExpression(
             f"SubscribedTopicRegex `{regex}` is not a valid regular expression:"
-            f" {error.description}."
-        ) from None
+            f" {pattern.description}."
+        )

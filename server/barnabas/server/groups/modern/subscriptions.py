@@ -93,8 +93,12 @@ class Subscriptions:
         """
         Count the subscriptions of a member.
         """
-        for name in member.topic_names:
-            count(self.names, name)
+        names = self.names
+        if names:
+            for name in member.topic_names:
+                names[name] = names.get(name, 0) + 1
+        else:
+            names |= dict.fromkeys(member.topic_names, 1)
         if member.topic_regex:
             count(self.regexes, member.topic_regex)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter
 from typing import Generic, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -28,6 +27,7 @@ from barnabas.server.groups.modern.group import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.modern.subscriptions import SubscribingMember, Subscriptions
 from barnabas.server.groups.modern.topics import SubscribedTopics
+from barnabas.storage.clock import perf_counter
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ def new_target(
         UnknownServerError: the assignor failed.
     """
     member = change.member
-    names = sorted(change.subscriptions.topics)
+    names = sorted(topics.topics.existing(change.subscriptions.topics))
     known = [topic for topic in map(topics.topics.get, names) if topic is not None]
     begun = perf_counter()
     specs = _specs(group, change, {topic.name: topic.id for topic in known})
@@ -170,7 +170,6 @@ def _specs(
     return specs
 
 
-def _names(member: SubscribingMember, subscriptions: Subscriptions) -> Sequence[str]:
+def _names(member: SubscribingMember, subscriptions: Subscriptions) -> frozenset[str]:
     resolved = subscriptions.resolved.get(member.topic_regex)
-    names = member.topic_names if resolved is None else member.topic_names | resolved.topics
-    return sorted(names)
+    return member.topic_names if resolved is None else member.topic_names | resolved.topics

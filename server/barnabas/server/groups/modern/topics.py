@@ -20,6 +20,11 @@ _LOW: Final = (1 << 64) - 1
 _MAGIC: Final = 0
 
 NO_TOPICS_HASH: Final = 0
+MOST_FOLLOWED: Final = 1000
+"""
+How many names of a group are followed one by one. Those of a group with more are searched for each
+topic that changes: to follow 100,000 names would hold up the event loop.
+"""
 
 P = TypeVar("P")
 
@@ -56,6 +61,11 @@ class TopicsView(Protocol):
     def get_by_id(self, topic_id: UUID) -> TopicView | None:
         """
         The topic with that id.
+        """
+
+    def existing(self, names: Iterable[str]) -> Set[str]:
+        """
+        Return the *names* for which there is a topic.
         """
 
     def __iter__(self) -> Iterator[TopicView]: ...
@@ -113,7 +123,8 @@ class SubscribedTopics:
     Invariants:
 
     1. A kept hash is that of the topic as it is, since ``changed`` drops it.
-    2. ``_subscribers`` has each followed group under the topics in ``_followed``, and no others.
+    2. ``_subscribers`` has each followed group under the topics in ``_followed``, and no others;
+       ``_wide`` has the groups that follow too many names for this.
 
     Used on the event loop's thread only.
     """
@@ -123,6 +134,7 @@ class SubscribedTopics:
         self._hashes: dict[str, int] = {}
         self._subscribers: dict[str, dict[str, Subscriber]] = {}
         self._followed: dict[str, frozenset[str]] = {}
+        self._wide: dict[str, tuple[Subscriber, frozenset[str]]] = {}
         self.version_with_new_topics = topics.version
         """The version of the metadata with which topics were created last."""
 
@@ -140,13 +152,21 @@ class SubscribedTopics:
         self._hashes.pop(name, None)
         for group in self._subscribers.get(name, {}).values():
             group.request_metadata_refresh()
+        for group, names in self._wide.values():
+            if name in names:
+                group.request_metadata_refresh()
 
     def follow(self, group: Subscriber) -> None:
         """
         Tell a group of changes of its topics; called again when its subscriptions change.
         """
         before = self._followed.get(group.group_id, frozenset())
-        after = self._followed[group.group_id] = frozenset(group.subscribed_topics)
+        after = frozenset(group.subscribed_topics)
+        self._wide.pop(group.group_id, None)
+        if len(after) > MOST_FOLLOWED:
+            self._wide[group.group_id] = (group, after)
+            after = frozenset()
+        self._followed[group.group_id] = after
         for name in after:
             self._subscribers.setdefault(name, {})[group.group_id] = group
         self._leave(group.group_id, before - after)
@@ -155,6 +175,7 @@ class SubscribedTopics:
         """
         Tell a group of changes no more; without effect if it is not followed.
         """
+        self._wide.pop(group_id, None)
         self._leave(group_id, self._followed.pop(group_id, frozenset()))
 
     def _leave(self, group_id: str, names: Iterable[str]) -> None:
@@ -169,14 +190,16 @@ class SubscribedTopics:
         """
         The ids of those topics that exist.
         """
-        found = map(self.topics.get, names)
+        found = map(self.topics.get, self.topics.existing(names))
         return {topic.id for topic in found if topic is not None}
 
     def hash(self, names: Iterable[str]) -> int:
         """
         The hash of those topics that exist, as a signed integer of 64 bits; 0 if there are none.
         """
-        hashes = [self._hash_of(name) for name in sorted(names, key=_java_order)]
+        # A client may name very many topics that do not exist.
+        existing = sorted(self.topics.existing(names), key=_java_order)
+        hashes = [self._hash_of(name) for name in existing]
         known = [_LONG.pack(each) for each in hashes if each is not None]
         return _signed(xxh3_64_intdigest(b"".join(known))) if known else NO_TOPICS_HASH
 

@@ -29,7 +29,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import await_each, map_in_turns
 
 GROUP_ERROR_SINCE: Final = 2
 NO_OFFSET: Final = -1
@@ -37,13 +37,13 @@ NO_EPOCH: Final = -1
 NO_METADATA: Final = ""
 
 
-def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> Steps[OffsetCommitResponse]:
+async def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
     """
     The answer to an OffsetCommit that is refused as a whole.
     """
 
-    def refuse(topic: OffsetCommitRequestTopic) -> Steps[OffsetCommitResponseTopic]:
-        partitions = yield from map_in_steps(
+    async def refuse(topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
+        partitions = await map_in_turns(
             lambda each: OffsetCommitResponsePartition(
                 partition_index=each.partition_index, error_code=error
             ),
@@ -53,18 +53,18 @@ def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> Steps[Offset
             name=topic.name, topic_id=topic.topic_id, partitions=partitions
         )
 
-    return OffsetCommitResponse(topics=(yield from each_in_steps(refuse, request.topics)))
+    return OffsetCommitResponse(topics=await await_each(refuse, request.topics))
 
 
-def transactional_commit_error(
+async def transactional_commit_error(
     request: TxnOffsetCommitRequest, error: ErrorCode
-) -> Steps[TxnOffsetCommitResponse]:
+) -> TxnOffsetCommitResponse:
     """
     The answer to a TxnOffsetCommit that is refused as a whole.
     """
 
-    def refuse(topic: TxnOffsetCommitRequestTopic) -> Steps[TxnOffsetCommitResponseTopic]:
-        partitions = yield from map_in_steps(
+    async def refuse(topic: TxnOffsetCommitRequestTopic) -> TxnOffsetCommitResponseTopic:
+        partitions = await map_in_turns(
             lambda each: TxnOffsetCommitResponsePartition(
                 partition_index=each.partition_index, error_code=error
             ),
@@ -72,27 +72,25 @@ def transactional_commit_error(
         )
         return TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions)
 
-    return TxnOffsetCommitResponse(topics=(yield from each_in_steps(refuse, request.topics)))
+    return TxnOffsetCommitResponse(topics=await await_each(refuse, request.topics))
 
 
-def fetch_error(
+async def fetch_error(
     request: OffsetFetchRequestGroup, error: ErrorCode, version: int
-) -> Steps[OffsetFetchResponseGroup]:
+) -> OffsetFetchResponseGroup:
     """
     The answer to an OffsetFetch that is refused as a whole; before v2 only partitions have errors.
     """
     if version >= GROUP_ERROR_SINCE:
         return OffsetFetchResponseGroup(group_id=request.group_id, topics=[], error_code=error)
 
-    def refuse(topic: OffsetFetchRequestTopics) -> Steps[OffsetFetchResponseTopics]:
-        partitions = yield from map_in_steps(
-            partial(no_offset, error=error), topic.partition_indexes
-        )
+    async def refuse(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+        partitions = await map_in_turns(partial(no_offset, error=error), topic.partition_indexes)
         return OffsetFetchResponseTopics(
             name=topic.name, topic_id=topic.topic_id, partitions=partitions
         )
 
-    topics = yield from each_in_steps(refuse, request.topics or ())
+    topics = await await_each(refuse, request.topics or ())
     return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics, error_code=error)
 
 

@@ -51,7 +51,7 @@ from barnabas.server.groups.records import (
     OffsetRecord,
     encode_record,
 )
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.storage.producers.entry import VerificationGuard
 
 DEFAULT_RETENTION: Final = -1
@@ -94,9 +94,9 @@ class Committing:
         self._topics = topics
         self._options = options
 
-    def commit(
+    async def commit(
         self, request: OffsetCommitRequest, version: int, now_ms: int
-    ) -> Steps[tuple[GroupResult, OffsetCommitResponse]]:
+    ) -> tuple[GroupResult, OffsetCommitResponse]:
         """
         Commit offsets.
 
@@ -115,7 +115,7 @@ class Committing:
         for topic in request.topics:
             # A record with an expiry has no field for the topic id.
             of_topic = partial(value, topic_id=ZERO_UUID if expires else topic.topic_id)
-            partitions = yield from self._examine(
+            partitions = await self._examine(
                 request.group_id, topic, of_topic, OffsetCommitResponsePartition, records
             )
             topics.append(
@@ -123,7 +123,7 @@ class Committing:
                     name=topic.name, topic_id=topic.topic_id, partitions=partitions
                 )
             )
-        encoded = yield from map_in_steps(encode_record, records)
+        encoded = await map_in_turns(encode_record, records)
         # Requests that ran between the steps may have changed the members of the group.
         check = self._validate(request, version)
         if check is not None:
@@ -133,13 +133,13 @@ class Committing:
         result = CoordinatorResult(records=records, encoded=encoded)
         return result, OffsetCommitResponse(topics=topics)
 
-    def commit_in_transaction(
+    async def commit_in_transaction(
         self,
         request: TxnOffsetCommitRequest,
         guard: VerificationGuard,
         version: int,
         now_ms: int,
-    ) -> Steps[tuple[GroupResult, TxnOffsetCommitResponse]]:
+    ) -> tuple[GroupResult, TxnOffsetCommitResponse]:
         """
         Commit offsets that count once the transaction of their producer is committed.
 
@@ -155,11 +155,11 @@ class Committing:
         records: list[OffsetRecord] = []
         topics = []
         for topic in request.topics:
-            partitions = yield from self._examine(
+            partitions = await self._examine(
                 request.group_id, topic, value, TxnOffsetCommitResponsePartition, records
             )
             topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
-        encoded = yield from map_in_steps(encode_record, records)
+        encoded = await map_in_turns(encode_record, records)
         check = self._validate_in_transaction(request, version)
         if check is not None:
             self._check_in_transaction(check, records)
@@ -168,20 +168,20 @@ class Committing:
         result = CoordinatorResult(records=records, encoded=encoded, producer=producer, guard=guard)
         return result, TxnOffsetCommitResponse(topics=topics)
 
-    def _examine(
+    async def _examine(
         self,
         group_id: str,
         topic: CommittedTopic,
         value: Callable[[CommittedPartition], OffsetCommitValue],
         answer: Callable[..., P],
         records: list[OffsetRecord],
-    ) -> Steps[list[P]]:
+    ) -> list[P]:
         """
         The answers for the partitions of a topic; the records of accepted offsets go to *records*.
         """
         answers = []
         for partition in topic.partitions:
-            yield
+            await checkpoint()
             index = partition.partition_index
             error = self._metadata_error(partition)
             if error is ErrorCode.NONE:

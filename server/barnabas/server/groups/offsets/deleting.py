@@ -29,7 +29,7 @@ from barnabas.server.groups.persistence import group_tombstones
 from barnabas.server.groups.records import GroupResult, OffsetRecord, Record, encode_record
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.records import state_partitions_record
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 
 T = TypeVar("T")
 
@@ -58,9 +58,9 @@ class Deleting:
         self._offsets = offsets
         self._options = options
 
-    def delete(
+    async def delete(
         self, request: OffsetDeleteRequest
-    ) -> Steps[tuple[GroupResult, OffsetDeleteResponse]]:
+    ) -> tuple[GroupResult, OffsetDeleteResponse]:
         """
         Delete offsets of topics that no member of the group subscribes to.
 
@@ -73,18 +73,18 @@ class Deleting:
         records: list[Record] = []
         topics: list[OffsetDeleteResponseTopic] = []
         for topic in request.topics:
-            yield
+            await checkpoint()
             is_subscribed = group.is_subscribed_to(topic.name)
             error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed else ErrorCode.NONE
             indexes = [partition.partition_index for partition in topic.partitions]
             if not is_subscribed:
                 for index in indexes:
-                    yield
+                    await checkpoint()
                     if self._offsets.is_known(group.group_id, topic.name, index):
                         records.append(OffsetRecord(group.group_id, topic.name, index, None))
-            partitions = yield from map_in_steps(partial(_deleted, error), indexes)
+            partitions = await map_in_turns(partial(_deleted, error), indexes)
             topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
-        encoded = yield from map_in_steps(encode_record, records)
+        encoded = await map_in_turns(encode_record, records)
         # A request that ran between the steps may have added members.
         self._groups.expect(request.group_id).validate_offset_delete()
         response = OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=topics)

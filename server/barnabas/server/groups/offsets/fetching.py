@@ -4,7 +4,7 @@ OffsetFetch (Kafka's ``OffsetMetadataManager.fetchOffsets``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from barnabas.protocol.codec.schema import ZERO_UUID
@@ -18,16 +18,17 @@ from barnabas.protocol.messages.offset_fetch import (
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.offsets.answers import no_offset
 from barnabas.server.groups.offsets.offsets import CommittedOffset, OffsetStore
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 
 
-def fetch_offsets(
+async def fetch_offsets(
     groups: Groups,
     store: OffsetStore,
     request: OffsetFetchRequestGroup,
     *,
     require_stable: bool,
-) -> Steps[OffsetFetchResponseGroup]:
+    found_one: Callable[[OffsetFetchResponsePartitions], None] = lambda _: None,
+) -> OffsetFetchResponseGroup:
     """
     Read the committed offsets of a group: those of the named partitions, or all of them.
 
@@ -35,6 +36,7 @@ def fetch_offsets(
 
     Args:
         require_stable: refuse partitions for which a transaction has an open offset (KIP-447).
+        found_one: called with each partition of the answer; what it raises ends the reading.
 
     Raises:
         KafkaError: the sender is no member, or its epoch is stale.
@@ -51,21 +53,25 @@ def fetch_offsets(
         for name, offsets in tuple(committed.items()):
             partitions = []
             for index, offset in tuple(offsets.items()):
-                yield
+                await checkpoint()
                 is_unstable = (name, index) in unstable
-                partitions.append(_fetched(index, offset, is_unstable=is_unstable))
+                fetched = _fetched(index, offset, is_unstable=is_unstable)
+                found_one(fetched)
+                partitions.append(fetched)
             topics.append(_fetched_topic(name, ZERO_UUID, partitions))
     else:
         nothing: Mapping[int, CommittedOffset] = {}
         for topic in request.topics:
-            yield
+            await checkpoint()
             offsets = committed.get(topic.name, nothing)
             partitions = []
             for index in topic.partition_indexes:
-                yield
+                await checkpoint()
                 known = _of_topic_id(offsets.get(index), topic.topic_id)
                 is_unstable = (topic.name, index) in unstable
-                partitions.append(_fetched(index, known, is_unstable=is_unstable))
+                fetched = _fetched(index, known, is_unstable=is_unstable)
+                found_one(fetched)
+                partitions.append(fetched)
             topics.append(_fetched_topic(topic.name, topic.topic_id, partitions))
     return OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=ErrorCode.NONE)
 

@@ -15,14 +15,14 @@ from barnabas.server.groups.assignors import simple_assignor
 from barnabas.server.groups.modern.topics import TopicsView, with_topics
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.member import ShareGroupMember
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import map_in_turns
 
 
-def describe(group: ShareGroup, topics: TopicsView) -> Steps[DescribedGroup]:
+async def describe(group: ShareGroup, topics: TopicsView) -> DescribedGroup:
     """
     A group with its members. Topics that do not exist any more are left out.
     """
-    members = yield from map_in_steps(
+    members = await map_in_turns(
         lambda member: _described(member, topics), tuple(group.members.values())
     )
     return DescribedGroup(

@@ -270,7 +270,7 @@ class ShareHeartbeats:
             is_fresh: whether those may still come that are being initialized.
         """
         missing: dict[UUID, TopicStates] = {}
-        for name in sorted(subscriptions.topics):
+        for name in sorted(self._topics.topics.existing(subscriptions.topics)):
             topic = self._topics.topics.get(name)
             if topic is None:
                 continue

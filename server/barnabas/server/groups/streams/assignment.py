@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from time import perf_counter
 from typing import Final
 
 from barnabas.protocol.errors import UnknownServerError
@@ -26,6 +25,7 @@ from barnabas.server.groups.streams.configured_topology import ConfiguredTopolog
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.groups.streams.member import StreamsGroupMember
 from barnabas.server.groups.streams.records import target_epoch_record, target_record
+from barnabas.storage.clock import perf_counter
 
 log = logging.getLogger(__name__)
 

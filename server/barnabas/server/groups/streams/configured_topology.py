@@ -199,7 +199,7 @@ def _missing(
         for of_kind in (subtopology.repartition_source_topics, subtopology.changelogs):
             wanted |= {name: topic.to_create() for name, topic in of_kind.items()}
     order = HashOrder(string_hash, keys=wanted)
-    for name in topology.required_topics:
+    for name in topology.required_in_order() if wanted else ():
         existing = topics.get(name)
         if existing is None or name not in wanted:
             continue

@@ -27,17 +27,17 @@ from barnabas.server.groups.streams.configured_topology import (
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.groups.streams.member import StreamsGroupMember
 from barnabas.server.groups.streams.records import in_order
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import map_in_turns
 
 
-def describe(group: StreamsGroup) -> Steps[DescribedGroup]:
+async def describe(group: StreamsGroup) -> DescribedGroup:
     """
     A group with its members, and its topology with the numbers of partitions once they are known.
 
     Raises:
         UnknownServerError: the group has no topology; no coordinator writes that.
     """
-    members = yield from map_in_steps(
+    members = await map_in_turns(
         lambda member: _described(group, member), tuple(group.members.values())
     )
     return DescribedGroup(

@@ -106,7 +106,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         """
         The names of the topics that the topology needs.
         """
-        return frozenset() if self.topology is None else frozenset(self.topology.required_topics)
+        return frozenset() if self.topology is None else self.topology.required_topics
 
     def is_subscribed_to(self, topic: str) -> bool:
         """

@@ -7,15 +7,38 @@ The first member brings it, and its record keeps it. Members with another one ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
+from typing import Final
 
-from barnabas.protocol.errors import UnknownServerError
+from barnabas.protocol.errors import StreamsInvalidTopology, UnknownServerError
 from barnabas.protocol.internal_topics.group_records import streams as schemas
 from barnabas.protocol.messages import streams_group_heartbeat as messages
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import string_hash
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
+
+MOST_SUBTOPOLOGIES: Final = 2_000
+MOST_TOPICS: Final = 10_000
+"""
+The topics that a topology names: the first heartbeat of a member handles all of them in one step.
+"""
+
+
+def texts_of(topology: messages.Topology) -> Iterator[str]:
+    """
+    The texts in a topology: its record has all of them.
+    """
+    for part in topology.subtopologies:
+        yield part.subtopology_id
+        yield from part.source_topics
+        yield from part.source_topic_regex
+        yield from part.repartition_sink_topics
+        for topic in chain(part.state_changelog_topics, part.repartition_source_topics):
+            yield topic.name
+            for config in topic.topic_configs:
+                yield config.key
+                yield config.value
 
 
 class StreamsTopology:
@@ -26,7 +49,7 @@ class StreamsTopology:
         UnknownServerError: the epoch is negative, or two subtopologies have the same id.
     """
 
-    __slots__ = ("record", "required_topics", "source_topics", "subtopologies")
+    __slots__ = ("_sources", "record", "subtopologies")
 
     def __init__(self, record: schemas.StreamsGroupTopologyValue) -> None:
         by_id = {each.subtopology_id: each for each in record.subtopologies}
@@ -40,27 +63,50 @@ class StreamsTopology:
             for subtopology_id in HashOrder(string_hash, keys=by_id)
         }
         """By id, in the order of Kafka's map, which decides where topics depend on each other."""
-        self.source_topics: Mapping[str, str] = dict(self._sources())
-        """The subtopology that reads a topic, by topic."""
-        self.required_topics: Sequence[str] = tuple(
-            HashOrder(string_hash, keys=self._required_topics())
-        )
-        """The topics that have to exist, in the order of Kafka's set."""
+        self._sources: Mapping[str, str] | None = None
 
     @property
     def epoch(self) -> int:
         return self.record.epoch
 
-    def _sources(self) -> Iterator[tuple[str, str]]:
-        for subtopology_id, subtopology in self.subtopologies.items():
-            for name in sources_of(subtopology):
-                yield name, subtopology_id
+    @property
+    def source_topics(self) -> Mapping[str, str]:
+        """
+        The subtopology that reads a topic, by topic. Only commits of offsets need it.
+        """
+        if self._sources is None:
+            self._sources = {
+                name: subtopology_id
+                for subtopology_id, subtopology in self.subtopologies.items()
+                for name in sources_of(subtopology)
+            }
+        return self._sources
 
-    def _required_topics(self) -> Iterator[str]:
+    @property
+    def required_topics(self) -> frozenset[str]:
+        """
+        The topics that have to exist.
+        """
+        names: set[str] = set()
         for subtopology in self.subtopologies.values():
-            yield from sources_of(subtopology)
-            for topic in subtopology.state_changelog_topics:
-                yield topic.name
+            names.update(subtopology.source_topics)
+            names.update(topic.name for topic in subtopology.repartition_source_topics)
+            names.update(topic.name for topic in subtopology.state_changelog_topics)
+        return frozenset(names)
+
+    def required_in_order(self) -> Iterator[str]:
+        """
+        The topics that have to exist, in the order of Kafka's set.
+        """
+        names = (
+            name
+            for subtopology in self.subtopologies.values()
+            for name in chain(
+                sources_of(subtopology),
+                (topic.name for topic in subtopology.state_changelog_topics),
+            )
+        )
+        return iter(HashOrder(string_hash, keys=names))
 
     def __eq__(self, other: object) -> bool:
         """
@@ -99,11 +145,20 @@ def topology_of(topology: messages.Topology) -> StreamsTopology:
     )
 
 
-def topics_of(topology: messages.Topology) -> Steps[list[str]]:
+async def topics_of(topology: messages.Topology) -> list[str]:
     """
     The topics that a member's topology names, each once.
+
+    Raises:
+        StreamsInvalidTopology: it is so large that its member would keep others waiting.
     """
+    if len(topology.subtopologies) > MOST_SUBTOPOLOGIES:
+        raise StreamsInvalidTopology(
+            f"The topology has {len(topology.subtopologies)} subtopologies, and may have"
+            f" {MOST_SUBTOPOLOGIES}."
+        )
     names: dict[str, None] = {}
+    count = 0
     for each in topology.subtopologies:
         for name in chain(
             each.source_topics,
@@ -111,8 +166,11 @@ def topics_of(topology: messages.Topology) -> Steps[list[str]]:
             (topic.name for topic in each.repartition_source_topics),
             (topic.name for topic in each.state_changelog_topics),
         ):
-            yield
+            await checkpoint()
             names[name] = None
+            count += 1
+            if count > MOST_TOPICS:
+                raise StreamsInvalidTopology(f"The topology names more than {MOST_TOPICS} topics.")
     return list(names)
 
 

@@ -5,16 +5,15 @@ What the operations of the API work on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.protocol.errors import KafkaError, UnknownTopicOrPartition
 from barnabas.server.http.api.opened_logs import OpenedLogs
 from barnabas.server.http.api.rates import Rates
 from barnabas.server.http.guard import Refused
-from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.explain.known import ExplainError, FilesChanged
 from barnabas.storage.threads.turns import SHORT_TURNS
@@ -46,6 +45,15 @@ class Api:
         self.executor = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
         self.rates = Rates(broker.clock.monotonic)
         self.opened_logs = OpenedLogs()
+        self.wakers: set[Callable[[], None]] = set()
+        """Each ends the wait of one request for records."""
+
+    def wake_all(self) -> None:
+        """
+        Let requests that wait for records answer at once.
+        """
+        for wake in tuple(self.wakers):
+            wake()
 
     def close(self) -> None:
         """
@@ -88,7 +96,7 @@ class Api:
 
         return await asyncio.get_running_loop().run_in_executor(self.executor, patient)
 
-    async def in_turns(self, steps: Steps[T]) -> T:
+    async def in_turns(self, steps: Coroutine[Any, Any, T]) -> T:
         """
         The result of *steps*, which look at what the broker has in memory.
 

@@ -35,6 +35,8 @@ from barnabas.storage.units import LONG_MAX
 T = TypeVar("T")
 
 PARTITION: Final = "/topics/{topic}/partitions/{partition}"
+MOST_READ_BYTES: Final = 16 << 20
+"""About so many bytes of batches are read for an answer, and so many of one batch unpacked."""
 MOST_SEGMENTS: Final = 5000
 """The most segments of an answer with all sentences."""
 
@@ -194,10 +196,10 @@ async def explain(api: Api, given: Question, *, topic: str, partition: str) -> A
     if given.segment is not None:
         asks.append(lambda found: report_on_segment(found, given.segment or 0))
     if given.offset is not None:
-        asks.append(lambda found: report_on_offset(found, given.offset or 0))
+        asks.append(lambda found: report_on_offset(found, given.offset or 0, MOST_READ_BYTES))
     if given.timestamp is not None:
         timestamp = parse_moment(given.timestamp)
-        asks.append(lambda found: report_on_time(found, timestamp))
+        asks.append(lambda found: report_on_time(found, timestamp, MOST_READ_BYTES))
     if len(asks) > 1:
         raise Refused(400, "there are several questions: give an offset, a timestamp, or a segment")
 
@@ -243,9 +245,11 @@ async def look_up(api: Api, given: LookUp, *, topic: str, partition: str) -> Ans
 
 
 def _ask(
-    question: Callable[[PartitionReport, int], PartitionReport], value: int, found: PartitionReport
+    question: Callable[[PartitionReport, int, int], PartitionReport],
+    value: int,
+    found: PartitionReport,
 ) -> PartitionReport:
-    return question(found, value)
+    return question(found, value, MOST_READ_BYTES)
 
 
 OPERATIONS: Final = (

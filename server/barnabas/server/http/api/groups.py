@@ -24,7 +24,8 @@ from barnabas.server.http.api.positions import Position, lag_of, positions_of, s
 from barnabas.server.http.guard import Refused
 from barnabas.server.http.json_api import Answer, Operation
 from barnabas.server.http.pages import Entry, Page
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
+from barnabas.server.text_memory import text_bytes
 from barnabas.storage.explain.wording.forecast import forecast_json
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     Foreseen = Mapping[str, Mapping[int, Forecast]]
 
 POSITIONS_PER_STEP: Final = 8
+VIEW_BYTES: Final = 300
+"""About the bytes of a group in JSON without its id."""
 MOST_MEMBERS: Final = 1000
 """So many members of a group are listed."""
 _VERSION: Final = Struct(">h")
@@ -148,7 +151,7 @@ class OffsetView(TypedDict):
     lag: int | None
     lag_bytes: int | None
     committed_ms: int | None
-    metadata: str
+    metadata: Annotated[str | None, "None without barnabas.http.records=true"]
     leader_epoch: int
     log_start_offset: int | None
     high_watermark: int | None
@@ -180,7 +183,9 @@ class WholeGroupView(TypedDict):
 async def list_groups(api: Api, given: GroupPage) -> Answer:
     parts = api.parts
     found = await api.in_turns(_all(parts, given.contains))
+    # Objects are made of the groups of the page alone.
     answer = await api.in_thread(partial(_page, found, given))
+    answer.content["groups"] = await api.in_turns(_views(parts, answer.content["groups"]))
     # The lag is that of the groups of the page alone: each of its offsets takes a look at a log.
     for view in answer.content["groups"]:
         await api.in_turns(_add_lag(api, view))
@@ -188,19 +193,29 @@ async def list_groups(api: Api, given: GroupPage) -> Answer:
     return answer
 
 
-def _all(parts: BrokerParts, contains: str) -> Steps[list[GroupView]]:
+async def _all(parts: BrokerParts, contains: str) -> list[str]:
     found = []
     for shard in shards_of(parts):
         for group in shard.seen.groups:
             if contains in group.group_id:
-                found.append(_view(group))
-            yield
+                found.append(group.group_id)
+            await checkpoint()
     return found
 
 
-def _page(found: list[GroupView], given: GroupPage) -> Answer:
-    found.sort(key=lambda each: each["id"])
-    return listed("groups", found, given, Entry)
+def _page(found: list[str], given: GroupPage) -> Answer:
+    found.sort()
+    return listed("groups", found, given, lambda each: Entry(each, VIEW_BYTES + text_bytes(each)))
+
+
+async def _views(parts: BrokerParts, group_ids: list[str]) -> list[GroupView]:
+    views = []
+    for group_id in group_ids:
+        await checkpoint()
+        found = _find(parts, group_id)
+        if found is not None:  # it may be gone
+            views.append(_view(found[1]))
+    return views
 
 
 def _view(group: Group) -> GroupView:
@@ -225,13 +240,13 @@ def _find(parts: BrokerParts, group_id: str) -> tuple[GroupShard, Group] | None:
     return None
 
 
-def _add_lag(api: Api, view: GroupView) -> Steps[None]:
+async def _add_lag(api: Api, view: GroupView) -> None:
     parts, forecasts = api.parts, api.broker.forecasts
     found = _find(parts, view["id"])
     foreseen = []
     for number, position in enumerate(() if found is None else positions_of(parts, *found)):
         if number % POSITIONS_PER_STEP == 0:
-            yield
+            await checkpoint()
         lag = lag_of(parts, position)
         view["partitions"] += 1
         if lag is not None:
@@ -251,12 +266,17 @@ async def show(api: Api, given: OneGroup) -> Answer:
         raise Refused(404, f"there is no group {given.id!r}: GET /api/v1/groups lists all")
     forecasts = api.broker.forecasts
     foreseen: Foreseen = {} if forecasts is None else await forecasts.of_group(given.id)
-    return Answer(await api.in_turns(_whole(parts, *found, given, foreseen)))
+    whole = await api.in_turns(_whole(parts, *found, given, foreseen))
+    if not api.are_records_allowed:
+        # Clients put data of theirs into it, as Kafka Streams does.
+        for offset in whole["offsets"]:
+            offset["metadata"] = None
+    return Answer(whole)
 
 
-def _whole(
+async def _whole(
     parts: BrokerParts, shard: GroupShard, group: Group, given: OneGroup, foreseen: Foreseen
-) -> Steps[WholeGroupView]:
+) -> WholeGroupView:
     """
     Args:
         foreseen: the forecasts by topic and partition.
@@ -264,7 +284,7 @@ def _whole(
     members = []
     for member in list(group.members.values())[:MOST_MEMBERS]:
         members.append(_member(parts.topics, group, member))
-        yield
+        await checkpoint()
     end = given.start + given.limit
     offsets: list[OffsetView] = []
     total = lag = lag_bytes = 0
@@ -276,7 +296,7 @@ def _whole(
         total += 1
         lag += offset["lag"] or 0
         lag_bytes += offset["lag_bytes"] or 0
-        yield
+        await checkpoint()
     return {
         "id": group.group_id,
         "type": group.type.value,

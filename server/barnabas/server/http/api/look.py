@@ -20,7 +20,7 @@ from barnabas.server.http.api.attention import (
 from barnabas.server.http.api.foreseen import losses
 from barnabas.server.http.api.rates import Counts
 from barnabas.server.partitions.partitions import Traffic
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +109,7 @@ def counts_of(traffic: Traffic) -> Counts:
     return Counts(traffic.records_in, traffic.bytes_in, traffic.bytes_out)
 
 
-def look_at(parts: BrokerParts, forecasts: Forecasts | None) -> Steps[Look]:
+async def look_at(parts: BrokerParts, forecasts: Forecasts | None) -> Look:
     """
     Look at all topics.
     """
@@ -117,7 +117,7 @@ def look_at(parts: BrokerParts, forecasts: Forecasts | None) -> Steps[Look]:
     look.traffic.add_all(parts.partitions.gone)
     for found in offline_directories(parts):
         look.note(found)
-    yield
+    await checkpoint()
     cost = 0
     for topic in tuple(parts.topics):
         seen = look.topics[topic.name] = TopicLook(topic)
@@ -125,14 +125,14 @@ def look_at(parts: BrokerParts, forecasts: Forecasts | None) -> Steps[Look]:
             cost += _look_at_partition(look, seen, parts.partitions, index)
             if cost >= SEGMENTS_PER_STEP:
                 cost = 0
-                yield
+                await checkpoint()
         look.traffic.add_all(seen.traffic)
     for found in uncleanable_partitions(parts):
         look.note(found)
     for one in chain(stuck_transactions(parts), losses(forecasts)):
         if one is not None:
             look.note(one)
-        yield
+        await checkpoint()
     return look
 
 

@@ -36,6 +36,13 @@ class MountedApi:
                 self._api, self._app = make(self._broker)
         await self._app(scope, receive, send)
 
+    def wake_all(self) -> None:
+        """
+        Let requests that wait for records answer at once.
+        """
+        if self._api is not None:
+            self._api.wake_all()
+
     def close(self) -> None:
         """
         Start no more work.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypedDict
 
 from barnabas.server.http.api.foreseen import Json, in_partition
 from barnabas.server.http.metrics.lag import Lag, lag_behind
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.share.keys import SharePartitionKey
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ def _share_position(
     return None
 
 
-def positions_in(
+async def positions_in(
     parts: BrokerParts, forecasts: Forecasts | None, topic: str, index: int
-) -> Steps[list[PositionView]]:
+) -> list[PositionView]:
     """
     The groups with a position in a partition.
     """
@@ -137,7 +137,7 @@ def positions_in(
                         "forecast": in_partition(forecasts, group.group_id, topic, index),
                     }
                 )
-            yield
+            await checkpoint()
     found.sort(key=lambda each: each["group"])
     return found
 

@@ -10,28 +10,35 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypedDict
 
 from barnabas.protocol.errors import InvalidRecord, KafkaError, OffsetOutOfRange
-from barnabas.protocol.records.batch import RecordBatch, batches
+from barnabas.protocol.records.batch import (
+    HEADER_SIZE,
+    MAGIC,
+    MAGIC_AT,
+    RecordBatch,
+    batches,
+    read_batch,
+)
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.protocol.records.outline import RecordOutline
 from barnabas.protocol.records.record import Record
 from barnabas.server.http.api.contents import ContentView, content_view
 from barnabas.server.http.api.context import Api, number_in
-from barnabas.server.http.api.explaining import PARTITION
+from barnabas.server.http.api.explaining import MOST_READ_BYTES, PARTITION
 from barnabas.server.http.api.segments import uncompressed_size
 from barnabas.server.http.fields import Range
 from barnabas.server.http.guard import Refused
-from barnabas.server.http.json_api import Answer, Operation
+from barnabas.server.http.json_api import Answer, Operation, waiting
 from barnabas.server.partitions.watch import Watch
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.units import LONG_MAX
 
 if TYPE_CHECKING:
     from barnabas.server.partitions.partition import Partition
-    from barnabas.storage.segment.fetch_data import AbortedTransaction
+    from barnabas.storage.segment.fetch_data import AbortedTransaction, FileSlice
 
 MOST_CONTENT_BYTES: Final = 2 << 20
 """So many bytes of contents are in an answer: as JSON they may become six times as many."""
@@ -41,6 +48,8 @@ MOST_OF_A_NAME: Final = 255
 """So many characters of the name of a header are shown."""
 RECORD_BYTES: Final = 200
 """About the bytes of a record in JSON without its contents."""
+HEADER_BYTES: Final = 100
+"""The same for a header."""
 MOST_PARTITIONS: Final = 1000
 """The tail of a topic follows so many partitions."""
 NOT_ALLOWED: Final = (
@@ -169,10 +178,10 @@ async def records(api: Api, given: FromOffset, *, topic: str, partition: str) ->
     _check_allowed(api, given)
     found = api.partition(topic, partition)
     offset = await _first_offset(api, found, given)
-    part = await _read(api, found, offset, given)
+    part = await _read(api, found, offset, given, _Room(given))
     if not part.records and given.wait_ms and part.next_offset >= _end(found, given):
         await _more(api, {found: part.next_offset}, given)
-        part = await _read(api, found, part.next_offset, given)
+        part = await _read(api, found, part.next_offset, given, _Room(given))
     log = found.log
     view: RecordsView = {
         "records": part.records,
@@ -265,12 +274,21 @@ async def _read_all(
     The records of the partitions that have some, as many as are asked for in all.
     """
     parts: dict[int, Part] = {}
-    left = given.limit
+    room = _Room(given)
     for index, offset in sorted(offsets.items()):
-        if left > 0 and offset < _end(found[index], given):
-            parts[index] = await _read(api, found[index], offset, given, left)
-            left -= len(parts[index].records)
+        if room.records > 0 and room.left > 0 and offset < _end(found[index], given):
+            parts[index] = await _read(api, found[index], offset, given, room)
     return parts
+
+
+class _Room:
+    """
+    How many records the answer may still have, and how many bytes of contents.
+    """
+
+    def __init__(self, given: Reading) -> None:
+        self.records = given.limit
+        self.left = MOST_CONTENT_BYTES
 
 
 class _Waiter:
@@ -309,9 +327,12 @@ async def _more(api: Api, offsets: dict[Partition, int], given: Reading) -> None
     try:
         if all(offset >= _end(partition, given) for partition, offset in offsets.items()):
             timer = api.broker.clock.call_later(given.wait_ms / 1000, waiter.wake)
+            api.wakers.add(waiter.wake)
             try:
-                await waiter.happened.wait()
+                async with waiting():
+                    await waiter.happened.wait()
             finally:
+                api.wakers.discard(waiter.wake)
                 timer.cancel()
     finally:
         for watch in watches:
@@ -319,15 +340,18 @@ async def _more(api: Api, offsets: dict[Partition, int], given: Reading) -> None
 
 
 async def _read(
-    api: Api, partition: Partition, offset: int, given: Reading, limit: int | None = None
+    api: Api,
+    partition: Partition,
+    offset: int,
+    given: Reading,
+    room: _Room,
 ) -> Part:
     """
-    The records from *offset* on.
+    The records from *offset* on, as many as *room* allows.
 
     Raises:
         Refused: they were deleted meanwhile.
     """
-    most = given.limit if limit is None else limit
 
     def read() -> Part:
         try:
@@ -340,8 +364,11 @@ async def _read(
             ) from None
         if found is None or found.records is None:
             return Part([], offset, None)
-        reader = _Reader(partition.index, offset, most, given, api.are_records_allowed)
-        reader.read(found.records.read(), found.aborted_transactions or ())
+        reader = _Reader(partition.index, offset, given, room, api.are_records_allowed)
+        if found.records.size > MOST_READ_BYTES:  # The first batch is given whole.
+            reader.pass_over(found.records)
+        else:
+            reader.read(found.records.read(), found.aborted_transactions or ())
         return Part(reader.found, reader.next_offset, reader.flaw)
 
     return await api.in_thread(read)
@@ -353,17 +380,37 @@ class _Reader:
     """
 
     def __init__(
-        self, partition: int, offset: int, most: int, given: Reading, is_allowed: bool
+        self,
+        partition: int,
+        offset: int,
+        given: Reading,
+        room: _Room,
+        is_allowed: bool,
     ) -> None:
         self._partition = partition
-        self._most = most
         self._given = given
         self._with_contents = given.content and is_allowed
         self._contains = given.contains.encode(errors="surrogatepass")
-        self._left = MOST_CONTENT_BYTES
+        self._room = room
         self.found: list[RecordView] = []
         self.next_offset = offset
         self.flaw: str | None = None
+
+    def pass_over(self, records: FileSlice) -> None:
+        """
+        Go on behind a batch that is too large to be read.
+        """
+        data = memoryview(records._replace(size=HEADER_SIZE).read())
+        if data[MAGIC_AT] == MAGIC:
+            batch = read_batch(data)
+            base_offset, self.next_offset = batch.base_offset, batch.next_offset
+        else:  # an old message
+            base_offset = int.from_bytes(data[:8])
+            self.next_offset = base_offset + 1
+        self.flaw = (
+            f"the batch at offset {base_offset} cannot be read: it has {records.size} bytes, and"
+            f" {MOST_READ_BYTES} are the most"
+        )
 
     def read(self, data: bytes | bytearray, aborted: Sequence[AbortedTransaction]) -> None:
         """
@@ -371,7 +418,7 @@ class _Reader:
         """
         waiting = sorted(aborted, key=lambda each: each.first_offset)
         aborting: set[int] = set()
-        for batch in batches(bytes(data)):
+        for batch in batches(data):
             while waiting and waiting[0].first_offset <= batch.last_offset:
                 aborting.add(waiting.pop(0).producer_id)
             is_aborted = batch.is_transactional and batch.producer_id in aborting
@@ -392,7 +439,7 @@ class _Reader:
             for outline, record in self._records(batch):
                 if outline.offset < self.next_offset:
                     continue
-                if len(self.found) >= self._most or self._left <= 0:
+                if self._room.records <= 0 or self._room.left <= 0:
                     return False
                 if self._is_wanted(record):
                     self._add(batch, outline, record)
@@ -423,7 +470,8 @@ class _Reader:
         )
 
     def _add(self, batch: RecordBatch, outline: RecordOutline, record: Record | None) -> None:
-        self._left -= RECORD_BYTES
+        self._room.records -= 1
+        self._room.left -= RECORD_BYTES
         self.found.append(
             {
                 "partition": self._partition,
@@ -443,20 +491,20 @@ class _Reader:
         )
 
     def _headers(self, record: Record) -> list[HeaderView]:
-        return [
-            {
-                "name": header.key[:MOST_OF_A_NAME],
-                "size": _size(header.value),
-                "value": self._shown(header.value),
-            }
-            for header in record.headers
-        ]
+        found: list[HeaderView] = []
+        for header in islice(record.headers, MOST_HEADERS):
+            name = header.key[:MOST_OF_A_NAME]
+            self._room.left -= len(name) + HEADER_BYTES
+            found.append(
+                {"name": name, "size": _size(header.value), "value": self._shown(header.value)}
+            )
+        return found
 
     def _shown(self, data: bytes | None) -> ContentView | None:
         if data is None or not self._with_contents:
             return None
-        view = content_view(data, max(0, min(self._given.content_bytes, self._left)))
-        self._left -= min(len(data), self._given.content_bytes)
+        view = content_view(data, max(0, min(self._given.content_bytes, self._room.left)))
+        self._room.left -= min(len(data), self._given.content_bytes)
         return view
 
 

@@ -16,7 +16,7 @@ from barnabas.protocol.compression import CompressionType, decompress_chunks
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.records.batch import RecordBatch, TimestampType
 from barnabas.server.http.api.context import Api, number_in
-from barnabas.server.http.api.explaining import PARTITION, WhatIf, report
+from barnabas.server.http.api.explaining import MOST_READ_BYTES, PARTITION, WhatIf, report
 from barnabas.server.http.fields import Range
 from barnabas.server.http.guard import Refused
 from barnabas.server.http.json_api import Answer, Operation
@@ -32,8 +32,6 @@ from barnabas.storage.units import LONG_MAX
 T = TypeVar("T")
 
 SEGMENT: Final = f"{PARTITION}/segments/{{segment}}"
-MOST_READ_BYTES: Final = 16 << 20
-"""About so many bytes of batches are read for an answer, and so many of one batch unpacked."""
 
 
 class FileView(TypedDict):

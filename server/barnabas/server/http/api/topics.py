@@ -16,7 +16,7 @@ from barnabas.server.http.api.rates import Counts, RatesView
 from barnabas.server.http.api.settings import SettingView, known_cluster, settings_view
 from barnabas.server.http.json_api import Answer, Operation
 from barnabas.server.http.pages import Entry, Page
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import map_in_turns
 from barnabas.storage.uuids import uuid_text
 
 if TYPE_CHECKING:
@@ -164,9 +164,9 @@ async def show(api: Api, given: Page, *, topic: str) -> Answer:
     return Answer(view)
 
 
-def _partitions(topic: Topic, partitions: Partitions, given: Page) -> Steps[list[PartitionView]]:
+async def _partitions(topic: Topic, partitions: Partitions, given: Page) -> list[PartitionView]:
     indexes = sorted(topic.partitions)[given.start : given.start + given.limit]
-    return map_in_steps(partial(_partition, topic.name, partitions), indexes)
+    return await map_in_turns(partial(_partition, topic.name, partitions), indexes)
 
 
 def _partition(topic: str, partitions: Partitions, index: int) -> PartitionView:

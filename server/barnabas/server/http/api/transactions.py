@@ -15,13 +15,16 @@ from barnabas.server.http.api.pages import listed
 from barnabas.server.http.guard import Refused
 from barnabas.server.http.json_api import Answer, Operation
 from barnabas.server.http.pages import Entry, Page
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
+from barnabas.server.text_memory import text_bytes
 
 if TYPE_CHECKING:
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.transactions.shard import TransactionShard
     from barnabas.server.transactions.transaction import Transaction
 
+VIEW_BYTES: Final = 300
+"""About the bytes of a transactional id in JSON without its name."""
 MOST_PARTITIONS: Final = 10_000
 """So many partitions of a transaction are listed."""
 
@@ -120,24 +123,48 @@ def _shards(parts: BrokerParts) -> Iterator[TransactionShard]:
 async def list_transactions(api: Api, given: TransactionPage) -> Answer:
     parts = api.parts
     found = await api.in_turns(_all(parts, given.contains))
+    # Objects are made of the ids of the page alone.
     answer = await api.in_thread(partial(_page, found, given))
+    answer.content["transactions"] = await api.in_turns(
+        _views(parts, answer.content["transactions"])
+    )
     answer.content["loading"] = parts.coordinators.loading
     return answer
 
 
-def _all(parts: BrokerParts, contains: str) -> Steps[list[TransactionView]]:
+async def _all(parts: BrokerParts, contains: str) -> list[str]:
     found = []
     for shard in _shards(parts):
-        for name, transaction in tuple(shard.seen.transactions.items()):
+        for name in tuple(shard.seen.transactions):
             if contains in name:
-                found.append(_view(name, transaction))
-            yield
+                found.append(name)
+            await checkpoint()
     return found
 
 
-def _page(found: list[TransactionView], given: TransactionPage) -> Answer:
-    found.sort(key=lambda each: each["id"])
-    return listed("transactions", found, given, Entry)
+def _page(found: list[str], given: TransactionPage) -> Answer:
+    found.sort()
+    return listed(
+        "transactions", found, given, lambda each: Entry(each, VIEW_BYTES + text_bytes(each))
+    )
+
+
+async def _views(parts: BrokerParts, names: list[str]) -> list[TransactionView]:
+    views = []
+    for name in names:
+        await checkpoint()
+        transaction = _find(parts, name)
+        if transaction is not None:  # it may be gone
+            views.append(_view(name, transaction))
+    return views
+
+
+def _find(parts: BrokerParts, name: str) -> Transaction | None:
+    for shard in _shards(parts):
+        transaction = shard.seen.transactions.get(name)
+        if transaction is not None:
+            return transaction
+    return None
 
 
 def _view(name: str, transaction: Transaction) -> TransactionView:
@@ -154,10 +181,9 @@ def _view(name: str, transaction: Transaction) -> TransactionView:
 
 
 async def show(api: Api, given: OneTransaction) -> Answer:
-    for shard in _shards(api.parts):
-        transaction = shard.seen.transactions.get(given.id)
-        if transaction is not None:
-            return await api.in_thread(partial(_whole, given.id, transaction))
+    transaction = _find(api.parts, given.id)
+    if transaction is not None:
+        return await api.in_thread(partial(_whole, given.id, transaction))
     raise Refused(
         404, f"there is no transactional id {given.id!r}: GET /api/v1/transactions lists all"
     )

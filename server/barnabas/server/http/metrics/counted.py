@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks, labels_text
 from barnabas.server.http.metrics.families import OWN, Family, Own
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.http.observed import ObservedBroker
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SAMPLES_PER_STEP = 16
 
 
-def write_counted(broker: ObservedBroker, build: str, blocks: Blocks) -> Steps[None]:
+async def write_counted(broker: ObservedBroker, build: str, blocks: Blocks) -> None:
     """
     Write all of them.
 
@@ -30,10 +30,10 @@ def write_counted(broker: ObservedBroker, build: str, blocks: Blocks) -> Steps[N
         given = zip(own.labels, (value for _, value in sample.labels), strict=True)
         blocks.add(own.family).add(labels_text(dict([*given, *own.fixed])), sample.value)
         if number % SAMPLES_PER_STEP == 0:
-            yield
+            await checkpoint()
     blocks.of(families.BROKER_STATE.name).add("", int(broker.readiness.state))
     blocks.of(families.BUILD.name).add(labels_text({"version": build}), 1)
-    yield
+    await checkpoint()
     _write_resources(broker, blocks)
     _write_work(broker, blocks)
 

@@ -19,6 +19,7 @@ from starlette.requests import Request
 from barnabas.server.http.answers import json_response, send_in_pieces
 from barnabas.server.http.metrics.lag_times import LagTimes
 from barnabas.server.http.metrics.process import ProcessMetrics
+from barnabas.server.http.metrics.rates import Rates
 from barnabas.server.http.metrics.scrape import scrape
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class MetricsEndpoint:
         self._broker = broker
         self._process = ProcessMetrics()
         self._times = LagTimes()
+        self._rates = Rates(broker.metrics, broker.clock)
         self._build = version("barnabas")
         self._answering = 0
         self._reading: dict[tuple[bool, bool], asyncio.Task[Sequence[bytes]]] = {}
@@ -108,7 +110,12 @@ class MetricsEndpoint:
         broker = self._broker
         process = await broker.workers.in_upkeep(self._process.read)
         steps = scrape(
-            broker, process, times=self._times, build=self._build, is_open_metrics=is_open_metrics
+            broker,
+            process,
+            times=self._times,
+            rates=self._rates,
+            build=self._build,
+            is_open_metrics=is_open_metrics,
         )
         text = await broker.turns.finish(steps, 1 + len(broker.partitions))
         return await broker.workers.in_upkeep(lambda: _zipped(text)) if is_zipped else text

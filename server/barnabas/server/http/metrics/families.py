@@ -101,7 +101,8 @@ OWN: Final[dict[str, Own]] = {
             GAUGE,
             "Connections that are open.",
             mbean=_SOCKETS + "connection-count",
-        )
+        ),
+        "listener",
     ),
     "connections_accepted": _own(
         Family(
@@ -109,7 +110,8 @@ OWN: Final[dict[str, Own]] = {
             COUNTER,
             "Connections accepted.",
             mbean=_SOCKETS + "connection-creation-total",
-        )
+        ),
+        "listener",
     ),
     "connections_refused": _own(
         Family(
@@ -321,6 +323,39 @@ OWN: Final[dict[str, Own]] = {
 By the name in ``barnabas.server.metrics``.
 """
 
+_BY_LISTENER: Final = ("listener",)
+CONNECTION_RATE: Final = Family(
+    "kafka_server_socket_server_metrics_connection_creation_rate",
+    GAUGE,
+    "Connections accepted in a second, between this scrape and one at least 30 s ago.",
+    _BY_LISTENER,
+    _SOCKETS + "connection-creation-rate",
+)
+NETWORK_IDLE: Final = Family(
+    "kafka_network_socketserver_networkprocessoravgidle_percent",
+    GAUGE,
+    "The share of the time for which the event loop had no work, over the same time.",
+    mbean="kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
+)
+HANDLERS_IDLE: Final = Family(
+    "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
+    GAUGE,
+    "The same: requests are handled by the event loop.",
+    mbean="kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
+)
+DISK_READ: Final = Family(
+    "kafka_server_kafkaserver_linux_disk_read_bytes",
+    GAUGE,
+    "Bytes that the process has read from disks, on Linux.",
+    mbean="kafka.server:type=KafkaServer,name=linux-disk-read-bytes",
+)
+DISK_WRITTEN: Final = Family(
+    "kafka_server_kafkaserver_linux_disk_write_bytes",
+    GAUGE,
+    "Bytes that the process has written to disks, on Linux.",
+    mbean="kafka.server:type=KafkaServer,name=linux-disk-write-bytes",
+)
+
 BROKER_STATE: Final = Family(
     "kafka_server_kafkaserver_brokerstate",
     GAUGE,
@@ -375,6 +410,35 @@ BYTES_OUT: Final = Family(
     _TOPIC_METRICS.format("BytesOutPerSec"),
 )
 
+PRODUCES: Final = Family(
+    "kafka_server_brokertopicmetrics_totalproducerequests",
+    COUNTER,
+    "Batches that were to be appended.",
+    ("topic",),
+    _TOPIC_METRICS.format("TotalProduceRequestsPerSec"),
+)
+FAILED_PRODUCES: Final = Family(
+    "kafka_server_brokertopicmetrics_failedproducerequests",
+    COUNTER,
+    "Those that failed, other than by their size, a checksum or a broken disk.",
+    ("topic",),
+    _TOPIC_METRICS.format("FailedProduceRequestsPerSec"),
+)
+FETCHES: Final = Family(
+    "kafka_server_brokertopicmetrics_totalfetchrequests",
+    COUNTER,
+    "Partitions that fetches have asked for.",
+    ("topic",),
+    _TOPIC_METRICS.format("TotalFetchRequestsPerSec"),
+)
+FAILED_FETCHES: Final = Family(
+    "kafka_server_brokertopicmetrics_failedfetchrequests",
+    COUNTER,
+    "Those that failed with an error that nobody expects.",
+    ("topic",),
+    _TOPIC_METRICS.format("FailedFetchRequestsPerSec"),
+)
+
 _PARTITION: Final = ("topic", "partition")
 _LOG: Final = "kafka.log:type=Log,name={},topic=*,partition=*"
 LOG_SIZE: Final = Family(
@@ -400,6 +464,25 @@ LOG_END: Final = Family(
     "The offset of the next record.",
     _PARTITION,
     _LOG.format("LogEndOffset"),
+)
+NEWEST_OFFSET: Final = Family(
+    "kafka_topic_partition_current_offset",
+    GAUGE,
+    "The offset of the next record, under the name of kafka_exporter.",
+    _PARTITION,
+)
+OLDEST_OFFSET: Final = Family(
+    "kafka_topic_partition_oldest_offset",
+    GAUGE,
+    "The first offset of a log, under the name of kafka_exporter.",
+    _PARTITION,
+)
+REPLICAS: Final = Family(
+    "kafka_cluster_partition_replicascount",
+    GAUGE,
+    "Replicas of a partition: 1.",
+    _PARTITION,
+    "kafka.cluster:type=Partition,name=ReplicasCount,topic=*,partition=*",
 )
 OFFLINE_PARTITIONS: Final = Family(
     "kafka_server_replicamanager_offlinereplicacount",
@@ -489,10 +572,143 @@ PROCESS: Final = (
     Family("process_max_fds", GAUGE, "The most file descriptors that the system allows."),
 )
 
+_REPLICAS: Final = "kafka.server:type=ReplicaManager,name="
+_CONTROLLER: Final = "kafka.controller:type=KafkaController,name="
+_OF_A_CLUSTER: Final = "kafka.server:type=raft-metrics: "
+
+
+def _of_replicas(name: str, kind: str, text: str) -> Family:
+    suffix = "PerSec" if kind == COUNTER else ""
+    return Family(
+        f"kafka_server_replicamanager_{name.lower()}",
+        kind,
+        text,
+        mbean=f"{_REPLICAS}{name}{suffix}",
+    )
+
+
+def _of_controller(name: str, text: str) -> Family:
+    return Family(
+        f"kafka_controller_kafkacontroller_{name.lower()}", GAUGE, text, mbean=_CONTROLLER + name
+    )
+
+
+def _of_raft(name: str, text: str, *labels: str) -> Family:
+    return Family(
+        f"kafka_server_raftmetrics_{name.replace('-', '_')}",
+        GAUGE,
+        text,
+        labels,
+        _OF_A_CLUSTER + name,
+    )
+
+
+def _of_topic(name: str, text: str, mbean: str = "") -> Family:
+    return Family(name, GAUGE, text, ("topic",), mbean)
+
+
+LEADERS: Final = _of_replicas("LeaderCount", GAUGE, "Partitions that this broker leads: all.")
+AT_MIN_ISR: Final = _of_replicas(
+    "AtMinIsrPartitionCount", GAUGE, "Partitions with the fewest replicas allowed: all."
+)
+GLOBAL_TOPICS: Final = _of_controller("GlobalTopicCount", "Topics.")
+GLOBAL_PARTITIONS: Final = _of_controller("GlobalPartitionCount", "Partitions of all topics.")
+GLOBAL_OFFLINE: Final = _of_controller(
+    "OfflinePartitionsCount", "Partitions that could not be opened."
+)
+RAFT_LEADER: Final = _of_raft("current-leader", "The node that leads the metadata log: this one.")
+RAFT_VOTE: Final = _of_raft("current-vote", "The node that this one has voted for: itself.")
+RAFT_EPOCH: Final = _of_raft("current-epoch", "The epoch of the metadata log, one for each start.")
+RAFT_HIGH_WATERMARK: Final = _of_raft(
+    "high-watermark", "The offset behind the last committed record of the metadata log."
+)
+RAFT_END: Final = _of_raft("log-end-offset", "The offset of the next record of the metadata log.")
+RAFT_STATE: Final = _of_raft(
+    "current-state", "1, with the role of this node: leader.", "current_state"
+)
+BROKERS: Final = Family("kafka_brokers", GAUGE, "Brokers of the cluster: 1.")
+
+ONE_NODE: Final[dict[Family, int]] = {
+    _of_replicas("UnderReplicatedPartitions", GAUGE, "Partitions that lack replicas: 0."): 0,
+    _of_replicas("UnderMinIsrPartitionCount", GAUGE, "Partitions with too few replicas: 0."): 0,
+    _of_replicas("ReassigningPartitions", GAUGE, "Partitions that change their replicas: 0."): 0,
+    _of_replicas("IsrShrinks", COUNTER, "Replicas that fell behind: 0."): 0,
+    _of_replicas("IsrExpands", COUNTER, "Replicas that caught up: 0."): 0,
+    _of_replicas("FailedIsrUpdates", COUNTER, "Changes of replicas that failed: 0."): 0,
+    _of_controller("ActiveControllerCount", "Whether this node is the active controller: 1."): 1,
+    _of_controller("ActiveBrokerCount", "Brokers that are not fenced: 1."): 1,
+    _of_controller("FencedBrokerCount", "Brokers that are fenced: 0."): 0,
+    _of_controller(
+        "PreferredReplicaImbalanceCount", "Partitions that another replica should lead: 0."
+    ): 0,
+    Family(
+        "kafka_controller_controllerstats_uncleanleaderelections",
+        COUNTER,
+        "Elections of a leader that lacked records: 0.",
+        mbean="kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec",
+    ): 0,
+    Family(
+        "kafka_server_brokertopicmetrics_producemessageconversions",
+        COUNTER,
+        "Batches of old formats appended: 0, for none is supported.",
+        mbean="kafka.server:type=BrokerTopicMetrics,name=ProduceMessageConversionsPerSec",
+    ): 0,
+    Family(
+        "kafka_server_brokertopicmetrics_fetchmessageconversions",
+        COUNTER,
+        "Batches converted to old formats for consumers: 0.",
+        mbean="kafka.server:type=BrokerTopicMetrics,name=FetchMessageConversionsPerSec",
+    ): 0,
+    BROKERS: 1,
+}
+"""
+The families whose values are the same for every cluster of one node.
+"""
+
+TOPIC_PARTITIONS: Final = _of_topic("kafka_topic_partitions", "Partitions of a topic.")
+_OF_PARTITIONS: Final = "kafka.cluster:type=Partition,name={},topic=*,partition=*"
+WHOLE_TOPICS: Final = (
+    TOPIC_PARTITIONS,
+    _of_topic("kafka_topic_partition_replicas", "The replicas of all partitions of a topic."),
+    _of_topic("kafka_topic_partition_in_sync_replica", "Those in sync: all."),
+    _of_topic("kafka_topic_partition_leader_is_preferred", "Partitions with the right leader."),
+    _of_topic(
+        "kafka_cluster_partition_atminisr",
+        "Partitions of a topic with the fewest replicas allowed: all.",
+        _OF_PARTITIONS.format("AtMinIsr"),
+    ),
+)
+"""
+The families whose value is the number of partitions of a topic.
+"""
+SOUND_TOPICS: Final = (
+    _of_topic(
+        "kafka_topic_partition_under_replicated_partition", "Partitions lacking replicas: 0."
+    ),
+    _of_topic(
+        "kafka_cluster_partition_underreplicated",
+        "The same, under the name of Kafka.",
+        _OF_PARTITIONS.format("UnderReplicated"),
+    ),
+    _of_topic(
+        "kafka_cluster_partition_underminisr",
+        "Partitions of a topic with too few replicas: 0.",
+        _OF_PARTITIONS.format("UnderMinIsr"),
+    ),
+)
+"""
+The families whose value is 0 for every topic.
+"""
+
 FAMILIES: Final[tuple[Family, ...]] = (
     BROKER_STATE,
     BUILD,
     *(own.family for own in OWN.values()),
+    CONNECTION_RATE,
+    NETWORK_IDLE,
+    HANDLERS_IDLE,
+    DISK_READ,
+    DISK_WRITTEN,
     LATENCY,
     MEMORY_LEFT,
     REQUESTS_QUEUED,
@@ -502,10 +718,31 @@ FAMILIES: Final[tuple[Family, ...]] = (
     MESSAGES_IN,
     BYTES_IN,
     BYTES_OUT,
+    PRODUCES,
+    FAILED_PRODUCES,
+    FETCHES,
+    FAILED_FETCHES,
     LOG_SIZE,
     LOG_SEGMENTS,
     LOG_START,
     LOG_END,
+    NEWEST_OFFSET,
+    OLDEST_OFFSET,
+    REPLICAS,
+    *WHOLE_TOPICS,
+    *SOUND_TOPICS,
+    LEADERS,
+    AT_MIN_ISR,
+    GLOBAL_TOPICS,
+    GLOBAL_PARTITIONS,
+    GLOBAL_OFFLINE,
+    *ONE_NODE,
+    RAFT_LEADER,
+    RAFT_VOTE,
+    RAFT_EPOCH,
+    RAFT_HIGH_WATERMARK,
+    RAFT_END,
+    RAFT_STATE,
     RETENTION,
     CLEANINGS,
     CLEANER_READ,

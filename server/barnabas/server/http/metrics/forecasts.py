@@ -13,7 +13,7 @@ from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks, escaped
 from barnabas.server.http.metrics.groups import MOST_OF_A_NAME
 from barnabas.server.http.metrics.others import OTHERS, Room
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 from barnabas.storage.forecast.forecast import ForecastVerdict
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORECASTS_PER_STEP: Final = 64
 
 
-def write_forecasts(forecasts: Forecasts, places: int, now_ms: int, blocks: Blocks) -> Steps[None]:
+async def write_forecasts(forecasts: Forecasts, places: int, now_ms: int, blocks: Blocks) -> None:
     """
     Write the series of all groups whose pace is known.
 
@@ -33,7 +33,7 @@ def write_forecasts(forecasts: Forecasts, places: int, now_ms: int, blocks: Bloc
     others = _Series(blocks)
     for number, (key, foreseen) in enumerate(forecasts):
         if number % FORECASTS_PER_STEP == 0:
-            yield
+            await checkpoint()
         if foreseen.verdict is ForecastVerdict.UNKNOWN:
             continue
         is_named = len(key.group_id) <= MOST_OF_A_NAME and room.take()

@@ -17,7 +17,7 @@ from barnabas.server.http.metrics.lag import Lag, lag_behind
 from barnabas.server.http.metrics.lag_times import Key, LagTimes, LagTimesOfScrape
 from barnabas.server.http.metrics.logs import PARTITION_COST, SEGMENTS_PER_STEP
 from barnabas.server.http.metrics.others import OTHERS, Room
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.groups.offsets.offsets import CommittedOffset
@@ -31,7 +31,7 @@ The cost of the look-up of a time, in segments: see ``logs``.
 """
 
 
-def write_groups(parts: BrokerParts, places: int, times: LagTimes, blocks: Blocks) -> Steps[None]:
+async def write_groups(parts: BrokerParts, places: int, times: LagTimes, blocks: Blocks) -> None:
     """
     Write the series of all groups. Nothing is created for that, and nothing read from the disk.
 
@@ -51,7 +51,7 @@ def write_groups(parts: BrokerParts, places: int, times: LagTimes, blocks: Block
         state = shard.seen
         groups += len(state.groups)
         for group_id, topics in state.offsets.committed.groups():
-            yield from writer.write_group(group_id, topics)
+            await writer.write_group(group_id, topics)
     blocks.of(families.GROUPS.name).add("", groups)
     blocks.of(families.OFFSETS.name).add("", writer.offsets)
     writer.finish()
@@ -74,9 +74,9 @@ class _Writer:
         self._has_others = False
         self._cost = 0
 
-    def write_group(
+    async def write_group(
         self, group_id: str, topics: Mapping[str, Mapping[int, CommittedOffset]]
-    ) -> Steps[None]:
+    ) -> None:
         name = escaped(group_id) if len(group_id) <= MOST_OF_A_NAME else None
         for topic, offsets in tuple(topics.items()):
             for index, committed in tuple(offsets.items()):
@@ -84,7 +84,7 @@ class _Writer:
                 self._cost += PARTITION_COST
                 if self._cost >= SEGMENTS_PER_STEP:
                     self._cost = 0
-                    yield
+                    await checkpoint()
                 partition = self._partitions.get(topic, index)
                 if partition is None:
                     continue

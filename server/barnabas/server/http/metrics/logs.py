@@ -14,7 +14,7 @@ from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks
 from barnabas.server.http.metrics.others import OTHERS, Room
 from barnabas.server.partitions.partitions import Traffic
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.partitions.partition import Partition
@@ -28,7 +28,7 @@ everything else of a partition counts as ``PARTITION_COST`` segments.
 PARTITION_COST: Final = 16
 
 
-def write_logs(partitions: Partitions, places: int, blocks: Blocks) -> Steps[None]:
+async def write_logs(partitions: Partitions, places: int, blocks: Blocks) -> None:
     """
     Write the series of all topics and partitions.
 
@@ -38,9 +38,9 @@ def write_logs(partitions: Partitions, places: int, blocks: Blocks) -> Steps[Non
     writer = _Writer(blocks, Room(places))
     writer.all.add_all(partitions.gone)
     names = sorted(partitions.topics)
-    yield
+    await checkpoint()
     for name in names:
-        yield from writer.write_topic(name, partitions.of_topic(name))
+        await writer.write_topic(name, partitions.of_topic(name))
     writer.finish()
     blocks.of(families.OFFLINE_PARTITIONS.name).add("", partitions.failed)
 
@@ -50,10 +50,10 @@ class _Logs:
     The logs of several partitions.
     """
 
-    __slots__ = ("end", "is_used", "segments", "size", "start")
+    __slots__ = ("end", "is_used", "partitions", "segments", "size", "start")
 
     def __init__(self) -> None:
-        self.size = self.segments = self.start = self.end = 0
+        self.size = self.segments = self.start = self.end = self.partitions = 0
         self.is_used = False
 
     def add(self, partition: Partition) -> int:
@@ -66,6 +66,7 @@ class _Logs:
         self.segments += segments
         self.start += log.log_start_offset
         self.end += log.log_end_offset
+        self.partitions += 1
         self.is_used = True
         return segments
 
@@ -83,9 +84,19 @@ class _Writer:
         self._records_in = blocks.of(families.MESSAGES_IN.name)
         self._bytes_in = blocks.of(families.BYTES_IN.name)
         self._bytes_out = blocks.of(families.BYTES_OUT.name)
+        self._produces = blocks.of(families.PRODUCES.name)
+        self._failed_produces = blocks.of(families.FAILED_PRODUCES.name)
+        self._fetches = blocks.of(families.FETCHES.name)
+        self._failed_fetches = blocks.of(families.FAILED_FETCHES.name)
+        self._newest = blocks.of(families.NEWEST_OFFSET.name)
+        self._oldest = blocks.of(families.OLDEST_OFFSET.name)
+        self._replicas = blocks.of(families.REPLICAS.name)
+        self._whole = [blocks.of(family.name) for family in families.WHOLE_TOPICS]
+        self._sound = [blocks.of(family.name) for family in families.SOUND_TOPICS]
+        self._other_partitions = 0
         self._cost = 0
 
-    def write_topic(self, name: str, partitions: list[Partition]) -> Steps[None]:
+    async def write_topic(self, name: str, partitions: list[Partition]) -> None:
         traffic = Traffic()
         has_place = self._room.places > 0
         rest = _Logs() if has_place else self._other_logs
@@ -98,14 +109,16 @@ class _Writer:
             self._cost += segments + PARTITION_COST
             if self._cost >= SEGMENTS_PER_STEP:
                 self._cost = 0
-                yield
+                await checkpoint()
         self.all.add_all(traffic)
         if not has_place:
             self._others.add_all(traffic)
+            self._other_partitions += len(partitions)
             return
         if rest.is_used:
             self._write_sum(f'{{topic="{name}",partition="{OTHERS}"}}', rest)
         self._write_traffic(f'{{topic="{name}"}}', traffic)
+        self._write_replicas(f'{{topic="{name}"}}', len(partitions))
 
     def finish(self) -> None:
         """
@@ -114,6 +127,7 @@ class _Writer:
         if self._other_logs.is_used:
             self._write_sum(f'{{topic="{OTHERS}",partition="{OTHERS}"}}', self._other_logs)
             self._write_traffic(f'{{topic="{OTHERS}"}}', self._others)
+            self._write_replicas(f'{{topic="{OTHERS}"}}', self._other_partitions)
         self._write_traffic("", self.all)
 
     def _write_log(self, topic: str, partition: Partition) -> int:
@@ -123,17 +137,34 @@ class _Writer:
         segments = log.segments.number_of_segments
         self._size.add(labels, log.size)
         self._segments.add(labels, segments)
-        self._start.add(labels, log.log_start_offset)
-        self._end.add(labels, log.log_end_offset)
+        start, end = log.log_start_offset, log.log_end_offset
+        self._start.add(labels, start)
+        self._oldest.add(labels, start)
+        self._end.add(labels, end)
+        self._newest.add(labels, end)
+        self._replicas.add(labels, 1)
         return segments
 
     def _write_sum(self, labels: str, found: _Logs) -> None:
         self._size.add(labels, found.size)
         self._segments.add(labels, found.segments)
         self._start.add(labels, found.start)
+        self._oldest.add(labels, found.start)
         self._end.add(labels, found.end)
+        self._newest.add(labels, found.end)
+        self._replicas.add(labels, found.partitions)
 
     def _write_traffic(self, labels: str, found: Traffic) -> None:
         self._records_in.add(labels, found.records_in)
         self._bytes_in.add(labels, found.bytes_in)
         self._bytes_out.add(labels, found.bytes_out)
+        self._produces.add(labels, found.produces)
+        self._failed_produces.add(labels, found.failed_produces)
+        self._fetches.add(labels, found.fetches)
+        self._failed_fetches.add(labels, found.failed_fetches)
+
+    def _write_replicas(self, labels: str, partitions: int) -> None:
+        for block in self._whole:
+            block.add(labels, partitions)
+        for block in self._sound:
+            block.add(labels, 0)

@@ -11,7 +11,7 @@ from barnabas.server.http.metrics.exposition import Blocks, labels_text
 from barnabas.server.http.metrics.families import LATENCY
 from barnabas.server.network.latencies import BOUNDS_MS
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
     from barnabas.server.network.latencies import Latencies
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BOUNDS: Final = (*(repr(bound) for bound in BOUNDS_MS), "+Inf")
 
 
-def write_latencies(latencies: Latencies | None, blocks: Blocks) -> Steps[None]:
+async def write_latencies(latencies: Latencies | None, blocks: Blocks) -> None:
     """
     Write a histogram for each API that was asked.
     """
@@ -34,4 +34,4 @@ def write_latencies(latencies: Latencies | None, blocks: Blocks) -> Steps[None]:
         labels = labels_text({"request": name})
         block.add(labels, count, "_count")
         block.add(labels, histogram.sum_ms, "_sum")
-        yield
+        await checkpoint()

@@ -22,12 +22,14 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from barnabas.server.security.errors import OTHER_USER, AuthenticationFailed
+from barnabas.server.security.sasl.decoys import (
+    MIN_ITERATIONS,
+    SCRAM_HASHES,
+    Decoys,
+    ScramCredential,
+    fresh_decoys,
+)
 
-SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-"""
-The hash functions of the mechanisms.
-"""
-MIN_ITERATIONS: Final = 4096
 _NONCE_BYTES: Final = 24
 _FIRST: Final = re.compile(
     rb"(?P<header>n,(?:a=(?P<authzid>[^,=]*(?:=(?:2C|3D)[^,=]*)*))?,)"
@@ -38,21 +40,6 @@ _FINAL: Final = re.compile(
     rb"(?P<bare>c=(?P<channel>[A-Za-z0-9+/=]+),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)"
     rb"(?:,[A-Za-z]+=[^,]+)*),p=(?P<proof>[A-Za-z0-9+/=]+)"
 )
-_NOBODY: Final = secrets.token_bytes(32)
-"""
-Makes salts for users that do not exist: the same one each time, so that nobody learns who exists.
-"""
-
-
-class ScramCredential(NamedTuple):
-    """
-    What the broker knows of a password.
-    """
-
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-    iterations: int
 
 
 class TokenLogin(NamedTuple):
@@ -75,14 +62,18 @@ class ScramSaslServer:
         mechanism: str,
         credential_of: Callable[[str], ScramCredential | None],
         token_of: Callable[[str], TokenLogin | None] = lambda _token_id: None,
+        decoys: Decoys | None = None,
     ) -> None:
         """
         Args:
             credential_of: the credential of a user, None if there is none.
             token_of: the delegation token with an id, None if there is none that is valid. It may
                 raise ``NeedsWork``.
+            decoys: the credentials of users and tokens that do not exist; None for random ones.
         """
+        self._mechanism = mechanism
         self._hash = SCRAM_HASHES[mechanism]
+        self._decoys = decoys or fresh_decoys()
         self._credential_of = credential_of
         self._token_of = token_of
         self.expires_ms: int | None = None
@@ -104,7 +95,9 @@ class ScramSaslServer:
         if match["authzid"] and _name(match["authzid"]) != user:
             raise AuthenticationFailed(f"{user} asks to act for another user", OTHER_USER)
         owner = user
+        # The decoy is made in any case: an unknown user takes as long as a known one.
         if _is_by_token(match["extensions"]):
+            decoy = self._decoys.of_token(self._mechanism, user)
             login = self._token_of(user)
             self.is_by_token = True
             if login is not None:
@@ -112,11 +105,12 @@ class ScramSaslServer:
                 self.expires_ms = login.expires_ms
                 self._credential = login.credential
         else:
+            decoy = self._decoys.of_user(self._mechanism, user)
             self._credential = self._credential_of(user)
-        shown = self._credential or self._nobody(user)
+        shown = self._credential or decoy
         nonce = match["nonce"] + fresh_nonce()
         answer = b"r=%b,s=%b,i=%d" % (nonce, base64.b64encode(shown.salt), shown.iterations)
-        self._said = _Said(user, owner, match["header"], match["bare"], nonce, answer)
+        self._said = _Said(user, owner, match["header"], match["bare"], nonce, answer, shown)
         return answer
 
     def _end(self, token: bytes, said: _Said) -> bytes:
@@ -125,10 +119,7 @@ class ScramSaslServer:
             raise AuthenticationFailed("its second message is no SCRAM")
         if match["nonce"] != said.nonce or _decoded(match["channel"]) != said.header:
             raise AuthenticationFailed("its second message does not belong to its first")
-        credential = self._credential
-        if credential is None:
-            what = "valid token" if self.is_by_token else "user"
-            raise AuthenticationFailed(f"there is no {what} {said.user} for this mechanism")
+        credential = said.shown
         message = b"%b,%b,%b" % (said.bare, said.answer, match["bare"])
         signature = hmac.digest(credential.stored_key, message, self._hash)
         proof = _decoded(match["proof"])
@@ -136,14 +127,14 @@ class ScramSaslServer:
             raise AuthenticationFailed(f"the proof of {said.user} has another length")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         stored_key = hashlib.new(self._hash, client_key).digest()
-        if not hmac.compare_digest(stored_key, credential.stored_key):
+        is_right = hmac.compare_digest(stored_key, credential.stored_key)
+        if self._credential is None:
+            what = "valid token" if self.is_by_token else "user"
+            raise AuthenticationFailed(f"there is no {what} {said.user} for this mechanism")
+        if not is_right:
             raise AuthenticationFailed(f"the password of {said.user} is wrong")
         self.user = said.owner
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, message, self._hash))
-
-    def _nobody(self, user: str) -> ScramCredential:
-        salt = hmac.digest(_NOBODY, user.encode(), "sha256")[:_NONCE_BYTES]
-        return ScramCredential(salt, b"", b"", MIN_ITERATIONS)
 
 
 class _Said(NamedTuple):
@@ -158,6 +149,8 @@ class _Said(NamedTuple):
     bare: bytes
     nonce: bytes
     answer: bytes
+    shown: ScramCredential
+    """The credential whose salt the client has seen; a decoy if there is none."""
 
 
 def _is_by_token(extensions: bytes) -> bool:
@@ -168,12 +161,11 @@ def _is_by_token(extensions: bytes) -> bool:
     return values.get(b"tokenauth", b"").lower() == b"true"
 
 
-def derived_credential(mechanism: str, password: str) -> ScramCredential:
+def derived_credential(mechanism: str, password: str, salt: bytes) -> ScramCredential:
     """
-    A credential for *password*, with a random salt. It takes milliseconds.
+    A credential for *password*. It takes milliseconds.
     """
     name = SCRAM_HASHES[mechanism]
-    salt = secrets.token_bytes(_NONCE_BYTES)
     salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, MIN_ITERATIONS)
     client_key = hmac.digest(salted, b"Client Key", name)
     stored_key = hashlib.new(name, client_key).digest()

@@ -9,10 +9,10 @@ import json
 import logging
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
-from urllib.request import urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from barnabas.protocol.structs import struct
 from barnabas.server.security.files import read_file
@@ -21,7 +21,7 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.config.option_values import ConfigError
 
 if TYPE_CHECKING:
-    from http.client import HTTPResponse
+    from http.client import HTTPMessage, HTTPResponse
 
     from joserfc.jwk import KeySet
 
@@ -167,6 +167,32 @@ def _read(answer: HTTPResponse, clock: Clock) -> bytes:
     return data
 
 
+class _Redirects(HTTPRedirectHandler):
+    """
+    Follows redirects, but none from https to anything else: keys that came over a connection
+    without a certificate would be anybody's.
+    """
+
+    def redirect_request(  # noqa: PLR0917  # as in the standard library
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        schemes = {"https"} if req.type == "https" else {"http", "https"}
+        if urlsplit(newurl).scheme not in schemes:
+            raise URLError(f"it redirects from {req.type} to {newurl}, which is not followed")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def open_url(url: str) -> HTTPResponse:
+    """
+    The answer to a request for *url*.
+
+    Raises:
+        OSError: there is none.
+    """
+    answer: HTTPResponse = build_opener(_Redirects).open(url, timeout=TIMEOUT_S)
+    return answer
+
+
 def _fetch(url: str, clock: Clock) -> KeySet:
     """
     Raises:
@@ -184,7 +210,7 @@ def _fetch(url: str, clock: Clock) -> KeySet:
         data = read_file(unquote(parts.path))
     elif parts.scheme in ("http", "https"):
         try:
-            with urlopen(url, timeout=TIMEOUT_S) as answer:
+            with open_url(url) as answer:
                 data = _read(answer, clock)
         except URLError as error:
             raise OSError(str(error.reason)) from None

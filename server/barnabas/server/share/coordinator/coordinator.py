@@ -277,7 +277,7 @@ class ShareCoordinator:
             try:
                 await shard.log.delete_records(offset)
             except KafkaError as error:
-                logger.warning("%r: records below %d were not deleted: %s", shard, offset, error)
+                logger.warning("%s: records below %d were not deleted: %s", shard, offset, error)
             else:
                 self._pruned[index] = offset
 

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from barnabas.server.cluster.formatting import check_places
 from barnabas.server.config import BrokerConfig
 from barnabas.server.tools.doctor.facts import Facts
 from barnabas.server.tools.doctor.findings import Finding, advice, ok, problem
+from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.explain.units import rounded_size
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.state_files.meta_properties import META_PROPERTIES
 
 LITTLE_BYTES: Final = 100 << 20
 SLOW_S: Final = 0.02
@@ -48,6 +52,8 @@ def _check(directory: Path, config: BrokerConfig, facts: Facts) -> Iterator[Find
             f"chown or chmod {place}, or run the broker as its owner",
         )
         return
+    if reason := _is_foreign(directory):
+        yield problem(subject, reason, "name an empty directory, or the one of a broker")
     if facts.is_locked(directory):
         yield ok(subject, "a broker runs on it")
     elif place != directory.absolute():
@@ -58,6 +64,19 @@ def _check(directory: Path, config: BrokerConfig, facts: Facts) -> Iterator[Find
         yield from _speed(subject, facts.sync_s(place))
     except OSError as error:
         yield problem(subject, f"it cannot be written to: {error.strerror}", "look at the disk")
+
+
+def _is_foreign(directory: Path) -> str | None:
+    """
+    Why no broker starts in a directory that exists; None if nothing is known against it.
+    """
+    if not directory.is_dir() or (directory / META_PROPERTIES).exists():
+        return None
+    try:
+        check_places([directory], DiskFiles())
+    except InvalidLogDirectory as error:
+        return str(error).replace("\n", " ")
+    return None
 
 
 def _existing(directory: Path) -> Path:

@@ -10,13 +10,13 @@ import socket
 import statistics
 import sys
 import tempfile
-import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from barnabas.server.config import BrokerConfig, Listener
+from barnabas.server.http.address import Address
 from barnabas.server.network.acceptor import bind
 from barnabas.server.resources.descriptors import (
     descriptor_limit,
@@ -24,7 +24,7 @@ from barnabas.server.resources.descriptors import (
     most_open_files,
 )
 from barnabas.server.resources.memory import memory_bytes
-from barnabas.storage.clock import SystemClock
+from barnabas.storage.clock import SystemClock, perf_counter
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.fs.disk_lock import DiskLock
 
@@ -151,9 +151,9 @@ class Facts:
             for _ in range(SYNCS):
                 file.write(BLOCK)
                 file.flush()
-                began = time.perf_counter()
+                began = perf_counter()
                 os.fsync(file.fileno())
-                taken.append(time.perf_counter() - began)
+                taken.append(perf_counter() - began)
         return statistics.median(taken)
 
     # Listeners
@@ -173,3 +173,13 @@ class Facts:
             OSError: that cannot be done.
         """
         bind(listener, config).close()
+
+    def bind_http(self, address: Address) -> None:
+        """
+        Listen on *address* for a moment.
+
+        Raises:
+            OSError: that cannot be done.
+        """
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        socket.create_server(address, family=family).close()

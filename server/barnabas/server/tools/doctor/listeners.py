@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from barnabas.server.config import BrokerConfig, Listener, Settings
+from barnabas.server.http.address import Address, BadAddress
+from barnabas.server.network.acceptor import reason_of
 from barnabas.server.tools.doctor.facts import Facts
 from barnabas.server.tools.doctor.findings import Finding, advice, ok, problem
 from barnabas.storage.clock import SystemClock
@@ -30,7 +32,25 @@ def check_listeners(config: BrokerConfig, settings: Settings, facts: Facts) -> I
             yield from _binding(listener, config, facts)
         yield from _advertised(listener, facts)
         yield from _openness(listener, config)
+    if config.barnabas_http_listener and not has_broker:
+        yield from _http(config.barnabas_http_listener, facts)
     yield from _security(config, settings)
+
+
+def _http(text: str, facts: Facts) -> Iterator[Finding]:
+    try:
+        address = Address.parse(text)
+        facts.bind_http(address)
+    except BadAddress as error:
+        yield problem("HTTP", str(error), "write barnabas.http.listener=HOST:PORT")
+    except OSError as error:
+        yield problem(
+            "HTTP",
+            f"http://{text} cannot be opened: {reason_of(error)}",
+            "end the program that has the port, or name another one in barnabas.http.listener",
+        )
+    else:
+        yield ok("HTTP", f"http://{address} can be opened")
 
 
 def _binding(listener: Listener, config: BrokerConfig, facts: Facts) -> Iterator[Finding]:
@@ -39,7 +59,7 @@ def _binding(listener: Listener, config: BrokerConfig, facts: Facts) -> Iterator
     except OSError as error:
         yield problem(
             listener.name,
-            f"{listener} cannot be opened: {error.strerror}",
+            f"{listener} cannot be opened: {reason_of(error)}",
             "end the program that has the port, or name another host or port in listeners",
         )
     else:

@@ -17,7 +17,8 @@ from barnabas.server.tools.graduate.preparation import CannotGraduate, Home, gra
 from barnabas.server.tools.graduate.properties import OTHER_NODES_DIRECTORY, carried_over
 from barnabas.server.tools.graduate.steps import KAFKA, REASSIGNMENT, properties_of, steps
 from barnabas.storage.config.option_values import ConfigError
-from barnabas.storage.explain.units import counted
+from barnabas.storage.config.paths import local_path
+from barnabas.storage.units import counted
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the log directory of the other nodes, {OTHER_NODES_DIRECTORY} by default",
     )
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="DIR", help="a directory for the files"
+        "--output", type=local_path, required=True, metavar="DIR", help="a directory for the files"
     )
 
 

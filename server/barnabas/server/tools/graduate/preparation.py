@@ -18,7 +18,6 @@ from barnabas.server.tools.graduate.properties import CONTROLLER, server_propert
 from barnabas.server.tools.graduate.reassignment import reassignment
 from barnabas.server.tools.graduate.steps import REASSIGNMENT, properties_of
 from barnabas.storage.clock import SystemClock
-from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
@@ -56,8 +55,6 @@ def graduate(
         KafkaError: the metadata cannot be read or written.
         OSError: *output* cannot be written.
     """
-    if ":/" in str(output):  # what a Path makes of ://
-        raise ConfigError(f"--output {output} is a URL: name a directory of this machine")
     config = settings.config()
     files, clock = DiskFiles(), SystemClock()
     directories = list(dict.fromkeys([*config.log_directories, config.metadata_directory]))

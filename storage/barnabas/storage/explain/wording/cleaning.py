@@ -16,8 +16,9 @@ from barnabas.storage.cleaner.cleanable import (
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, Part
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
-from barnabas.storage.explain.units import counted, duration, moment
+from barnabas.storage.explain.units import duration, moment
 from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.units import counted
 
 
 def cleaning_sentences(report: PartitionReport) -> list[str]:

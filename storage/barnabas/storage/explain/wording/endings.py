@@ -10,9 +10,9 @@ from typing import Final
 from barnabas.protocol.records.batch import HEADER_SIZE
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.endings import Cause, Ending
-from barnabas.storage.explain.units import counted, duration, moment
+from barnabas.storage.explain.units import duration, moment
 from barnabas.storage.log.rolling import RollReason
-from barnabas.storage.units import LONG_MAX
+from barnabas.storage.units import LONG_MAX, counted
 
 _COMPACTED: Final = (
     "Compaction wrote it and chose its end (inferred: it is below the cleaner's checkpoint). The"

@@ -9,11 +9,11 @@ from itertools import chain
 from math import inf
 from typing import Any, Final
 
-from barnabas.storage.explain.units import counted, duration, moment, rounded_size
+from barnabas.storage.explain.units import duration, moment, rounded_size
 from barnabas.storage.forecast.commits import Movement
 from barnabas.storage.forecast.deletions import Deletion
 from barnabas.storage.forecast.forecast import Forecast, ForecastVerdict, Loss
-from barnabas.storage.units import HOURS, MINUTES, SECONDS
+from barnabas.storage.units import HOURS, MINUTES, SECONDS, counted
 
 Json = dict[str, Any]
 

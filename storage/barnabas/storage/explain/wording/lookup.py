@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from barnabas.storage.explain.lookup import IndexStep, OffsetPath, TimePath
 from barnabas.storage.explain.records import RecordAt
-from barnabas.storage.explain.units import counted, moment
+from barnabas.storage.explain.units import moment
+from barnabas.storage.units import counted
 
 
 def offset_sentences(path: OffsetPath, found: RecordAt) -> list[str]:

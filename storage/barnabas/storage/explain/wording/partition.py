@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from barnabas.storage.explain.known import BrokerTimes
 from barnabas.storage.explain.logs import Condition, ReadOnlyLog
-from barnabas.storage.explain.units import counted, duration, rounded_size, size
+from barnabas.storage.explain.units import duration, rounded_size, size
 from barnabas.storage.log.retention import UNLIMITED
-from barnabas.storage.units import LONG_MAX
+from barnabas.storage.units import LONG_MAX, counted
 
 _OF_ALL = (
     "cleanup.policy",

@@ -12,8 +12,9 @@ from barnabas.protocol.records.batch import MAGIC, RecordBatch
 from barnabas.protocol.records.record import Record
 from barnabas.storage.explain.records import LaterValues, RecordAt
 from barnabas.storage.explain.report import PartitionReport
-from barnabas.storage.explain.units import counted, duration, moment
+from barnabas.storage.explain.units import duration, moment
 from barnabas.storage.log.retention import expires_ms
+from barnabas.storage.units import counted
 
 _LONGEST_TEXT: Final = 60
 

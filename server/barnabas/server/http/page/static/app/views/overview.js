@@ -29,7 +29,7 @@ export async function show({ main, query, signal }) {
     { id: "in", name: "Bytes in", number: true, wide: true, value: (row) => row.rates?.bytes_in ?? null, cell: (row) => rate(row.rates?.bytes_in) },
     { id: "out", name: "Bytes out", number: true, wide: true, value: (row) => row.rates?.bytes_out ?? null, cell: (row) => rate(row.rates?.bytes_out) },
   ], { label: "Topics", sort: ["size", true],
-    empty: "There is no topic yet. A producer creates one, or: kafka-topics --create --topic NAME." });
+    empty: "There is no topic yet. Create one in a terminal: barnabas topics create NAME. A producer creates one as well." });
 
   const filter = h("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter topics by name",
     value: query.get("filter") ?? "", oninput: () => { keep({ filter: filter.value }); list(); } });

@@ -76,3 +76,11 @@ def test_systemd_units_run_existing_commands(name: str) -> None:
     assert "barnabas" == Path(program).name
     _parser(arguments[0]).parse_args(arguments)
     assert {"Unit", "Service", "Install"} == {*unit.sections()}
+
+
+def test_files_of_the_systemd_service_are_private() -> None:
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # as the standard library says
+    unit.read(DEPLOY / "barnabas.service")
+
+    assert ("0077", "0700") == (unit["Service"]["UMask"], unit["Service"]["StateDirectoryMode"])

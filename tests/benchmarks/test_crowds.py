@@ -1,7 +1,3 @@
-"""
-benchmarks.crowds: what is said of a crowd.
-"""
-
 from __future__ import annotations
 
 from contextlib import nullcontext

@@ -1,7 +1,3 @@
-"""
-benchmarks.exchange: the program that sends one request again and again, against a little server.
-"""
-
 from __future__ import annotations
 
 import socket
@@ -31,7 +27,7 @@ def make_exchanger(tmp_path_factory: pytest.TempPathFactory) -> Exchanger:
 
 class Server:
     """
-    Takes frames, and answers a Produce with an error code and a Fetch with all that was produced.
+    Answers a Produce with an error code, and a Fetch with everything that was produced.
     """
 
     def __init__(self, error_of: Callable[[int], int]) -> None:
@@ -43,9 +39,6 @@ class Server:
         self._grown = threading.Condition()
 
     def run(self) -> None:
-        """
-        Accept connections until the listener is closed.
-        """
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -158,9 +151,6 @@ def test_broker_that_disappears_is_an_error(exchanger: Exchanger) -> None:
 
 
 def test_first_requests_can_be_excluded_from_the_measurement(exchanger: Exchanger) -> None:
-    """
-    The others run after them, with the rest of the total time.
-    """
     pause = threading.Event()
 
     def slow_at_first(number: int) -> int:

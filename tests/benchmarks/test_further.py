@@ -1,7 +1,3 @@
-"""
-benchmarks.further: brokers that the command line gives.
-"""
-
 from __future__ import annotations
 
 import sys

@@ -1,7 +1,3 @@
-"""
-benchmarks.java_tools: what Apache Kafka's performance tools print, taken apart.
-"""
-
 from __future__ import annotations
 
 from benchmarks import java_tools

@@ -1,7 +1,3 @@
-"""
-benchmarks.members: when the members of groups are settled, and what they send until then.
-"""
-
 from __future__ import annotations
 
 import socket

@@ -1,7 +1,3 @@
-"""
-benchmarks.migration: how long records have waited.
-"""
-
 from __future__ import annotations
 
 from itertools import count
@@ -14,7 +10,7 @@ from benchmarks.migration import Waits
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     """
-    Those of a clock that goes on by a second with each look.
+    Wait times by a clock that moves by a second with each reading.
     """
     seconds = count(1)
     monkeypatch.setattr("benchmarks.migration.time.monotonic", lambda: float(next(seconds)))

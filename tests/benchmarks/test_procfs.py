@@ -1,7 +1,3 @@
-"""
-Whether a machine is quiet, and what a process does with its time.
-"""
-
 import os
 import threading
 import time

@@ -1,7 +1,3 @@
-"""
-benchmarks.programs: nothing is left running.
-"""
-
 from __future__ import annotations
 
 import os
@@ -26,9 +22,6 @@ class Ended(Exception):
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """
-    One that goes on for ever.
-    """
     endless = Program("exchange", tmp_path)
     endless._path = Path("/bin/cat")
     return endless
@@ -37,7 +30,7 @@ def program(tmp_path: Path) -> Program:
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[str]]]:
     """
-    Processes, each of which was started just before this one is told to end.
+    Processes that were started just before this one is asked to end.
     """
     processes = []
     start = subprocess.Popen

@@ -1,7 +1,3 @@
-"""
-benchmarks/remember.c, before a little server.
-"""
-
 from __future__ import annotations
 
 import socket
@@ -22,10 +18,6 @@ SMALL, LARGE = 1000, 3_000_000
 
 
 class Server:
-    """
-    Answers each request with its own number and so many bytes.
-    """
-
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -33,9 +25,6 @@ class Server:
         self.size = SMALL
 
     def run(self) -> None:
-        """
-        Serve one connection after the other, until the listener is closed.
-        """
         while True:
             try:
                 peer, _ = self._listener.accept()
@@ -55,17 +44,13 @@ class Server:
 
 def next_frame(stream: BufferedRWPair) -> bytes:
     """
-    Without its size; nothing at the end.
+    The frame without its size; empty at the end of the connection.
     """
     head = stream.read(4)
     return stream.read(*struct.unpack(">i", head)) if head else b""
 
 
 class Client:
-    """
-    Asks, and tells which of the server's answers came.
-    """
-
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self._stream = self._socket.makefile("rwb")
@@ -73,7 +58,7 @@ class Client:
 
     def ask(self, *requests: tuple[int, bytes], client_id: bytes = b"c") -> list[int]:
         """
-        Send all *requests*, of an API and with a body, then read the numbers of the answers.
+        Send all *requests* of an API with one body, and return the numbers in the answers.
         """
         for api, body in requests:
             self._number += 1

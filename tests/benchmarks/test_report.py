@@ -1,7 +1,3 @@
-"""
-benchmarks.report: the table, and the page that it is put into.
-"""
-
 from __future__ import annotations
 
 from benchmarks import report
@@ -67,9 +63,6 @@ def test_report_of_a_busy_machine_says_so_first() -> None:
 
 
 def with_another() -> Results:
-    """
-    A further broker that did one of two measures.
-    """
     [one] = results(1000, 2500).measured
     samples = {**one.samples, "Another": [{one.figures[0].key: 1500.0}]}
     did = Measured("one", "", one.figures, samples)
@@ -78,9 +71,6 @@ def with_another() -> Results:
 
 
 def test_further_broker_has_its_own_column() -> None:
-    """
-    The ratio of the other two is unaffected; what it could not run is stated below.
-    """
     page = report.rewritten(PAGE, with_another())
 
     head = "| | Apache Kafka | Barnabas | Another | ratio | of the best | goal | |"

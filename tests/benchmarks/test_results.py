@@ -1,7 +1,3 @@
-"""
-benchmarks.results: samples, medians and ratios; their file.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -22,9 +18,6 @@ def measured(figure: Figure, kafka: list[float], ours: list[float]) -> Results:
 
 
 def test_result_is_the_median_with_the_best_beside_it() -> None:
-    """
-    One disturbed run changes neither.
-    """
     [line] = measured(rate("rate"), [100, 90, 5], [200, 1, 180]).lines()
 
     assert (90, 180) == (line.apache_kafka, line.barnabas)
@@ -68,9 +61,6 @@ def test_goal_of_a_ratio_does_not_apply_to_one_broker_alone() -> None:
 
 
 def test_written_results_can_be_read(tmp_path: Path) -> None:
-    """
-    Page and plots are made from the file alone.
-    """
     figure = rate("rate", at_least=2.0)
     skipped = Measured("another", "Java", (broker_cpu(),), skipped="no Java")
     told = measured(figure, [1, 2], [3, 4]).measured

@@ -1,7 +1,3 @@
-"""
-benchmarks.runner: which run counts, and in which order they are.
-"""
-
 from __future__ import annotations
 
 import math
@@ -21,7 +17,7 @@ from benchmarks.runner import Budget, in_short, run
 
 class Journal:
     """
-    A measure that notes what is done to it, and gives the number of its runs.
+    A measure that records the calls it gets, and returns the number of its runs.
     """
 
     def __init__(self, missing: str = "") -> None:
@@ -48,7 +44,7 @@ class Journal:
 @pytest.fixture(name="contenders")
 def make_contenders(tmp_path: Path) -> list[Contender]:
     """
-    Two brokers that are never asked for, and so never run.
+    Two brokers that are never started.
     """
     return [apache_kafka(tmp_path), barnabas(tmp_path)]
 
@@ -101,10 +97,6 @@ def test_budget_share_is_at_most_twice_the_average_and_never_more_than_is_left()
 
 
 class Stumbling(Journal):
-    """
-    A measure that one broker cannot do.
-    """
-
     def __init__(self, broker: str, at: Literal["open", "run", "close"]) -> None:
         super().__init__()
         self._broker = broker
@@ -131,9 +123,6 @@ class Stumbling(Journal):
 def test_failing_further_broker_does_not_affect_the_others(
     tmp_path: Path, contenders: list[Contender], at: Literal["open", "run", "close"]
 ) -> None:
-    """
-    Whenever it fails, it has no figures, and the others have all of theirs.
-    """
     beside = further(Further("Another", ("another",)), tmp_path)
 
     measured = run(Stumbling("Another", at).measure(1), [*contenders, beside], passes=2)

@@ -1,7 +1,3 @@
-"""
-What the benchmark of Spark's Kafka connector puts into its topics.
-"""
-
 from __future__ import annotations
 
 from unittest.mock import Mock

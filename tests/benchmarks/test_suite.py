@@ -1,7 +1,3 @@
-"""
-benchmarks.suite: which measures a command line means.
-"""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,7 +1,3 @@
-"""
-benchmarks.turns: who comes first.
-"""
-
 from __future__ import annotations
 
 from benchmarks.turns import turns

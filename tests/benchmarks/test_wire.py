@@ -1,7 +1,3 @@
-"""
-benchmarks.wire: its few frames, as the codec of the broker understands them.
-"""
-
 from __future__ import annotations
 
 from barnabas.protocol.codec.codec import decode_from, encode

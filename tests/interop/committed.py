@@ -56,7 +56,8 @@ def read_committed(bootstrap: str, topic: str, partitions: int = 1) -> list[list
                 assert partition is not None
                 values[partition].append(message.value() or b"")
             elif error.code() == KafkaError._PARTITION_EOF:
-                unread.remove(partition or 0)
+                # Records that come meanwhile give their partition a second end.
+                unread.discard(partition or 0)
     finally:
         consumer.close()
     return values

@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from tests.interop.clients.java import Java
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.interop.tools.toolbox import Toolbox
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
+from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import Barnabas, BrokerProcess
 
 if TYPE_CHECKING:
@@ -60,13 +62,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.interop)
 
 
-def new_broker(directory: Path, *, secured: Sequence[str] = (), **settings: str) -> BrokerProcess:
+def new_broker(
+    directory: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    secured: Sequence[str] = (),
+    **more: str,
+) -> BrokerProcess:
     """
-    A broker with further *settings*, dots as double underscores; ``with`` starts and closes it.
+    A broker with further settings; ``with`` starts and closes it.
+
+    Args:
+        more: settings with dots as double underscores.
     """
-    given = {name.replace("__", "."): value for name, value in settings.items()}
+    given = {name.replace("__", "."): value for name, value in more.items()}
     kind = ApacheKafka if os.environ.get("BARNABAS_INTEROP_BROKER") == "apache" else Barnabas
-    return kind(directory, settings=_LITTLE_WAITING | given, secured=secured)
+    return kind(directory, settings=_LITTLE_WAITING | dict(settings or {}) | given, secured=secured)
 
 
 @pytest.fixture(scope="session")
@@ -100,9 +111,20 @@ def impatient_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     A broker for one test alone, which gives up dead members and their transactions quickly.
     """
-    settings = {name.replace(".", "__"): value for name, value in IMPATIENT.items()}
-    with new_broker(tmp_path / "broker", **settings) as broker:
+    with new_broker(tmp_path / "broker", IMPATIENT) as broker:
         yield broker
+
+
+@pytest.fixture(scope="module")
+def both(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BothBrokers]:
+    """
+    Apache Kafka and Barnabas side by side, with the `SETTINGS` of the module, if it has any.
+    """
+    settings = getattr(request.module, "SETTINGS", {})
+    with BothBrokers.side_by_side(tmp_path_factory.mktemp("brokers"), settings) as brokers:
+        yield brokers.start()
 
 
 @pytest.fixture(autouse=True)
@@ -124,14 +146,8 @@ def client_named() -> Callable[[str], Client]:
     """
     The adapter of a client library by its name; skips the test if it cannot be had here.
     """
-    made: dict[str, Client] = {}
-
-    def get(name: str) -> Client:
-        if name not in made:
-            made[name] = _make(name)
-        return made[name]
-
-    return get
+    kinds = {"kafka-python": KafkaPython, "confluent-kafka": Confluent, "aiokafka": AioKafka}
+    return cache(lambda name: kinds[name]() if name in kinds else Java())
 
 
 @pytest.fixture(scope="session")
@@ -156,23 +172,9 @@ def engine() -> docker.DockerClient:
 
 @pytest.fixture(scope="session")
 def image(engine: docker.DockerClient) -> str:
-    """
-    The image that the Dockerfile describes.
-    """
     from tests.support.docker_image import build_image  # noqa: PLC0415  # few tests need it
 
     return build_image(engine)
-
-
-def _make(name: str) -> Client:
-    if name == "Java":
-        return Java()
-    kinds: dict[str, Callable[[], Client]] = {
-        "kafka-python": KafkaPython,
-        "confluent-kafka": Confluent,
-        "aiokafka": AioKafka,
-    }
-    return kinds[name]()
 
 
 @pytest.fixture(params=CLIENTS)
@@ -185,16 +187,10 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """
-    A topic name that no other test uses.
-    """
     readable = "".join(c if c.isalnum() else "-" for c in request.node.name)
     return f"{readable[:80]}-{next(_numbers)}"
 
 
 def needs_program(name: str) -> None:
-    """
-    Skip the test if the machine lacks a program.
-    """
     if shutil.which(name) is None:
         raise PrerequisiteMissing(f"no {name} on the path")

@@ -89,9 +89,6 @@ class Worker(BrokerProcess):
         wait_for(accepted, "Kafka Connect to have rebalanced", PATIENCE)
 
     def runs_task_of(self, name: str) -> bool:
-        """
-        Whether the one task of that connector runs.
-        """
         tasks = self.ask("GET", f"/connectors/{name}/status")["tasks"]
         return ["RUNNING"] == [task["state"] for task in tasks]
 

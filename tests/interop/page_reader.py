@@ -17,13 +17,14 @@ from typing import Final
 
 from tests.server.test_docs_storage import commands_in, is_shown
 from tests.support.broker_process import free_port, wait_for
+from tests.support.commands import output_of
 from tests.support.examples import PLUGIN
 
 ROOT: Final = Path(__file__).parents[2]
 PATIENCE: Final = 120
 
 _BLOCK: Final = re.compile(r"^( *)```(sh|python|console)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
-_NOT_DONE: Final = re.compile(r"pip install|python3 -m venv|\. kafka")
+_NOT_DONE: Final = re.compile(r"pip install|python3 -m venv|\. (kafka|~/kafka)|cd ~/")
 """The environment is there, and other tests install packages."""
 
 
@@ -56,6 +57,7 @@ class Reader:
         self.environment = os.environ | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONWARNINGS": "ignore",
+            "KAFKA_BOOTSTRAP_SERVERS": f"localhost:{self.port}",
         }
         given = (others or {}).items()
         self._others = {shown: here.replace("{port}", str(self.port)) for shown, here in given}
@@ -90,7 +92,7 @@ class Reader:
     def _do(self, command: str) -> None:
         if command.startswith("barnabas serve"):
             self.serve(command)
-        elif command.startswith("pkill"):
+        elif command == "kill -9 %1":
             self.end(signal.SIGKILL)
         elif command.startswith("pytest"):
             self.run(f"{command} {shlex.join(PLUGIN)}")
@@ -105,17 +107,10 @@ class Reader:
             AssertionError: it fails.
         """
         self.commands.append(command)
-        done = subprocess.run(
-            ["bash", "-ec", self.as_here(command)],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
+        printed = output_of(
+            "bash", "-ec", self.as_here(command), cwd=self.folder, env=self.environment
         )
-        assert 0 == done.returncode, (command, done.stdout[-2000:] + done.stderr[-2000:])
-        return [line.rstrip() for line in done.stdout.splitlines()]
+        return [line.rstrip() for line in printed.splitlines()]
 
     def serve(self, command: str) -> None:
         """
@@ -134,9 +129,6 @@ class Reader:
         wait_for(lambda: all(map(is_open, ports)), "the broker", PATIENCE)
 
     def end(self, by: signal.Signals = signal.SIGTERM) -> None:
-        """
-        End the broker, if there is one.
-        """
         if self._broker is not None:
             self._broker.send_signal(by)
             self._broker.wait(PATIENCE)

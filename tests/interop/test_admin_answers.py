@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -53,12 +52,6 @@ _WRAPPED: Final = re.compile(
 )
 _TWICE: Final = re.compile(r"(?<=: )Invalid value `[^`]*` for configuration \S+\. ")
 _HINT: Final = re.compile(r"; did you mean .*\?$")
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
-    with BothBrokers.side_by_side(tmp_path_factory.mktemp("brokers")) as both:
-        yield both.start()
 
 
 def change_topic(*changes: tuple[str, int, str | None]) -> Message:

@@ -186,9 +186,6 @@ def prepare(broker: BrokerProcess) -> None:
 
 
 def until_served(client: SaslClient, request: Message, version: int) -> None:
-    """
-    Ask until no error is in the answer.
-    """
     what = type(request).__name__
     wait_for(lambda: codes_in(plain(client.ask(request, version), version)) <= {0}, what, 60)
 
@@ -228,9 +225,6 @@ def logged_in(broker: BrokerProcess, name: str) -> SaslClient:
 
 
 def asked_versions(request: type[Message], principal: str) -> list[int]:
-    """
-    Those that a principal asks in.
-    """
     every = list(request.api.versions)
     if principal not in WITHOUT_EACH_VERSION:
         return every
@@ -378,9 +372,6 @@ def test_each_broker_applies_the_acls_that_the_other_has_left(tmp_path: Path) ->
 
 
 def until_described(client: SaslClient, expected: list[AclCreation]) -> None:
-    """
-    Ask until just these entries are there.
-    """
     wanted = sorted(
         (
             *(int(it.resource_type), it.resource_name, int(it.resource_pattern_type)),

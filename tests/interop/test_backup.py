@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,12 +15,12 @@ from typing import Any, Final
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
+from tests.interop.clients.confluent import Confluent
 from tests.interop.committed import group_offsets, read_committed
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import Barnabas
+from tests.support.commands import BARNABAS, output_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
@@ -150,8 +148,7 @@ def transactional(bootstrap: str) -> Producer:
 
 
 def back_up(data: Path, target: Path) -> None:
-    command = [sys.executable, "-m", "barnabas.server", "backup", str(data), "--to", str(target)]
-    subprocess.run(command, check=True, timeout=60)
+    output_of(*BARNABAS, "backup", data, "--to", target)
 
 
 def read(bootstrap: str, topic: str) -> list[int]:
@@ -202,7 +199,9 @@ def check(broker: Barnabas, before: dict[str, int]) -> None:
 def test_broker_starts_on_each_backup_of_a_running_broker(broker: Barnabas, tmp_path: Path) -> None:
     target = tmp_path / "backups"
     acknowledged = []
-    create_topics(broker.bootstrap)
+    for name, configs in TOPICS.items():
+        small = {"internal.segment.bytes": "16384", **configs}
+        Confluent().create_topic(broker.bootstrap, name, 1, small)
     with Load(broker.bootstrap) as load:
         load.wait_for(short=2000, transactions=100)
         for _ in range(BACKUPS):
@@ -220,21 +219,7 @@ def test_broker_starts_on_each_backup_of_a_running_broker(broker: Barnabas, tmp_
             check(restored, before)
         finally:
             restored.stop()
-        assert_valid(place / "data")
-
-
-def assert_valid(data: Path) -> None:
-    command = [sys.executable, "-m", "barnabas.server", "verify", str(data)]
-    verified = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert verified.returncode == 0, verified.stdout[-4000:]
-
-
-def create_topics(bootstrap: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    small = {"internal.segment.bytes": "16384"}
-    topics = [NewTopic(name, 1, 1, config={**small, **config}) for name, config in TOPICS.items()]
-    for future in admin.create_topics(topics).values():
-        future.result(30)
+        output_of(*BARNABAS, "verify", place / "data")
 
 
 def test_apache_kafka_starts_on_a_backup(tmp_path: Path) -> None:

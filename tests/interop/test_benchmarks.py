@@ -5,6 +5,8 @@ The benchmarks still run: all measures of Barnabas alone, with next to nothing t
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +18,9 @@ from benchmarks import compare, java_tools, partitions, profile, results
 from benchmarks.measure import Unavailable
 from benchmarks.micro import __main__ as micro
 from benchmarks.programs import compiler
+from tests.interop.page_reader import blocks_of
 from tests.support.broker_process import BrokerProcess, wait_for
+from tests.support.commands import output_of
 from tests.support.maven import PrerequisiteMissing
 from tests.support.some import some
 
@@ -78,6 +82,51 @@ def test_further_broker_is_benchmarked_beside_the_others(
     assert measured.failed["Failing"].startswith("Failing has ended: ")
     assert "Failing failed at requests-single" in capsys.readouterr().out
     assert [file] == list(tmp_path.iterdir())
+
+
+SMALL = {
+    "benchmarks.compare": " --broker barnabas --only start-0,requests-single --scale 0.001"
+    " --passes 1",
+    "benchmarks.micro": " --mode plain --seconds 0.001",
+    "benchmarks.profile": " --scale 0.1",
+}
+NOT_RUN = {
+    "make install compile": "it takes minutes, and this environment is installed",
+    "alias compiled=": "plain Python is measured here",
+    "python -m benchmarks.compare --only 'produce-*,requests-*,consume-*' --beside": "there are no"
+    " such brokers; test_further_broker_is_benchmarked_beside_the_others has others",
+}
+"""Why no test runs a command of the page."""
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler, and load of frames is a C program")
+def test_documented_commands_work_in_small(tmp_path: Path) -> None:
+    """
+    One after the other on a copy of the page, with options that let them do little.
+    """
+    (tmp_path / "docs").mkdir()
+    page = Path(shutil.copy(ROOT / "docs" / "performance.md", tmp_path / "docs"))
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    left_out = set(NOT_RUN)
+    ran = 0
+    for _, block in blocks_of("docs/performance.md"):
+        for line in re.sub(r"\\\n *", "", block).splitlines():
+            if reasons := [each for each in NOT_RUN if line.startswith(each)]:
+                left_out -= set(reasons)
+                continue
+            if "py-spy" in line and shutil.which("py-spy") is None:
+                continue
+            command = line.removeprefix("compiled ").replace("python", sys.executable, 1)
+            (more,) = (SMALL[each] for each in SMALL if f"-m {each}" in command)
+            if not re.search("--list|--from", command):
+                command += more
+            output_of("bash", "-c", command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
+            ran += 1
+
+    assert ran >= 6
+    assert not left_out
+    assert "| start to first record" in page.read_text()
+    assert any((tmp_path / "docs" / "images").iterdir())
 
 
 def test_java_producer_is_timed_more_precisely_than_by_kafkas_tool(broker: BrokerProcess) -> None:

@@ -75,9 +75,6 @@ class TwoLogs:
         self.buffer_bytes = self.log.random.choice((300, 2000, 65_536))
 
     def _write_old_segments(self, random: Random, magic: int, codec: CompressionType) -> None:
-        """
-        Some segments with a day between them.
-        """
         writer = LegacyWriter(random, magic=magic, codecs=(CompressionType.NONE, codec))
         self.ours.mkdir(parents=True)
         for number in range(4):
@@ -87,9 +84,6 @@ class TwoLogs:
             os.utime(path, (modified, modified))
 
     def job(self) -> list[str]:
-        """
-        A cleaning for Kafka.
-        """
         return [
             str(self.kafkas),
             str(self.clock.now_ms()),

@@ -5,7 +5,7 @@ every field of the answers is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -293,12 +293,6 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
         (quorum(), 2),
     ],
 }
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
-    with BothBrokers.side_by_side(tmp_path_factory.mktemp("brokers")) as both:
-        yield both.start()
 
 
 @pytest.mark.parametrize("subject", ANSWERS)

@@ -29,9 +29,6 @@ again, even if it waits forever; hence batches that nothing can fill.
 
 @pytest.fixture
 def worker(impatient_broker: BrokerProcess, tmp_path: Path) -> Iterator[Worker]:
-    """
-    A worker with its connectors for files.
-    """
     class_path()
     jars = library("connect-file")
     with Worker(tmp_path / "worker", impatient_broker, jars) as worker:

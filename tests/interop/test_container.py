@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 import docker
-import kafka  # type: ignore[import-untyped]  # the library has no type hints
 import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
@@ -28,9 +27,11 @@ from testcontainers.core.container import DockerContainer
 from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.interop.clients.base import PATIENCE, Client, NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.interop.clients.kafka_python import KafkaPython
+from tests.interop.clients.kafka_python import KafkaPython, KafkaPythonSession
+from tests.interop.page_reader import blocks_of
 from tests.support.broker_process import answers, free_port, wait_for
 from tests.support.certificates import Certificates
+from tests.support.commands import run as run_command
 from tests.support.docker_image import OPTIMIZATION, ROOT, with_kafka_python
 from tests.support.maven import PrerequisiteMissing, alone, cache
 from tests.support.some import some
@@ -177,9 +178,7 @@ def named() -> Iterator[str]:
 def on_docker(*arguments: str) -> subprocess.CompletedProcess[str]:
     if shutil.which("docker") is None:
         raise PrerequisiteMissing("there is no docker command here")
-    return subprocess.run(
-        ["docker", *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
+    return run_command("docker", *arguments)
 
 
 def in_ticks(beginning: str) -> list[str]:
@@ -199,7 +198,7 @@ def test_documented_container_commands_work(image: str, volume: str, named: str)
     assert shown is not None
     run = shlex.split(shown[0])
     mine = {
-        "9092:9092": f"{port}:9092",
+        "127.0.0.1:9092:9092": f"127.0.0.1:{port}:9092",
         "barnabas:/var/lib/barnabas": f"{volume}:/var/lib/barnabas",
     }
     run = [mine.get(word, word) for word in run[1:-1]]
@@ -219,6 +218,40 @@ def test_documented_container_commands_work(image: str, volume: str, named: str)
     checked = on_docker(*doctor, *in_ticks("docker exec")[3:])
     assert 0 == checked.returncode, checked.stdout + checked.stderr
     assert "a broker runs" in checked.stdout
+
+
+def shown_runs() -> list[str]:
+    """
+    The lines of the documentation that run the image, each with those that continue it.
+    """
+    pages = ("README.md", "docs/containers.md", "examples/README.md")
+    blocks = (block for page in pages for language, block in blocks_of(page) if language == "sh")
+    return [
+        line
+        for block in blocks
+        for line in re.sub(r"\\\n *", " ", block).splitlines()
+        if line.startswith("docker run")
+    ]
+
+
+@pytest.mark.parametrize("command", shown_runs())
+def test_shown_docker_run_starts_a_broker(
+    command: str, image: str, volume: str, named: str
+) -> None:
+    """
+    As it is written, but in the background, and with other names and ports of the host.
+    """
+    port = free_port()
+    command = re.sub(r"127\.0\.0\.1:\d+:9092", f"127.0.0.1:{port}:9092", command)
+    command = re.sub(r"127\.0\.0\.1:\d+:8099", f"127.0.0.1:{free_port()}:8099", command)
+    command = re.sub(r"(-d|--name \w+) ", "", command)
+    command = command.replace("barnabas:/var/lib", f"{volume}:/var/lib")
+    words = [image if word == "barnabas" else word for word in shlex.split(command)[2:]]
+
+    done = on_docker("run", "--detach", "--name", named, *words)
+
+    assert 0 == done.returncode, done.stderr
+    wait_for(lambda: answers(port), "the broker in the container", PATIENCE)
 
 
 def test_mounted_host_directory_requires_its_owner(image: str, named: str, tmp_path: Path) -> None:
@@ -271,18 +304,12 @@ def test_variables_of_the_official_image_are_accepted(image: str, volume: str) -
     with running(image, volume, port, **variables) as container:
         bootstrap = f"localhost:{port}"
         KafkaPython().produce(bootstrap, "created-by-use", [NewRecord(b"value")], "none")
-        admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
-        try:
-            [topic] = admin.describe_topics(["created-by-use"])
-            cluster = admin.describe_cluster()
-        finally:
-            admin.close()
+        with KafkaPythonSession(bootstrap) as session:
+            partitions, cluster = session.partitions("created-by-use"), session.cluster()
         stop(container)
 
-    assert 3 == len(topic["partitions"])
-    assert variables["CLUSTER_ID"] == cluster["cluster_id"]
-    [broker] = cluster["brokers"]
-    assert 7 == broker.get("node_id", broker.get("broker_id"))
+    assert 3 == partitions
+    assert (variables["CLUSTER_ID"], 7) == (cluster.cluster_id, cluster.node_id)
 
 
 @pytest.fixture

@@ -72,9 +72,6 @@ def test_each_client_reads_log_append_time(
 
 
 def _all_shapes(codec: str, *, null_headers: bool) -> list[NewRecord]:
-    """
-    Records that differ in what is there, what is empty and what is missing.
-    """
     null = None if null_headers else b""
     noise = random.Random(codec).randbytes(200_000)
     shapes: list[tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]] = [

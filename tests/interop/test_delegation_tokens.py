@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from tests.interop.differential.answers import differences
 from tests.support.apache_kafka import java
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, free_port, wait_for
+from tests.support.commands import run as command_run
 from tests.support.java_programs import run_program
 from tests.support.sasl_client import CLOSED, SaslClient
 from tests.support.token_requests import expiry, new_token, renewal, tokens_of
@@ -114,9 +114,6 @@ class Story:
         self.told: list[Any] = []
 
     def ask(self, who: str, request: Any, version: int | None = None) -> Any:
-        """
-        Ask, note the answer, and return it.
-        """
         version = request.api.versions[-1] if version is None else version
         began = time.time() * 1000
         client = SaslClient(self.broker.port) if who == "-" else logged_in(self.broker, who)
@@ -364,10 +361,7 @@ def test_delegation_token_tool_prints_the_same(both: BothBrokers, tmp_path: Path
             *("--bootstrap-server", f"127.0.0.1:{broker.ports[LISTENER]}"),
             *("--command-config", str(config), *arguments),
         )
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
-        return done.stdout
+        return command_run(*command).stdout
 
     seen = []
     for broker in both:

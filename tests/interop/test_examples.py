@@ -33,9 +33,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *command: str | Path, program: Path | None = None) -> str:
-    """
-    The output of a command, which has to succeed.
-    """
     done = subprocess.run(
         command,
         cwd=folder,
@@ -52,9 +49,6 @@ def run(folder: Path, *command: str | Path, program: Path | None = None) -> str:
 
 
 def prepare(folder: Path, *command: str) -> None:
-    """
-    Fetch what an example needs.
-    """
     try:
         run(folder, *command)
     except AssertionError as error:

@@ -12,29 +12,13 @@ from uuid import UUID
 import pytest
 
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    TopicPartitions,
-)
-from barnabas.protocol.messages.create_topics import CreateTopicsRequest
-from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
-from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.protocol.messages.list_groups import ListGroupsRequest
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.protocol.messages.streams_group_heartbeat import TaskIds, TaskOffset
-from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from tests.support.both_brokers import BothBrokers, check_answers
+from tests.support.build import api_request, named
 from tests.support.group_requests import (
     commit_request,
     coordinator_request,
+    heartbeat_request,
     join_request,
     offset_delete_request,
     sync_request,
@@ -56,7 +40,7 @@ TOPICS: Final = [creatable("t", 2)]
 EMPTY: Final = ("", " ", "\t\n", "\x00\x1f ")
 
 
-def consumer(member_epoch: int = 0, /, **facts: Any) -> ConsumerGroupHeartbeatRequest:
+def consumer(member_epoch: int = 0, /, **facts: Any) -> Message:
     """
     A full first request, but for *facts*.
     """
@@ -68,10 +52,10 @@ def consumer(member_epoch: int = 0, /, **facts: Any) -> ConsumerGroupHeartbeatRe
         "subscribed_topic_names": ["t"],
         "topic_partitions": [],
     }
-    return ConsumerGroupHeartbeatRequest(**given | facts)
+    return api_request("consumer_group_heartbeat", **given | facts)
 
 
-def beat(member_epoch: int, /, **facts: Any) -> ConsumerGroupHeartbeatRequest:
+def beat(member_epoch: int, /, **facts: Any) -> Message:
     """
     The request of a member that has nothing new to say, but for *facts*.
     """
@@ -98,14 +82,14 @@ def streams_beat(member_epoch: int, /, **facts: Any) -> Message:
     return streams(member_epoch=member_epoch, **nothing | facts)
 
 
-def share(member_epoch: int = 0, /, **facts: Any) -> ShareGroupHeartbeatRequest:
+def share(member_epoch: int = 0, /, **facts: Any) -> Message:
     given: dict[str, Any] = {
         "group_id": GROUP + "-share",
         "member_id": "m",
         "member_epoch": member_epoch,
         "subscribed_topic_names": ["t"] if member_epoch == 0 else None,
     }
-    return ShareGroupHeartbeatRequest(**given | facts)
+    return api_request("share_group_heartbeat", **given | facts)
 
 
 MISTAKES: Final[Mapping[str, Any]] = {
@@ -144,28 +128,31 @@ STREAMS_MISTAKES: Final[Sequence[Mapping[str, Any]]] = [
 ]
 
 
-def offsets(group: str, version: int, *partitions: int) -> OffsetFetchRequest:
+def offsets(group: str, version: int, *partitions: int) -> Message:
     """
     The offsets of partitions, or all of them, and those of a group that does not exist.
     """
     if version < 8:
-        topics = [OffsetFetchRequestTopic(name="t", partition_indexes=list(partitions))]
-        return OffsetFetchRequest(group_id=group, topics=topics if partitions else None)
-    named = {"topic_id": UNKNOWN_ID} if version >= 10 else {"name": "t"}
-    wanted = [OffsetFetchRequestTopics(**named, partition_indexes=list(partitions))]
+        topics = [{"name": "t", "partition_indexes": partitions}] if partitions else None
+        return api_request("offset_fetch", group_id=group, topics=topics)
+    wanted = [{**named(UNKNOWN_ID if version >= 10 else "t"), "partition_indexes": partitions}]
     groups = [
-        OffsetFetchRequestGroup(group_id=each, topics=wanted if partitions else None)
-        for each in (group, "nobody's")
+        {"group_id": each, "topics": wanted if partitions else None} for each in (group, "nobody's")
     ]
-    return OffsetFetchRequest(groups=groups)
+    return api_request("offset_fetch", groups=groups)
 
 
-def every(request: type[Message], **facts: Any) -> Iterator[tuple[Message, int]]:
+def every(api: str, **facts: Any) -> Iterator[tuple[Message, int]]:
     """
     The same request in each of its versions.
     """
-    for version in request.api.versions:
-        yield request(**facts), version
+    request = api_request(api, **facts)
+    for version in type(request).api.versions:
+        yield request, version
+
+
+def described(*groups: str, **facts: Any) -> Message:
+    return api_request("describe_groups", groups=groups, **facts)
 
 
 Asked = Sequence[tuple[Message, int]]
@@ -182,7 +169,7 @@ ANSWERS: Final[Mapping[str, Asked]] = {
         (commit_request("", "t", {0: 5}), 9),
         (offsets("", 9), 9),
         (commit_request("unmade", "t", {9: 6}), 9),
-        (DescribeGroupsRequest(groups=["unmade"]), 6),
+        (described("unmade"), 6),
         *(
             (
                 commit_request(
@@ -202,21 +189,14 @@ ANSWERS: Final[Mapping[str, Asked]] = {
     ],
     "groups of the classic protocol": [
         (commit_request("simple", "t", {0: 5}), 9),
-        *every(DescribeGroupsRequest, groups=["simple", "nobody's", ""]),
-        (DescribeGroupsRequest(groups=["simple"], include_authorized_operations=True), 3),
-        *((HeartbeatRequest(group_id=it, generation_id=1, member_id="m"), 4) for it in ("?", "")),
-        *((LeaveGroupRequest(group_id="?", member_id="m"), version) for version in (0, 2)),
-        (LeaveGroupRequest(group_id="?", members=[MemberIdentity(member_id="m")]), 3),
+        *every("describe_groups", groups=["simple", "nobody's", ""]),
+        (described("simple", include_authorized_operations=True), 3),
+        *((heartbeat_request(it, "m"), 4) for it in ("?", "")),
+        *((api_request("leave_group", group_id="?", member_id="m"), version) for version in (0, 2)),
+        (api_request("leave_group", group_id="?", members=[{"member_id": "m"}]), 3),
         *(
             (
-                SyncGroupRequest(
-                    group_id="simple",
-                    generation_id=1,
-                    member_id="m",
-                    protocol_type=kind,
-                    protocol_name=name,
-                    assignments=[],
-                ),
+                sync_request("simple", "m", protocol_type=kind, protocol_name=name, assignments=[]),
                 5,
             )
             for kind in ("consumer", None)
@@ -228,17 +208,20 @@ ANSWERS: Final[Mapping[str, Asked]] = {
         ),
         (join_request("", "m"), 3),
         (sync_request("", "m"), 3),
-        (LeaveGroupRequest(group_id="", members=[]), 3),
+        (api_request("leave_group", group_id="", members=[]), 3),
         (offset_delete_request("", {}), 0),
-        *((ListGroupsRequest(), version) for version in range(5)),
+        *((api_request("list_groups"), version) for version in range(5)),
         *(
-            (ListGroupsRequest(states_filter=states, types_filter=types), 5)
+            (api_request("list_groups", states_filter=states, types_filter=types), 5)
             for states in ([], ["STABLE", "empty"], [" Empty "], ["Dead"], ["nonsense"])
             for types in ([], ["classic"], ["CLASSIC", "share"], ["consumer"], ["nonsense"])
         ),
         *((beat(epoch, group_id="simple", instance_id="i"), 1) for epoch in (1, -1, -2)),
         (commit_request("", "t", {0: 5}), 9),
-        *((DeleteGroupsRequest(groups_names=names), 2) for names in (["simple"] * 2, ["?"], [""])),
+        *(
+            (api_request("delete_groups", groups_names=names), 2)
+            for names in (["simple"] * 2, ["?"], [""])
+        ),
     ],
     "consumer groups": [
         *(
@@ -251,7 +234,7 @@ ANSWERS: Final[Mapping[str, Asked]] = {
         (consumer(rebalance_timeout_ms=-1), 1),
         (consumer(topic_partitions=None), 1),
         (
-            consumer(topic_partitions=[TopicPartitions(topic_id=UNKNOWN_ID, partitions=[0])]),
+            consumer(topic_partitions=[{"topic_id": UNKNOWN_ID, "partitions": [0]}]),
             1,
         ),
         (consumer(subscribed_topic_names=None), 1),
@@ -307,17 +290,11 @@ ANSWERS: Final[Mapping[str, Asked]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
-    with BothBrokers.side_by_side(tmp_path_factory.mktemp("brokers"), SETTINGS) as both:
-        yield both.start()
-
-
 @pytest.mark.parametrize("subject", ANSWERS)
 def test_answers_are_those_of_kafka(both: BothBrokers, subject: str) -> None:
-    topics = CreateTopicsRequest(topics=TOPICS, timeout_ms=10_000)
+    topics = api_request("create_topics", topics=TOPICS, timeout_ms=10_000)
     # Apache Kafka needs a moment until it coordinates groups.
-    ready: Asked = [(DescribeGroupsRequest(groups=["none"]), 5)]
+    ready: Asked = [(described("none"), 5)]
 
     check_answers(
         both,

@@ -36,9 +36,6 @@ pytestmark = pytest.mark.prove
 
 @pytest.fixture
 def small_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    """
-    A broker with one partition for all groups.
-    """
     with new_broker(
         tmp_path, offsets__topic__num__partitions="1", group__initial__rebalance__delay__ms="0"
     ) as broker:
@@ -67,9 +64,6 @@ class Session:
         raise AssertionError("there is no coordinator")
 
     async def written(self) -> list[list[tuple[Any, ...]]]:
-        """
-        The batches that are new in the log, in words.
-        """
         found: list[list[tuple[Any, ...]]] = []
         for _ in range(50):
             wanted = fetch_topic("__consumer_offsets", {0: self.next_offset})

@@ -5,8 +5,6 @@ graduate`` gives, and a group, transactions and producers under way.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -15,8 +13,8 @@ from typing import Final
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
+from tests.interop.clients.confluent import Confluent
 from tests.interop.numbered import (
     PARTITIONS,
     PATIENCE_S,
@@ -29,6 +27,7 @@ from tests.interop.numbered import (
 from tests.interop.tools.toolbox import TOOLS
 from tests.support.apache_kafka import ApacheKafka, class_path, java
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port, wait_for
+from tests.support.commands import BARNABAS, output_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
@@ -61,17 +60,9 @@ class GrownNode(ApacheKafka):
 
 def graduate(directory: Path, data: Path, addresses: Sequence[str]) -> str:
     nodes = [part for address in addresses for part in ("--node", address)]
-    command = [sys.executable, "-m", "barnabas.server", "graduate", "--data-dir", str(data)]
     given = [part for name, text in SETTINGS.items() for part in ("--set", f"{name}={text}")]
-    done = subprocess.run(
-        [*command, *nodes, *given, "--output", str(directory)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert 0 == done.returncode, done.stderr
-    return done.stdout
+    options = (*nodes, *given, "--data-dir", str(data), "--output", str(directory))
+    return output_of(*BARNABAS, "graduate", *options)
 
 
 def commands_in(report: str) -> list[list[str]]:
@@ -86,22 +77,11 @@ def run_tool(words: Sequence[str], directory: Path) -> str:
     Run a command as it is printed, where the files are.
     """
     main_class = TOOLS[words[0].removesuffix(".sh")]
-    done = subprocess.run(
-        java(main_class, *words[1:], level="error"),
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert 0 == done.returncode, f"{words}: {done.stdout}{done.stderr}"
-    return done.stdout
+    command = java(main_class, *words[1:], level="error")
+    return output_of(*command, seconds=PATIENCE_S, cwd=directory)
 
 
 def is_done(verify: Sequence[str], directory: Path) -> bool:
-    """
-    Whether all partitions have their replicas.
-    """
     return "in progress" not in run_tool(verify, directory)
 
 
@@ -129,10 +109,8 @@ def begin_as_one(broker: BrokerProcess) -> set[int]:
     Returns:
         The numbers that were committed in transactions.
     """
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    topics = [NewTopic(name, PARTITIONS) for name in (TOPIC, TRANSACTIONS)]
-    for future in admin.create_topics(topics).values():
-        future.result(30)
+    for name in (TOPIC, TRANSACTIONS):
+        Confluent().create_topic(broker.bootstrap, name, PARTITIONS, {})
     send_all(broker.bootstrap, TOPIC, range(RECORDS))
     return transact(broker.bootstrap, TRANSACTIONS)
 

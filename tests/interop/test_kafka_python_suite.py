@@ -22,6 +22,7 @@ import pytest
 
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
+from tests.support.commands import run
 from tests.support.maven import PrerequisiteMissing
 from tests.support.sasl_client import add_scram_user
 
@@ -108,9 +109,7 @@ def suite(tmp_path: Path) -> Path:
     """
     wanted = f"kafka-python=={version('kafka-python')}"
     pip = [sys.executable, "-m", "pip", "download", "-q", "--no-binary", ":all:", "--no-deps"]
-    got = subprocess.run(
-        [*pip, wanted], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-    )
+    got = run(*pip, wanted, cwd=tmp_path)
     if got.returncode != 0:
         raise PrerequisiteMissing(
             f"the source of {wanted} cannot be had: {got.stderr.strip()[-200:]}"

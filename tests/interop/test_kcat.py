@@ -5,13 +5,13 @@ kcat, and with it the librdkafka of some years ago that Debian ships.
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
-from tests.interop.clients.base import CODECS, PATIENCE
+from tests.interop.clients.base import CODECS
 from tests.interop.conftest import needs_program
 from tests.support.broker_process import BrokerProcess
+from tests.support.commands import output_of
 from tests.support.some import some
 
 
@@ -64,13 +64,4 @@ def test_kcat_lists_the_broker_and_its_topics(broker: BrokerProcess, topic: str)
 
 
 def _kcat(broker: BrokerProcess, *arguments: str, given: str = "") -> str:
-    done = subprocess.run(
-        ["kcat", "-b", broker.bootstrap, "-q", *arguments],
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return output_of("kcat", "-b", broker.bootstrap, "-q", *arguments, input=given)

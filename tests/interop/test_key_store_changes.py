@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from cryptography.hazmat.primitives import serialization
 
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
-from tests.support.certificates import HOST, Certificates
+from tests.support.certificates import HOST, Certificates, java_can_read
 from tests.support.config_requests import BROKER, SET, change
 from tests.support.sasl_client import SaslClient
 
@@ -37,15 +36,6 @@ NEW: Final[dict[str, dict[str, Any]]] = {
 """
 In this order: each is compared with what counts then.
 """
-
-
-def java_can_read(path: Path) -> Path:
-    text = path.read_bytes()
-    key = serialization.load_pem_private_key(text, None).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path.write_bytes(key + text[text.index(b"-----BEGIN CERTIFICATE") :])
-    return path
 
 
 @pytest.fixture(scope="module")

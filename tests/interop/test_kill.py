@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from tests.interop.clients.base import PATIENCE
+from tests.interop.clients.confluent import Confluent
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.some import some
@@ -57,7 +56,7 @@ def test_acknowledged_records_survive_twenty_kills(own_broker: BrokerProcess) ->
     end. As the producers are idempotent, each record is in the log once and in order, also those
     whose acknowledgement the kill swallowed.
     """
-    _create_topic(own_broker)
+    Confluent().create_topic(own_broker.bootstrap, TOPIC, PARTITIONS, {})
     log: Log = {}
     with _member(own_broker.bootstrap) as member, _load(own_broker.bootstrap) as producers:
         for seed in range(KILLS):
@@ -240,11 +239,6 @@ def _member(bootstrap: str) -> Iterator[GroupMember]:
         yield member
     finally:
         member.finish(_ends(bootstrap))
-
-
-def _create_topic(broker: BrokerProcess) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(PATIENCE)
 
 
 def _ends(bootstrap: str) -> dict[int, int]:

@@ -52,10 +52,6 @@ Facts = dict[str, Any]
 
 
 class Broker:
-    """
-    One of the brokers and its log directories.
-    """
-
     def __init__(self, process: BrokerProcess) -> None:
         self.process = process
         self.directories = [process.directory / name for name in DIRECTORIES]

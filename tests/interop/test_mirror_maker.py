@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import AdminClient
 
+from tests.interop.clients.confluent import ConfluentSession
 from tests.interop.connect_worker import PATIENCE, Worker
 from tests.interop.numbered import PARTITIONS, Sender, read_whole, send_all, transact
 from tests.support.apache_kafka import library
@@ -33,22 +33,6 @@ def both(tmp_path: Path) -> Iterator[BothBrokers]:
     settings = {"group.min.session.timeout.ms": "1000", "offsets.topic.num.partitions": "2"}
     with BothBrokers.side_by_side(tmp_path, settings) as running:
         yield running.start()
-
-
-def create_topics(broker: BrokerProcess) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    topics = [
-        NewTopic(TOPIC, PARTITIONS, config={"retention.ms": "86400000"}),
-        NewTopic(TRANSACTIONS, PARTITIONS),
-    ]
-    for future in admin.create_topics(topics).values():
-        future.result(PATIENCE)
-
-
-def retention_of(broker: BrokerProcess, topic: str) -> str | None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    (future,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
-    return str(future.result(PATIENCE)["retention.ms"].value)
 
 
 def end_of(broker: BrokerProcess, topic: str) -> int:
@@ -72,7 +56,9 @@ def test_mirror_maker_copies_topics_exactly_once(
     source, target = both.barnabas, both.kafka
     if direction == "from Apache Kafka":
         source, target = target, source
-    create_topics(source)
+    with ConfluentSession(source.bootstrap) as session:
+        session.create(TOPIC, PARTITIONS, configs={"retention.ms": "86400000"})
+        session.create(TRANSACTIONS, PARTITIONS)
     send_all(source.bootstrap, TOPIC, range(RECORDS))
     committed = transact(source.bootstrap, TRANSACTIONS)
     worker = Worker(tmp_path / "worker", target, jars)
@@ -115,4 +101,5 @@ def test_mirror_maker_copies_topics_exactly_once(
 
     assert everything == sorted(read_whole(target.bootstrap, f"one.{TOPIC}"))
     assert sorted(committed) == sorted(read_whole(target.bootstrap, f"one.{TRANSACTIONS}"))
-    assert "86400000" == retention_of(target, f"one.{TOPIC}")
+    with ConfluentSession(target.bootstrap) as session:
+        assert "86400000" == session.configs(f"one.{TOPIC}")["retention.ms"]

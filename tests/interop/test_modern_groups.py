@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
-from tests.interop.clients.base import NewRecord
-from tests.interop.clients.confluent import Confluent
+from tests.interop.clients.base import NewRecord, read
+from tests.interop.clients.confluent import BY_KIP_848, Confluent, ConfluentSession
 from tests.interop.committed import group_offsets
 from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import wait_for
 
 pytestmark = pytest.mark.prove
 
@@ -36,28 +36,13 @@ def both(tmp_path: Path) -> Iterator[BothBrokers]:
         yield both
 
 
-def new_member(bootstrap: str, protocol: str) -> Consumer:
-    """
-    A member of the group that has read, and committed, what was new.
-    """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": GROUP,
-            "group.protocol": protocol,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    consumer.subscribe([TOPIC])
-    seen, deadline = 0, time.monotonic() + 60
-    while seen < RECORDS:
-        assert time.monotonic() < deadline, f"only {seen} records"
-        message = consumer.poll(0.2)
-        if message is not None and not message.error():
-            seen += 1
-            consumer.commit(message=message, asynchronous=False)
-    return consumer
+def new_member(bootstrap: str, protocol: str) -> ConfluentSession:
+    options = BY_KIP_848 if protocol == "consumer" else {}
+    session = ConfluentSession(bootstrap)
+    reader = session.reader(TOPIC, group_id=GROUP, **options)
+    *_, last = read(reader, RECORDS)
+    reader.commit({0: last.offset + 1})
+    return session
 
 
 def produce(bootstrap: str) -> None:
@@ -74,14 +59,9 @@ def groups(bootstrap: str) -> dict[str, tuple[str, str]]:
     return {g.group_id: (g.type.name, g.state.name) for g in listed.valid}
 
 
-def wait_for(bootstrap: str, kind: str, state: str, seconds: float = 60) -> None:
-    """
-    Wait until the group is of that type and in that state.
-    """
-    deadline = time.monotonic() + seconds
-    while groups(bootstrap).get(GROUP) != (kind, state):
-        assert time.monotonic() < deadline, groups(bootstrap)
-        time.sleep(0.5)
+def wait_for_group(bootstrap: str, kind: str, state: str, seconds: float = 60) -> None:
+    what = f"{GROUP} to be {kind} and {state}"
+    wait_for(lambda: groups(bootstrap).get(GROUP) == (kind, state), what, seconds)
 
 
 def committed(bootstrap: str) -> int:
@@ -98,29 +78,29 @@ def test_modern_group_is_kept_and_can_become_classic(both: BothBrokers) -> None:
     Confluent().create_topic(kafka.bootstrap, TOPIC, 1, {})
     produce(kafka.bootstrap)
     member = new_member(kafka.bootstrap, "consumer")
-    wait_for(kafka.bootstrap, "CONSUMER", "STABLE")
+    wait_for_group(kafka.bootstrap, "CONSUMER", "STABLE")
     kafka.kill()
     member.close()  # Nobody hears of it.
 
     began = time.monotonic()
     barnabas.start()
-    wait_for(barnabas.bootstrap, "CONSUMER", "STABLE")
+    wait_for_group(barnabas.bootstrap, "CONSUMER", "STABLE")
     assert RECORDS == committed(barnabas.bootstrap)
-    wait_for(barnabas.bootstrap, "CONSUMER", "EMPTY", SESSION_TIMEOUT + 60)
+    wait_for_group(barnabas.bootstrap, "CONSUMER", "EMPTY", SESSION_TIMEOUT + 60)
     assert time.monotonic() - began > SESSION_TIMEOUT
     barnabas.stop()
 
     kafka.start()
-    wait_for(kafka.bootstrap, "CONSUMER", "EMPTY")
+    wait_for_group(kafka.bootstrap, "CONSUMER", "EMPTY")
     kafka.stop()
 
     barnabas.start()
     produce(barnabas.bootstrap)
     new_member(barnabas.bootstrap, "classic").close()
-    wait_for(barnabas.bootstrap, "CLASSIC", "EMPTY")
+    wait_for_group(barnabas.bootstrap, "CLASSIC", "EMPTY")
     barnabas.stop()
 
     kafka.start()
-    wait_for(kafka.bootstrap, "CLASSIC", "EMPTY")
+    wait_for_group(kafka.bootstrap, "CLASSIC", "EMPTY")
     assert 2 * RECORDS == committed(kafka.bootstrap)
     assert "ERROR" not in kafka.log_since_start()

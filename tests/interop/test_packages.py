@@ -22,6 +22,7 @@ from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.interop.conftest import needs_program
 from tests.support.broker_process import answers, free_port, wait_for
+from tests.support.commands import output_of
 from tests.support.compiled import compilable
 from tests.support.docker_image import BASE
 from tests.support.maven import PrerequisiteMissing
@@ -94,7 +95,7 @@ def copy_sources(folder: Path, compiled: set[str]) -> None:
     """
     Copy what a wheel is made of, and leave the mark of modules to compile to those of these names.
     """
-    for package in ("protocol", "storage", "server", "pipeline", "testing"):
+    for package in ("protocol", "storage", "client", "server", "pipeline", "testing"):
         built = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / package, folder / package, ignore=built)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
@@ -133,14 +134,7 @@ def test_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None:
     In a fresh environment, with nothing in it but what the wheel asks for.
     """
     barnabas = environment(tmp_path / "venv", str(wheel)) / "barnabas"
-    says = subprocess.run(
-        [barnabas, "--version"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env=variables(),
-    )
+    version = output_of(barnabas, "--version", cwd=tmp_path, env=variables())
     port = free_port()
     listeners = f"listeners=PLAINTEXT://127.0.0.1:{port}"
     broker = subprocess.Popen(
@@ -155,7 +149,7 @@ def test_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None:
         broker.terminate()
         broker.wait(PATIENCE)
 
-    assert says.stdout.endswith(" (plain Python)\n")
+    assert version.endswith(" (plain Python)\n")
     assert [b"from a wheel"] == [each.value for each in seen]
     assert 0 == broker.returncode
 

@@ -5,7 +5,6 @@ Regular expressions beside RE2/J, which Apache Kafka matches them with.
 from __future__ import annotations
 
 import random
-import subprocess
 from base64 import b64encode
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
 from tests.support.apache_kafka import java
+from tests.support.commands import output_of
 from tests.support.java_programs import compiled
 
 pytestmark = pytest.mark.interop
@@ -32,9 +32,6 @@ CHARACTERS = "abABsS09_ .\n-\u03b1\u0391\u00df\u017f"
 
 
 def random_patterns(count: int) -> list[tuple[str, list[str]]]:
-    """
-    Patterns, most of them legal, each with texts to match.
-    """
     choose = random.Random(2)
     return [
         (
@@ -59,16 +56,7 @@ def kafkas(cases: list[tuple[str, list[str]]]) -> list[str]:
         "\t".join(b64encode(text.encode()).decode() for text in (pattern, *texts))
         for pattern, texts in cases
     )
-    done = subprocess.run(
-        command,
-        input="\n".join(lines),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert 0 == done.returncode, done.stderr
-    return done.stdout.splitlines()
+    return output_of(*command, input="\n".join(lines)).splitlines()
 
 
 def test_random_patterns_match_the_same_texts_as_in_kafka() -> None:

@@ -5,7 +5,6 @@ The broker as a process: how it ends, and what it refuses to do.
 from __future__ import annotations
 
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.support.broker_process import Barnabas, wait_for
+from tests.support.commands import run
 
 SOON = 15
 """
@@ -27,9 +27,6 @@ Seconds: three times what a stop may take, since the machine has something else 
 
 @pytest.fixture
 def barnabas(tmp_path: Path) -> Iterator[Barnabas]:
-    """
-    A broker for one test alone.
-    """
     with Barnabas(tmp_path) as broker:
         yield broker
 
@@ -98,13 +95,7 @@ def test_second_broker_on_the_same_directory_is_refused(barnabas: Barnabas) -> N
     """
     serve = ("-m", "barnabas.server", "serve", "--set", "listeners=PLAINTEXT://127.0.0.1:0")
 
-    second = subprocess.run(
-        [sys.executable, *serve, "--data-dir", str(barnabas.data)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    second = run(sys.executable, *serve, "--data-dir", barnabas.data)
 
     assert 0 != second.returncode
     assert str(barnabas.data) in second.stdout + second.stderr
@@ -118,13 +109,7 @@ def test_misspelled_option_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     """
     serve = ("-m", "barnabas.server", "serve", "--data-dir", str(tmp_path / "data"))
 
-    refused = subprocess.run(
-        [sys.executable, *serve, "--set", "log.retention.msec=1"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    refused = run(sys.executable, *serve, "--set", "log.retention.msec=1")
 
     assert 0 != refused.returncode
     assert "log.retention.msec" in refused.stderr

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from confluent_kafka import Consumer, Producer
 
+from tests.interop.clients.base import numbered, read
+from tests.interop.clients.confluent import ConfluentSession
 from tests.server.http.metrics.test_pages import DASHBOARD, ROOT
 from tests.support.broker_process import Barnabas, free_port, wait_for
 from tests.support.maven import PrerequisiteMissing
@@ -35,10 +36,6 @@ QUIET: Final = re.compile(
 
 
 class Prometheus:
-    """
-    A running Prometheus.
-    """
-
     def __init__(self, port: int) -> None:
         self._url = f"http://127.0.0.1:{port}"
 
@@ -105,18 +102,11 @@ def use(bootstrap: str) -> None:
     """
     Write and read, as a member of a group that falls behind.
     """
-    producer = Producer({"bootstrap.servers": bootstrap})
-    for number in range(100):
-        producer.produce("orders", str(number))
-    assert producer.flush(PATIENCE_S) == 0
-    settings = {"group.id": "billing", "auto.offset.reset": "earliest", "enable.auto.commit": False}
-    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
-    consumer.subscribe(["orders"])
-    message = consumer.poll(PATIENCE_S)
-    assert message is not None
-    assert message.error() is None
-    consumer.commit(message=message, asynchronous=False)
-    consumer.close()
+    with ConfluentSession(bootstrap) as session:
+        session.writer().send("orders", numbered(100))
+        reader = session.reader("orders", group_id="billing")
+        read(reader, 1)
+        reader.commit({0: 1})
 
 
 def test_prometheus_finds_the_broker_up_and_its_metrics_in_open_metrics_format(

@@ -30,6 +30,7 @@ from tests.interop.numbered import (
 from tests.interop.tools.toolbox import TOOLS
 from tests.support.apache_kafka import CLUSTER_ID, ApacheKafka, class_path, java
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port
+from tests.support.commands import run
 from tests.support.fingerprint import fingerprint
 
 pytestmark = [pytest.mark.interop, pytest.mark.prove]
@@ -75,9 +76,6 @@ def create(bootstrap: str, *topics: NewTopic) -> None:
 
 
 def committed(bootstrap: str) -> int:
-    """
-    How many records the group has read, by what it has committed.
-    """
     offsets = group_offsets(bootstrap, GROUP).values()
     return sum(offset for offset in offsets if offset > 0)
 
@@ -150,13 +148,7 @@ def read_with_kafka_python(bootstrap: str) -> list[int]:
 
 
 def tool(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        java(TOOLS[name], *arguments, level="error"),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    return run(*java(TOOLS[name], *arguments, level="error"), seconds=PATIENCE_S)
 
 
 def test_kafka_tools_can_read_and_are_refused_changes(

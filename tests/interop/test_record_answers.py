@@ -5,7 +5,7 @@ every field of the answers is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -16,20 +16,11 @@ from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.fetch import ForgottenTopic, ReplicaState
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from barnabas.protocol.messages.offset_for_leader_epoch import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
 from barnabas.protocol.messages.produce import ProduceRequest, TopicProduceData
 from barnabas.protocol.records.batch import ATTRIBUTES_AT, CRC_AT, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from tests.support.both_brokers import BothBrokers, check_answers
+from tests.support.build import api_request
 from tests.support.config_requests import trim
 from tests.support.server import (
     START_MS,
@@ -114,21 +105,19 @@ def produce(*topics: TopicProduceData, acks: int = 1) -> ProduceRequest:
     return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=list(topics))
 
 
-def offsets(*asked: tuple[int, int], topic: str = "l", epoch: int = -1) -> ListOffsetsRequest:
+def offsets(*asked: tuple[int, int], topic: str = "l", epoch: int = -1) -> Message:
     partitions = [
-        ListOffsetsPartition(partition_index=index, timestamp=timestamp, current_leader_epoch=epoch)
+        {"partition_index": index, "timestamp": timestamp, "current_leader_epoch": epoch}
         for index, timestamp in asked
     ]
-    topics = [ListOffsetsTopic(name=topic, partitions=partitions)]
-    return ListOffsetsRequest(replica_id=-1, topics=topics)
+    topics = [{"name": topic, "partitions": partitions}]
+    return api_request("list_offsets", replica_id=-1, topics=topics)
 
 
 def end_of_epoch(epoch: int, current: int = -1, *, topic: str = "l", partition: int = 0) -> Message:
-    asked = OffsetForLeaderPartition(
-        partition=partition, current_leader_epoch=current, leader_epoch=epoch
-    )
-    topics = [OffsetForLeaderTopic(topic=topic, partitions=[asked])]
-    return OffsetForLeaderEpochRequest(replica_id=-1, topics=topics)
+    asked = {"partition": partition, "current_leader_epoch": current, "leader_epoch": epoch}
+    topics = [{"topic": topic, "partitions": [asked]}]
+    return api_request("offset_for_leader_epoch", replica_id=-1, topics=topics)
 
 
 def fetch(offsets: Mapping[int, int], *, topic: str | UUID = "f", **options: Any) -> Message:
@@ -295,12 +284,6 @@ ANSWERS: Final[Mapping[str, Asked]] = {
         (end_of_epoch(0, topic="nowhere"), 4),
     ],
 }
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
-    with BothBrokers.side_by_side(tmp_path_factory.mktemp("brokers")) as both:
-        yield both.start()
 
 
 @pytest.mark.parametrize("subject", ANSWERS)

@@ -41,6 +41,7 @@ SETTINGS: Final = {
     f"{PREFIX}.scram-sha-512.connections.max.reauth.ms": "2500",
     "sasl.server.max.receive.size": "2000",
 }
+Script = Callable[[SaslClient], list[Any]]
 SCRAM_USERS: Final = {"dora": "d secret", "e,v=e": "comma, equals="}
 
 
@@ -55,6 +56,19 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
         for broker in brokers:
             add_users(broker)
         yield brokers
+
+
+def assert_alike(both: BothBrokers, script: Script, listener: str | None = LISTENER) -> None:
+    """
+    A new client of each broker sees the same.
+    """
+    seen = []
+    for broker in both:
+        port = broker.port if listener is None else broker.ports[listener]
+        with SaslClient(port) as client:
+            seen.append(script(client))
+    kafka, barnabas = seen
+    assert kafka == barnabas
 
 
 def add_users(broker: BrokerProcess) -> None:
@@ -152,12 +166,7 @@ TOKENS: Final[dict[str, Callable[[], str]]] = {
 @pytest.mark.parametrize("token", TOKENS)
 def test_both_brokers_accept_the_same_oauth_tokens(both: BothBrokers, token: str) -> None:
     text = TOKENS[token]()
-    seen = []
-    for broker in both:
-        with SaslClient(broker.ports[LISTENER]) as client:
-            seen.append(bearer(client, text))
-    kafka, barnabas = seen
-    assert kafka == barnabas
+    assert_alike(both, lambda client: bearer(client, text))
 
 
 @pytest.mark.parametrize(
@@ -177,15 +186,20 @@ def test_both_brokers_accept_the_same_first_messages(
     both: BothBrokers, name: str, extension: str
 ) -> None:
     text = unsecured(**GOOD)
-    seen = []
-    for broker in both:
-        with SaslClient(broker.ports[LISTENER]) as client:
-            seen.append(bearer(client, text, name, extension))
-    kafka, barnabas = seen
-    assert kafka == barnabas
+    assert_alike(both, lambda client: bearer(client, text, name, extension))
 
 
-Script = Callable[[SaslClient], list[Any]]
+def messages(mechanism: str, *tokens: bytes) -> Script:
+    """
+    Send tokens until the broker closes the connection.
+    """
+    return lambda client: [
+        client.handshake(mechanism),
+        *map(client.authenticate, tokens),
+        client.end(),
+    ]
+
+
 SCRIPTS: Final[dict[str, Script]] = {
     "plain": lambda c: [versions(c), c.handshake(PLAIN), c.authenticate(ALICE), metadata(c)],
     "plain, without versions": lambda c: [
@@ -202,34 +216,14 @@ SCRIPTS: Final[dict[str, Script]] = {
         c.handshake(PLAIN),
         c.authenticate(plain("alice", "a secret", "alice"), 1),
     ],
-    "plain, acting as another": lambda c: [
-        c.handshake(PLAIN),
-        c.authenticate(plain("alice", "a secret", "bob")),
-        c.end(),
-    ],
-    "plain, wrong password": lambda c: [
-        c.handshake(PLAIN),
-        c.authenticate(plain("alice", "no")),
-        c.end(),
-    ],
-    "plain, unknown user": lambda c: [
-        c.handshake(PLAIN),
-        c.authenticate(plain("nobody", "no")),
-        c.end(),
-    ],
-    "plain, no user": lambda c: [c.handshake(PLAIN), c.authenticate(plain("", "x")), c.end()],
-    "plain, no password": lambda c: [
-        c.handshake(PLAIN),
-        c.authenticate(plain("alice", "")),
-        c.end(),
-    ],
-    "plain, two parts": lambda c: [c.handshake(PLAIN), c.authenticate(b"a\0b"), c.end()],
-    "plain, many parts": lambda c: [
-        c.handshake(PLAIN),
-        c.authenticate(b"a\0b\0c\0d\0e\0f"),
-        c.end(),
-    ],
-    "plain, nothing": lambda c: [c.handshake(PLAIN), c.authenticate(b""), c.end()],
+    "plain, acting as another": messages(PLAIN, plain("alice", "a secret", "bob")),
+    "plain, wrong password": messages(PLAIN, plain("alice", "no")),
+    "plain, unknown user": messages(PLAIN, plain("nobody", "no")),
+    "plain, no user": messages(PLAIN, plain("", "x")),
+    "plain, no password": messages(PLAIN, plain("alice", "")),
+    "plain, two parts": messages(PLAIN, b"a\0b"),
+    "plain, many parts": messages(PLAIN, b"a\0b\0c\0d\0e\0f"),
+    "plain, nothing": messages(PLAIN, b""),
     "plain, raw": lambda c: [c.handshake(PLAIN, 0), c.raw(ALICE), metadata(c)],
     "plain, raw, wrong": lambda c: [c.handshake(PLAIN, 0), c.raw(plain("alice", "no")), c.end()],
     "no mechanism of that name": lambda c: [versions(c), c.handshake("plain"), c.end()],
@@ -270,18 +264,10 @@ SCRIPTS: Final[dict[str, Script]] = {
         c.handshake(S256),
         c.authenticate(b"n,a=dora," + FIRST)[0],
     ],
-    "scram, acting as another": lambda c: [
-        c.handshake(S256),
-        c.authenticate(b"n,a=alice," + FIRST),
-        c.end(),
-    ],
-    "scram, channel binding": lambda c: [
-        c.handshake(S256),
-        c.authenticate(b"p=tls-unique,," + FIRST),
-        c.end(),
-    ],
-    "scram, might bind": lambda c: [c.handshake(S256), c.authenticate(b"y,," + FIRST), c.end()],
-    "scram, no message": lambda c: [c.handshake(S256), c.authenticate(b"\xff\0"), c.end()],
+    "scram, acting as another": messages(S256, b"n,a=alice," + FIRST),
+    "scram, channel binding": messages(S256, b"p=tls-unique,," + FIRST),
+    "scram, might bind": messages(S256, b"y,," + FIRST),
+    "scram, no message": messages(S256, b"\xff\0"),
     "scram, another nonce": lambda c: [
         c.handshake(S256),
         c.authenticate(b"n,," + FIRST)[0],
@@ -358,21 +344,16 @@ def large(client: SaslClient) -> Any:
 
 
 def test_both_brokers_refuse_sasl_where_it_is_disabled(both: BothBrokers) -> None:
-    seen = []
-    for broker in both:
-        with SaslClient(broker.port) as client:
-            answers = [client.handshake(PLAIN, version) for version in (0, 1)]
-            answers += [client.authenticate(ALICE, version) for version in (0, 1, 2)]
-            seen.append([*answers, metadata(client)])
-    kafka, barnabas = seen
-    assert kafka == barnabas
+    def ask(client: SaslClient) -> list[Any]:
+        return [
+            *(client.handshake(PLAIN, version) for version in (0, 1)),
+            *(client.authenticate(ALICE, version) for version in (0, 1, 2)),
+            metadata(client),
+        ]
+
+    assert_alike(both, ask, None)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_both_brokers_answer_sasl_requests_alike(both: BothBrokers, script: str) -> None:
-    seen = []
-    for broker in both:
-        with SaslClient(broker.ports[LISTENER]) as client:
-            seen.append(SCRIPTS[script](client))
-    kafka, barnabas = seen
-    assert kafka == barnabas
+    assert_alike(both, SCRIPTS[script])

@@ -16,7 +16,8 @@ from barnabas.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsRequestTopic,
 )
-from tests.interop.test_share_coordinator import SETTINGS, until_ready
+from tests.interop.test_share_coordinator import SETTINGS as OF_STATES
+from tests.interop.test_share_coordinator import until_ready
 from tests.interop.test_share_fetch import plain
 from tests.support.both_brokers import BothBrokers
 from tests.support.config_requests import GROUP, SET, change
@@ -24,6 +25,7 @@ from tests.support.share_client import Member, ShareClient
 
 pytestmark = [pytest.mark.interop, pytest.mark.prove]
 
+SETTINGS = OF_STATES
 WAIT_MS = 3000
 SHORT_WAIT_MS = 500
 UNKNOWN = UUID(int=99)
@@ -183,9 +185,3 @@ async def test_unusual_share_request_is_answered_as_in_kafka(both: BothBrokers, 
     kafkas, ours = answers
 
     assert kafkas == ours
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with BothBrokers.side_by_side(tmp_path_factory.mktemp("both"), SETTINGS) as both:
-        yield both.start()

@@ -13,7 +13,8 @@ import pytest
 
 from barnabas.protocol.records.batch import batches
 from barnabas.protocol.structs import items
-from tests.interop.test_share_coordinator import SETTINGS, until_ready
+from tests.interop.test_share_coordinator import SETTINGS as OF_STATES
+from tests.interop.test_share_coordinator import until_ready
 from tests.support.both_brokers import BothBrokers
 from tests.support.share_client import Member, ShareClient
 
@@ -30,8 +31,8 @@ FIRST_WAIT_MS = 2000
 """
 The same for the first one, which waits for Kafka to read the state.
 """
-LONG = {
-    **SETTINGS,
+SETTINGS = {
+    **OF_STATES,
     "group.share.record.lock.duration.ms": "3600000",
     "group.share.max.record.lock.duration.ms": "3600000",
 }
@@ -207,9 +208,6 @@ class Script:
         return run
 
     def learn(self, answer: Any) -> None:
-        """
-        Remember what was acquired.
-        """
         for topic in getattr(answer, "responses", ()):
             for partition in topic.partitions:
                 for each in getattr(partition, "acquired_records", ()):
@@ -247,9 +245,3 @@ async def test_random_share_fetches_are_answered_as_in_kafka(both: BothBrokers, 
     for side in sides:
         for client in side.clients:
             await client.close()
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with BothBrokers.side_by_side(tmp_path_factory.mktemp("both"), LONG) as both:
-        yield both.start()

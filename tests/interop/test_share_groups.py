@@ -90,10 +90,6 @@ class Result(NamedTuple):
 
 
 class ShareMember(MemberProcess):
-    """
-    A member, what it was given, and what it has acknowledged.
-    """
-
     def __init__(self, *arguments: str) -> None:
         self.deliveries: list[Delivery] = []
         self.results: list[Result] = []
@@ -109,9 +105,6 @@ class ShareMember(MemberProcess):
                 )
 
     def has(self, number: int) -> bool:
-        """
-        Whether it was given the record.
-        """
         return any(each.number == number for each in self.deliveries)
 
     def errors(self) -> list[str]:
@@ -158,17 +151,11 @@ class ShareGroup(LiveGroup[ShareMember]):
     # Members
 
     def join(self, way: str = "sync") -> ShareMember:
-        """
-        Start another member, which acknowledges in this way.
-        """
         member = ShareMember(self.broker.bootstrap, self.group_id, self.topic, way)
         self.members.append(member)
         return member
 
     def members_known(self) -> int:
-        """
-        How many members the broker knows.
-        """
         request = ShareGroupDescribeRequest(
             group_ids=[self.group_id], include_authorized_operations=False
         )
@@ -214,16 +201,10 @@ class ShareGroup(LiveGroup[ShareMember]):
         return numbers
 
     def send_one(self, script: str) -> int:
-        """
-        The same with one record and a topic of one partition.
-        """
         (number,) = self.send(script)
         return number
 
     def deliveries(self, number: int | None = None) -> list[Delivery]:
-        """
-        Of one record or of all, in order.
-        """
         return sorted(
             each
             for member in self.members
@@ -232,9 +213,6 @@ class ShareGroup(LiveGroup[ShareMember]):
         )
 
     def counts(self, number: int) -> list[int]:
-        """
-        The counts of deliveries with which the record was given.
-        """
         return [each.delivery_count for each in self.deliveries(number)]
 
     def confirmed(self, kind: str = "ACCEPT") -> set[int]:
@@ -359,15 +337,8 @@ class Source:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """
-    A broker with short timeouts.
-    """
-    with new_broker(tmp_path_factory.mktemp("quick"), **_as_keywords(QUICK)) as broker:
+    with new_broker(tmp_path_factory.mktemp("quick"), QUICK) as broker:
         yield broker
-
-
-def _as_keywords(settings: dict[str, str]) -> dict[str, str]:
-    return {name.replace(".", "__"): value for name, value in settings.items()}
 
 
 def test_acknowledgements_determine_redelivery(quick: BrokerProcess) -> None:
@@ -465,7 +436,7 @@ def test_delivery_counts_survive_a_broker_restart(tmp_path: Path) -> None:
     ends does not count. What the member says of it afterwards is refused.
     """
     with (
-        new_broker(tmp_path, **_as_keywords(QUICK)) as broker,
+        new_broker(tmp_path, QUICK) as broker,
         ShareGroup(broker, "counted") as group,
     ):
         group.create("counted", 1)
@@ -489,7 +460,7 @@ def test_every_record_is_accepted_despite_kills_and_departures(tmp_path: Path) -
     killed. What was confirmed is never delivered again.
     """
     with (
-        new_broker(tmp_path, **_as_keywords(QUICK)) as broker,
+        new_broker(tmp_path, QUICK) as broker,
         ShareGroup(broker, "all", share__delivery__count__limit=str(DELIVERIES)) as group,
     ):
         group.create("all", 4)

@@ -42,9 +42,18 @@ def test_random_share_partition_commands_have_the_same_effects_as_in_kafka() -> 
     for seed, commands in enumerate(scripts):
         theirs = [next(answers) for _ in commands]
         for number, ((line, ours), kafkas) in enumerate(zip(commands, theirs, strict=True)):
-            if kafkas.startswith(STUMBLES):
+            if kafkas.startswith(STUMBLES) or is_stuck(kafkas, line):
                 break
             assert comparable(kafkas, line) == comparable(ours, line), (seed, number, line)
+
+
+def is_stuck(answer: str, line: str) -> bool:
+    """
+    Whether the next fetch of Kafka's class is for offsets before its start, which the log has lost.
+    It finds nothing from then on: the gap of what was stored does not follow the log start.
+    """
+    next_fetch_offset, start_offset, *_ = comparable(answer, line)[2].split()
+    return int(next_fetch_offset) < int(start_offset)
 
 
 def comparable(answer: str, line: str) -> list[str]:

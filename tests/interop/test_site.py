@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.support.commands import output_of
 
 ROOT: Final = Path(__file__).parents[2]
 SITE: Final = ROOT / "docs" / "site"
@@ -25,14 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("furo", reason="the documentation's packages are not installed")
     built = tmp_path_factory.mktemp("site")
     options = ["-q", "-W", "--keep-going", "-b", "html"]
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", *options, "-c", SITE, ROOT, built],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert 0 == done.returncode, done.stderr[-3000:]
+    output_of(sys.executable, "-m", "sphinx", *options, "-c", SITE, ROOT, built, seconds=300)
     return built
 
 

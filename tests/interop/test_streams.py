@@ -81,9 +81,6 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """
-        How many records there were.
-        """
         return sum(map(len, self.by_word.values()))
 
     def read(self, seconds: float) -> None:
@@ -96,10 +93,6 @@ class Counts:
                 self.by_word[key.decode()].append(int(value))
 
     def read_up_to(self, total: int) -> None:
-        """
-        Wait until there are as many records.
-        """
-
         def reached() -> bool:
             self.read(0.1)
             return self.total >= total
@@ -158,9 +151,6 @@ class Story:
 
 
 def begin(broker: BrokerProcess) -> tuple[Counts, Story]:
-    """
-    Create the topics, and begin to read and to write.
-    """
     for topic in ("lines", "counts"):
         Confluent().create_topic(broker.bootstrap, topic, PARTITIONS, {})
     counts = Counts(broker.bootstrap)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import re
 import shutil
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,8 +24,9 @@ from barnabas.testing import InvalidConfig, InvalidTopic, StartFailed, WaitTimeo
 from barnabas.testing.containers import BarnabasContainer
 from tests.interop.clients.base import Client, NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.interop.clients.kafka_python import KafkaPython
+from tests.interop.clients.kafka_python import KafkaPython, KafkaPythonSession
 from tests.interop.conftest import needs_program
+from tests.support.commands import output_of, run
 from tests.support.docker_image import CONFLUENT_TAG, NAME, with_kafka_python
 from tests.support.examples import run_example
 from tests.support.java_programs import run_program
@@ -68,20 +68,8 @@ def exchange(bootstrap: str) -> None:
 
 
 def cluster_id(bootstrap: str) -> str:
-    admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
-        return str(admin.describe_cluster()["cluster_id"])
-    finally:
-        admin.close()
-
-
-def partitions(bootstrap: str, topic: str) -> int:
-    admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
-        [described] = admin.describe_topics([topic])
-        return len(described["partitions"])
-    finally:
-        admin.close()
+    with KafkaPythonSession(bootstrap) as session:
+        return session.cluster().cluster_id
 
 
 def test_container_serves_clients_with_its_topics_and_options() -> None:
@@ -91,7 +79,8 @@ def test_container_serves_clients_with_its_topics_and_options() -> None:
         bootstrap = container.get_bootstrap_server()
         exchange(bootstrap)
         KafkaPython().produce(bootstrap, "created-by-use", [NewRecord(b"value")], "none")
-        found = [partitions(bootstrap, name) for name in (*topics, "created-by-use")]
+        with KafkaPythonSession(bootstrap) as session:
+            found = [session.partitions(name) for name in (*topics, "created-by-use")]
         assert bootstrap == container.bootstrap_servers
 
     assert [3, 1, 2] == found
@@ -312,20 +301,12 @@ def test_node_container_runs_the_image(tmp_path: Path) -> None:
     needs_program("npm")
     shutil.copytree(HERE / "node_containers", tmp_path, dirs_exist_ok=True)
     install = ["npm", "install", "--silent", "--no-package-lock", "--no-audit"]
-    done = subprocess.run(install, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run(*install, cwd=tmp_path, seconds=600)
     if done.returncode:
         raise PrerequisiteMissing(f"npm install: {done.stderr[-1000:]}")
 
-    done = subprocess.run(
-        ["node", "containers.mjs", f"{NAME}:{CONFLUENT_TAG}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-    assert ("through JavaScript\n", 0) == (done.stdout, done.returncode), done.stderr[-2000:]
+    printed = output_of("node", "containers.mjs", f"{NAME}:{CONFLUENT_TAG}", cwd=tmp_path)
+    assert "through JavaScript\n" == printed
 
 
 def test_documented_container_examples_run(tmp_path: Path) -> None:

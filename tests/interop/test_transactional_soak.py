@@ -50,9 +50,6 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 @pytest.fixture(scope="module")
 def classes() -> str:
-    """
-    The compiled program of the Java client.
-    """
     return compiled(SOURCE)
 
 

@@ -5,115 +5,52 @@ the second (KIP-890).
 
 from __future__ import annotations
 
-import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.interop.clients.confluent import Confluent
+from tests.interop.clients.sessions import SESSIONS
 from tests.interop.committed import group_offsets, read_committed
 from tests.support.broker_process import BrokerProcess
+from tests.support.commands import BARNABAS, output_of
 from tests.support.java_programs import run_program
 
 PARTITIONS = 3
 PATIENCE = 60
 SOURCE = Path(__file__).parent / "java" / "Transactions.java"
+LIBRARIES = (*SESSIONS, "Java")
 
 Produce: TypeAlias = Callable[[BrokerProcess, str, Sequence[str]], None]
 """
-Does the transactions that it is told to: transaction n sends "n-p" to each partition p of the topic
-and, for the group of the topic's name, offset n + 1 of partition 0.
+Ends one transaction with each word. Transaction n sends "n-p" to each partition p of the topic and,
+for the group of the topic's name, offset n + 1 of partition 0.
 """
 
 
-def confluent(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
-    # Closed by nobody: what it has left open stays open.
-    producer = Producer(
-        {"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "log_level": 0}
-    )
-    member = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": topic})
-    producer.init_transactions(PATIENCE)
-    for number, end in enumerate(ends):
-        producer.begin_transaction()
-        for partition in range(PARTITIONS):
-            producer.produce(topic, f"{number}-{partition}", partition=partition)
-        offsets = [TopicPartition(topic, 0, number + 1)]
-        producer.send_offsets_to_transaction(offsets, member.consumer_group_metadata(), PATIENCE)
-        producer.flush(PATIENCE)
-        if end == "commit":
-            producer.commit_transaction(PATIENCE)
-        elif end == "abort":
-            producer.abort_transaction(PATIENCE)
-    member.close()
-
-
-def kafka_python(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
-    from kafka import KafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415  # no hints
-    from kafka import TopicPartition as Partition  # noqa: PLC0415  # a name that is taken
-    from kafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]  # noqa: PLC0415
-
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=topic)
-    producer.init_transactions()
-    for number, end in enumerate(ends):
-        producer.begin_transaction()
-        for partition in range(PARTITIONS):
-            producer.send(topic, f"{number}-{partition}".encode(), partition=partition)
-        offsets = {Partition(topic, 0): OffsetAndMetadata(number + 1, "", -1)}
-        producer.send_offsets_to_transaction(offsets, topic)
-        producer.flush()
-        if end == "commit":
-            producer.commit_transaction()
-        elif end == "abort":
-            producer.abort_transaction()
-    producer.close(timeout=0 if ends[-1] == "leave" else None)
-
-
-def aiokafka(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
-    # No type hints, either.
-    from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415
-    from aiokafka import TopicPartition as Partition  # noqa: PLC0415  # a name that is taken
-
-    async def run() -> None:
-        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=topic)
-        await producer.start()
-        for number, end in enumerate(ends):
-            await producer.begin_transaction()
-            for partition in range(PARTITIONS):
-                await producer.send(topic, f"{number}-{partition}".encode(), partition=partition)
-            offsets = {Partition(topic, 0): number + 1}
-            await producer.send_offsets_to_transaction(offsets, topic)
-            await producer.flush()
-            if end == "commit":
-                await producer.commit_transaction()
-            elif end == "abort":
-                await producer.abort_transaction()
-        await producer.stop()
-
-    asyncio.run(run())
-
-
-def java_client(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
-    arguments = (broker.bootstrap, topic, topic, str(PARTITIONS), topic, *ends)
-    run_program(SOURCE, *arguments, seconds=3 * PATIENCE)
-
-
-PRODUCERS: dict[str, Produce] = {
-    "librdkafka": confluent,
-    "kafka-python": kafka_python,
-    "aiokafka": aiokafka,
-    "Java": java_client,
-}
-
-
-@pytest.fixture(params=PRODUCERS)
+@pytest.fixture(params=LIBRARIES)
 def produce(request: pytest.FixtureRequest) -> Produce:
-    return PRODUCERS[request.param]
+    def transact(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
+        with SESSIONS[request.param](broker.bootstrap) as session:
+            writer = session.writer(transactional_id=topic)
+            member = session.reader(topic, 0, group_id=topic)
+            for number, end in enumerate(ends):
+                writer.begin()
+                for partition in range(PARTITIONS):
+                    value = f"{number}-{partition}".encode()
+                    writer.send(topic, [value], partition=partition)
+                writer.send_offsets(member, {0: number + 1})
+                if end != "leave":
+                    (writer.commit if end == "commit" else writer.abort)()
+
+    def run_java(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
+        arguments = (broker.bootstrap, topic, topic, str(PARTITIONS), topic, *ends)
+        run_program(SOURCE, *arguments, seconds=3 * PATIENCE)
+
+    return run_java if request.param == "Java" else transact
 
 
 def protocol(broker: BrokerProcess, topic: str) -> int:
@@ -124,9 +61,7 @@ def protocol(broker: BrokerProcess, topic: str) -> int:
     logs = broker.data.glob("__transaction_state-*/*.log")
     files = ",".join(str(path) for path in logs if path.stat().st_size > 0)
     options = ("--transaction-log-decoder", "--format", "json", "--files", files)
-    dump = [sys.executable, "-m", "barnabas.server", "dump-log", *options]
-    done = subprocess.run(dump, capture_output=True, text=True, check=True)
-    lines = map(json.loads, done.stdout.splitlines())
+    lines = map(json.loads, output_of(*BARNABAS, "dump-log", *options).splitlines())
     noted = [
         line["payload"]["data"]
         for line in lines
@@ -136,9 +71,6 @@ def protocol(broker: BrokerProcess, topic: str) -> int:
 
 
 def group_offset(broker: BrokerProcess, topic: str) -> int:
-    """
-    What the group of the topic's name has committed for partition 0.
-    """
     return group_offsets(broker.bootstrap, topic)[topic, 0]
 
 

@@ -5,122 +5,215 @@ aiokafka.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from aiokafka import (  # type: ignore[import-untyped]  # the library ships no type hints
-    AIOKafkaConsumer,
-    AIOKafkaProducer,
-    TopicPartition,
-)
-from aiokafka.admin import (  # type: ignore[import-untyped]  # the same
-    AIOKafkaAdminClient,
-    NewTopic,
+import aiokafka  # type: ignore[import-untyped]  # the library ships no type hints
+import aiokafka.admin as aio_admin  # type: ignore[import-untyped]  # the same
+import aiokafka.errors as aio_errors  # type: ignore[import-untyped]  # the same
+from aiokafka.admin.config_resource import (  # type: ignore[import-untyped]  # the same
+    ConfigResource,
+    ConfigResourceType,
 )
 
-from tests.interop.clients.base import PATIENCE, NewRecord, Place, Seen
-from tests.interop.clients.two_members import SharedCount
+from tests.interop.clients.base import PATIENCE, READER, Client, Cluster, Session
+from tests.interop.clients.kafka_python import PythonReader, PythonWriter, described, spelled
 
 
-class AioKafka:
+class AioKafkaSession(Session):
     """
-    The asyncio client.
+    The asyncio client; its event loop runs in a thread, so that members keep up their heartbeats.
     """
 
     name = "aiokafka"
-    sends_null_headers = True
+    errors = aio_errors.KafkaError
+    small_batches = {"max_batch_size": 2000}  # noqa: RUF012  # nobody changes it
+    no_offset = aio_errors.NoOffsetForPartitionError
+    out_of_range = aio_errors.OffsetOutOfRangeError
 
-    def create_topic(
-        self, bootstrap: str, topic: str, partitions: int, configs: Mapping[str, str]
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(bootstrap)
+        self._loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=self._loop.run_forever)
+        thread.start()
+        self.callback(self._loop.close)
+        self.callback(thread.join)
+        self.callback(self._loop.call_soon_threadsafe, self._loop.stop)
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """
+        The result of a call in the loop, awaited if it is a coroutine.
+        """
+
+        async def run() -> Any:
+            found = function(*arguments, **options)
+            return await found if asyncio.iscoroutine(found) else found
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(PATIENCE)
+
+    def is_fenced(self, error: Exception) -> bool:
+        return isinstance(error, aio_errors.ProducerFenced)
+
+    def _started(self, make: Callable[..., Any], stop: str, *topics: str, **options: Any) -> Any:
+        """
+        A started client; its constructor wants a running loop.
+        """
+
+        async def start() -> Any:
+            made = make(*topics, bootstrap_servers=self.bootstrap, **options)
+            try:
+                await made.start()
+            except BaseException:
+                await getattr(made, stop)()
+                raise
+            return made
+
+        return self.call(start)
+
+    def _administer(self, method: str, *arguments: Any, **options: Any) -> Any:
+        admin = self._started(aio_admin.AIOKafkaAdminClient, "close")
+        try:
+            answer = self.call(getattr(admin, method), *arguments, **options)
+        finally:
+            self.call(admin.close)
+        errors: Any = getattr(answer, "topic_errors", None) or getattr(
+            answer, "topic_error_codes", []
+        )
+        for _, code, *_ in errors:
+            if code:
+                raise aio_errors.for_code(code)
+        return answer
+
+    def create(
+        self,
+        topic: str,
+        partitions: int = 1,
+        replicas: int = 1,
+        configs: Mapping[str, str] | None = None,
+        *,
+        validate_only: bool = False,
     ) -> None:
-        async def create() -> None:
-            admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-            await admin.start()
-            try:
-                new = NewTopic(topic, partitions, 1, topic_configs=dict(configs))
-                answer = await admin.create_topics([new])
-            finally:
-                await admin.close()
-            assert [code for _, code, *_ in answer.topic_errors] == [0], answer
+        new = aio_admin.NewTopic(topic, partitions, replicas, topic_configs=dict(configs or {}))
+        self._administer("create_topics", [new], validate_only=validate_only)
 
-        asyncio.run(create())
+    def delete(self, topic: str) -> None:
+        self._administer("delete_topics", [topic])
 
-    def produce(
-        self, bootstrap: str, topic: str, records: Sequence[NewRecord], codec: str
-    ) -> list[Place]:
-        async def produce() -> list[Place]:
-            producer = AIOKafkaProducer(
-                bootstrap_servers=bootstrap, compression_type=None if codec == "none" else codec
-            )
-            await producer.start()
-            try:
-                futures = [
-                    await producer.send(
-                        topic,
-                        value=record.value,
-                        key=record.key,
-                        headers=list(record.headers),
-                        timestamp_ms=record.timestamp_ms,
-                        partition=record.partition,
-                    )
-                    for record in records
-                ]
-                answers = await asyncio.wait_for(asyncio.gather(*futures), PATIENCE)
-            finally:
-                await producer.stop()
-            return [Place(answer.partition, answer.offset) for answer in answers]
+    def topics(self) -> set[str]:
+        return set(self._administer("list_topics"))
 
-        return asyncio.run(produce())
+    def partitions(self, topic: str) -> int:
+        [found] = self._administer("describe_topics", [topic])
+        return len(found["partitions"])
 
-    def read(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[Seen]:
-        async def read() -> list[Seen]:
-            consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
-            deadline = time.monotonic() + PATIENCE
-            seen: list[Seen] = []
-            await consumer.start()
-            try:
-                consumer.assign([TopicPartition(topic, n) for n in range(partitions)])
-                while len(seen) < count and time.monotonic() < deadline:
-                    seen += await _poll(consumer)
-            finally:
-                await consumer.stop()
-            return seen
+    def add_partitions(self, topic: str, total: int) -> None:
+        self._administer("create_partitions", {topic: aio_admin.NewPartitions(total)})
 
-        return asyncio.run(read())
+    def delete_records(self, topic: str, before: int) -> None:
+        below = aio_admin.RecordsToDelete(before_offset=before)
+        self._administer("delete_records", {aiokafka.TopicPartition(topic, 0): below})
 
-    def consume_in_group(
-        self, bootstrap: str, topic: str, group: str, count: int
-    ) -> tuple[list[Seen], list[Seen]]:
-        async def member(enough: SharedCount) -> list[Seen]:
-            consumer = AIOKafkaConsumer(
-                topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest"
-            )
-            seen: list[Seen] = []
-            await consumer.start()
-            try:
-                while not enough.is_reached:
-                    fresh = await _poll(consumer)
-                    seen += fresh
-                    enough.add(len(fresh))
-                    if fresh:
-                        await consumer.commit()
-            finally:
-                await consumer.stop()
-            return seen
+    def configs(self, name: str, *, of_broker: bool = False) -> Mapping[str, str]:
+        kind = ConfigResourceType.BROKER if of_broker else ConfigResourceType.TOPIC
+        [answer] = self._administer("describe_configs", [ConfigResource(kind, name)])
+        [(code, _, *found, entries)] = [resource[:5] for resource in answer.resources]
+        assert [0, kind, name] == [code, *found]
+        return {name: value for name, value, *_ in entries}
 
-        async def both() -> tuple[list[Seen], list[Seen]]:
-            enough = SharedCount(count)
-            one, two = await asyncio.gather(member(enough), member(enough))
-            return one, two
+    def replace_configs(self, topic: str, configs: Mapping[str, str]) -> None:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(configs))
+        self._administer("alter_configs", [resource])
 
-        return asyncio.run(both())
+    def cluster(self) -> Cluster:
+        return described(self._administer("describe_cluster"), "node_id")
+
+    def groups(self) -> set[str]:
+        return {name for name, *_ in self._administer("list_consumer_groups")}
+
+    def group(self, group: str) -> tuple[str, list[str]]:
+        [answer] = self._administer("describe_consumer_groups", [group])
+        [(code, name, state, _, _, members, *_)] = answer.groups
+        assert (0, group) == (code, name)
+        return state, [client_id for _, client_id, *_ in members]
+
+    def offsets(self, group: str) -> dict[int, int]:
+        found = self._administer("list_consumer_group_offsets", group)
+        return {part.partition: each.offset for part, each in found.items()}
+
+    def writer(self, **options: Any) -> AioWriter:
+        chosen = spelled({"acks": "all"} | options)
+        producer = self._started(aiokafka.AIOKafkaProducer, "stop", **chosen)
+        self.callback(self.call, producer.stop)
+        return AioWriter(self, producer)
+
+    def reader(self, topic: str, *partitions: int, **options: Any) -> AioReader:
+        chosen = {**READER, "fetch_max_wait_ms": 50, **options}
+
+        async def start() -> AioReader:
+            consumer = aiokafka.AIOKafkaConsumer(bootstrap_servers=self.bootstrap, **chosen)
+            return AioReader(self, consumer, topic, chosen.get("group_id"))
+
+        reader: AioReader = self.call(start)
+        self.callback(reader.close)
+        if not partitions:
+            reader.begin(())
+        self.call(reader.consumer.start)
+        if partitions:
+            reader.begin(partitions)
+        return reader
 
 
-async def _poll(consumer: Any) -> list[Seen]:
-    batches = await consumer.getmany(timeout_ms=200, max_records=500)
-    return [
-        Seen(r.partition, r.offset, r.timestamp, r.key, r.value, tuple(r.headers))
-        for batch in batches.values()
-        for r in batch
-    ]
+class AioWriter(PythonWriter):
+    def __init__(self, session: AioKafkaSession, producer: Any) -> None:
+        super().__init__(producer)
+        self._session = session
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        return self._session.call(function, *arguments, **options)
+
+    def answers(self, topic: str, records: Sequence[Mapping[str, Any]]) -> list[Any]:
+        async def send() -> list[Any]:
+            futures = [await self.producer.send(topic, **record) for record in records]
+            return [await future for future in futures]
+
+        found: list[Any] = self.call(send)
+        return found
+
+
+class AioReader(PythonReader):
+    poll_ms = 100
+    listener = aiokafka.ConsumerRebalanceListener
+
+    def __init__(
+        self, session: AioKafkaSession, consumer: Any, topic: str, group: str | None
+    ) -> None:
+        self._session = session
+        super().__init__(consumer, topic, group)
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        return self._session.call(function, *arguments, **options)
+
+    def part(self, partition: int) -> Any:
+        return aiokafka.TopicPartition(self._topic, partition)
+
+    def meta(self, offset: int) -> Any:
+        return offset
+
+    def batches(self) -> Mapping[Any, Sequence[Any]]:
+        found: Mapping[Any, Sequence[Any]] = self.call(
+            self.consumer.getmany, timeout_ms=self.poll_ms
+        )
+        return found
+
+    def stop(self) -> None:
+        self.call(self.consumer.stop)
+
+
+class AioKafka(Client):
+    """
+    aiokafka with a client for each call.
+    """
+
+    session = AioKafkaSession
+    name = AioKafkaSession.name

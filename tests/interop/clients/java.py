@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tests.interop.clients.base import PATIENCE, NewRecord, Place, Seen
+from tests.interop.clients.base import PATIENCE, Client, NewRecord, Place, Seen
 from tests.support.java_programs import compiled, run_program
 
 SOURCE = Path(__file__).parent.parent / "java" / "Interop.java"
@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parent.parent / "java" / "Interop.java"
 Fields = Sequence[str]
 
 
-class Java:
+class Java(Client):
     """
     The reference client.
 
@@ -24,7 +24,6 @@ class Java:
     """
 
     name = "Java"
-    sends_null_headers = True
 
     def __init__(self) -> None:
         compiled(SOURCE)
@@ -44,9 +43,6 @@ class Java:
     def transact(
         self, bootstrap: str, topic: str, records: Sequence[NewRecord], codec: str, size: int
     ) -> list[Place]:
-        """
-        The same in transactions of *size* records, every second of which is aborted.
-        """
         lines = self._run("transact", bootstrap, topic, codec, str(size), lines=map(_line, records))
         return [Place(int(partition), int(offset)) for partition, offset in lines]
 

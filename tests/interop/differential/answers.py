@@ -91,10 +91,6 @@ LONGEST_RUN_MS: Final = 3_600_000
 
 
 class Difference(NamedTuple):
-    """
-    A place where the brokers do not agree.
-    """
-
     where: str
     kafka: object
     barnabas: object
@@ -113,10 +109,6 @@ def _is_of_share_group(message: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """
-    Reads the answers of one side.
-    """
-
     side: Side
     started_ms: int
     loosely: bool = False
@@ -197,9 +189,6 @@ Differences = Iterator[Difference]
 
 
 def differences(kafka: Any, barnabas: Any, where: str = "") -> Differences:
-    """
-    Where two plain answers differ.
-    """
     if isinstance(kafka, dict) and isinstance(barnabas, dict):
         for name in [*kafka, *(barnabas.keys() - kafka.keys())]:
             inside = f"{where}.{name}".lstrip(".")

@@ -73,9 +73,6 @@ def contents(data: Path, topic: str, is_now: IsNow, *, loosely: bool) -> dict[st
 
 
 def content(path: Path, is_now: IsNow, *, loosely: bool) -> Any:
-    """
-    What is compared of a file.
-    """
     data = path.read_bytes()
     suffixes = path.suffixes
     kinds: Mapping[str, Callable[[bytes], Any]] = {

@@ -9,17 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
+from barnabas.protocol.codec.schema import Message
 from tests.interop.differential.sides import PAUSE, Session
-from tests.interop.differential.steps import Ask, Step
+from tests.interop.differential.steps import Ask, Step, fixed
+from tests.support.build import api_request
 
 PATIENCE: Final = 90.0
 TELLS_DURATIONS: Final = 1
@@ -44,7 +37,7 @@ class Ended:
 
     async def run(self, session: Session) -> Any:
         not_yet = PREPARED | {ONGOING} if self.by_time else PREPARED
-        request = DescribeTransactionsRequest(transactional_ids=[self.name])
+        request = api_request("describe_transactions", transactional_ids=[self.name])
         for _ in range(round(PATIENCE / PAUSE)):
             answer = await session.ask(request, 0)
             if isinstance(answer, str):
@@ -60,20 +53,13 @@ class Ended:
 
 
 def describe_transactions(names: Sequence[str]) -> Step:
-    """
-    All about some transactional ids.
-    """
-    request = DescribeTransactionsRequest(transactional_ids=[*names])
-    return Ask(f"DescribeTransactions {list(names)}", 0, lambda _: request)
+    text = f"DescribeTransactions {list(names)}"
+    return fixed(text, 0, "describe_transactions", transactional_ids=names)
 
 
 def describe_producers(topics: Mapping[str, Sequence[int]]) -> Step:
-    """
-    All about the producers of some partitions.
-    """
-    asked = [TopicRequest(name=name, partition_indexes=[*topics[name]]) for name in topics]
-    request = DescribeProducersRequest(topics=asked)
-    return Ask(f"DescribeProducers {dict(topics)}", 0, lambda _: request)
+    asked = [{"name": name, "partition_indexes": indexes} for name, indexes in topics.items()]
+    return fixed(f"DescribeProducers {dict(topics)}", 0, "describe_producers", topics=asked)
 
 
 def list_transactions(
@@ -83,10 +69,11 @@ def list_transactions(
     Which of some producers' transactions there are; none are named to ask by the pattern alone.
     """
 
-    def make(session: Session) -> ListTransactionsRequest:
+    def make(session: Session) -> Message:
         ids = [session.side.identities[who].producer_id for who in whose]
-        return ListTransactionsRequest(
-            state_filters=[*states],
+        return api_request(
+            "list_transactions",
+            state_filters=states,
             producer_id_filters=ids,
             duration_filter=duration_ms if version >= TELLS_DURATIONS else -1,
             transactional_id_pattern=pattern if version >= TELLS_PATTERNS else None,
@@ -99,16 +86,11 @@ def list_transactions(
 def fetch_offsets(
     group: str, topic: str, partitions: int, *, stable: bool, version: int = 9
 ) -> Step:
-    """
-    What a group has committed.
-    """
-
-    def make(session: Session) -> OffsetFetchRequest:
-        named = {"topic_id": session.topic_id(topic)} if version >= 10 else {"name": topic}
-        topics = OffsetFetchRequestTopics(partition_indexes=[*range(partitions)], **named)
-        return OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id=group, topics=[topics])], require_stable=stable
-        )
+    def make(session: Session) -> Message:
+        named = session.named(topic, by_id=version >= 10)
+        topics = [{"partition_indexes": range(partitions), **named}]
+        groups = [{"group_id": group, "topics": topics}]
+        return api_request("offset_fetch", groups=groups, require_stable=stable)
 
     return Ask(f"OffsetFetch of {group}, stable {stable}", version, make)
 
@@ -117,8 +99,6 @@ def find_coordinator(names: Sequence[str], key_type: int, version: int) -> Step:
     """
     Who looks after groups or transactional ids.
     """
-    if version >= 4:
-        request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[*names])
-    else:
-        request = FindCoordinatorRequest(key=names[0], key_type=key_type if version else 0)
-    return Ask(f"FindCoordinator of {list(names)}, type {key_type}", version, lambda _: request)
+    keys: dict[str, Any] = {"coordinator_keys": names} if version >= 4 else {"key": names[0]}
+    text = f"FindCoordinator of {list(names)}, type {key_type}"
+    return fixed(text, version, "find_coordinator", key_type=key_type if version else 0, **keys)

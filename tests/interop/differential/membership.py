@@ -15,33 +15,16 @@ from typing import Any, Final
 from uuid import UUID
 
 from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from barnabas.protocol.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    TopicPartitions,
-)
-from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.interop.differential.sides import CLOSED, SILENT, Membership, Session
-from tests.interop.differential.steps import Answer, Ask, Step
+from tests.interop.differential.steps import Answer, Ask, Step, fixed
+from tests.support.build import api_request
+from tests.support.group_requests import heartbeat_request
 
 SECONDS_TO_SETTLE: Final = 0.3
 """Longer than it takes a broker to match patterns, or to learn of a change of topics."""
@@ -115,18 +98,19 @@ class Member:
             owns: ``what it has``, ``nothing``, ``something else`` or ``nothing said``.
         """
 
-        def make(session: Session) -> ConsumerGroupHeartbeatRequest:
+        def make(session: Session) -> Message:
             known = self.known(session)
             known.member_id = known.member_id or self.name
             sent = 0 if joins else known.epoch + ahead if epoch is None else epoch
-            return ConsumerGroupHeartbeatRequest(
+            return api_request(
+                "consumer_group_heartbeat",
                 group_id=self.group,
                 member_id=known.member_id,
                 member_epoch=sent,
                 instance_id=instance,
                 rack_id=rack,
                 rebalance_timeout_ms=timeout_ms,
-                subscribed_topic_names=None if names is None else [*names],
+                subscribed_topic_names=names,
                 subscribed_topic_regex=regex if version >= 1 else None,
                 server_assignor=assignor,
                 topic_partitions=_owned(owns, known),
@@ -174,13 +158,10 @@ class Member:
         return _Join(self, tuple(topics), version, instance, tuple(protocols), owns, keeps_id)
 
     def sync(self, *, version: int = 5, ahead: int = 0) -> Step:
-        """
-        Send a SyncGroup without an assignment.
-        """
-
-        def make(session: Session) -> SyncGroupRequest:
+        def make(session: Session) -> Message:
             known = self.known(session)
-            return SyncGroupRequest(
+            return api_request(
+                "sync_group",
                 group_id=self.group,
                 generation_id=known.epoch + ahead,
                 member_id=known.member_id,
@@ -190,17 +171,10 @@ class Member:
         return _Synced(Ask(f"{self.name} of {self.group} syncs, +{ahead}", version, make), self)
 
     def classic_heartbeat(self, *, ahead: int = 0) -> Step:
-        """
-        Send a Heartbeat.
-        """
-
-        def make(session: Session) -> HeartbeatRequest:
+        def make(session: Session) -> Message:
             known = self.known(session)
-            return HeartbeatRequest(
-                group_id=self.group,
-                generation_id=known.epoch + ahead,
-                member_id=known.member_id,
-            )
+            epoch, member_id = known.epoch + ahead, known.member_id
+            return heartbeat_request(self.group, member_id, epoch)
 
         return Ask(f"{self.name} of {self.group} classic heartbeat, +{ahead}", 4, make)
 
@@ -209,10 +183,10 @@ class Member:
         Be removed by LeaveGroup, which the member itself or an administrator sends.
         """
 
-        def make(session: Session) -> LeaveGroupRequest:
+        def make(session: Session) -> Message:
             member_id = "" if instance else self.known(session).member_id
-            identity = MemberIdentity(member_id=member_id, group_instance_id=instance)
-            return LeaveGroupRequest(group_id=self.group, members=[identity])
+            identity = {"member_id": member_id, "group_instance_id": instance}
+            return api_request("leave_group", group_id=self.group, members=[identity])
 
         return Ask(f"LeaveGroup of {self.name} {instance}, {self.group}", 5, make)
 
@@ -234,40 +208,34 @@ class Member:
             least: the epoch to send, if the one that is due is below it.
         """
 
-        def make(session: Session) -> OffsetCommitRequest:
+        def make(session: Session) -> Message:
             known = self.known(session)
-            named = {"topic_id": session.topic_id(topic)} if version >= 10 else {"name": topic}
+            named = session.named(topic, by_id=version >= 10)
             partitions = [
-                OffsetCommitRequestPartition(
-                    partition_index=index, committed_offset=offset, committed_metadata=""
-                )
+                {"partition_index": index, "committed_offset": offset, "committed_metadata": ""}
                 for index, offset in offsets.items()
             ]
-            return OffsetCommitRequest(
+            return api_request(
+                "offset_commit",
                 group_id=self.group,
                 generation_id_or_member_epoch=max(known.epoch + ahead, least),
                 member_id=known.member_id or self.name,
-                topics=[OffsetCommitRequestTopic(partitions=partitions, **named)],
+                topics=[{"partitions": partitions, **named}],
             )
 
         text = f"{self.name} of {self.group} commits {offsets} of {topic}, epoch +{ahead}"
         return Ask(text, version, make)
 
     def fetch_offsets(self, topic: str, partitions: int, *, ahead: int = 0) -> Step:
-        """
-        Read committed offsets as this member.
-        """
-
-        def make(session: Session) -> OffsetFetchRequest:
+        def make(session: Session) -> Message:
             known = self.known(session)
-            topics = OffsetFetchRequestTopics(name=topic, partition_indexes=[*range(partitions)])
-            group = OffsetFetchRequestGroup(
-                group_id=self.group,
-                member_id=known.member_id or self.name,
-                member_epoch=known.epoch + ahead,
-                topics=[topics],
-            )
-            return OffsetFetchRequest(groups=[group], require_stable=False)
+            group = {
+                "group_id": self.group,
+                "member_id": known.member_id or self.name,
+                "member_epoch": known.epoch + ahead,
+                "topics": [{"name": topic, "partition_indexes": range(partitions)}],
+            }
+            return api_request("offset_fetch", groups=[group], require_stable=False)
 
         return Ask(f"{self.name} of {self.group} reads offsets, epoch +{ahead}", 9, make)
 
@@ -330,7 +298,7 @@ class _Join:
             known.ids += 1
             session.side.aliases[member_id] = f"id {known.ids} of {self.member.name}"
 
-    def _request(self, session: Session, known: Membership) -> JoinGroupRequest:
+    def _request(self, session: Session, known: Membership) -> Message:
         owned = [
             TopicPartition(topic=session.side.topic_names[topic_id], partitions=partitions)
             for topic_id, partitions in known.assigned.items()
@@ -341,16 +309,15 @@ class _Join:
         )
         version = SUBSCRIPTION_VERSION
         metadata = version.to_bytes(2, "big") + encode(subscription, version)
-        return JoinGroupRequest(
+        return api_request(
+            "join_group",
             group_id=self.member.group,
             session_timeout_ms=LONG_MS,
             rebalance_timeout_ms=LONGEST_JOIN_MS,
             member_id=known.member_id,
             group_instance_id=self.instance,
             protocol_type="consumer",
-            protocols=[
-                JoinGroupRequestProtocol(name=name, metadata=metadata) for name in self.protocols
-            ],
+            protocols=[{"name": name, "metadata": metadata} for name in self.protocols],
         )
 
     async def _lead(self, session: Session, known: Membership, answer: Any) -> None:
@@ -360,16 +327,17 @@ class _Join:
             ]
         )
         data = SUBSCRIPTION_VERSION.to_bytes(2, "big") + encode(assignment, SUBSCRIPTION_VERSION)
-        sync = SyncGroupRequest(
+        sync = api_request(
+            "sync_group",
             group_id=self.member.group,
             generation_id=answer.generation_id,
             member_id=known.member_id,
             group_instance_id=self.instance,
             assignments=[
-                SyncGroupRequestAssignment(
-                    member_id=each.member_id,
-                    assignment=data if each.member_id == known.member_id else b"",
-                )
+                {
+                    "member_id": each.member_id,
+                    "assignment": data if each.member_id == known.member_id else b"",
+                }
                 for each in answer.members
             ],
         )
@@ -413,37 +381,42 @@ class _Synced:
         return str(self.ask)
 
 
-def _owned(owns: str, known: Membership) -> list[TopicPartitions] | None:
+def _owned(owns: str, known: Membership) -> list[dict[str, Any]] | None:
     match owns:
         case "nothing said":
             return None
         case "nothing":
             return []
         case "what it has":
-            return [
-                TopicPartitions(topic_id=topic_id, partitions=partitions)
-                for topic_id, partitions in known.assigned.items()
-            ]
+            return [_in_topic(*each) for each in known.assigned.items()]
         case _:
             return [
-                TopicPartitions(topic_id=topic_id, partitions=[*partitions, 99])
+                _in_topic(topic_id, [*partitions, 99])
                 for topic_id, partitions in known.assigned.items()
-            ] or [TopicPartitions(topic_id=UUID(int=5), partitions=[0])]
+            ] or [_in_topic(UUID(int=5), [0])]
 
 
-def describe_consumer_groups(groups: Sequence[str], version: int) -> Step:
+def _in_topic(topic_id: UUID, partitions: Sequence[int]) -> dict[str, Any]:
+    return {"topic_id": topic_id, "partitions": partitions}
+
+
+def describe_groups(kind: str, groups: Sequence[str], version: int) -> Step:
     """
-    What the groups are, and their members.
+    Describe the groups and their members.
+
+    Args:
+        kind: ``consumer``, ``share`` or ``streams``, or "" as clients of the classic protocol do.
     """
-    request = ConsumerGroupDescribeRequest(
-        group_ids=[*groups], include_authorized_operations=version > 0
+    text = (
+        f"{kind.title()}{'Group' if kind else ''}Describe{'' if kind else 'Groups'} of {[*groups]}"
     )
-    return Ask(f"ConsumerGroupDescribe of {list(groups)}", version, lambda _: request)
-
-
-def describe_groups(groups: Sequence[str], version: int) -> Step:
-    """
-    What the groups are to clients of the classic protocol.
-    """
-    request = DescribeGroupsRequest(groups=[*groups])
-    return Ask(f"DescribeGroups of {list(groups)}", version, lambda _: request)
+    if not kind:
+        return fixed(text, version, "describe_groups", groups=groups)
+    allowed = kind != "consumer" or version > 0
+    return fixed(
+        text,
+        version,
+        f"{kind}_group_describe",
+        group_ids=groups,
+        include_authorized_operations=allowed,
+    )

@@ -54,10 +54,6 @@ class Producer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeaderField:
-    """
-    Overwrite a field of the header.
-    """
-
     name: str
     value: int
 
@@ -152,9 +148,6 @@ class Batch:
     sealed: bool = True
 
     def build(self) -> bytes:
-        """
-        The bytes to send.
-        """
         producer = self.producer or Producer(-1, -1, -1)
         data = build_batch(
             self.records(),
@@ -172,9 +165,6 @@ class Batch:
         return bytes(data)
 
     def records(self) -> list[SimpleRecord]:
-        """
-        The records, before anything is changed.
-        """
         chance = random.Random(self.seed)
         return [
             SimpleRecord(time, self._key(chance), self._value(chance), self._headers(chance))

@@ -10,27 +10,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.protocol.messages.create_topics import (
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from barnabas.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
-from barnabas.protocol.messages.offset_for_leader_epoch import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
 from tests.interop.differential.recipes import Batch, Producer
 from tests.interop.differential.steps import (
     LATEST,
@@ -40,11 +19,13 @@ from tests.interop.differential.steps import (
     Ready,
     Step,
     alter_configs_request,
+    create_topic,
+    describe_configs_request,
+    fixed,
     list_offsets_request,
     produce,
 )
-from tests.support.config_requests import TOPIC
-from tests.support.topic_requests import creatable
+from tests.support.config_requests import trim
 from tests.support.transaction_requests import marker, markers_request
 
 ACTS: Final = 3
@@ -72,9 +53,6 @@ class Workload:
         return f"{self.seed}, {self.kind}"
 
     def replayed_by(self) -> str:
-        """
-        How to run this one alone.
-        """
         return f"pytest tests/interop/differential --seed {self.seed}"
 
 
@@ -117,9 +95,6 @@ class Script:
         return Workload(self.kind, self.seed, self.topic, acts, self.loosely)
 
     def do(self, step: Step) -> None:
-        """
-        Any step.
-        """
         self._acts[self.act].append(step)
 
     def next_act(self) -> None:
@@ -132,9 +107,7 @@ class Script:
     def create(self, partitions: int = 1, **configs: str | int) -> None:
         self.partitions = partitions
         named = {name.replace("_", "."): str(value) for name, value in configs.items()}
-        topic = creatable(self.topic, partitions, configs=named)
-        text = f"create {self.topic}, {partitions} partitions, {named}"
-        self.do(Ask(text, 7, lambda _: CreateTopicsRequest(topics=[topic])))
+        self.do(create_topic(self.topic, partitions, named))
         self.do(Ready(self.topic, partitions))
 
     def produce(
@@ -164,15 +137,9 @@ class Script:
         self.ends[partition] = self.end(partition) + sum(len(batch.times) for batch in batches)
 
     def end(self, partition: int = 0) -> int:
-        """
-        About where the partition ends.
-        """
         return self.ends.get(partition, 0)
 
     def list_offsets(self, timestamp: int, *, partition: int = 0, isolation: int = 0) -> None:
-        """
-        Ask for one offset.
-        """
         request = list_offsets_request(self.topic, {partition: timestamp}, isolation=isolation)
         text = f"offset at {timestamp} of {partition}, isolation {isolation}"
         versions = (11,) if timestamp <= -4 else (7, 8, 11) if timestamp == -3 else (1, 2, 5, 10)
@@ -182,34 +149,23 @@ class Script:
         self.do(Ask(text, version, lambda _: request))
 
     def fetch(self, where: FetchFrom, version: int | None = None) -> None:
-        """
-        Read.
-        """
         version = self.chance.choice((4, 5, 7, 11, 12, 13, 16)) if version is None else version
         text = f"fetch {where}"
         self.do(Ask(text, version, lambda session: where.request(session, self.topic, version)))
 
     def end_of_epoch(self, epoch: int, *, partition: int = 0, current: int = -1) -> None:
-        """
-        Ask where a leader epoch ends.
-        """
-        asked = OffsetForLeaderPartition(
-            partition=partition, current_leader_epoch=current, leader_epoch=epoch
-        )
-        request = OffsetForLeaderEpochRequest(
-            topics=[OffsetForLeaderTopic(topic=self.topic, partitions=[asked])]
-        )
+        asked = {
+            "partition": partition,
+            "current_leader_epoch": current,
+            "leader_epoch": epoch,
+        }
+        topics = [{"topic": self.topic, "partitions": [asked]}]
         text = f"end of leader epoch {epoch} of {partition}, current epoch {current}"
-        self.do(Ask(text, self.chance.choice((2, 3, 4)), lambda _: request))
+        version = self.chance.choice((2, 3, 4))
+        self.do(fixed(text, version, "offset_for_leader_epoch", topics=topics))
 
     def delete_records(self, offset: int, *, partition: int = 0) -> None:
-        """
-        Move the start of the log.
-        """
-        asked = DeleteRecordsPartition(partition_index=partition, offset=offset)
-        request = DeleteRecordsRequest(
-            topics=[DeleteRecordsTopic(name=self.topic, partitions=[asked])], timeout_ms=10_000
-        )
+        request = trim(self.topic, (partition, offset))
         text = f"delete records of {partition} before {offset}"
         self.do(Ask(text, self.chance.choice((1, 2)), lambda _: request))
 
@@ -240,29 +196,15 @@ class Script:
         self.do(Configured(self.topic, self._marks))
 
     def describe_configs(self, *names: str) -> None:
-        """
-        Read configs of the topic, all of them without *names*.
-        """
-        resource = DescribeConfigsResource(
-            resource_type=TOPIC, resource_name=self.topic, configuration_keys=list(names) or None
-        )
-        request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+        request = describe_configs_request(self.topic, *names, synonyms=True)
         text = f"describe configs {list(names) or 'all'}"
         self.do(Ask(text, self.chance.choice((1, 3, 4)), lambda _: request))
 
     def create_partitions(self, count: int) -> None:
-        """
-        Ask for more partitions.
-        """
-        topic = CreatePartitionsTopic(name=self.topic, count=count, assignments=None)
-        request = CreatePartitionsRequest(topics=[topic], timeout_ms=30_000, validate_only=False)
-        self.do(
-            Ask(
-                f"create partitions, {count} in all",
-                self.chance.choice((1, 2, 3)),
-                lambda _: request,
-            )
-        )
+        wanted = {"name": self.topic, "count": count, "assignments": None}
+        fields = {"topics": [wanted], "timeout_ms": 30_000, "validate_only": False}
+        text, version = f"create partitions, {count} in all", self.chance.choice((1, 2, 3))
+        self.do(fixed(text, version, "create_partitions", **fields))
         self.partitions = max(self.partitions, count)
         self.do(Ready(self.topic, self.partitions))
 

@@ -8,24 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.protocol.messages.alter_share_group_offsets import (
-    AlterShareGroupOffsetsRequest,
-    AlterShareGroupOffsetsRequestPartition,
-    AlterShareGroupOffsetsRequestTopic,
-)
-from barnabas.protocol.messages.delete_share_group_offsets import (
-    DeleteShareGroupOffsetsRequest,
-    DeleteShareGroupOffsetsRequestTopic,
-)
-from barnabas.protocol.messages.describe_share_group_offsets import (
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequestGroup,
-)
-from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRequest
-from barnabas.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.structs import replace
 from tests.interop.differential.sides import Membership, Session
-from tests.interop.differential.steps import Answer, Ask, Step
+from tests.interop.differential.steps import Answer, Ask, Step, fixed
+from tests.support.build import api_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +42,15 @@ class ShareMember:
             ahead: added to the one that it has.
         """
 
-        def make(session: Session) -> ShareGroupHeartbeatRequest:
+        def make(session: Session) -> Message:
             sent = self._known(session).epoch + ahead if epoch is None else epoch
-            return ShareGroupHeartbeatRequest(
+            return api_request(
+                "share_group_heartbeat",
                 group_id=self.group,
                 member_id=self.name,
                 member_epoch=0 if joins else sent,
                 rack_id=rack,
-                subscribed_topic_names=None if names is None else [*names],
+                subscribed_topic_names=names,
             )
 
         at = "joining" if joins else f"epoch {epoch}" if epoch is not None else f"epoch +{ahead}"
@@ -80,48 +68,30 @@ class ShareMember:
             self._known(session).epoch = max(answer.member_epoch, 0)
 
 
-def describe_share_groups(groups: Sequence[str]) -> Step:
-    """
-    What the groups are, and their members.
-    """
-    request = ShareGroupDescribeRequest(group_ids=[*groups], include_authorized_operations=True)
-    return Ask(f"ShareGroupDescribe of {list(groups)}", 1, lambda _: request)
-
-
 def describe_share_offsets(groups: Sequence[str], version: int) -> Step:
     """
     Where the groups begin to read each partition that they have.
     """
-    request = DescribeShareGroupOffsetsRequest(
-        groups=[
-            DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in groups
-        ]
-    )
-    return Ask(f"DescribeShareGroupOffsets of {list(groups)}", version, lambda _: request)
+    asked = [{"group_id": group, "topics": None} for group in groups]
+    text = f"DescribeShareGroupOffsets of {list(groups)}"
+    return fixed(text, version, "describe_share_group_offsets", groups=asked)
 
 
 def alter_share_offsets(group: str, topic: str, offsets: Mapping[int, int]) -> Step:
-    """
-    Let the group begin at other offsets.
-    """
     partitions = [
-        AlterShareGroupOffsetsRequestPartition(partition_index=index, start_offset=offset)
-        for index, offset in offsets.items()
+        {"partition_index": index, "start_offset": offset} for index, offset in offsets.items()
     ]
-    named = AlterShareGroupOffsetsRequestTopic(topic_name=topic, partitions=partitions)
-    request = AlterShareGroupOffsetsRequest(group_id=group, topics=[named])
-    return _InOtherWords(Ask(f"{group} begins at {dict(offsets)} of {topic}", 0, lambda _: request))
+    topics = [{"topic_name": topic, "partitions": partitions}]
+    text = f"{group} begins at {dict(offsets)} of {topic}"
+    api = "alter_share_group_offsets"
+    return _InOtherWords(fixed(text, 0, api, group_id=group, topics=topics))
 
 
 def delete_share_offsets(group: str, topics: Sequence[str]) -> Step:
-    """
-    Let the group forget topics.
-    """
-    request = DeleteShareGroupOffsetsRequest(
-        group_id=group,
-        topics=[DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in topics],
-    )
-    return _InOtherWords(Ask(f"{group} forgets {list(topics)}", 0, lambda _: request))
+    named = [{"topic_name": name} for name in topics]
+    text = f"{group} forgets {list(topics)}"
+    api = "delete_share_group_offsets"
+    return _InOtherWords(fixed(text, 0, api, group_id=group, topics=named))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +100,7 @@ class _InOtherWords:
     A request whose topics and partitions are answered with each broker's sentence for the code.
     """
 
-    ask: Ask
+    ask: Step
 
     async def run(self, session: Session) -> Any:
         answer = await self.ask.run(session)

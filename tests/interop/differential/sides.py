@@ -16,19 +16,12 @@ from uuid import UUID
 
 from barnabas.protocol.codec.schema import ZERO_UUID, Array, Message, Struct, fields
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.protocol.messages.read_share_group_state_summary import (
-    PartitionData,
-    ReadShareGroupStateSummaryRequest,
-    ReadStateSummaryData,
-)
 from barnabas.storage.uuids import uuid_text
 from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import BrokerProcess, wait_for
+from tests.support.build import api_request
+from tests.support.group_requests import coordinator_request
 from tests.support.wire_client import Disconnected, WireClient
 
 NEVER_MS: Final = str(24 * 3600 * 1000)
@@ -143,10 +136,6 @@ class Membership:
 
 
 class Side:
-    """
-    One of the brokers, running or not.
-    """
-
     def __init__(self, broker: BrokerProcess) -> None:
         self.broker = broker
         self.topic_names: dict[UUID, str] = {}
@@ -192,29 +181,23 @@ class Side:
         """
         async with await WireClient.open(self.broker.port) as client:
             for key_type in (GROUPS, TRANSACTIONS):
-                find = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["first"])
-                await _ask_until_loaded(client, find, 4)
-            await _ask_until_loaded(client, DescribeGroupsRequest(groups=["first"]), 5)
+                await _ask_until_loaded(client, coordinator_request("first", key_type=key_type), 4)
+            await _ask_until_loaded(client, api_request("describe_groups", groups=["first"]), 5)
             topic_id = UUID(int=1)
             key = f"first:{uuid_text(topic_id)}:0"
-            find = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=[key])
-            await _ask_until_loaded(client, find, 6)
-            data = PartitionData(partition=0, leader_epoch=-1)
-            topics = [ReadStateSummaryData(topic_id=topic_id, partitions=[data])]
-            read = ReadShareGroupStateSummaryRequest(group_id="first", topics=topics)
+            await _ask_until_loaded(client, coordinator_request(key, key_type=SHARE), 6)
+            partitions = [{"partition": 0, "leader_epoch": -1}]
+            topics = [{"topic_id": topic_id, "partitions": partitions}]
+            read = api_request("read_share_group_state_summary", group_id="first", topics=topics)
             await _ask_until_loaded(client, read, 1)
             for name in (None, "first"):
-                init = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
-                await _ask_until_loaded(client, init, 4)
+                facts = {"transactional_id": name, "transaction_timeout_ms": 60_000}
+                await _ask_until_loaded(client, api_request("init_producer_id", **facts), 4)
 
     async def learn_topics(self) -> None:
-        """
-        Ask for the ids of all topics.
-        """
         async with await WireClient.open(self.broker.port) as client:
-            answer = await client.ask(
-                MetadataRequest(topics=None, allow_auto_topic_creation=False), 12
-            )
+            request = api_request("metadata", topics=None, allow_auto_topic_creation=False)
+            answer = await client.ask(request, 12)
         for topic in answer.topics:
             if topic.name is not None:
                 self.topic_ids[topic.name] = topic.topic_id
@@ -230,9 +213,6 @@ async def _ask_until_loaded(client: WireClient, request: Message, version: int) 
 
 
 def error_codes(message: Any) -> Iterator[int]:
-    """
-    All error codes in an answer.
-    """
     for each in fields(type(message)):
         value = getattr(message, each.name)
         if each.name.endswith("error_code"):
@@ -259,6 +239,12 @@ class Session:
         """
         return self.side.topic_ids.get(topic, ZERO_UUID)
 
+    def named(self, topic: str, field: str = "name", *, by_id: bool) -> dict[str, Any]:
+        """
+        The field of a request that names a topic or has its id.
+        """
+        return {"topic_id": self.topic_id(topic)} if by_id else {field: topic}
+
     async def ask(self, request: Message, version: int, *, seconds: float = LONGEST_SILENCE) -> Any:
         """
         The answer, or ``CLOSED`` or ``SILENT``.
@@ -269,9 +255,6 @@ class Session:
         return said[0]
 
     async def tell(self, request: Message, version: int) -> None:
-        """
-        Send what has no answer.
-        """
         client = await self._ready_for(request)
         client.send(request, version=version)
         client.expect_no_answer()
@@ -289,7 +272,7 @@ class Session:
             answer = asyncio.create_task(client.receive_frame())
             if not (await asyncio.wait({answer}, timeout=seconds))[0]:
                 async with await WireClient.open(self.side.broker.port) as other:
-                    await other.ask(MetadataRequest(topics=[]), 12)
+                    await other.ask(api_request("metadata", topics=[]), 12)
             if not answer.done():
                 answer.cancel()
                 raise TimeoutError

@@ -13,25 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
-from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from barnabas.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.sides import CLOSED, PAUSE, SILENT, Session
+from tests.support.build import api_request
 from tests.support.config_requests import DELETE, SET, TOPIC, change
+from tests.support.topic_requests import creatable
 
 EARLIEST: Final = -2
 LATEST: Final = -1
@@ -58,10 +44,6 @@ class Answer(NamedTuple):
 
 
 class Step(Protocol):
-    """
-    One thing to do.
-    """
-
     async def run(self, session: Session) -> Any:
         """
         Do it to one of the brokers; what comes of it.
@@ -173,10 +155,7 @@ class Configured:
         return "in force"
 
     async def _mark(self, session: Session) -> str | None:
-        resource = DescribeConfigsResource(
-            resource_type=TOPIC, resource_name=self.topic, configuration_keys=[MARK]
-        )
-        answer = await session.ask(DescribeConfigsRequest(resources=[resource]), 4)
+        answer = await session.ask(describe_configs_request(self.topic, MARK), 4)
         if isinstance(answer, str):
             return answer
         (config,) = answer.results[0].configs
@@ -186,29 +165,49 @@ class Configured:
         return "wait until the configs are in force"
 
 
+def fixed(text: str, version: int, api: str, **fields: Any) -> Step:
+    """
+    The same request to both brokers.
+    """
+    request = api_request(api, **fields)
+    return Ask(text, version, lambda _: request)
+
+
+def create_topic(name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> Step:
+    topic = creatable(name, partitions, configs=configs or {})
+    more = f", {partitions} partitions, {configs}" if configs is not None else ""
+    return fixed(f"create {name}{more}", 7, "create_topics", topics=[topic])
+
+
 def list_offsets_request(
-    topic: str, timestamps: Mapping[int, int], *, isolation: int = 0, leader_epoch: int = -1
-) -> ListOffsetsRequest:
-    """
-    Ask for an offset of each of some partitions.
-    """
+    topic: str, timestamps: Mapping[int, int], *, isolation: int = 0
+) -> Message:
     partitions = [
-        ListOffsetsPartition(
-            partition_index=partition, current_leader_epoch=leader_epoch, timestamp=timestamp
-        )
+        {"partition_index": partition, "current_leader_epoch": -1, "timestamp": timestamp}
         for partition, timestamp in timestamps.items()
     ]
-    return ListOffsetsRequest(
+    return api_request(
+        "list_offsets",
         replica_id=-1,
         isolation_level=isolation,
-        topics=[ListOffsetsTopic(name=topic, partitions=partitions)],
+        topics=[{"name": topic, "partitions": partitions}],
         timeout_ms=5000,
     )
 
 
-def alter_configs_request(
-    topic: str, changes: Mapping[str, str | None]
-) -> IncrementalAlterConfigsRequest:
+def describe_configs_request(topic: str, *names: str, synonyms: bool = False) -> Message:
+    """
+    Read configs of a topic, all of them without *names*.
+    """
+    resource = {
+        "resource_type": TOPIC,
+        "resource_name": topic,
+        "configuration_keys": names or None,
+    }
+    return api_request("describe_configs", resources=[resource], include_synonyms=synonyms)
+
+
+def alter_configs_request(topic: str, changes: Mapping[str, str | None]) -> Message:
     """
     Set options of a topic, or delete those whose new value is None.
     """
@@ -222,30 +221,24 @@ def alter_configs_request(
 def produce_request(
     session: Session,
     topic: str,
-    data: Mapping[int, bytes],
+    data: Mapping[int, bytes | None],
     *,
-    version: int,
-    acks: int,
-    transactional_id: str | None,
-) -> ProduceRequest:
-    """
-    Append to some partitions of a topic.
-    """
-    partitions = [PartitionProduceData(index=p, records=records) for p, records in data.items()]
-    named = {"topic_id": session.topic_id(topic)} if version >= 13 else {"name": topic}
-    return ProduceRequest(
+    version: int = 9,
+    acks: int = -1,
+    transactional_id: str | None = None,
+) -> Message:
+    partitions = [{"index": index, "records": records} for index, records in data.items()]
+    named = session.named(topic, by_id=version >= 13)
+    return api_request(
+        "produce",
         transactional_id=transactional_id,
         acks=acks,
         timeout_ms=30_000,
-        topic_data=[TopicProduceData(partition_data=partitions, **named)],
+        topic_data=[{"partition_data": partitions, **named}],
     )
 
 
 class FetchFrom(NamedTuple):
-    """
-    Where and how to fetch.
-    """
-
     offset: int
     partition: int = 0
     partition_max_bytes: int = 1 << 20
@@ -254,21 +247,22 @@ class FetchFrom(NamedTuple):
     current_leader_epoch: int = -1
     last_fetched_epoch: int = -1
 
-    def request(self, session: Session, topic: str, version: int) -> FetchRequest:
-        partition = FetchPartition(
-            partition=self.partition,
-            current_leader_epoch=self.current_leader_epoch,
-            fetch_offset=self.offset,
-            last_fetched_epoch=self.last_fetched_epoch if version >= 12 else -1,
-            partition_max_bytes=self.partition_max_bytes,
-        )
-        named = {"topic_id": session.topic_id(topic)} if version >= 13 else {"topic": topic}
-        return FetchRequest(
+    def request(self, session: Session, topic: str, version: int) -> Message:
+        partition = {
+            "partition": self.partition,
+            "current_leader_epoch": self.current_leader_epoch,
+            "fetch_offset": self.offset,
+            "last_fetched_epoch": self.last_fetched_epoch if version >= 12 else -1,
+            "partition_max_bytes": self.partition_max_bytes,
+        }
+        named = session.named(topic, "topic", by_id=version >= 13)
+        return api_request(
+            "fetch",
             max_wait_ms=0,
             min_bytes=0,
             max_bytes=self.max_bytes,
             isolation_level=self.isolation,
-            topics=[FetchTopic(partitions=[partition], **named)],
+            topics=[{"partitions": [partition], **named}],
         )
 
 
@@ -281,9 +275,6 @@ def produce(
     acks: int,
     transactional_id: str | None = None,
 ) -> Step:
-    """
-    Append batches with one request.
-    """
     text = f"produce to {partition}, acks {acks}: " + "; ".join(map(str, batches))
     if transactional_id is not None:
         text += f" [transactional id {transactional_id}]"

@@ -12,18 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
-from barnabas.protocol.messages.streams_group_heartbeat import (
-    Endpoint,
-    KeyValue,
-    StreamsGroupHeartbeatRequest,
-    TaskIds,
-    Topology,
-)
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.messages.streams_group_heartbeat import Topology
 from tests.interop.differential.membership import SECONDS_TO_SETTLE, Member
 from tests.interop.differential.sides import Membership, Session
 from tests.interop.differential.steps import Answer, Ask, Step
+from tests.support.build import api_request
 
 MISSING_INTERNAL_TOPICS: Final = 3
 MOST_LOOKS: Final = 20
@@ -32,9 +26,6 @@ ROLES: Final = ("active", "standby", "warmup")
 
 
 def internal_names(topology: Topology) -> list[str]:
-    """
-    The names of the topics that the broker creates.
-    """
     return [
         topic.name
         for each in topology.subtopologies
@@ -85,14 +76,15 @@ class StreamsMember(Member):
             internal: topics that may be created meanwhile.
         """
 
-        def make(session: Session) -> StreamsGroupHeartbeatRequest:
+        def make(session: Session) -> Message:
             known = self.known(session)
             known.member_id = known.member_id or self.name
             sent = known.epoch + ahead if epoch is None else epoch
             if topology is not None and epoch is None:
                 sent = 0
             active, standby, warmup = _owned(owns, known)
-            return StreamsGroupHeartbeatRequest(
+            return api_request(
+                "streams_group_heartbeat",
                 group_id=self.group,
                 member_id=known.member_id,
                 member_epoch=sent,
@@ -105,10 +97,10 @@ class StreamsMember(Member):
                 standby_tasks=standby,
                 warmup_tasks=warmup,
                 process_id=process,
-                user_endpoint=None if endpoint is None else Endpoint(host="h", port=endpoint),
+                user_endpoint=None if endpoint is None else {"host": "h", "port": endpoint},
                 client_tags=None
                 if tags is None
-                else [KeyValue(key=key, value=value) for key, value in tags],
+                else [{"key": key, "value": value} for key, value in tags],
                 shutdown_application=shuts_down,
             )
 
@@ -129,9 +121,6 @@ class StreamsMember(Member):
         return _Pulse(Ask(text, 0, make, self._learn_tasks), tuple(internal))
 
     def go(self, epoch: int = -1, *, shuts_down: bool = False) -> Step:
-        """
-        Leave the group.
-        """
         return self.pulse(epoch=epoch, shuts_down=shuts_down)
 
     def _learn_tasks(self, session: Session, answer: Any) -> None:
@@ -165,10 +154,8 @@ class _Pulse:
         return answer
 
     async def _wait(self, session: Session) -> None:
-        request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=name) for name in self.internal],
-            allow_auto_topic_creation=False,
-        )
+        topics = [{"name": name} for name in self.internal]
+        request = api_request("metadata", topics=topics, allow_auto_topic_creation=False)
         never_come = session.side.never_come
         for _ in range(1 if self.internal in never_come else MOST_LOOKS):
             found = await session.ask(request, 12)
@@ -184,10 +171,10 @@ class _Pulse:
         return str(self.ask)
 
 
-def _owned(owns: str, known: Membership) -> list[list[TaskIds] | None]:
-    def all_of(role: str) -> list[TaskIds]:
+def _owned(owns: str, known: Membership) -> list[list[dict[str, Any]] | None]:
+    def all_of(role: str) -> list[dict[str, Any]]:
         return [
-            TaskIds(subtopology_id=number, partitions=partitions)
+            {"subtopology_id": number, "partitions": partitions}
             for number, partitions in known.tasks.get(role, {}).items()
         ]
 
@@ -201,12 +188,4 @@ def _owned(owns: str, known: Membership) -> list[list[TaskIds] | None]:
         case "one kind":
             return [all_of("active"), None, None]
         case _:
-            return [[TaskIds(subtopology_id="0", partitions=[0])], [], []]
-
-
-def describe_streams_groups(groups: Sequence[str]) -> Step:
-    """
-    What the groups are, and their members.
-    """
-    request = StreamsGroupDescribeRequest(group_ids=[*groups], include_authorized_operations=True)
-    return Ask(f"StreamsGroupDescribe of {list(groups)}", 0, lambda _: request)
+            return [[{"subtopology_id": "0", "partitions": [0]}], [], []]

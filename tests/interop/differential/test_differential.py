@@ -68,9 +68,6 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def seeds_asked_for(config: pytest.Config) -> Sequence[int] | None:
-    """
-    The seeds that the command line names.
-    """
     seed, first = config.getoption("--seed"), config.getoption("--first-seed")
     if seed is not None:
         return [seed]

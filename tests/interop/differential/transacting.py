@@ -15,15 +15,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
 from tests.interop.differential.recipes import Batch, Producer
 from tests.interop.differential.sides import Identity, Session
 from tests.interop.differential.steps import Answer, Ask, Step, produce_request
+from tests.support.build import api_request
 from tests.support.transaction_requests import (
     add_as_broker_request,
     add_offsets_request,
@@ -49,17 +44,11 @@ class Guise(NamedTuple):
     sequence: int = 0
 
     def on(self, identity: Identity, sequence: int = -1) -> Producer:
-        """
-        Who it says it is.
-        """
         return Producer(
             identity.producer_id + self.id, identity.epoch + self.epoch, sequence + self.sequence
         )
 
     def ids(self, identity: Identity) -> tuple[int, int]:
-        """
-        The id and the epoch that it says it has.
-        """
         producer = self.on(identity)
         return producer.id, producer.epoch
 
@@ -91,7 +80,8 @@ class Initialize:
     async def run(self, session: Session) -> Any:
         identity = session.side.identities[self.who]
         before = Producer(-1, -1, -1) if self.expected is None else self.expected.on(identity)
-        request = InitProducerIdRequest(
+        request = api_request(
+            "init_producer_id",
             transactional_id=self.name,
             transaction_timeout_ms=self.timeout_ms,
             producer_id=before.id if self.version >= 3 else -1,
@@ -160,10 +150,6 @@ class Transacting:
         return self._ask(text, version, make, guise)
 
     def add_offsets(self, group: str, version: int, guise: Guise = HONEST) -> Step:
-        """
-        AddOffsetsToTxn.
-        """
-
         def make(_: Session, identity: Identity) -> Message:
             return add_offsets_request(self.name, guise.ids(identity), group)
 
@@ -179,28 +165,25 @@ class Transacting:
         member_id: str = "",
         generation_id: int = -1,
     ) -> Step:
-        """
-        TxnOffsetCommit for partitions of the topic.
-        """
-
         def make(_: Session, identity: Identity) -> Message:
             producer = guise.on(identity)
             partitions = [
-                TxnOffsetCommitRequestPartition(
-                    partition_index=partition,
-                    committed_offset=offset,
-                    committed_leader_epoch=0 if version >= 2 and offset % 2 else -1,
-                    committed_metadata=f"m{offset}",
-                )
+                {
+                    "partition_index": partition,
+                    "committed_offset": offset,
+                    "committed_leader_epoch": 0 if version >= 2 and offset % 2 else -1,
+                    "committed_metadata": f"m{offset}",
+                }
                 for partition, offset in offsets.items()
             ]
             knows_members = version >= MEMBERS_VERSION
-            return TxnOffsetCommitRequest(
+            return api_request(
+                "txn_offset_commit",
                 transactional_id=self.name,
                 group_id=group,
                 producer_id=producer.id,
                 producer_epoch=producer.epoch,
-                topics=[TxnOffsetCommitRequestTopic(name=self.topic, partitions=partitions)],
+                topics=[{"name": self.topic, "partitions": partitions}],
                 member_id=member_id if knows_members else "",
                 generation_id=generation_id if knows_members else -1,
             )

@@ -29,10 +29,6 @@ of their time, the former for what a broker does by itself.
 
 @dataclass(slots=True)
 class Findings:
-    """
-    What came of one workload.
-    """
-
     workload: Workload
     steps: list[str] = field(default_factory=list)
     unexplained: list[Difference] = field(default_factory=list)

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from barnabas.protocol.messages.create_topics import (
-    CreateTopicsRequest,
-)
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from tests.interop.differential.sides import PAUSE, Session
@@ -20,10 +17,10 @@ from tests.interop.differential.steps import (
     EARLIEST,
     LATEST,
     Ready,
+    create_topic,
     list_offsets_request,
     produce_request,
 )
-from tests.support.topic_requests import creatable
 
 LONG_AGO_MS: Final = 1_000_000_000_000
 PATIENCE: Final = 120.0
@@ -94,8 +91,7 @@ class Visits:
             "retention.ms": "1",
             "min.cleanable.dirty.ratio": "1",
         }
-        topic = creatable(self._topic, configs=configs)
-        await self._session.ask(CreateTopicsRequest(topics=[topic]), 7)
+        await create_topic(self._topic, configs=configs).run(self._session)
         await Ready(self._topic, 1).run(self._session)
         self._records = await self._offset(LATEST)  # It may be there from an earlier wait.
 
@@ -104,9 +100,7 @@ class Visits:
         Return after a visit that began after this call.
         """
         record = bytes(build_batch([SimpleRecord(LONG_AGO_MS, b"key", b"due")]))
-        request = produce_request(
-            self._session, self._topic, {0: record}, version=9, acks=-1, transactional_id=None
-        )
+        request = produce_request(self._session, self._topic, {0: record})
         await self._session.ask(request, 9)
         self._records += 1
         for _ in range(round(PATIENCE / PAUSE)):

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from tests.interop.numbered import PARTITIONS, number_in
+from tests.interop.numbered import PARTITIONS, number_in, read_whole
 from tests.support.broker_process import BrokerProcess
 
 SOURCE: Final = "numbers"
@@ -64,12 +64,14 @@ class Copies:
 
     def __init__(self, bootstrap: str, copier: Copier) -> None:
         self.counts: Counter[int] = Counter()
+        self._bootstrap = bootstrap
         self._copier = copier
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,
                 "group.id": "unused",
                 "isolation.level": "read_committed",
+                "auto.offset.reset": "error",
                 "reconnect.backoff.max.ms": 200,
                 "log_level": 0,
             }
@@ -90,12 +92,21 @@ class Copies:
     def wait_for_all(self, numbers: set[int]) -> None:
         self._wait(lambda: numbers <= self.counts.keys())
         missing = sorted(numbers - self.counts.keys())
-        assert not missing, f"{len(missing)} are not copied, the first of them {missing[:20]}"
+        if missing:
+            in_source = set(read_whole(self._bootstrap, SOURCE))
+            in_target = set(read_whole(self._bootstrap, TARGET))
+            raise AssertionError(
+                f"{len(missing)} are not copied, the first of them {missing[:20]}; "
+                f"the source lacks {sorted(set(missing) - in_source)[:20]}, "
+                f"and the reader missed {sorted(set(missing) & in_target)[:20]}"
+            )
 
     def _wait(self, is_reached: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not is_reached() and time.monotonic() < deadline:
             self._copier.supervise()
             for message in self._consumer.consume(1000, 0.05):
-                if not message.error():
+                error = message.error()
+                if error is None:
                     self.counts[number_in(message)] += 1
+                assert error is None or error.code() != KafkaError._AUTO_OFFSET_RESET, error

@@ -11,11 +11,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
+from tests.interop.clients.confluent import Confluent
 from tests.interop.conftest import IMPATIENT, new_broker
-from tests.interop.ecosystem.copying import PATIENCE_S, SOURCE, TARGET, Copier, Copies
+from tests.interop.ecosystem.copying import SOURCE, TARGET, Copier, Copies
 from tests.interop.ecosystem.installing import command
 from tests.interop.ecosystem.tools import TOOLS, Guarantee, Tool
 from tests.interop.numbered import PARTITIONS, Sender
@@ -41,16 +40,9 @@ def program(tool: Tool) -> list[str]:
 
 @pytest.fixture
 def own_broker(tool: Tool, program: list[str], tmp_path: Path) -> Iterator[BrokerProcess]:
-    """
-    A broker with both topics and what the tool needs of it.
-    """
-    settings = {name.replace(".", "__"): value for name, value in IMPATIENT.items()}
-    with new_broker(tmp_path / "broker", **settings) as broker:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        for future in admin.create_topics(
-            [NewTopic(name, PARTITIONS) for name in (SOURCE, TARGET)]
-        ).values():
-            future.result(PATIENCE_S)
+    with new_broker(tmp_path / "broker", IMPATIENT) as broker:
+        for name in (SOURCE, TARGET):
+            Confluent().create_topic(broker.bootstrap, name, PARTITIONS, {})
         yield broker
 
 

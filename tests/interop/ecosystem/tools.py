@@ -38,10 +38,8 @@ class Tool(NamedTuple):
 
     name: str
     """As the page calls it."""
-    version: str
-    kind: Kind
     requirements: tuple[str, ...]
-    """What is installed, by the names of the registry of its kind, with versions."""
+    """What is installed, as its registry names it, with versions; the tool is the first."""
     program: str
     """A file beside this one, in the folder `programs`."""
     guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
@@ -51,203 +49,144 @@ class Tool(NamedTuple):
     """Whether it ends when its broker goes away, so that it needs a supervisor."""
     at_once: int = 5
     """Records that are sent to it every 20 ms."""
-    is_light: bool = True
-    """Whether its test is short enough to run each time, without ``--ecosystem all``."""
     newest_python: tuple[int, int] = (3, 99)
     """The newest Python that there is a package for."""
+    is_of_the_system: bool = False
 
     @property
     def id(self) -> str:
         return re.sub(r"\W+", "-", self.name).strip("-")
 
+    @property
+    def kind(self) -> Kind:
+        if self.is_of_the_system:
+            return Kind.PROGRAM
+        return KINDS[self.program.rpartition(".")[2]]
 
+    @property
+    def version(self) -> str:
+        if self.is_of_the_system:
+            return "Debian's"
+        return re.split(r"==|@v?|:", self.requirements[0])[-1]
+
+    @property
+    def is_light(self) -> bool:
+        """
+        Whether its test is short enough to run each time, without ``--ecosystem all``.
+        """
+        return self.kind in (Kind.PYTHON, Kind.NODE, Kind.PROGRAM)
+
+
+KINDS: Final = {
+    "py": Kind.PYTHON,
+    "mjs": Kind.NODE,
+    "go": Kind.GO,
+    "java": Kind.JAVA,
+    "rs": Kind.RUST,
+}
 TOOLS: Final = (
+    Tool("FastStream", ("faststream[kafka]==0.7.8",), "faststream_copier.py", at_once=2),
     Tool(
-        name="FastStream",
-        version="0.7.8",
-        kind=Kind.PYTHON,
-        requirements=("faststream[kafka]==0.7.8",),
-        program="faststream_copier.py",
-        at_once=2,
-    ),
-    Tool(
-        name="Quix Streams",
-        version="3.28.1",
-        kind=Kind.PYTHON,
-        requirements=("quixstreams==3.28.1",),
-        program="quix_copier.py",
+        "Quix Streams",
+        ("quixstreams==3.28.1",),
+        "quix_copier.py",
         guarantee=Guarantee.EXACTLY_ONCE,
         ends_without_broker=True,
     ),
+    Tool("Faust", ("faust-streaming==0.15.3",), "faust_copier.py", at_once=2),
     Tool(
-        name="Faust",
-        version="0.15.3",
-        kind=Kind.PYTHON,
-        requirements=("faust-streaming==0.15.3",),
-        program="faust_copier.py",
-        at_once=2,
-    ),
-    Tool(
-        name="Bytewax",
-        version="0.21.1",
-        kind=Kind.PYTHON,
-        requirements=("bytewax==0.21.1", "confluent-kafka==2.16.1"),
-        program="bytewax_copier.py",
+        "Bytewax",
+        ("bytewax==0.21.1", "confluent-kafka==2.16.1"),
+        "bytewax_copier.py",
         newest_python=(3, 12),
     ),
     Tool(
-        name="Celery and kombu",
-        version="5.7.0",
-        kind=Kind.PYTHON,
-        requirements=("celery==5.7.0", "kombu[confluentkafka]==5.7.0"),
-        program="celery_copier.py",
+        "Celery and kombu",
+        ("celery==5.7.0", "kombu[confluentkafka]==5.7.0"),
+        "celery_copier.py",
+        # kombu commits asynchronously, and the commit may include the message after the one that it
+        # acknowledges, so a kill may lose the task that runs.
+        survives_kill=False,
         at_once=1,
     ),
+    Tool("streamz", ("streamz==0.6.6", "confluent-kafka==2.16.1"), "streamz_copier.py"),
     Tool(
-        name="streamz",
-        version="0.6.6",
-        kind=Kind.PYTHON,
-        requirements=("streamz==0.6.6", "confluent-kafka==2.16.1"),
-        program="streamz_copier.py",
-    ),
-    Tool(
-        name="kafkajs",
-        version="2.2.4",
-        kind=Kind.NODE,
-        requirements=("kafkajs@2.2.4",),
-        program="kafkajs_copier.mjs",
+        "kafkajs",
+        ("kafkajs@2.2.4",),
+        "kafkajs_copier.mjs",
         guarantee=Guarantee.EXACTLY_ONCE,
         ends_without_broker=True,
     ),
+    Tool("@platformatic/kafka", ("@platformatic/kafka@1.35.0",), "platformatic_copier.mjs"),
     Tool(
-        name="@platformatic/kafka",
-        version="1.35.0",
-        kind=Kind.NODE,
-        requirements=("@platformatic/kafka@1.35.0",),
-        program="platformatic_copier.mjs",
-    ),
-    Tool(
-        name="rsyslog",
-        version="Debian's",
-        kind=Kind.PROGRAM,
-        requirements=("rsyslogd", "rsyslog-kafka"),
-        program="rsyslog_copier.py",
+        "rsyslog",
+        ("rsyslogd", "rsyslog-kafka"),
+        "rsyslog_copier.py",
         survives_kill=False,
+        is_of_the_system=True,
     ),
+    Tool("sarama", ("github.com/IBM/sarama@v1.61.1",), "sarama_copier.go"),
+    Tool("kafka-go", ("github.com/segmentio/kafka-go@v0.4.51",), "kafka_go_copier.go"),
     Tool(
-        name="sarama",
-        version="1.61.1",
-        kind=Kind.GO,
-        requirements=("github.com/IBM/sarama@v1.61.1",),
-        program="sarama_copier.go",
-        is_light=False,
-    ),
-    Tool(
-        name="kafka-go",
-        version="0.4.51",
-        kind=Kind.GO,
-        requirements=("github.com/segmentio/kafka-go@v0.4.51",),
-        program="kafka_go_copier.go",
-        is_light=False,
-    ),
-    Tool(
-        name="franz-go",
-        version="1.22.3",
-        kind=Kind.GO,
-        requirements=("github.com/twmb/franz-go@v1.22.3",),
-        program="franz_go_copier.go",
+        "franz-go",
+        ("github.com/twmb/franz-go@v1.22.3",),
+        "franz_go_copier.go",
         guarantee=Guarantee.EXACTLY_ONCE,
         ends_without_broker=True,
-        is_light=False,
     ),
     Tool(
-        name="Watermill",
-        version="1.5.1",
-        kind=Kind.GO,
-        requirements=(
+        "Watermill",
+        (
             "github.com/ThreeDotsLabs/watermill@v1.5.1",
             "github.com/ThreeDotsLabs/watermill-kafka/v3@v3.0.6",
         ),
-        program="watermill_copier.go",
-        is_light=False,
+        "watermill_copier.go",
     ),
     Tool(
-        name="confluent-kafka-go",
-        version="2.11.1",
-        kind=Kind.GO,
-        requirements=("github.com/confluentinc/confluent-kafka-go/v2@v2.11.1",),
-        program="confluent_go_copier.go",
+        "confluent-kafka-go",
+        ("github.com/confluentinc/confluent-kafka-go/v2@v2.11.1",),
+        "confluent_go_copier.go",
         guarantee=Guarantee.EXACTLY_ONCE,
         ends_without_broker=True,
         at_once=1,
-        is_light=False,
     ),
+    Tool("Telegraf", ("github.com/influxdata/telegraf@v1.37.2",), "telegraf_copier.go"),
     Tool(
-        name="Telegraf",
-        version="1.37.2",
-        kind=Kind.GO,
-        requirements=("github.com/influxdata/telegraf@v1.37.2",),
-        program="telegraf_copier.go",
-        is_light=False,
-    ),
-    Tool(
-        name="Spring Kafka",
-        version="4.1.2",
-        kind=Kind.JAVA,
-        requirements=(
-            "org.springframework.kafka:spring-kafka:4.1.2",
-            "org.slf4j:slf4j-simple:2.0.17",
-        ),
-        program="SpringCopier.java",
+        "Spring Kafka",
+        ("org.springframework.kafka:spring-kafka:4.1.2", "org.slf4j:slf4j-simple:2.0.17"),
+        "SpringCopier.java",
         guarantee=Guarantee.EXACTLY_ONCE,
         at_once=2,
-        is_light=False,
     ),
     Tool(
-        name="Pekko connectors",
-        version="1.1.0",
-        kind=Kind.JAVA,
-        requirements=(
+        "Pekko connectors",
+        (
             "org.apache.pekko:pekko-connectors-kafka_2.13:1.1.0",
             "org.apache.pekko:pekko-stream_2.13:1.1.5",
             "org.slf4j:slf4j-simple:2.0.17",
         ),
-        program="PekkoCopier.java",
-        is_light=False,
+        "PekkoCopier.java",
     ),
     Tool(
-        name="Debezium's engine",
-        version="3.6.1.Final",
-        kind=Kind.JAVA,
-        requirements=(
+        "Debezium's engine",
+        (
             "io.debezium:debezium-embedded:3.6.1.Final",
             "io.debezium:debezium-api:3.6.1.Final",
             "org.slf4j:slf4j-simple:1.7.36",
         ),
-        program="DebeziumCopier.java",
-        is_light=False,
+        "DebeziumCopier.java",
     ),
     Tool(
-        name="Flink's Kafka connector",
-        version="5.0.0-2.2",
-        kind=Kind.JAVA,
-        requirements=(
+        "Flink's Kafka connector",
+        (
             "org.apache.flink:flink-connector-kafka:5.0.0-2.2",
             "org.apache.flink:flink-connector-base:2.2.0",
             "org.apache.flink:flink-streaming-java:2.2.0",
             "org.apache.flink:flink-clients:2.2.0",
             "org.slf4j:slf4j-simple:1.7.36",
         ),
-        program="FlinkCopier.java",
+        "FlinkCopier.java",
         guarantee=Guarantee.EXACTLY_ONCE,
-        is_light=False,
     ),
-    Tool(
-        name="rskafka",
-        version="0.6.0",
-        kind=Kind.RUST,
-        requirements=("rskafka@0.6.0", "chrono@0.4", "tokio@1"),
-        program="rskafka_copier.rs",
-        is_light=False,
-    ),
+    Tool("rskafka", ("rskafka@0.6.0", "chrono@0.4", "tokio@1"), "rskafka_copier.rs"),
 )

@@ -5,9 +5,9 @@ A real Chromium that looks at the page of a running broker.
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tarfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 
 from tests.interop.page.world import World, populate, running_world
 from tests.support.broker_process import wait_for
+from tests.support.commands import run
 from tests.support.maven import PrerequisiteMissing, alone, cache
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ PATIENCE_MS: Final = 20_000
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """
-    A broker with data of all kinds.
-    """
     with running_world(tmp_path_factory.mktemp("world")) as made:
         members = populate(made.broker)
         yield made
@@ -58,10 +56,6 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Viewer:
-    """
-    A window of the browser, and all that went wrong in it.
-    """
-
     page: Page
     url: str
     troubles: list[str] = field(default_factory=list)
@@ -119,15 +113,22 @@ class Viewer:
         assert [] == self.strangers
 
 
-@pytest.fixture
-def viewer(browser: Browser, world: World) -> Iterator[Viewer]:
+@contextmanager
+def window(browser: Browser, url: str, **options: Any) -> Iterator[Viewer]:
     """
-    A window; nothing may go wrong in it.
+    A window in which nothing may go wrong, in a context with these *options*.
     """
-    with browser.new_context(viewport={"width": 1280, "height": 860}, color_scheme="light") as new:
-        found = Viewer.open(new, world.url)
+    size = {"width": 1280, "height": 860}
+    with browser.new_context(**{"viewport": size, **options}) as context:
+        found = Viewer.open(context, url)
         yield found
         found.check()
+
+
+@pytest.fixture
+def viewer(browser: Browser, world: World) -> Iterator[Viewer]:
+    with window(browser, world.url, color_scheme="light") as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
@@ -147,13 +148,7 @@ def _fetch(program: Path) -> None:
     if shutil.which("npm") is None:
         raise PrerequisiteMissing("no npm on the path to fetch axe-core")
     program.parent.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(
-        ["npm", "pack", "--silent", AXE],
-        cwd=program.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run("npm", "pack", "--silent", AXE, cwd=program.parent)
     if done.returncode:
         raise PrerequisiteMissing(f"npm pack {AXE}: {done.stderr.strip()[-200:]}")
     with tarfile.open(program.parent / done.stdout.split()[-1]) as package:

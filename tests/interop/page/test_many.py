@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from benchmarks.procfs import spent_by
-from tests.interop.page.conftest import Viewer
+from tests.interop.page.conftest import window
 from tests.interop.page.world import DAY, PATIENCE, Sender, World, create, running_world
 from tests.support.broker_process import wait_for
 
@@ -48,9 +48,6 @@ SHOWN_AFTER: Final = """
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """
-    A partition of 5,000 segments and a topic of 10,000 partitions.
-    """
     with running_world(tmp_path_factory.mktemp("large"), log_index_size_max_bytes="64") as world:
         create(
             world.broker,
@@ -85,8 +82,7 @@ def test_page_with_5000_segments_is_usable_at_once(browser: Browser, large: Worl
     """
     Drawn, listed, and answering to the keyboard; and so it is after a slider was moved.
     """
-    with browser.new_context(viewport={"width": 1280, "height": 860}) as context:
-        viewer = Viewer.open(context, large.url)
+    with window(browser, large.url) as viewer:
         viewer.go("/topics/many")  # The program is there: it is the partition that is measured.
         page = viewer.page
         page.wait_for_load_state("networkidle")
@@ -114,7 +110,6 @@ def test_page_with_5000_segments_is_usable_at_once(browser: Browser, large: Worl
         )
         tried_s = time.monotonic() - started
         gone = int(page.locator(".headline").get_attribute("data-segments") or 0)
-        viewer.check()
 
     print(f"usable after {usable_s:.2f} s; a setting is tried in {tried_s:.2f} s")
     assert abs(gone - SEGMENTS * 2 // 3) < 10
@@ -126,8 +121,7 @@ def test_every_segment_can_be_reached_with_the_keyboard(browser: Browser, large:
     """
     Also those that are drawn together with others, and those that the list has not drawn yet.
     """
-    with browser.new_context(viewport={"width": 1280, "height": 860}) as context:
-        viewer = Viewer.open(context, large.url)
+    with window(browser, large.url) as viewer:
         page = viewer.go("/topics/many/0")
         page.locator("[role=option][tabindex='0']").focus()
         page.keyboard.press("Home")
@@ -137,14 +131,12 @@ def test_every_segment_can_be_reached_with_the_keyboard(browser: Browser, large:
         for _ in range(9):
             page.keyboard.press("+")
         alone = page.evaluate("document.activeElement.dataset.first")
-        viewer.check()
 
     assert "3" == alone
 
 
 def test_ten_thousand_partitions_are_listed_at_once(browser: Browser, large: World) -> None:
-    with browser.new_context() as context:
-        viewer = Viewer.open(context, large.url)
+    with window(browser, large.url) as viewer:
         viewer.go("/groups")
         page = viewer.page
         started = time.monotonic()
@@ -154,7 +146,6 @@ def test_ten_thousand_partitions_are_listed_at_once(browser: Browser, large: Wor
         rows = page.locator("table[aria-label=Partitions] tbody tr").count()
         page.locator(".table.long").evaluate("(each) => { each.scrollTop = each.scrollHeight }")
         page.get_by_role("link", name=str(PARTITIONS - 1), exact=True).wait_for()
-        viewer.check()
 
     print(f"listed after {listed_s:.2f} s")
     assert rows < 100

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import pytest
 
-from tests.interop.page.conftest import Viewer
+from tests.interop.page.conftest import window
 from tests.interop.page.world import Sender, World, commit, populate, running_world
 
 if TYPE_CHECKING:
@@ -101,9 +101,6 @@ def read_slowly(broker: Barnabas, seconds: int) -> None:
 
 @pytest.fixture
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """
-    Where the pictures are put.
-    """
     given = request.config.getoption("--page-images")
     return Path(given) if given else tmp_path
 
@@ -161,23 +158,22 @@ def test_picture_of_each_view_is_taken(
     browser: Browser, world: World, folder: Path, name: str
 ) -> None:
     picture = PICTURES[name]
-    size = {"width": 1240, "height": picture.height}
     with (
-        browser.new_context(
-            viewport=size,  # type: ignore[arg-type]  # a dictionary with just these keys
+        window(
+            browser,
+            world.url,
+            viewport={"width": 1240, "height": picture.height},
             color_scheme=picture.theme,
             reduced_motion="reduce",
             device_scale_factor=1.5,
-        ) as context,
+        ) as viewer,
         traffic(world),
     ):
-        viewer = Viewer.open(context, world.url)
         page = viewer.go(_address(picture.address, world.broker.data / "orders-2"))
         page.wait_for_timeout(3000)
         picture.prepare(page)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}.png"
         path.write_bytes(_smaller(page.screenshot()))
-        viewer.check()
 
     assert path.stat().st_size < MOST_BYTES

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.interop.page.conftest import Viewer
+from tests.interop.page.conftest import Viewer, window
 from tests.interop.page.world import EVIL, HOUR, World
 
 if TYPE_CHECKING:
@@ -89,14 +89,8 @@ def in_theme(request: pytest.FixtureRequest, browser: Browser, world: World) -> 
     """
     A window of a system in that theme, where nothing moves.
     """
-    with browser.new_context(
-        viewport={"width": 1280, "height": 860},
-        color_scheme=request.param,
-        reduced_motion="reduce",
-    ) as context:
-        viewer = Viewer.open(context, world.url)
+    with window(browser, world.url, color_scheme=request.param, reduced_motion="reduce") as viewer:
         yield viewer
-        viewer.check()
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -117,15 +111,13 @@ def test_axe_finds_no_serious_violation(in_theme: Viewer, axe: str, view: str) -
 
 
 def test_theme_follows_the_system_until_it_is_chosen(browser: Browser, world: World) -> None:
-    with browser.new_context(color_scheme="dark") as context:
-        viewer = Viewer.open(context, world.url)
+    with window(browser, world.url, color_scheme="dark") as viewer:
         page = viewer.go("/")
         at_first = _brightness(page)
         page.get_by_role("button", name="Change to the light theme").click()
         chosen = _brightness(page)
         page.reload()
         later = _brightness(viewer.ready())
-        viewer.check()
 
     assert at_first < 60
     assert chosen > 200

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.interop.page.conftest import Viewer
+from tests.interop.page.conftest import Viewer, window
 from tests.interop.page.world import DAY, HOUR, Sender, World, create, running_world
 from tests.support.explaining import Explainer
 
@@ -46,10 +46,6 @@ ROWS: Final = """
 
 
 class Tried(NamedTuple):
-    """
-    Settings that are tried at a partition.
-    """
-
     topic: str
     partition: int
     settings: dict[str, str]
@@ -124,13 +120,11 @@ def test_what_if_figures_equal_those_of_explain_for_100_random_partitions(
     browser: Browser, random_world: RandomWorld
 ) -> None:
     changed = 0
-    with browser.new_context() as context:
-        viewer = Viewer.open(context, random_world.world.url)
+    with window(browser, random_world.world.url) as viewer:
         for each in random_world.tried:
             page = _try(viewer, random_world, each, each.settings)
             _check(page, random_world, each, each.settings)
             changed += page.locator(".key.changed").count()
-        viewer.check()
 
     assert 100 == len(random_world.tried)
     assert changed > 10, "the settings that are tried change too little to be a test"
@@ -210,8 +204,7 @@ def test_slider_and_its_field_apply_their_value(
     Moved, written into, without a limit, and set back.
     """
     each = random_world.tried[3]
-    with browser.new_context() as context:
-        viewer = Viewer.open(context, random_world.world.url)
+    with window(browser, random_world.world.url) as viewer:
         page = _try(viewer, random_world, each, {})
         slider = page.get_by_role("slider", name="segment.ms")
         field = page.get_by_label("segment.ms, a number with its unit")
@@ -236,4 +229,3 @@ def test_slider_and_its_field_apply_their_value(
 
         page.get_by_role("button", name="reset segment.ms").click()
         _check(_wait(viewer, each, {}), random_world, each, {})
-        viewer.check()

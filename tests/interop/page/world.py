@@ -54,9 +54,6 @@ class World:
 
     @property
     def url(self) -> str:
-        """
-        The address of the page.
-        """
         return f"http://127.0.0.1:{self.http_port}/"
 
 

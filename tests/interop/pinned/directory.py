@@ -7,18 +7,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
-from confluent_kafka.cimpl import NewTopic
-
+from tests.interop.clients.base import CODECS, NewRecord
+from tests.interop.clients.confluent import ConfluentSession
 from tests.interop.committed import group_offsets, read_committed
 
 ARCHIVES: Final = Path(__file__).parent
 SETTINGS: Final = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 PATIENCE_S: Final = 60.0
-CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 RECORDS: Final = 40
 GROUP: Final = "readers"
+WRITER: Final = "writer"
 COMMITTED: Final = 17
 TRANSACTIONS: Final = "transactions"
 CONFIGURED: Final = "none"
@@ -30,26 +28,32 @@ def fill(bootstrap: str) -> None:
     """
     A topic for each codec, one with a committed and an aborted transaction, and a group.
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    config = {"retention.ms": RETENTION_MS}
-    new = [NewTopic(name, 1, config=config) for name in (*CODECS, TRANSACTIONS)]
-    for future in admin.create_topics(new).values():
-        future.result(PATIENCE_S)
-    for codec in CODECS:
-        producer = Producer({"bootstrap.servers": bootstrap, "compression.type": codec})
-        for value in values(codec):
-            producer.produce(codec, value, b"key", headers={"codec": codec.encode()})
-        assert 0 == producer.flush(PATIENCE_S)
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "writer"})
-    producer.init_transactions(PATIENCE_S)
-    for end in (producer.commit_transaction, producer.abort_transaction):
-        producer.begin_transaction()
-        for value in values(TRANSACTIONS):
-            producer.produce(TRANSACTIONS, value, b"key")
-        end(PATIENCE_S)
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    consumer.commit(offsets=[TopicPartition(CONFIGURED, 0, COMMITTED)], asynchronous=False)
-    consumer.close()
+    with ConfluentSession(bootstrap) as session:
+        for name in (*CODECS, TRANSACTIONS):
+            session.create(name, configs={"retention.ms": RETENTION_MS})
+        for codec in CODECS:
+            headers = (("codec", codec.encode()),)
+            records = [NewRecord(value, b"key", headers) for value in values(codec)]
+            session.writer(compression_type=codec).send_records(codec, records)
+        writer = session.writer(transactional_id=WRITER)
+        for end in (writer.commit, writer.abort):
+            writer.begin()
+            writer.send(TRANSACTIONS, values(TRANSACTIONS), key=b"key")
+            end()
+        session.reader(CONFIGURED, 0, group_id=GROUP).commit({0: COMMITTED})
+
+
+def write_more(bootstrap: str, *, offset: int | None = None) -> None:
+    """
+    A transaction of the same producer, and an offset of the group.
+    """
+    with ConfluentSession(bootstrap) as session:
+        writer = session.writer(transactional_id=WRITER)
+        writer.begin()
+        writer.send(TRANSACTIONS, [b"more"])
+        writer.commit()
+        if offset is not None:
+            session.reader(CONFIGURED, 0, group_id=GROUP).commit({0: offset})
 
 
 def values(topic: str) -> list[bytes]:
@@ -69,7 +73,5 @@ def committed(bootstrap: str, group: str = GROUP) -> int:
 
 
 def retention(bootstrap: str) -> str:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    resource = ConfigResource(ResourceType.TOPIC, CONFIGURED)
-    (future,) = admin.describe_configs([resource]).values()
-    return str(future.result(PATIENCE_S)["retention.ms"].value)
+    with ConfluentSession(bootstrap) as session:
+        return session.configs(CONFIGURED)["retention.ms"]

@@ -17,6 +17,7 @@ import pytest
 
 from tests.interop.pinned.directory import ARCHIVES
 from tests.support.broker_process import Barnabas
+from tests.support.commands import output_of
 
 ROOT: Final = Path(__file__).parents[3]
 PACKAGES: Final = ("protocol", "storage", "server")
@@ -56,14 +57,9 @@ def older(source: Path, broker: Barnabas, directory: Path) -> Barnabas:
     shutil.copytree(broker.data, directory / "data")
     path = os.pathsep.join(str(source / package) for package in PACKAGES)
     environment = {"PYTHONPATH": path}
-    used = subprocess.run(
-        [sys.executable, "-c", "import barnabas.server; print(barnabas.server.__file__)"],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert used.stdout.startswith(str(source)), f"{used.stdout} is not of the earlier version"
+    program = "import barnabas.server; print(barnabas.server.__file__)"
+    used = output_of(sys.executable, "-c", program, env=os.environ | environment)
+    assert used.startswith(str(source)), f"{used} is not of the earlier version"
     return Barnabas(directory, settings=broker.settings, environment=environment)
 
 

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
 from barnabas.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.server.cli import main
+from tests.interop.clients.base import CODECS
+from tests.interop.clients.base import values as read_values
+from tests.interop.clients.confluent import BY_KIP_848, ConfluentSession
 from tests.interop.pinned.directory import (
-    CODECS,
     COMMITTED,
     CONFIGURED,
     GROUP,
@@ -31,6 +32,7 @@ from tests.interop.pinned.directory import (
     read,
     retention,
     values,
+    write_more,
 )
 from tests.interop.pinned.older import COMMITS, RELEASES, older, unpack
 from tests.support.broker_process import Barnabas
@@ -59,21 +61,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Barnabas]:
 
 
 def read_in_a_modern_group(bootstrap: str) -> None:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": MODERN,
-            "group.protocol": "consumer",
-            "auto.offset.reset": "earliest",
-        }
-    )
-    consumer.subscribe([CONFIGURED])
-    found = 0
-    while found < RECORDS and (message := consumer.poll(PATIENCE_S)) is not None:
-        found += not message.error()
-    consumer.commit(asynchronous=False)
-    consumer.close()
-    assert RECORDS == found
+    with ConfluentSession(bootstrap) as session:
+        reader = session.reader(CONFIGURED, group_id=MODERN, **BY_KIP_848)
+        assert values(CONFIGURED) == read_values(reader, RECORDS)
+        reader.commit({0: RECORDS})
 
 
 async def share(port: int) -> None:
@@ -101,9 +92,6 @@ async def share(port: int) -> None:
 
 
 async def shared(port: int) -> tuple[set[str], list[tuple[int, int, int, int]]]:
-    """
-    The groups of the broker, and the state of the share group.
-    """
     client = await ShareClient.of(port, CONFIGURED)
     listed = await client.client.ask(ListGroupsRequest(states_filter=[], types_filter=[]), 5)
     state = await client.read(SHARING)
@@ -126,7 +114,7 @@ def test_earlier_version_opens_what_this_one_has_written(
     try:
         earlier.start()
         check(earlier.bootstrap)
-        write_more(earlier.bootstrap)
+        write_more(earlier.bootstrap, offset=FURTHER)
         assert 0 == earlier.stop()
     finally:
         earlier.close()
@@ -153,17 +141,3 @@ def check(bootstrap: str) -> None:
     assert COMMITTED == committed(bootstrap)
     assert RECORDS == committed(bootstrap, MODERN)
     assert RETENTION_MS == retention(bootstrap)
-
-
-def write_more(bootstrap: str) -> None:
-    """
-    A transaction of the producer that this version has known, and an offset of its group.
-    """
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "writer"})
-    producer.init_transactions(PATIENCE_S)
-    producer.begin_transaction()
-    producer.produce(TRANSACTIONS, b"more")
-    producer.commit_transaction(PATIENCE_S)
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    consumer.commit(offsets=[TopicPartition(CONFIGURED, 0, FURTHER)], asynchronous=False)
-    consumer.close()

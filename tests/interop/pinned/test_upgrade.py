@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 from barnabas.server.cli import main
+from tests.interop.clients.base import CODECS
 from tests.interop.pinned.directory import (
     ARCHIVES,
-    CODECS,
     COMMITTED,
-    PATIENCE_S,
     RETENTION_MS,
     SETTINGS,
     TRANSACTIONS,
@@ -24,6 +22,7 @@ from tests.interop.pinned.directory import (
     read,
     retention,
     values,
+    write_more,
 )
 from tests.support.broker_process import Barnabas
 
@@ -56,11 +55,7 @@ def test_data_of_an_earlier_release_is_complete_and_can_be_continued(broker: Bar
     assert COMMITTED == committed(broker.bootstrap)
     assert RETENTION_MS == retention(broker.bootstrap)
 
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "writer"})
-    producer.init_transactions(PATIENCE_S)
-    producer.begin_transaction()
-    producer.produce(TRANSACTIONS, b"more")
-    producer.commit_transaction(PATIENCE_S)
+    write_more(broker.bootstrap)
     broker.restart()
     broker.kill()
     broker.start()

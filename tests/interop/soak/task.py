@@ -66,22 +66,13 @@ class Task(NamedTuple):
 
     @property
     def transactional_id(self) -> str:
-        """
-        One for each source.
-        """
         return f"{self.topic_out}-{self.source}"
 
     def arguments(self) -> list[str]:
-        """
-        As the process takes them.
-        """
         return [str(field) for field in self]
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> Task:
-        """
-        The other way.
-        """
         bootstrap, source, name, topic_in, topic_out, group, seed, ledger = arguments
         return cls(
             bootstrap,
@@ -126,9 +117,6 @@ class Transaction(NamedTuple):
 
 
 def transactions(ledger: Path) -> list[Transaction]:
-    """
-    All that a process has begun, in order.
-    """
     found: list[Transaction] = []
     for line in ledger.read_text().splitlines() if ledger.exists() else []:
         word, *numbers = line.split()

@@ -7,17 +7,23 @@ any library raises ends the process; whoever started it starts the next one.
 
 from __future__ import annotations
 
-import asyncio
 import faulthandler
 import os
 import random
 import sys
 import traceback
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from aiokafka.errors import IllegalOperation  # type: ignore[import-untyped]  # no type hints
+from confluent_kafka import KafkaException
+from kafka.errors import (  # type: ignore[import-untyped]  # the same
+    KafkaConnectionError,
+    KafkaError,
+)
+from kafka.net.compat import KafkaNetClient  # type: ignore[import-untyped]  # the same
 
+from tests.interop.clients.sessions import SESSIONS
 from tests.interop.soak.task import END, MOST_RECORDS, PARTITIONS, PATIENCE, Ledger, Task
 
 ONE_ABORT_IN = 4
@@ -27,107 +33,103 @@ One of so many transactions is aborted, and chance says which.
 
 TRIES = 6
 
-T = TypeVar("T")
 
-
-class Library(Protocol):
+class Library:
     """
     A client library's consumer and transactional producer, each method one step.
     """
+
+    name: ClassVar[str]
+    options: ClassVar[Mapping[str, Any]] = {}
+    of_producer: ClassVar[Mapping[str, Any]] = {}
+    """
+    Further options of the producer.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.session: Any = SESSIONS[self.name](task.bootstrap)
+        self.reader: Any = None
+        self.writer: Any = None
 
     def start(self) -> int:
         """
         Fence the producer before, and return where it has come to in the source.
         """
+        task = self._task
+        group = {"group_id": task.group, "max_poll_records": MOST_RECORDS}
+        self.reader = self.session.reader(task.topic_in, task.source, **group, **self.options)
+        name = {"transactional_id": task.transactional_id}
+        self.writer = self.session.writer(**name, **self.options, **self.of_producer)
+        return self.reader.committed(task.source) or 0
 
     def take(self, first: int, count: int) -> list[bytes]:
         """
         The values of the *count* records of the source from offset *first*, or fewer if one of them
         is the end.
         """
+        self.seek(first)
+        values: list[bytes] = []
+        while len(values) < count and END not in values:
+            values += [record.value or b"" for record in self.reader.poll()]
+        return values[:count]
+
+    def seek(self, offset: int) -> None:
+        self.reader.seek(self._task.source, offset)
 
     def begin(self) -> None:
-        """
-        Begin a transaction.
-        """
+        self.step(self.writer.begin)
 
     def send(self, partition: int, value: bytes) -> None:
         """
         Send in the transaction, and do not wait.
         """
+        send = self.writer.producer.send
+        self.step(self.writer.call, send, self._task.topic_out, value, partition=partition)
 
     def send_offset(self, offset: int) -> None:
         """
         The group has come to *offset*, if the transaction is committed.
         """
+        self.step(self.writer.send_offsets, self.reader, {self._task.source: offset})
 
     def commit(self) -> None:
-        """
-        Commit what was sent.
-        """
+        self.step(self.writer.commit)
 
     def abort(self) -> None:
+        self.step(self.writer.abort)
+
+    def step(self, function: Callable[..., object], *arguments: Any, **options: Any) -> None:
         """
-        Forget what was sent.
+        Take a step, whose error says why the transaction is over.
         """
+        function(*arguments, **options)
 
 
-class Librdkafka:
-    """
-    confluent-kafka.
-    """
+class Librdkafka(Library):
+    name = "confluent-kafka"
+    options: ClassVar[Mapping[str, Any]] = {
+        "reconnect_backoff_max_ms": 200,
+        # By default it forgets a broker that is away for some seconds, but goes on sending the
+        # offsets of transactions to the handle that it had of it, for ever (librdkafka 2.16).
+        "metadata_recovery_strategy": "none",
+    }
 
-    def __init__(self, task: Task) -> None:
-        common = {
-            "bootstrap.servers": task.bootstrap,
-            "reconnect.backoff.max.ms": 200,
-            "log_level": 0,
-            # By default it forgets a broker that is away for some seconds, but goes on sending the
-            # offsets of transactions to the handle that it had of it, for ever (librdkafka 2.16).
-            "metadata.recovery.strategy": "none",
-        }
-        self._topic = task.topic_out
-        self._source = TopicPartition(task.topic_in, task.source)
-        self._consumer = Consumer(common | {"group.id": task.group, "enable.auto.commit": False})
-        self._producer = Producer(
-            common | {"transactional.id": task.transactional_id, "linger.ms": 1}
-        )
-
-    def start(self) -> int:
-        self._producer.init_transactions(PATIENCE)
-        [position] = self._consumer.committed([self._source], PATIENCE)
-        return max(int(position.offset), 0)
-
-    def take(self, first: int, count: int) -> list[bytes]:
-        wanted = TopicPartition(self._source.topic, self._source.partition, first)
-        self._consumer.assign([wanted])
-        values: list[bytes] = []
-        while len(values) < count and END not in values:
-            message = self._consumer.poll(PATIENCE)
-            if message is not None and message.error() is None:
-                values.append(message.value() or b"")
-        return values
-
-    def begin(self) -> None:
-        self._producer.begin_transaction()
+    def seek(self, offset: int) -> None:
+        self.reader.consumer.assign([self.reader.part(self._task.source, offset)])
 
     def send(self, partition: int, value: bytes) -> None:
-        self._producer.produce(self._topic, value, partition=partition)
-
-    def send_offset(self, offset: int) -> None:
-        position = TopicPartition(self._source.topic, self._source.partition, offset)
-        group = self._consumer.consumer_group_metadata()
-        self._producer.send_offsets_to_transaction([position], group, PATIENCE)
+        self.writer.producer.produce(self._task.topic_out, value, partition=partition)
 
     def commit(self) -> None:
-        self._patiently(self._producer.commit_transaction)
+        self._patiently(self.writer.producer.commit_transaction)
 
     def abort(self) -> None:
         # It forgets what has no answer yet, and gives the sequence numbers to the next records. If
         # a broker that was killed meanwhile has written the batch, these are taken for the same
         # ones (and lost) or for others out of order, by Apache Kafka too (librdkafka 2.16).
-        self._producer.flush(PATIENCE)
-        self._patiently(self._producer.abort_transaction)
+        self.writer.producer.flush(PATIENCE)
+        self._patiently(self.writer.producer.abort_transaction)
 
     def _patiently(self, step: Callable[[float], None]) -> None:
         # A step that ran out of time goes on when it is taken again.
@@ -141,158 +143,48 @@ class Librdkafka:
                 return
 
 
-class KafkaPython:
+class PatientClient(KafkaNetClient):  # type: ignore[misc]  # no type hints
     """
-    kafka-python.
+    Says that a coordinator is not ready where the library raises that it cannot be reached.
+
+    After the exception its sender looks the coordinator up, but has forgotten the request for which
+    it wanted it, whose caller then waits for ever (kafka-python 3.0.12). A node that is not ready
+    in time is looked up, and the request is sent later, as Kafka's client does.
     """
 
-    def __init__(self, task: Task) -> None:
-        # No type hints, and not needed by the processes of the other libraries.
-        from kafka import KafkaConsumer, KafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415
-        from kafka import TopicPartition as Partition  # noqa: PLC0415  # a name that is taken
-
-        self._topic, self._group = task.topic_out, task.group
-        self._source = Partition(task.topic_in, task.source)
-        self._consumer = KafkaConsumer(
-            bootstrap_servers=task.bootstrap, group_id=task.group, enable_auto_commit=False
-        )
-        self._consumer.assign([self._source])
-        self._producer = KafkaProducer(
-            bootstrap_servers=task.bootstrap, transactional_id=task.transactional_id
-        )
-        self._never_forget_a_request()
-
-    def _never_forget_a_request(self) -> None:
-        """
-        Say that a coordinator is not ready where the library raises that it cannot be reached.
-
-        After the exception its sender looks the coordinator up, but has forgotten the request for
-        which it wanted it, whose caller then waits for ever (kafka-python 3.0.12). A node that is
-        not ready in time is looked up, and the request is sent later, as Kafka's client does.
-        """
-        from kafka.errors import KafkaConnectionError  # type: ignore[import-untyped]  # noqa: PLC0415  # as above
-
-        network = self._producer._sender._client
-        await_ready = network.await_ready
-
-        def is_ready(node_id: object, timeout_ms: float) -> bool:
-            try:
-                return bool(await_ready(node_id, timeout_ms=timeout_ms))
-            except KafkaConnectionError:
-                return False
-
-        network.await_ready = is_ready
-
-    def start(self) -> int:
-        self._producer.init_transactions()
-        return self._consumer.committed(self._source) or 0
-
-    def take(self, first: int, count: int) -> list[bytes]:
-        self._consumer.seek(self._source, first)
-        values: list[bytes] = []
-        while len(values) < count and END not in values:
-            found = self._consumer.poll(1000 * PATIENCE, max_records=count - len(values))
-            values.extend(record.value for record in found.get(self._source, ()))
-        return values
-
-    def begin(self) -> None:
-        self._with_reason(self._producer.begin_transaction)
-
-    def send(self, partition: int, value: bytes) -> None:
-        self._with_reason(self._producer.send, self._topic, value, partition=partition)
-
-    def send_offset(self, offset: int) -> None:
-        from kafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]  # noqa: PLC0415  # as above
-
-        position = {self._source: OffsetAndMetadata(offset, "", -1)}
-        self._with_reason(self._producer.send_offsets_to_transaction, position, self._group)
-
-    def commit(self) -> None:
-        self._with_reason(self._producer.commit_transaction)
-
-    def abort(self) -> None:
-        self._with_reason(self._producer.abort_transaction)
-
-    def _with_reason(self, step: Callable[..., object], *arguments: Any, **options: Any) -> None:
-        from kafka.errors import KafkaError  # noqa: PLC0415  # as above
-
+    def await_ready(self, node_id: object, timeout_ms: float = 30_000) -> bool:
         try:
-            step(*arguments, **options)
+            return bool(super().await_ready(node_id, timeout_ms=timeout_ms))
+        except KafkaConnectionError:
+            return False
+
+
+class KafkaPython(Library):
+    name = "kafka-python"
+    of_producer: ClassVar[Mapping[str, Any]] = {"kafka_client": PatientClient}
+
+    def step(self, function: Callable[..., object], *arguments: Any, **options: Any) -> None:
+        try:
+            function(*arguments, **options)
         except KafkaError as error:
             # Between two steps the library was told why the transaction is over, and now says only
             # that it cannot go on.
-            reason = self._producer._transaction_manager.last_error
+            reason = self.writer.producer._transaction_manager.last_error
             if type(error) is KafkaError and reason is not None:
                 raise reason from error
             raise
 
 
-class AioKafka:
-    """
-    aiokafka, whose event loop runs during each step.
-    """
+class AioKafka(Library):
+    name = "aiokafka"
 
-    def __init__(self, task: Task) -> None:
-        # As above.
-        from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415
-        from aiokafka import TopicPartition as Partition  # noqa: PLC0415  # a name that is taken
-        from aiokafka.errors import IllegalOperation  # type: ignore[import-untyped]  # noqa: PLC0415
-
-        self._illegal = IllegalOperation
-        self._loop = asyncio.new_event_loop()
-        self._topic, self._group = task.topic_out, task.group
-        self._source = Partition(task.topic_in, task.source)
-
-        async def make() -> None:
-            self._consumer = AIOKafkaConsumer(
-                bootstrap_servers=task.bootstrap, group_id=task.group, enable_auto_commit=False
-            )
-            self._producer = AIOKafkaProducer(
-                bootstrap_servers=task.bootstrap, transactional_id=task.transactional_id
-            )
-            await self._producer.start()
-            await self._consumer.start()
-            self._consumer.assign([self._source])
-
-        self._make = make
-
-    def start(self) -> int:
-        self._run(self._make())
-        return self._run(self._consumer.committed(self._source)) or 0
-
-    def take(self, first: int, count: int) -> list[bytes]:
-        async def take() -> list[bytes]:
-            self._consumer.seek(self._source, first)
-            values: list[bytes] = []
-            while len(values) < count and END not in values:
-                values.append((await self._consumer.getone(self._source)).value)
-            return values
-
-        return self._loop.run_until_complete(take())
-
-    def begin(self) -> None:
-        self._run(self._producer.begin_transaction())
-
-    def send(self, partition: int, value: bytes) -> None:
-        self._run(self._producer.send(self._topic, value, partition=partition))
-
-    def send_offset(self, offset: int) -> None:
-        position = {self._source: offset}
-        self._run(self._producer.send_offsets_to_transaction(position, self._group))
-
-    def commit(self) -> None:
-        self._run(self._producer.commit_transaction())
-
-    def abort(self) -> None:
-        self._run(self._producer.abort_transaction())
-
-    def _run(self, step: Coroutine[Any, Any, T]) -> T:
+    def step(self, function: Callable[..., object], *arguments: Any, **options: Any) -> None:
         try:
-            return self._loop.run_until_complete(asyncio.wait_for(step, PATIENCE))
-        except (AssertionError, self._illegal):
+            function(*arguments, **options)
+        except (AssertionError, IllegalOperation):
             # Between two steps the library was told why the transaction is over, and now says only
             # that it is. The reason is kept with the end of the transaction.
-            end = self._producer._txn_manager.wait_for_transaction_end()
+            end = self.writer.producer._txn_manager.wait_for_transaction_end()
             if end.done():
                 end.result()
             raise

@@ -32,16 +32,10 @@ class Transforming:
 
     @property
     def runs(self) -> bool:
-        """
-        Whether it has not ended.
-        """
         return self._process.poll() is None
 
     @property
     def lines(self) -> list[str]:
-        """
-        Its ledger.
-        """
         ledger = self.task.ledger
         return ledger.read_text().splitlines() if ledger.exists() else []
 
@@ -54,9 +48,6 @@ class Transforming:
 
     @property
     def is_done(self) -> bool:
-        """
-        Whether the whole source is transformed.
-        """
         return "done" in self.lines
 
     @property
@@ -68,23 +59,14 @@ class Transforming:
 
     @property
     def failure(self) -> str | None:
-        """
-        Why it ended, if it has failed.
-        """
         return next((line.split()[1] for line in self.lines if line.startswith("failed")), None)
 
     @property
     def transactions(self) -> list[Transaction]:
-        """
-        All that it has begun.
-        """
         return transactions(self.task.ledger)
 
     @property
     def story(self) -> str:
-        """
-        What it did last, and what it said in the end.
-        """
         said = self._errors.read_text(errors="replace")[-600:]
         return f"{self.task.name}: {self.lines[-3:]} {said}"
 

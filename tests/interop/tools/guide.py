@@ -37,10 +37,6 @@ class Entry(NamedTuple):
 
 
 class Guide:
-    """
-    Runs tools against one broker.
-    """
-
     def __init__(self, broker: BrokerProcess, toolbox: Toolbox, directory: Path) -> None:
         self.broker = broker
         self.directory = directory
@@ -67,16 +63,10 @@ class Guide:
         return self._toolbox.start(tool, *self._with_address(tool, arguments)).wait().out
 
     def until(self, is_so: Callable[[str], bool], tool: str, *arguments: str) -> None:
-        """
-        Wait until what a tool prints *is_so*.
-        """
         what = f"{self.broker.name} to be as {tool} {' '.join(arguments)} should show it"
         wait_for(lambda: is_so(self.ask(tool, *arguments)), what, PATIENCE)
 
     def file(self, name: str, text: str) -> str:
-        """
-        The path of a new file with this *text*.
-        """
         path = self.directory / name
         path.write_text(text)
         return str(path)
@@ -105,10 +95,6 @@ class Guide:
 
 
 class Visit:
-    """
-    One run of a tool that is under way.
-    """
-
     def __init__(self, guide: Guide, command: tuple[str, ...], running: Running) -> None:
         self._guide = guide
         self._command = command

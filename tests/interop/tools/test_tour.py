@@ -26,9 +26,6 @@ PAGE: Final = Path(__file__).parents[3] / "docs" / "tools.md"
 
 @pytest.fixture(scope="module")
 def tour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tour]:
-    """
-    Both brokers, with the tools at hand.
-    """
     needs_program("kcat")
     tour = Tour(tmp_path_factory.mktemp("tour"))
     try:

@@ -65,20 +65,12 @@ Seconds after which a tool that still runs has failed.
 
 
 class Printed(NamedTuple):
-    """
-    What a tool left when it ended.
-    """
-
     status: int
     out: str
     err: str
 
 
 class Running(Protocol):
-    """
-    A tool that was started.
-    """
-
     def wait(self) -> Printed:
         """
         What it left, once it has ended.
@@ -91,10 +83,6 @@ class Running(Protocol):
 
 
 class Process:
-    """
-    A program in a process of its own.
-    """
-
     def __init__(self, *command: str, given: str = "", until: str = "") -> None:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
@@ -169,9 +157,6 @@ class Toolbox:
         self._machine.communicate()
 
     def ask(self, number: int, request: Mapping[str, Any]) -> None:
-        """
-        Say something about the run of this *number*.
-        """
         assert self._machine.stdin is not None
         with self._writing:
             self._machine.stdin.write(json.dumps({"id": number, **request}) + "\n")

@@ -50,10 +50,6 @@ class Difference(NamedTuple):
 
 
 class Tour:
-    """
-    Both brokers, and a guide through each of them.
-    """
-
     def __init__(self, directory: Path) -> None:
         self._toolbox = Toolbox()
         self._brokers = BothBrokers.side_by_side(

@@ -39,9 +39,6 @@ def times(script: Script, count: int) -> tuple[int, ...]:
 
 
 def batch(script: Script, *codecs: CompressionType) -> Batch:
-    """
-    Some batch.
-    """
     chance = script.chance
     count = chance.choice(COUNTS)
     return Batch(

@@ -7,48 +7,20 @@ group that asks for it subscribes to one topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.protocol.messages.create_topics import CreateTopicsRequest
-from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
-from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
-from tests.interop.differential.membership import (
-    LONG_MS,
-    Member,
-    Pause,
-    describe_consumer_groups,
-    describe_groups,
-)
+from tests.interop.differential.kinds.group_deeds import Deeds, Odd
+from tests.interop.differential.membership import LONG_MS, Member, Pause, describe_groups
 from tests.interop.differential.scripts import ACTS, Script
-from tests.interop.differential.steps import Ask
-from tests.support.config_requests import GROUP, SET, change
-from tests.support.group_requests import offset_delete_request
-from tests.support.topic_requests import creatable
+from tests.interop.differential.steps import create_topic
 
 OWNINGS: Final = ("what it has", "nothing", "something else", "nothing said")
 
 
-def set_group_config(script: Script, group: str, name: str, value: str) -> None:
-    """
-    Set an option of a group, and wait until it is in force.
-    """
-    request = change(GROUP, group, (name, SET, value))
-    script.do(Ask(f"{group}: {name}={value}", 1, lambda _: request))
-    script.do(Pause())
-
-
-@dataclass(slots=True)
-class Party:
-    """
-    The members of one group, and what they do.
-    """
-
-    script: Script
-    group: str
+@dataclass
+class Party(Deeds[Member]):
     assignor: str | None
-    members: list[Member] = field(default_factory=list)
     instances: dict[str, str] = field(default_factory=dict)
     classic: set[str] = field(default_factory=set)
     has_pattern: bool = False
@@ -61,9 +33,6 @@ class Party:
         return f"{self.script.topic}.b"
 
     def topics(self) -> list[str]:
-        """
-        Something to subscribe to.
-        """
         chance, topic = self.script.chance, self.script.topic
         if self.assignor == "uniform":
             return chance.choice(([topic], [topic], [topic], [], [topic, f"{topic}.none"]))
@@ -101,21 +70,11 @@ class Party:
         self.settle()
 
     def beat(self, member: Member) -> None:
-        """
-        Send the heartbeat of a member that does as it is told.
-        """
         chance = self.script.chance
         self.script.do(member.beat(owns=chance.choice(("what it has",) * 3 + ("nothing said",))))
         self.settle()
 
-    def all_beat(self, _member: Member) -> None:
-        for member in self.members:
-            self.beat(member)
-
     def change(self, member: Member) -> None:
-        """
-        Subscribe to something else.
-        """
         self.script.do(member.beat(names=self.topics(), owns="what it has"))
         self.settle()
 
@@ -126,32 +85,26 @@ class Party:
         self.script.do(member.leave(epoch, instance))
 
     def be_odd(self, member: Member) -> None:
-        """
-        Do what is not expected.
-        """
-        chance, do = self.script.chance, self.script.do
-        topic = self.script.topic
-        odd: tuple[Callable[[], None], ...] = (
-            lambda: do(
-                member.beat(ahead=chance.choice((-2, -1, 1, 5)), owns=chance.choice(OWNINGS))
-            ),
-            lambda: do(member.beat(epoch=chance.choice((-3, -2, -1, 0, 1, 2**31 - 1)))),
-            lambda: do(member.beat(joins=True, names=[topic])),
-            lambda: do(member.beat(joins=True, names=[topic], timeout_ms=1, owns="something else")),
-            lambda: do(member.beat(joins=True, timeout_ms=1, owns="nothing")),
-            lambda: do(member.beat(assignor=chance.choice(("", "sticky", "Range")))),
-            lambda: do(member.beat(regex=chance.choice(("(", "a{1001}", "(?=a)")))),
-            lambda: do(member.beat(instance=chance.choice(("", " ", "i0", "i9")))),
-            lambda: do(member.beat(rack=" ")),
-            lambda: do(Member(self.group, "stranger").beat(epoch=chance.choice((1, 3)))),
-            lambda: do(Member(self.group, " ").beat(joins=True, names=[topic], timeout_ms=1)),
-            lambda: do(Member(" ", "m").beat(joins=True, names=[topic], timeout_ms=1)),
-            lambda: do(member.leave(-2)),
-            lambda: do(member.be_removed(chance.choice((None, "i0", "i9")))),
-            lambda: do(member.classic_heartbeat(ahead=chance.choice((0, 1)))),
-            lambda: do(member.sync()),
+        chance, topic = self.script.chance, self.script.topic
+        odd: Odd = (
+            lambda: member.beat(ahead=chance.choice((-2, -1, 1, 5)), owns=chance.choice(OWNINGS)),
+            lambda: member.beat(epoch=chance.choice((-3, -2, -1, 0, 1, 2**31 - 1))),
+            lambda: member.beat(joins=True, names=[topic]),
+            lambda: member.beat(joins=True, names=[topic], timeout_ms=1, owns="something else"),
+            lambda: member.beat(joins=True, timeout_ms=1, owns="nothing"),
+            lambda: member.beat(assignor=chance.choice(("", "sticky", "Range"))),
+            lambda: member.beat(regex=chance.choice(("(", "a{1001}", "(?=a)"))),
+            lambda: member.beat(instance=chance.choice(("", " ", "i0", "i9"))),
+            lambda: member.beat(rack=" "),
+            lambda: Member(self.group, "stranger").beat(epoch=chance.choice((1, 3))),
+            lambda: Member(self.group, " ").beat(joins=True, names=[topic], timeout_ms=1),
+            lambda: Member(" ", "m").beat(joins=True, names=[topic], timeout_ms=1),
+            lambda: member.leave(-2),
+            lambda: member.be_removed(chance.choice((None, "i0", "i9"))),
+            lambda: member.classic_heartbeat(ahead=chance.choice((0, 1))),
+            member.sync,
         )
-        chance.choice(odd)()
+        self.do(chance.choice(odd)())
         self.settle()
 
     def commit(self, member: Member) -> None:
@@ -167,48 +120,24 @@ class Party:
     # What others do
 
     def look(self) -> None:
-        script, groups = self.script, [self.group, f"{self.group}.none", ""]
-        script.do(describe_consumer_groups(groups, script.chance.choice((0, 1))))
-        script.do(describe_groups(groups, script.chance.choice((4, 5, 6))))
+        self.do(describe_groups("consumer", self.asked_groups, self.script.chance.choice((0, 1))))
+        super().look()
 
     def configure(self) -> None:
-        chance = self.script.chance
-        name, value = chance.choice(
-            (
-                ("consumer.heartbeat.interval.ms", "6000"),
-                ("consumer.heartbeat.interval.ms", "5000"),
-                ("consumer.session.timeout.ms", str(LONG_MS)),
-                ("consumer.session.timeout.ms", "1"),
-                ("consumer.heartbeat.interval.ms", "100000"),
-            )
+        self.set_one(
+            ("consumer.heartbeat.interval.ms", "6000"),
+            ("consumer.heartbeat.interval.ms", "5000"),
+            ("consumer.session.timeout.ms", str(LONG_MS)),
+            ("consumer.session.timeout.ms", "1"),
+            ("consumer.heartbeat.interval.ms", "100000"),
         )
-        set_group_config(self.script, self.group, name, value)
-
-    def delete(self) -> None:
-        request = DeleteGroupsRequest(groups_names=[self.group])
-        self.script.do(Ask(f"delete {self.group}", 2, lambda _: request))
-
-    def delete_offsets(self) -> None:
-        request = offset_delete_request(self.group, {self.script.topic: [0, 1]})
-        self.script.do(Ask(f"delete offsets of {self.group}", 0, lambda _: request))
-
-    def grow(self) -> None:
-        self.script.create_partitions(self.script.partitions + 1)
-        self.script.do(Pause())
 
     def replace_other_topic(self) -> None:
-        """
-        Delete the other topic, or create it.
-        """
         name, chance = self.other_topic, self.script.chance
         if chance.random() < 0.5:
-            topic = creatable(name, chance.choice((1, 2, 3)))
-            create = CreateTopicsRequest(topics=[topic])
-            self.script.do(Ask(f"create {name}", 7, lambda _: create))
+            self.do(create_topic(name, chance.choice((1, 2, 3))), Pause())
         else:
-            delete = DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000)
-            self.script.do(Ask(f"delete {name}", 4, lambda _: delete))
-        self.script.do(Pause())
+            self.delete_topic(name)
 
 
 def consumer_groups(script: Script) -> None:
@@ -237,15 +166,7 @@ def consumer_groups(script: Script) -> None:
         party.look,
     )
     script.do(Pause())
-    for act in range(ACTS):
-        for _ in range(28):
-            if chance.random() < 0.1:
-                chance.choice(by_others)()
-            else:
-                chance.choice(by_members)(chance.choice(party.members))
-        party.look()
-        if act < ACTS - 1:
-            script.next_act()
+    party.play(by_members, by_others)
 
 
 @dataclass(slots=True)
@@ -259,9 +180,6 @@ class Crossing:
     instance: str | None
 
     def join(self) -> None:
-        """
-        A member of the consumer protocol joins.
-        """
         new, other = self.party.members[:2]
         member = self.script.chance.choice((new, other))
         self.script.do(
@@ -275,9 +193,6 @@ class Crossing:
         )
 
     def join_as_before(self) -> None:
-        """
-        A member of the classic protocol joins.
-        """
         chance = self.script.chance
         self.script.do(
             self.party.members[2].join(
@@ -322,9 +237,6 @@ class Crossing:
 
 
 def migrations(script: Script) -> None:
-    """
-    A group that changes between the protocols.
-    """
     chance = script.chance
     script.create(partitions=chance.choice((1, 2, 3, 5)))
     party = Party(script, f"{script.topic}.g", None)

@@ -118,9 +118,6 @@ class Player:
         self.protocol = self.script.chance.choice(self.protocols)
 
     def batch(self) -> Batch:
-        """
-        Some records.
-        """
         chance = self.script.chance
         some = batch(self.script)
         return Batch(
@@ -143,9 +140,6 @@ class Player:
         self.is_open = True
 
     def produce(self) -> None:
-        """
-        Produce to one partition, or to all.
-        """
         chance, script = self.script.chance, self.script
         every = range(script.partitions)
         partitions = [*every] if chance.random() < 0.2 else [chance.choice(every)]
@@ -156,9 +150,6 @@ class Player:
             script.ends[partition] = script.end(partition) + len(some.times)
 
     def commit_offsets(self) -> None:
-        """
-        Commit offsets of a group.
-        """
         chance, script = self.script.chance, self.script
         group = f"{script.topic}.g{chance.randrange(2)}"
         if self.protocol == FIRST and group not in self.groups:
@@ -169,9 +160,6 @@ class Player:
         script.do(self.does.commit_offsets(group, offsets, self.version("commit")))
 
     def end(self, *, commit: bool | None = None) -> None:
-        """
-        Commit or abort.
-        """
         chance, script = self.script.chance, self.script
         commit = chance.random() < 0.6 if commit is None else commit
         version = self.version("end")
@@ -199,9 +187,6 @@ class Player:
                 self.produce()
 
     def be_odd(self, others: list[Player]) -> None:
-        """
-        Do what does not.
-        """
         chance = self.script.chance
         odd: tuple[Callable[[], None], ...] = (
             self._end_oddly,
@@ -312,10 +297,6 @@ class Player:
 
 @dataclass(slots=True)
 class Play:
-    """
-    Players of one topic.
-    """
-
     script: Script
     players: list[Player]
 

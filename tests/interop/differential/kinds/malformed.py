@@ -40,9 +40,6 @@ def header_change(script: Script) -> Change:
 
 
 def record_change(script: Script) -> Change:
-    """
-    Something in the records.
-    """
     chance = script.chance
     position = chance.randrange(12) if chance.random() < 0.7 else chance.randrange(200)
     match chance.randrange(5):
@@ -59,9 +56,6 @@ def record_change(script: Script) -> Change:
 
 
 def change(script: Script) -> Change:
-    """
-    One thing that is wrong.
-    """
     chance = script.chance
     match chance.randrange(10):
         case 0 | 1 | 2 | 3:

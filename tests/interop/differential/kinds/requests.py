@@ -18,13 +18,11 @@ from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages import REQUESTS, RESPONSES
-from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.server.requests.registry import HANDLERS
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.scripts import Script
 from tests.interop.differential.sides import Session, error_codes
-from tests.interop.differential.steps import Answer, Ask, Configured, Ready
-from tests.support.topic_requests import creatable
+from tests.interop.differential.steps import Answer, Configured, Ready, create_topic
 
 APIVERSIONS: Final = 18
 INCREMENTAL_ALTER_CONFIGS: Final = 44
@@ -75,10 +73,6 @@ class Frame:
 
 
 class Inventor:
-    """
-    Makes messages up.
-    """
-
     def __init__(self, script: Script) -> None:
         self._chance = script.chance
         times = (script.now_ms,) * 2
@@ -179,14 +173,12 @@ def apis() -> tuple[tuple[int, int], ...]:
     return tuple(
         (key, version)
         for key in sorted(HANDLERS.keys() - SASL)
+        if REQUESTS[key].api.is_listed
         for version in REQUESTS[key].api.versions
     )
 
 
 def damaged(body: bytes, chance: random.Random) -> bytes:
-    """
-    The body of a request with some of its bytes changed.
-    """
     data = bytearray(body)
     for _ in range(chance.choice((1, 1, 2))):
         at = chance.randrange(len(data) + 1)
@@ -231,8 +223,7 @@ def _create_marked(script: Script) -> str:
     Another topic, whose configs show that everything before is in force.
     """
     name = f"marked-{script.seed}"
-    topic = creatable(name)
-    script.do(Ask(f"create {name}", 7, lambda _: CreateTopicsRequest(topics=[topic])))
+    script.do(create_topic(name))
     script.do(Ready(name, 1))
     return name
 

@@ -8,17 +8,12 @@ import random
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from barnabas.protocol.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    ForgottenTopic,
-    ReplicaState,
-)
+from barnabas.protocol.codec.schema import Message
 from tests.interop.differential.kinds.appends import batch, rounds
 from tests.interop.differential.scripts import Script
 from tests.interop.differential.sides import Session
 from tests.interop.differential.steps import Ask
+from tests.support.build import api_request
 
 VERSIONS: Final = (7, 9, 11, 12, 13, 15, 16, 18)
 FIRST_BY_ID: Final = 13
@@ -52,12 +47,10 @@ class Fetcher:
         used_version = self.version if version is None else version
         is_taken = epoch is None and version is None
 
-        def make(session: Session) -> FetchRequest:
-            named: dict[str, Any] = {"topic": self.script.topic}
-            if used_version >= FIRST_BY_ID:
-                named = {"topic_id": session.topic_id(self.script.topic)}
+        def make(session: Session) -> Message:
+            named = session.named(self.script.topic, "topic", by_id=used_version >= FIRST_BY_ID)
             partitions = [
-                FetchPartition(partition=p, fetch_offset=offset, partition_max_bytes=1 << 20)
+                {"partition": p, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
                 for p, offset in offsets.items()
             ]
             fields: dict[str, Any] = {
@@ -66,12 +59,10 @@ class Fetcher:
                 "max_bytes": 1 << 26,
                 "session_id": self.numbers.get(session.side.name, 0),
                 "session_epoch": used_epoch,
-                "topics": [FetchTopic(partitions=partitions, **named)] if offsets else [],
-                "forgotten_topics_data": (
-                    [ForgottenTopic(partitions=list(forgotten), **named)] if forgotten else []
-                ),
+                "topics": [{"partitions": partitions, **named}] if offsets else [],
+                "forgotten_topics_data": [{"partitions": forgotten, **named}] if forgotten else [],
             }
-            return FetchRequest(**(fields | options))
+            return api_request("fetch", **(fields | options))
 
         def learn(session: Session, answer: Any) -> None:
             if is_taken:
@@ -126,9 +117,7 @@ def _fetches(script: Script, fetcher: Fetcher, chance: random.Random) -> None:
                 fetcher.fetch({}, forgotten=(partition,))
             case 3:
                 replica = chance.choice((1, 3))
-                fetcher.fetch(
-                    {}, replica_id=replica, replica_state=ReplicaState(replica_id=replica)
-                )
+                fetcher.fetch({}, replica_id=replica, replica_state={"replica_id": replica})
             case 4:
                 fetcher.fetch({}, max_bytes=chance.choice((1, 500)))
             case _:

@@ -4,26 +4,16 @@ Streams groups (KIP-1071), whose programs need topics of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.protocol.messages.create_topics import CreateTopicsRequest
-from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
-from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.streams_group_heartbeat import Subtopology, Topology
+from tests.interop.differential.kinds.group_deeds import Deeds, Odd
 from tests.interop.differential.membership import LONG_MS, Member, Pause, describe_groups
-from tests.interop.differential.scripts import ACTS, Script
-from tests.interop.differential.steps import Ask, Ready
-from tests.interop.differential.streams_membership import (
-    StreamsMember,
-    describe_streams_groups,
-    internal_names,
-)
-from tests.support.config_requests import GROUP, SET, change
-from tests.support.group_requests import offset_delete_request
+from tests.interop.differential.scripts import Script
+from tests.interop.differential.steps import Ready, create_topic
+from tests.interop.differential.streams_membership import StreamsMember, internal_names
 from tests.support.streams_programs import internal, part
-from tests.support.topic_requests import creatable
 
 SECONDS_OF_CONFIGS: Final = 1.0
 """Longer than it takes a broker to learn of a group's configuration."""
@@ -164,17 +154,10 @@ class Program:
         return [part("0", [self.source]), part("1")]
 
 
-@dataclass(slots=True)
-class Application:
-    """
-    The members of one group, and what they do.
-    """
-
-    script: Script
-    group: str
+@dataclass
+class Application(Deeds[StreamsMember]):
     program: Program
     has_endpoints: bool
-    members: list[StreamsMember] = field(default_factory=list)
     processes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -189,7 +172,7 @@ class Application:
 
     def join(self, member: StreamsMember) -> None:
         chance = self.script.chance
-        self.script.do(
+        self.do(
             member.pulse(
                 topology=self.program.topology,
                 owns="nothing",
@@ -203,22 +186,15 @@ class Application:
         )
 
     def beat(self, member: StreamsMember) -> None:
-        """
-        Send the heartbeat of a member that does as it is told.
-        """
         owns = self.script.chance.choice(("what it has",) * 3 + ("nothing said",))
-        self.script.do(member.pulse(owns=owns, internal=self.program.internal))
-
-    def all_beat(self, _member: StreamsMember) -> None:
-        for member in self.members:
-            self.beat(member)
+        self.do(member.pulse(owns=owns, internal=self.program.internal))
 
     def change(self, member: StreamsMember) -> None:
         """
         Say something else about oneself.
         """
         chance = self.script.chance
-        self.script.do(
+        self.do(
             member.pulse(
                 owns="what it has",
                 process=chance.choice((None, self.processes[member.name])),
@@ -231,54 +207,47 @@ class Application:
         )
 
     def leave(self, member: StreamsMember) -> None:
-        self.script.do(member.go(shuts_down=self.script.chance.random() < 0.1))
+        self.do(member.go(shuts_down=self.script.chance.random() < 0.1))
 
     def shut_down(self, member: StreamsMember) -> None:
-        self.script.do(member.pulse(owns="what it has", shuts_down=True))
+        self.do(member.pulse(owns="what it has", shuts_down=True))
 
     def be_odd(self, member: StreamsMember) -> None:
-        """
-        Do what is not expected.
-        """
-        chance, do = self.script.chance, self.script.do
+        chance = self.script.chance
         topology, internal = self.program.topology, self.program.internal
         stale = Topology(epoch=max(topology.epoch - 1, 0), subtopologies=topology.subtopologies)
         newer = Topology(epoch=topology.epoch + 1, subtopologies=topology.subtopologies)
         others = Topology(epoch=topology.epoch, subtopologies=[part("0", [self.program.source])])
-        odd: tuple[Callable[[], None], ...] = (
-            lambda: do(
-                member.pulse(ahead=chance.choice((-2, -1, 1, 5)), owns=chance.choice(OWNINGS))
+        odd: Odd = (
+            lambda: member.pulse(ahead=chance.choice((-2, -1, 1, 5)), owns=chance.choice(OWNINGS)),
+            lambda: member.pulse(ahead=-1, owns="what it has", internal=internal),
+            lambda: member.pulse(epoch=chance.choice((-3, -2, -1, 0, 1, 2**31 - 1))),
+            lambda: member.pulse(
+                topology=chance.choice((stale, newer, others)),
+                timeout_ms=LONG_MS,
+                owns="nothing",
+                process=self.processes[member.name],
+                internal=internal,
             ),
-            lambda: do(member.pulse(ahead=-1, owns="what it has", internal=internal)),
-            lambda: do(member.pulse(epoch=chance.choice((-3, -2, -1, 0, 1, 2**31 - 1)))),
-            lambda: do(
-                member.pulse(
-                    topology=chance.choice((stale, newer, others)),
-                    timeout_ms=LONG_MS,
-                    owns="nothing",
-                    process=self.processes[member.name],
-                    internal=internal,
-                )
-            ),
-            lambda: do(member.pulse(topology=topology, owns="nothing")),
-            lambda: do(member.pulse(topology=topology, timeout_ms=1, owns="something else")),
-            lambda: do(member.pulse(topology=topology, epoch=1, timeout_ms=1)),
-            lambda: do(member.pulse(topology=self._broken(), timeout_ms=1, owns="nothing")),
-            lambda: do(member.pulse(owns=chance.choice(OWNINGS), internal=internal)),
-            lambda: do(member.pulse(instance=chance.choice(("", "i0")))),
-            lambda: do(member.pulse(rack=" ")),
-            lambda: do(member.pulse(tags=(("a", "1"), ("a", "2")))),
-            lambda: do(member.pulse(knows_endpoints=False, internal=internal)),
-            lambda: do(StreamsMember(self.group, "stranger").pulse(epoch=chance.choice((1, 3)))),
-            lambda: do(StreamsMember(self.group, "stranger").go(shuts_down=True)),
-            lambda: do(StreamsMember(self.group, " ").pulse(topology=topology, timeout_ms=1)),
-            lambda: do(StreamsMember(" ", "m").pulse(topology=topology, timeout_ms=1)),
-            lambda: do(StreamsMember(f"{self.group}.no", "m").pulse(epoch=1)),
-            lambda: do(StreamsMember(f"{self.group}.no", "m").go()),
-            lambda: do(member.beat(joins=True, names=[self.program.source], timeout_ms=1)),
-            lambda: do(member.classic_heartbeat()),
+            lambda: member.pulse(topology=topology, owns="nothing"),
+            lambda: member.pulse(topology=topology, timeout_ms=1, owns="something else"),
+            lambda: member.pulse(topology=topology, epoch=1, timeout_ms=1),
+            lambda: member.pulse(topology=self._broken(), timeout_ms=1, owns="nothing"),
+            lambda: member.pulse(owns=chance.choice(OWNINGS), internal=internal),
+            lambda: member.pulse(instance=chance.choice(("", "i0"))),
+            lambda: member.pulse(rack=" "),
+            lambda: member.pulse(tags=(("a", "1"), ("a", "2"))),
+            lambda: member.pulse(knows_endpoints=False, internal=internal),
+            lambda: StreamsMember(self.group, "stranger").pulse(epoch=chance.choice((1, 3))),
+            lambda: StreamsMember(self.group, "stranger").go(shuts_down=True),
+            lambda: StreamsMember(self.group, " ").pulse(topology=topology, timeout_ms=1),
+            lambda: StreamsMember(" ", "m").pulse(topology=topology, timeout_ms=1),
+            lambda: StreamsMember(f"{self.group}.no", "m").pulse(epoch=1),
+            lambda: StreamsMember(f"{self.group}.no", "m").go(),
+            lambda: member.beat(joins=True, names=[self.program.source], timeout_ms=1),
+            member.classic_heartbeat,
         )
-        chance.choice(odd)()
+        self.do(chance.choice(odd)())
 
     def _broken(self) -> Topology:
         """
@@ -322,66 +291,36 @@ class Application:
         """
         member = Member(self.group, "classic")
         # With the id of no member Kafka would lose the records of the group (lost-tombstones).
-        self.script.do(member.join([self.script.topic], keeps_id=False, version=5, instance="c0"))
-        self.script.do(member.be_removed("c0"))
+        self.do(member.join([self.script.topic], keeps_id=False, version=5, instance="c0"))
+        self.do(member.be_removed("c0"))
 
     # What others do
 
     def look(self) -> None:
-        script, groups = self.script, [self.group, f"{self.group}.none", ""]
-        script.do(describe_streams_groups(groups))
-        script.do(describe_groups(groups, script.chance.choice((4, 5, 6))))
+        self.do(describe_groups("streams", self.asked_groups, 0))
+        super().look()
 
     def configure(self) -> None:
-        name, value = self.script.chance.choice(
-            (
-                ("streams.heartbeat.interval.ms", "6000"),
-                ("streams.session.timeout.ms", str(LONG_MS)),
-                ("streams.session.timeout.ms", "1"),
-                ("streams.num.standby.replicas", "0"),
-                ("streams.num.standby.replicas", "1"),
-                ("streams.num.standby.replicas", "2"),
-                ("streams.num.standby.replicas", "3"),
-            )
+        self.set_one(
+            ("streams.heartbeat.interval.ms", "6000"),
+            ("streams.session.timeout.ms", str(LONG_MS)),
+            ("streams.session.timeout.ms", "1"),
+            ("streams.num.standby.replicas", "0"),
+            ("streams.num.standby.replicas", "1"),
+            ("streams.num.standby.replicas", "2"),
+            ("streams.num.standby.replicas", "3"),
+            seconds=SECONDS_OF_CONFIGS,
         )
-        self.set(name, value)
-
-    def set(self, name: str, value: str) -> None:
-        request = change(GROUP, self.group, (name, SET, value))
-        self.script.do(Ask(f"{self.group}: {name}={value}", 1, lambda _: request))
-        self.script.do(Pause(SECONDS_OF_CONFIGS))
-
-    def delete(self) -> None:
-        request = DeleteGroupsRequest(groups_names=[self.group])
-        self.script.do(Ask(f"delete {self.group}", 2, lambda _: request))
-
-    def delete_offsets(self) -> None:
-        request = offset_delete_request(self.group, {self.script.topic: [0, 1]})
-        self.script.do(Ask(f"delete offsets of {self.group}", 0, lambda _: request))
-
-    def grow(self) -> None:
-        self.script.create_partitions(self.script.partitions + 1)
-        self.script.do(Pause())
 
     def create_other_topic(self) -> None:
-        chance, name = self.script.chance, self.program.other
-        count = (
-            self.script.partitions
-            if self.has_endpoints
-            else chance.choice((self.script.partitions, 1, 2, 3))
-        )
-        topic = creatable(name, count)
-        create = CreateTopicsRequest(topics=[topic])
-        self.script.do(Ask(f"create {name}", 7, lambda _: create))
-        self.script.do(Ready(name, 1))
-        self.script.do(Pause())
+        partitions, name = self.script.partitions, self.program.other
+        if not self.has_endpoints:
+            partitions = self.script.chance.choice((partitions, 1, 2, 3))
+        self.do(create_topic(name, partitions), Ready(name, 1), Pause())
 
     def delete_a_topic(self) -> None:
-        chance = self.script.chance
-        name = chance.choice((self.program.other, *self.program.internal))
-        delete = DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000)
-        self.script.do(Ask(f"delete {name}", 4, lambda _: delete))
-        self.script.do(Pause(SECONDS_OF_CONFIGS))
+        name = self.script.chance.choice((self.program.other, *self.program.internal))
+        self.delete_topic(name, SECONDS_OF_CONFIGS)
 
 
 def streams_groups(script: Script) -> None:
@@ -398,10 +337,12 @@ def streams_groups(script: Script) -> None:
     if has_endpoints or chance.random() < 0.8:
         application.create_other_topic()
     if chance.random() < 0.5:
-        application.set("streams.num.standby.replicas", chance.choice(("1", "2")))
+        application.set(
+            "streams.num.standby.replicas", chance.choice(("1", "2")), SECONDS_OF_CONFIGS
+        )
     if chance.random() < 0.1:
         # It is not over before the workload is.
-        application.set("streams.initial.rebalance.delay.ms", "600000")
+        application.set("streams.initial.rebalance.delay.ms", "600000", SECONDS_OF_CONFIGS)
     by_members = (
         *4 * (application.join,),
         *2 * (application.leave,),
@@ -421,12 +362,4 @@ def streams_groups(script: Script) -> None:
         # Kafka fails where a member has an endpoint and the program no tasks.
         *(() if has_endpoints else (application.grow, application.delete_a_topic)),
     )
-    for act in range(ACTS):
-        for _ in range(28):
-            if chance.random() < 0.1:
-                chance.choice(by_others)()
-            else:
-                chance.choice(by_members)(chance.choice(application.members))
-        application.look()
-        if act < ACTS - 1:
-            script.next_act()
+    application.play(by_members, by_others)

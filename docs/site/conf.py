@@ -57,6 +57,7 @@ SECTIONS: Final = {
         "docs/containers": "In a container",
     },
     "Look": {
+        "docs/terminal": "Terminal",
         "docs/web": "The page",
         "docs/dump-log": "dump-log",
         "docs/verify": "verify",
@@ -84,6 +85,7 @@ SECTIONS: Final = {
     "Understand": {
         "docs/storage": "Storage, and when a record is gone",
         "docs/architecture": "Architecture",
+        "docs/reliability": "Reliability",
         "docs/performance": "Performance",
         "docs/differences": "Differences to Apache Kafka",
         "docs/limits": "Limits",

@@ -73,6 +73,23 @@ def test_answered_commit_that_stored_another_offset_is_found() -> None:
     assert "is answered, and the offset is 5" in world.found[0]
 
 
+def test_commit_may_be_answered_after_a_later_one() -> None:
+    """
+    The append of the later one moves the high watermark: it is answered at once, and the waiters of
+    the earlier ones go on in the next round of the event loop, perhaps after a look.
+    """
+    world = World()
+    first, second = world.groups.asks(), world.groups.asks()
+    first.values[KEY], second.values[KEY] = 6, 7
+    world.groups.acknowledge(KEY, 7)
+    second.is_done = True
+    world.change(7)
+
+    world.groups.acknowledge(KEY, 7)
+
+    assert [] == world.found
+
+
 def test_offset_may_not_return_to_one_that_was_committed_before_the_last_look() -> None:
     world = World()
     first, second = world.groups.asks(), world.groups.asks()

@@ -163,6 +163,8 @@ class Broker:
         self._listening = Listening()
         self.log_manager: LogManager | None = None
         self.turns = Turns()
+        self.on_let_go: Callable[[], object] = lambda: None
+        """Called before free memory goes back to the system, to free what can be made again."""
         self.fetches = FetchPurgatory(self.clock, self.workers.reads)
         self._controller: Controller | None = None
         self._coordinators: Coordinators | None = None
@@ -323,6 +325,8 @@ class Broker:
             security=self.security,
             open_files=self.files.open_files,
             texts=configs.brokers.texts(),
+            let_go=self._let_go,
+            is_busy=lambda: self.turns.is_busy,
         )
         ClientQuotas(self.parts, self.connections.limit_address_rate).follow()
         await self._listening.serve(self.connections)
@@ -538,6 +542,11 @@ class Broker:
             return
         if self.forecasts is not None:
             await self.forecasts.check()
+
+    def _let_go(self) -> None:
+        if self.parts is not None and self.parts.authorizer is not None:
+            self.parts.authorizer.decisions.clear()
+        self.on_let_go()
 
     def _authorizer(self, image: MetadataImage) -> StandardAuthorizer | None:
         if not self.config.authorizer_class_name:

@@ -115,4 +115,5 @@ async def _serve(broker: Broker, failed: Callable[[Exception], object]) -> None:
     collector = Collector(loop, lambda: broker.turns.served)
     broker.turns.on_busy = collector.be_busy
     broker.turns.on_pause = collector.pause
+    broker.on_let_go = collector.empty_free_lists
     await broker.run(stop, ready=lambda: loop.call_later(SETTLED_S, collector.start), failed=failed)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
+from barnabas.server.network.registry import CROWD
 from barnabas.server.security.acl.permissions import READ_TOPIC, WRITE_TOPIC, Permission
 from tests.support.acls import AUTHORIZER, allow, allow_only, create_topics, revoke_all
 from tests.support.server import (
@@ -13,6 +14,7 @@ from tests.support.server import (
     fetch_request,
     fetch_topic,
     produce_request,
+    until,
 )
 from tests.support.wire_client import WireClient
 
@@ -63,3 +65,22 @@ async def test_acls_of_others_do_not_affect_clients(broker: TestBroker, client: 
     await changes
 
     assert served > CHANGES
+
+
+async def test_decisions_about_clients_that_have_left_take_no_memory(
+    broker: TestBroker, client: WireClient
+) -> None:
+    """
+    Each keeps a page of the memory in which the requests were.
+    """
+    authorizer = broker.inside.authorizer
+    assert authorizer is not None
+    await code_of_produce(client, "t")
+    assert authorizer.decisions
+
+    for _ in range(CROWD):
+        await (await broker.client()).close()
+    await until(lambda: len(broker.connections) == 1)
+    broker.clock.advance(1)
+
+    assert not authorizer.decisions

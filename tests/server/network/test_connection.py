@@ -27,7 +27,7 @@ from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import LoopProtocol
 from barnabas.server.network.backlog import TURN_S, Backlog
 from barnabas.server.network.connection import Connection
-from barnabas.server.network.registry import CROWD, ConnectionLimits, Connections
+from barnabas.server.network.registry import CROWD, MOST_LOOKS, ConnectionLimits, Connections
 from barnabas.server.network.request_memory import (
     FAR_OVER,
     IMPATIENCE_S,
@@ -206,6 +206,8 @@ class Server:
         open_files: OpenFiles | None = None,
         *,
         on_all_addresses: bool = False,
+        let_go: Callable[[], object] = lambda: None,
+        is_busy: Callable[[], bool] = lambda: False,
         **options: str,
     ) -> None:
         config = BrokerConfig.parse({name.replace("_", "."): v for name, v in options.items()})
@@ -220,6 +222,8 @@ class Server:
             self.metrics,
             security=Security((), lambda _mechanism, _user: None, self.clock),
             open_files=open_files,
+            let_go=let_go,
+            is_busy=is_busy,
         )
         self.resources = self.connections.resources
         self.memory = self.resources.request_memory
@@ -977,23 +981,55 @@ class Held:
         self.is_given_back = True
 
 
-async def test_heap_is_trimmed_once_per_second_of_closed_connections(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    trimmed: list[int] = []
-    monkeypatch.setattr("barnabas.server.network.registry.trim_heap", lambda: trimmed.append(1))
-    async with Server() as server, await server.client():
-        clients = [await server.client() for _ in range(CROWD + 9)]
-        await turns()
-        for client in clients:
-            await client.close()
-        await turns()
-        at_once = len(trimmed)
+@pytest.fixture
+def trimmed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """
+    What was done to give memory back to the system.
+    """
+    done: list[str] = []
+    monkeypatch.setattr("barnabas.server.network.registry.trim_heap", lambda: done.append("trim"))
+    return done
+
+
+async def let_a_crowd_leave(server: Server) -> None:
+    clients = [await server.client() for _ in range(CROWD + 9)]
+    await turns()
+    for client in clients:
+        await client.close()
+    await turns()
+
+
+async def test_heap_is_trimmed_once_per_second_of_closed_connections(trimmed: list[str]) -> None:
+    async with (
+        Server(let_go=lambda: trimmed.append("let go")) as server,
+        await server.client(),
+    ):
+        await let_a_crowd_leave(server)
+        at_once = [*trimmed]
 
         server.clock.advance(LOOK_EVERY_S)
         await turns()
 
-        assert (0, 1) == (at_once, len(trimmed))
+        assert ([], ["let go", "trim"]) == (at_once, trimmed)
+
+
+@pytest.mark.parametrize("busy_s", [3, 1000])
+async def test_heap_is_trimmed_once_large_requests_are_served_or_after_a_while(
+    trimmed: list[str], busy_s: int
+) -> None:
+    seconds = 0
+    async with (
+        Server(is_busy=lambda: seconds < busy_s) as server,
+        await server.client(),
+    ):
+        await let_a_crowd_leave(server)
+
+        while not trimmed:
+            seconds += 1
+            server.clock.advance(LOOK_EVERY_S)
+            await turns()
+
+        assert min(busy_s, 1 + MOST_LOOKS) == seconds
 
 
 async def test_connection_beyond_the_limit_waits_until_another_one_ends() -> None:

@@ -156,6 +156,24 @@ def test_garbage_of_large_requests_is_collected_when_idle(
     assert kept
 
 
+def test_free_lists_are_emptied_without_a_visit_of_objects(
+    collector: Collector, collections: list[int], loop: Loop
+) -> None:
+    kept = new_objects(COLLECT_AFTER // 2)
+    garbage = lost_cycle()
+    del [(number,) * 7 for number in range(1000)][:]
+    before = sys.getallocatedblocks()
+
+    collector.empty_free_lists()
+
+    assert before - sys.getallocatedblocks() >= 1000
+    assert [2] == collections
+    assert garbage() is not None
+    loop.look()
+    assert garbage() is None
+    assert kept
+
+
 def test_full_collection_waits_for_idle_time_and_many_new_objects(
     loop: Loop, collections: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

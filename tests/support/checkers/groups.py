@@ -16,6 +16,7 @@ Legitimate exceptions:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -74,7 +75,7 @@ class Groups:
         self._now_ms = now_ms
         self._retention_ms = retention_ms
         self._topic_id = topic_id
-        self._asked: list[Asked] = []
+        self._asked: deque[Asked] = deque()
         self._pending: dict[Key, set[int]] = {}
         self._offsets: dict[Key, Seen] = {}
         self._epochs: dict[str, tuple[Any, int]] = {}
@@ -132,7 +133,9 @@ class Groups:
         for key in self._offsets.keys() - found.keys():
             self._disappeared(key, self._offsets[key])
         self._offsets = found
-        self._asked = [asked for asked in self._asked if not asked.is_done]
+        # An earlier request may be answered later: the offset is already that of this one then.
+        while self._asked and self._asked[0].is_done:
+            self._asked.popleft()
 
     def _changed(self, key: Key, before: Seen, now: Seen) -> None:
         if before.shard is not now.shard:

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import socket
 from collections import Counter as Tally
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING
@@ -54,6 +53,10 @@ A_MOMENT = 0.001  # not worth another timer
 CROWD = 50
 """
 After so many connections have left, what they had goes back to the system.
+"""
+MOST_LOOKS = 10
+"""
+How many times that is put off, by ``LOOK_EVERY_S`` each, while large requests are served.
 """
 
 logger = logging.getLogger(__name__)
@@ -164,11 +167,16 @@ class Connections:
         security: Security,
         open_files: OpenFiles | None = None,
         texts: Mapping[str, str | None] | None = None,
+        let_go: Callable[[], object] = lambda: None,
+        is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Args:
             texts: all options as texts, with those of single listeners that are stored.
             open_files: those of logs, which have the descriptors that connections leave.
+            let_go: called before free memory goes back to the system, to free what can be made
+                again: little that is left among much that is free keeps the pages of all of it.
+            is_busy: returns whether large requests are served, whose memory is not free yet.
         """
         self.resources = ConnectionResources(
             config,
@@ -188,6 +196,8 @@ class Connections:
         self._open: dict[Connection, Timer | None] = {}
         self._held: deque[Connection] = deque()
         self._left = 0  # connections, since the heap was trimmed
+        self._let_go = let_go
+        self._is_busy = is_busy
         self._gone = asyncio.Event()
         self._by_address: Tally[str] = Tally()
         self._by_listener: Tally[str] = Tally()  # those in _open
@@ -384,10 +394,13 @@ class Connections:
 
     def _trim_after_crowd(self) -> None:
         self._left = 0
-        gc.collect(1)  # What peers leave may refer to itself. The oldest objects take too long.
         self._trim_heap()
 
-    def _trim_heap(self) -> None:
+    def _trim_heap(self, most_looks: int = MOST_LOOKS) -> None:
+        if most_looks and self._is_busy():
+            self._clock.call_later(LOOK_EVERY_S, partial(self._trim_heap, most_looks - 1))
+            return
+        self._let_go()
         asyncio.get_running_loop().run_in_executor(self.resources.io, trim_heap)
 
     def _admit(self, connection: Connection) -> None:

@@ -115,6 +115,15 @@ class Collector:
         if self._is_too_much:
             self._collect_all()
 
+    def empty_free_lists(self) -> None:
+        """
+        Free what Python keeps of freed objects for new ones: of tuples alone up to 40,000, spread
+        over all the memory that there was.
+        """
+        self._set_new_aside(0)
+        gc.collect()  # No objects are visited, but only a full collection empties the lists.
+        self._look_later()
+
     @property
     def _is_too_much(self) -> bool:
         return self._set_aside >= MANY and self._is_a_fourth

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -46,7 +48,14 @@ def trim_heap() -> None:
     """
     if sys.platform != "linux":
         return
+    with suppress(OSError, AttributeError):
+        _malloc_trim()(0)
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int]:
     import ctypes  # noqa: PLC0415  # most brokers never need it
 
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
+    # One object for all calls: each new one is part of a cycle.
+    trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    return trim

@@ -317,6 +317,13 @@ class Turns:
         self._is_scheduled = False
         self._calm: asyncio.TimerHandle | None = None  # there was large work a moment ago
 
+    @property
+    def is_busy(self) -> bool:
+        """
+        Whether there is large work, or was within ``calm_s``.
+        """
+        return bool(self._begun or self._waiting or self._elsewhere) or self._calm is not None
+
     def start(
         self,
         steps: Coroutine[Any, Any, T],

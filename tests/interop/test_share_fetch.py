@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -226,13 +227,20 @@ class Script:
 
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_random_share_fetches_are_answered_as_in_kafka(both: BothBrokers, seed: int) -> None:
+    async with AsyncExitStack() as clients:
+        await _compare(both, seed, clients)
+
+
+async def _compare(both: BothBrokers, seed: int, clients: AsyncExitStack) -> None:
     group = f"g{seed}"
     sides = []
     for broker in both:
         first = await ShareClient.of(broker.port, f"{TOPIC}{seed}")
+        clients.push_async_callback(first.close)
         await until_ready(first)
-        release_s = RELEASE_S if broker is both.kafka else 0
-        sides.append(Side([first, await first.another()], group, release_s))
+        second = await first.another()
+        clients.push_async_callback(second.close)
+        sides.append(Side([first, second], group, RELEASE_S if broker is both.kafka else 0))
         choose = random.Random(seed)
         assert 0 == (await first.initialize(group, 0)).error_code
         for _ in range(100):
@@ -251,6 +259,3 @@ async def test_random_share_fetches_are_answered_as_in_kafka(both: BothBrokers, 
         script.learn(theirs)
     states = [await each.clients[0].read(group, -1) for each in sides]
     assert plain(states[0]) == plain(states[1])
-    for side in sides:
-        for client in side.clients:
-            await client.close()

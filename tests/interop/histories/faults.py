@@ -58,6 +58,9 @@ class BrokerFault:
 _LOG: Final = "storage/barnabas/storage/log/"
 _PRODUCERS: Final = "storage/barnabas/storage/producers/"
 _SERVER: Final = "server/barnabas/server/"
+_REBUILD: Final = _LOG + "batch_rebuild.py"
+_ENDING: Final = _SERVER + "transactions/ending.py"
+_RECONCILIATION: Final = _SERVER + "groups/consumer/reconciliation.py"
 
 FAULTS: Final = (
     BrokerFault(
@@ -242,14 +245,102 @@ FAULTS: Final = (
         is_certain=False,
     ),
     BrokerFault(
-        "records are acquired twice",
+        "locks of share groups end early",
         {"records_have_one_holder"},
-        (20,),
+        (10, 11, 20, 24, 38),
+        Change(_SERVER + "share/fetching.py", "settings.record_lock_duration_ms,", "0,"),
+    ),
+    BrokerFault(
+        "share groups begin with the second record",
+        {"share_groups_deliver_everything"},
+        (4, 9),
         Change(
-            _SERVER + "share/in_flight.py",
-            "return self.state is _AVAILABLE and self.rollback is None",
-            "return self.state in (_AVAILABLE, _ACQUIRED) and self.rollback is None",
+            _SERVER + "share/offset_reset.py",
+            "return log.log_start_offset",
+            "return log.log_start_offset + 1",
         ),
-        is_certain=False,
+    ),
+    BrokerFault(
+        "members keep what others are given",
+        {"assignments_are_disjoint"},
+        (1, 2),
+        Change(
+            _RECONCILIATION,
+            "        if stays := {",
+            "        target |= current.keys()\n        if stays := {",
+        ),
+        Change(
+            _RECONCILIATION,
+            "[p for p in missing if p in own or not goal.is_taken(topic_id, p)]",
+            "missing",
+        ),
+    ),
+    BrokerFault(
+        "old epochs may end transactions",
+        {"fenced_producers_are_refused"},
+        (8, 9),
+        Change(
+            _ENDING,
+            "    if current.producer_epoch != producer.producer_epoch:\n",
+            "    if False:\n",
+        ),
+        Change(_ENDING, "if not _has_epoch(current, producer, is_repeated):", "if False:"),
+    ),
+    BrokerFault(
+        "topics are not deleted",
+        {"deleted_topics_lose_their_records"},
+        (15, 17),
+        Change(
+            _SERVER + "topics/topics.py",
+            "return await self._controller.change(partial(self._delete, topic_ids, charge))",
+            "return {}",
+        ),
+    ),
+    BrokerFault(
+        "the compression of a topic leaves out the last record",
+        {"batches_are_whole"},
+        (118, 120),
+        Change(
+            _REBUILD,
+            "    if payload is None:\n",
+            "    payload = None\n    if payload is None:\n",
+        ),
+        Change(
+            _REBUILD,
+            "encode_records(chain([first], records), 0,",
+            "encode_records([first, *records][:-1] or [first], 0,",
+        ),
+        Change(
+            _REBUILD,
+            "        batch.record_count,\n",
+            "        max(1, batch.record_count - 1),\n",
+        ),
+    ),
+    BrokerFault(
+        "batches begin with the offset before",
+        {"positions_move_forward"},
+        (1, 2),
+        Change(
+            _LOG + "validator.py",
+            "last_offset - batch.last_offset_delta, leader_epoch)",
+            "last_offset - batch.last_offset_delta\n"
+            "            - (batch.producer_id >= 0 and info.first_offset > 1), leader_epoch)",
+        ),
+    ),
+    BrokerFault(
+        "committed readers do not get the last record",
+        {"records_without_transaction_are_committed"},
+        (0, 1),
+        Change(
+            _LOG + "watermarks.py",
+            "first.message_offset >= high_watermark.message_offset:\n"
+            "            return high_watermark\n",
+            "first.message_offset >= high_watermark.message_offset:\n"
+            "            if high_watermark.message_offset < 2:\n"
+            "                return high_watermark\n"
+            "            with self._lock:\n"
+            "                offset = high_watermark.message_offset - 1\n"
+            "                return self._place(offset, nowait=nowait)\n",
+        ),
     ),
 )

@@ -14,6 +14,7 @@ from typing import Final
 
 import pytest
 
+from tests.interop.histories.checker import RULES, nothing_went_wrong
 from tests.interop.histories.faults import FAULTS, BrokerFault
 from tests.interop.histories.plan import plan_of
 from tests.interop.histories.run import run_plan
@@ -60,3 +61,9 @@ def test_fault_breaks_its_rule(fault: BrokerFault) -> None:
         if broken >= fault.rules:
             return
     raise AssertionError(f"{fault.rules - broken} hold in spite of the fault")
+
+
+def test_each_rule_has_a_fault() -> None:
+    rules = {rule.__name__ for rule in RULES} - {nothing_went_wrong.__name__}
+
+    assert rules == {rule for fault in FAULTS for rule in fault.rules}

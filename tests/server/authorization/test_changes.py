@@ -7,6 +7,7 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.network.registry import CROWD
 from barnabas.server.security.acl.permissions import READ_TOPIC, WRITE_TOPIC, Permission
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.acls import AUTHORIZER, allow, allow_only, create_topics, revoke_all
 from tests.support.server import (
     TestBroker,
@@ -74,13 +75,16 @@ async def test_decisions_about_clients_that_have_left_take_no_memory(
     Each keeps a page of the memory in which the requests were.
     """
     authorizer = broker.inside.authorizer
+    connections, clock = broker.connections, broker.clock
     assert authorizer is not None
+    assert connections is not None
+    assert isinstance(clock, ManualClock)
     await code_of_produce(client, "t")
     assert authorizer.decisions
 
     for _ in range(CROWD):
         await (await broker.client()).close()
-    await until(lambda: len(broker.connections) == 1)
-    broker.clock.advance(1)
+    await until(lambda: len(connections) == 1)
+    clock.advance(1)
 
     assert not authorizer.decisions

@@ -15,7 +15,7 @@ from barnabas.pipeline.reading.plan import Work, open_logs
 from barnabas.pipeline.rows import parse_options, plan, scan
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.log_directory import WrittenDirectory, append
 from tests.support.segments import FIRST_TIMESTAMP
 

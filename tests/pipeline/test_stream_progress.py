@@ -18,7 +18,7 @@ from barnabas.pipeline.reading.stream_plan import (
     work_between,
 )
 from barnabas.pipeline.rows import read
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
 from tests.support.some import some
 

@@ -18,7 +18,7 @@ main()
 """
 HANDLERS = "barnabas.server.handlers"
 MESSAGES = "barnabas.protocol.messages"
-MOST_OWN = 253
+MOST_OWN = 254
 
 
 class Watched(Barnabas):

@@ -18,7 +18,7 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.log_manager import TOPIC_ID, load, open_manager

@@ -17,7 +17,7 @@ from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.clock import Clock
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.log import Log
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.logs import read_records
 from tests.support.segments import FIRST_TIMESTAMP
 

@@ -19,7 +19,7 @@ from barnabas.storage.explain.report import PartitionReport, report_on
 from barnabas.storage.explain.run import explained
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.logs import LogHome
 

@@ -15,7 +15,7 @@ from barnabas.storage.log.log import Log
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import format_checkpoint
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.logs import config_with, new_log
 from tests.support.segments import FIRST_TIMESTAMP

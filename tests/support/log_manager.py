@@ -16,7 +16,7 @@ from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager, LogManagerSettings
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.segments import padded_batch
 

@@ -26,7 +26,7 @@ from barnabas.storage.cleaner.pool import LogCleaner
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.build import api_request, build, named

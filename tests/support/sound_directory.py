@@ -13,12 +13,12 @@ from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.checkpoints import OffsetCheckpointFile
-from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.state_files.meta_properties import (
     META_PROPERTIES,
     MetaProperties,
     write_meta_properties,
 )
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.verify.cluster import KnownTopic
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cleaning import clean, put

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, Fetch
 from barnabas.protocol.records.batch.sequence import batches
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.protocol.records.record import Record
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import MiB
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1

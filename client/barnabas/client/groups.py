@@ -36,7 +36,7 @@ from barnabas.protocol.messages.offset_commit import (
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest
 from barnabas.protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from barnabas.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 TYPES: Final = (CLASSIC, CONSUMER, SHARE, STREAMS)

@@ -26,7 +26,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records.batch.view import read_batch
 from barnabas.protocol.records.record import increment_sequence
 from barnabas.storage.clock import Clock, SystemClock
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 BATCH_BYTES: Final = 256 << 10
 """Largest batch. Brokers accept 1 MiB by default (``message.max.bytes``)."""

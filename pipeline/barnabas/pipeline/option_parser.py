@@ -42,7 +42,7 @@ from barnabas.pipeline.options import (
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, OLD_CORRUPT_COLUMN, Level
 from barnabas.pipeline.spark_values import parse_size, parse_time, parse_zone
 from barnabas.pipeline.storage import HADOOP, StorageOptions
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import LONG_MAX
 
 _NOTHING: Final[Mapping[str, str]] = {}

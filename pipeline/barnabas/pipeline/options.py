@@ -14,7 +14,7 @@ from barnabas.client.settings import ClientSettings
 from barnabas.pipeline.decoding.decode import MAX_BATCH_BYTES
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, Level
 from barnabas.pipeline.storage import StorageOptions
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 MiB: Final = 1 << 20
 

@@ -58,7 +58,7 @@ from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.manager.manager import LoadReport, LogManager, LogManagerSettings
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import counted
 from barnabas.storage.uuids import random_uuid
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from barnabas.server.transactions.coordinator import TransactionCoordinator
     from barnabas.server.transactions.markers import MarkerWriter
     from barnabas.server.transactions.producer_ids import ProducerIds
-    from barnabas.storage.state_files.file_names import TopicPartition
+    from barnabas.storage.topic_partition import TopicPartition
 
 
 class Coordinators:

@@ -18,7 +18,7 @@ from typing import Final
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.interop.disks.journal import ALL, Instant, Journal, RebuiltDisk, RecordingDisk, Shared
 from tests.interop.disks.machine import FILE_SYSTEMS, FileSystem, mounted, served, told
 from tests.interop.disks.mounts import enter_own_mounts

@@ -21,7 +21,7 @@ from barnabas.pipeline.schemas import RECORDS
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.record import Header, SimpleRecord
 from barnabas.storage.log.log import Log
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.logs import end_transaction
 from tests.support.scanned import place_of, scanned_rows, sorted_rows

@@ -17,7 +17,7 @@ from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.jobs.archive.job import Archived, archive
 from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.output import InUse
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.pipeline.archive.archived import (
     EVENTS,
     archived_rows,

@@ -19,7 +19,7 @@ from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.server.cli import main
 from barnabas.storage.clock import SystemClock
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.pipeline.archive.engines import delta_rows, iceberg_rows, rows_of
 from tests.pipeline.compact.compacted import compacted_rows, latest_of

@@ -20,7 +20,7 @@ from barnabas.pipeline.writing.encode import RecordSet, halves, record_sets
 from barnabas.pipeline.writing.rows import Rows, encoded_headers
 from barnabas.pipeline.writing.task import chunks
 from barnabas.protocol.records.record import iter_records
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 BATCH_BYTES = 50_000
 PLACES = {number: TopicPartition("t", number) for number in range(3)}

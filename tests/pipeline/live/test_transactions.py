@@ -21,7 +21,7 @@ from barnabas.pipeline.writing.transactions import (
     decide,
     read_decision,
 )
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.pipeline.live.wire import values
 from tests.pipeline.topics import Topic
 from tests.support.broker_process import BrokerProcess

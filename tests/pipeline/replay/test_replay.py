@@ -27,7 +27,7 @@ from barnabas.pipeline.jobs.replay.sending import ReplayError
 from barnabas.pipeline.jobs.replay.watching import bytes_before
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cli import main
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.interop.clients.base import PATIENCE
 from tests.interop.conftest import new_broker
 from tests.pipeline.archive.archived import SEGMENT_BYTES, archived_rows, closed_rows, fill

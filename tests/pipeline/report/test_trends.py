@@ -19,7 +19,7 @@ from barnabas.pipeline.jobs.report.page import as_page
 from barnabas.pipeline.jobs.report.trends import LINES, trend_lines, trends_of
 from barnabas.server.cli import main
 from barnabas.server.dynamic_config.known_cluster import read_cluster
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.pipeline.report.conftest import HOUR, NOW
 from tests.support.clock import StillClock
 from tests.support.log_directory import WrittenDirectory, append, some_records

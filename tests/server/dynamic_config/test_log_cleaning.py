@@ -12,7 +12,7 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, configure_cleaner
 from barnabas.storage.cleaner.settings import CleanerSettings
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.group_requests import commit_request, committed_request, coordinator_request

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.cluster_node import DATA, NODE_ID, ClusterNode, ask, started
 from tests.support.cluster_requests import quorum, relocation, sizes, topic_pages
 from tests.support.some import some

@@ -19,7 +19,7 @@ from barnabas.server.cluster.partition_registration import (
     LeaderRecoveryState,
     PartitionRegistration,
 )
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.attributes import assert_has
 from tests.support.cluster_node import NODE_ID, ClusterNode, ask, started

@@ -18,7 +18,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.image import Topic
 from barnabas.server.topics import topics
 from barnabas.storage.errors import TooManyOpenFiles
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock

@@ -32,7 +32,7 @@ from barnabas.server.transactions.initializing import (
 from barnabas.server.transactions.records import decode_value, encode_value
 from barnabas.server.transactions.state import PREVIOUS, TransactionState
 from barnabas.server.transactions.transaction import MAX_EPOCH, Transaction
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.attributes import assert_has
 
 S = TransactionState

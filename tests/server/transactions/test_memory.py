@@ -15,7 +15,7 @@ from barnabas.server.transactions.records import encode_key, encode_value
 from barnabas.server.transactions.shard import TransactionalIds, TransactionRecord
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import stated
 from tests.support.server import running

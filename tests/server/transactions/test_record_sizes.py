@@ -15,7 +15,7 @@ from barnabas.server.transactions.records import encode_key, encode_value
 from barnabas.server.transactions.shard import END_BYTES
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.config_requests import SET, change
 from tests.support.config_requests import TOPIC as TOPIC_CONFIG
 from tests.support.server import running

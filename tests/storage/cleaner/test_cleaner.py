@@ -24,7 +24,7 @@ from barnabas.storage.cleaner.states import LogCleaningAborted
 from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.crashable import CrashableFiles, Crashed
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles

@@ -13,7 +13,7 @@ from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.log import Log
 from barnabas.storage.segment.segment import LogSegment
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cleaner_world import CHECKPOINT, COMPACT, DATA, CleanerWorld, add, config

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from barnabas.storage.cleaner.states import CleaningStates, LogCleaningAborted, Paused, Working
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 P = TopicPartition("t", 0)
 Q = TopicPartition("t", 1)

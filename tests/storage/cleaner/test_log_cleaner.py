@@ -25,7 +25,8 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
-from barnabas.storage.state_files.file_names import TopicPartition, log_file
+from barnabas.storage.state_files.file_names import log_file
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import Node
 from barnabas.testing.manual_clock import ManualClock

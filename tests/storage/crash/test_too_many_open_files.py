@@ -16,7 +16,7 @@ import pytest
 
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.fs.open_files import OpenFiles
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.failing import FailingFiles
 from tests.support.crash.count import CRASH_POINTS
 from tests.support.crash.failures import LIVES, check_nothing_is_held, operations_of, start_again

@@ -9,12 +9,12 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.log.identity import LogIdentity
-from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.state_files.partition_metadata import (
     PARTITION_METADATA,
     read_partition_metadata,
 )
 from barnabas.storage.threads.deferred_work import DeferredWork
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles

@@ -8,8 +8,8 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.recovery.swap_files import clean_up, numbered
 from barnabas.storage.segment.segment import LogSegment
-from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.threads.deferred_work import DeferredWork
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock

@@ -18,7 +18,7 @@ from barnabas.storage.log.log import Log
 from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP
 from barnabas.storage.manager.loading import LOOK_EVERY
 from barnabas.storage.manager.manager import LogManager
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock

@@ -12,7 +12,7 @@ from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.checkpoints import EpochEntry
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.disk import contents
 from tests.support.logs import DIRECTORY, LogHome, append, end_transaction, log_of, produce

@@ -15,7 +15,7 @@ from barnabas.storage.state_files.checkpoints import (
     LeaderEpochCheckpointFile,
     OffsetCheckpointFile,
 )
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles

@@ -6,7 +6,8 @@ import pytest
 
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.state_files import file_names as log_files
-from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
+from barnabas.storage.state_files.file_names import parse_topic_partition_name
+from barnabas.storage.topic_partition import TopicPartition
 
 D = Path("/data/t-0")
 

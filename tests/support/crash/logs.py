@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.state_files.meta_properties import (
     META_PROPERTIES,
     MetaProperties,
     write_meta_properties,
 )
+from barnabas.storage.topic_partition import TopicPartition
 from tests.support.crash.ledger import Ledger
 from tests.support.crash.points import Keep, Machine, Point, Subject
 from tests.support.crash.workloads import Workload

@@ -20,7 +20,8 @@ from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.producers.append_origin import AppendOrigin
-from barnabas.storage.state_files.file_names import STRAY_DIR_SUFFIX, TopicPartition
+from barnabas.storage.state_files.file_names import STRAY_DIR_SUFFIX
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.verify.cluster import KnownTopic
 from barnabas.storage.verify.report import Violation
 from barnabas.testing.disks.crashable import NOTHING, Choose, CrashableFiles

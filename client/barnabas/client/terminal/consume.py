@@ -19,7 +19,7 @@ from barnabas.client.terminal.output import note, printable
 from barnabas.client.terminal.places import PLACES, offsets_at, partitions_of
 from barnabas.client.terminal.topics import bounds
 from barnabas.storage.explain.units import moment
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import counted
 
 _COMMITTED: Final = "committed:"

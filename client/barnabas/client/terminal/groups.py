@@ -24,7 +24,7 @@ from barnabas.client.terminal.output import note, print_json, print_table
 from barnabas.client.terminal.places import PLACES, offsets_at, partitions_of
 from barnabas.client.terminal.topics import bounds
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 _TYPES: Final = ("classic", "consumer", "share", "streams")
 

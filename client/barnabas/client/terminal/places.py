@@ -16,7 +16,7 @@ from barnabas.storage.clock import SystemClock
 from barnabas.storage.config.option_values import ConfigError, did_you_mean
 from barnabas.storage.config.quantities import duration_ms
 from barnabas.storage.explain.units import parse_moment
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 PLACES: Final = (
     "beginning, end, an offset, -N for the last N offsets of each partition, a time such as"

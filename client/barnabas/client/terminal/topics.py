@@ -27,7 +27,7 @@ from barnabas.client.topics import (
 )
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.config.quantities import plain_value
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import counted
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.known import ReadCluster
     from barnabas.storage.explain.logs import ReadOnlyLogs
-    from barnabas.storage.state_files.file_names import TopicPartition
+    from barnabas.storage.topic_partition import TopicPartition
 
 
 def add_logs(parser: argparse.ArgumentParser) -> None:

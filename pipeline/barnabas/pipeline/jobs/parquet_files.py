@@ -16,7 +16,7 @@ from pyarrow import parquet as pq
 from barnabas.pipeline.options import MiB
 from barnabas.pipeline.schemas import RECORDS, project
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 COLUMNS: Final = ("offset", "timestamp", "timestampType", "key", "value", "headers")
 """Topic and partition are in the path of the file."""

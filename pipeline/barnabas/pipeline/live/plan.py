@@ -13,7 +13,7 @@ from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.live.topics import wanted
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import check_batch
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from barnabas.pipeline.live.topics import isolation_of, partitions_of, readable,
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import report_loss
 from barnabas.pipeline.reading.stream_plan import Progress, waiting_in
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 def initial(options: ReadOptions) -> Progress:

@@ -11,7 +11,7 @@ from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import UnknownTopic
 from barnabas.pipeline.options import IsolationLevel, ReadOptions
 from barnabas.pipeline.reading.plan import bounded, check_bounds
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 _END, _BEGINNING = -1, -2
 

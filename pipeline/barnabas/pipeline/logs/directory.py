@@ -22,8 +22,9 @@ from barnabas.storage.directories.directory import (
 )
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
-from barnabas.storage.state_files.file_names import LOG_SUFFIX, TopicPartition
+from barnabas.storage.state_files.file_names import LOG_SUFFIX
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES
+from barnabas.storage.topic_partition import TopicPartition
 
 
 class LogDirectory:

@@ -36,7 +36,7 @@ from barnabas.pipeline.schemas import Level
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.readonly.segment import ReadOnlySegment
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import LONG_MAX
 
 logger = logging.getLogger(__name__)

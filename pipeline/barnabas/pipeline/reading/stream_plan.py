@@ -25,7 +25,7 @@ from barnabas.pipeline.reading.plan import (
     tasks,
 )
 from barnabas.storage.readonly.segment import ReadOnlySegment
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 Progress = Mapping[TopicPartition, int]
 Waiting = Mapping[TopicPartition, Offsets]

@@ -33,7 +33,7 @@ from barnabas.pipeline.writing.transactions import (
     decide,
     read_decision,
 )
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 _QUERY_ID: Final = "sql.streaming.queryId"
 _BATCH_ID: Final = "streaming.sql.batchId"

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
 )
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 class Identity(NamedTuple):

@@ -34,7 +34,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.records.batch import seal_batch
 from barnabas.protocol.records.record import NO_SEQUENCE, increment_sequence
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 _AHEAD: Final = 5
 """A broker remembers so many batches of a producer (``ProducerStateEntry``)."""

@@ -22,7 +22,7 @@ from barnabas.pipeline.writing.rows import Rows, encoded_headers, nulls_of
 from barnabas.pipeline.writing.varints import Ints
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.clock import SystemClock
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 _CHUNK_BYTES: Final = 8 << 20
 """So much is encoded together: array operations cost the same for one row as for a thousand."""

@@ -25,7 +25,7 @@ from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.partition_changes import ElectionDefaults
 from barnabas.server.cluster.record_frames import encode_record
 from barnabas.server.scheduling.turns import Turns, map_in_turns
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

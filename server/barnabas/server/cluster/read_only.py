@@ -19,8 +19,9 @@ from barnabas.server.cluster.metadata_log import DIRECTORY_NAME
 from barnabas.server.cluster.partition_registration import NO_LEADER
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.errors import InvalidLogDirectory, KafkaError
-from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
+from barnabas.storage.state_files.file_names import parse_topic_partition_name
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaPropertiesEnsemble
+from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.server.cluster.image import MetadataImage, Versioned

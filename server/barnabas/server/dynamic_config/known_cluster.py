@@ -30,7 +30,8 @@ from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.overlay_files import OverlayFiles
-from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC, TopicPartition
+from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
+from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     import argparse

@@ -18,7 +18,7 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.security.acl.permissions import READ_GROUP, WRITE_TRANSACTIONAL_ID
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 @handles(AddOffsetsToTxnRequest, needs=asks(WRITE_TRANSACTIONAL_ID, READ_GROUP))

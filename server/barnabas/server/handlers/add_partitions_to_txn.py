@@ -33,7 +33,7 @@ from barnabas.server.security.acl.permissions import (
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,
 )
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 FIRST_BROKER_VERSION: Final = 4
 

@@ -33,7 +33,8 @@ from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER
-from barnabas.storage.state_files.file_names import TopicPartition, has_future_dir_name
+from barnabas.storage.state_files.file_names import has_future_dir_name
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import DESCRIBE_CLUSTER
 from barnabas.storage.manager.manager import LogManager
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

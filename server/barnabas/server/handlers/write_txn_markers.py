@@ -36,7 +36,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.server.security.acl.bindings import CLUSTER_NAME
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER, CLUSTER_ACTION
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
 """By producer id: all markers of a producer are answered as one."""

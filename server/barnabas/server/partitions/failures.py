@@ -16,7 +16,7 @@ from pathlib import Path
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.manager.manager import LogManager
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 class LogDirFailureHandler:

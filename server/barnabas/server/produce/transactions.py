@@ -42,7 +42,7 @@ from barnabas.server.transactions.participation import (
     verify,
 )
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 FIRST_ABORTABLE_VERSION: Final = 11
 FIRST_ADDING_VERSION: Final = 12

@@ -37,7 +37,7 @@ from barnabas.server.scheduling.turns import checkpoint, map_in_turns
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import counted
 from barnabas.storage.uuids import random_uuid
 

@@ -16,7 +16,7 @@ from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.ending import check_named
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 def check_producer(current: Transaction, producer: Producer) -> None:

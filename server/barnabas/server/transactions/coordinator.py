@@ -56,7 +56,7 @@ from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.server.transactions.shard import TransactionShard
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock

@@ -20,7 +20,7 @@ from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.producers.append_origin import AppendOrigin
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock

@@ -29,7 +29,7 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.ending import TV2
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock

@@ -20,7 +20,7 @@ from barnabas.protocol.internal_topics.transaction_records import (
 )
 from barnabas.server.transactions.state import BY_NUMBER, TransactionState
 from barnabas.server.transactions.transaction import Transaction
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from barnabas.protocol.structs import replace, struct
 from barnabas.server.transactions.state import PREVIOUS, TransactionState
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 MAX_EPOCH: Final = 2**15 - 1
 """

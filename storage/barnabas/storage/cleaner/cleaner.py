@@ -37,7 +37,7 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaError, KafkaStorageError, SegmentOffsetOverflow
 from barnabas.storage.log.log import Log
 from barnabas.storage.segment.segment import LogSegment
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

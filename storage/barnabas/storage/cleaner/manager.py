@@ -33,7 +33,7 @@ from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFi
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import Log
 from barnabas.storage.segment.segment import LogSegment
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

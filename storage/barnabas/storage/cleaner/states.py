@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Final
 
 from barnabas.protocol.structs import NamedTuple
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 class LogCleaningAborted(Exception):

@@ -21,9 +21,9 @@ from barnabas.storage.cleaner.throttler import Throttler
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.threads.background import BackgroundThread
 from barnabas.storage.threads.turns import SHORT_TURNS, Turns
+from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.storage.cleaner.cleaner import Cleaner

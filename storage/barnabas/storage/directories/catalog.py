@@ -13,7 +13,7 @@ from barnabas.storage.directories.directories import LogDirectories
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.log.log import Log
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 Checkpoint = Callable[[LogDirectory, Mapping[TopicPartition, Log]], None]
 """

@@ -10,7 +10,7 @@ from typing import Final
 
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.checkpoints import OffsetCheckpointFile
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 

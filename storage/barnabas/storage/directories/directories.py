@@ -16,7 +16,7 @@ from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.storage.log.log import Log

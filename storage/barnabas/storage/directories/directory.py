@@ -37,10 +37,10 @@ from barnabas.storage.state_files.checkpoints import CleanShutdownFile, OffsetCh
 from barnabas.storage.state_files.file_names import (
     CLUSTER_METADATA_TOPIC,
     REMOTE_LOG_INDEX_CACHE,
-    TopicPartition,
     parse_topic_partition_name,
 )
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, read_meta_properties
+from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.storage.log.log import Log

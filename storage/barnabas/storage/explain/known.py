@@ -16,7 +16,7 @@ from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 class ExplainError(Exception):

@@ -43,7 +43,8 @@ from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.segment.records import BatchHeader
-from barnabas.storage.state_files.file_names import DELETED_SUFFIX, TopicPartition
+from barnabas.storage.state_files.file_names import DELETED_SUFFIX
+from barnabas.storage.topic_partition import TopicPartition
 
 READ_ERRORS: Final = (KafkaError, ValueError, FileNotFoundError)
 """The errors of reading a log, also of one of which a broker has just removed a file."""

@@ -35,7 +35,7 @@ from barnabas.storage.readonly.command_line import (
     EXIT_USAGE,
     allow_many_files,
 )
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 def explain(options: argparse.Namespace, read_cluster: ReadCluster) -> int:

@@ -29,9 +29,9 @@ from barnabas.storage.state_files.file_names import (
     DELETED_SUFFIX,
     SET_ASIDE_SUFFIX,
     SWAP_SUFFIX,
-    TopicPartition,
 )
 from barnabas.storage.threads.deferred_work import DeferredWork, run_all
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

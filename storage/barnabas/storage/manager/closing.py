@@ -14,7 +14,7 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.log.log import Log
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

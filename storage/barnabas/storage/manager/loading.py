@@ -34,9 +34,9 @@ from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
     STRAY_DIR_SUFFIX,
-    TopicPartition,
     log_stray_dir_name,
 )
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import counted
 
 logger = logging.getLogger(__name__)

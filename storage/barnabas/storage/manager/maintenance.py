@@ -18,13 +18,13 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.directories.catalog import STARTS_AND_RECOVERY_POINTS, LogCatalog
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.log.log import Log
-from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.threads.background import (
     Alarm,
     BackgroundThread,
     alarm_thread,
     periodic_thread,
 )
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

@@ -49,12 +49,9 @@ from barnabas.storage.manager.maintenance import LogMaintenance, LogManagerSetti
 from barnabas.storage.manager.removal import LogDeletions
 from barnabas.storage.producers.state import ProducerStateManagerConfig
 from barnabas.storage.recovery.opening import open_log
-from barnabas.storage.state_files.file_names import (
-    TopicPartition,
-    log_delete_dir_name,
-    log_dir_name,
-)
+from barnabas.storage.state_files.file_names import log_delete_dir_name, log_dir_name
 from barnabas.storage.threads.background import Alarm
+from barnabas.storage.topic_partition import TopicPartition
 
 __all__ = ["LoadReport", "LogManager", "LogManagerSettings"]
 

@@ -29,7 +29,6 @@ from barnabas.storage.state_files.checkpoints import (
 from barnabas.storage.state_files.file_names import (
     CLUSTER_METADATA_TOPIC,
     REMOTE_LOG_INDEX_CACHE,
-    TopicPartition,
     parse_topic_partition_name,
 )
 from barnabas.storage.state_files.meta_properties import (
@@ -37,6 +36,7 @@ from barnabas.storage.state_files.meta_properties import (
     MetaProperties,
     parse_meta_properties,
 )
+from barnabas.storage.topic_partition import TopicPartition
 
 CHECKPOINT_NAMES: Final = (
     RECOVERY_POINT_CHECKPOINT,

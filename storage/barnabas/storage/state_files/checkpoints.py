@@ -25,7 +25,7 @@ from typing import Final, TypeVar
 from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError, LaterCheckpoint
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import InvalidLogDirectory
+from barnabas.storage.topic_partition import TopicPartition
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"
@@ -44,18 +44,6 @@ CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 LONGEST_FILE_NAME: Final = 255
 """Bytes, on most file systems."""
 _MARKED: Final = re.compile(r"(\S+)-(\S+)\.(\S+)(?:-delete|-future|-stray)")
-
-
-class TopicPartition(NamedTuple):
-    """
-    One partition of a topic.
-    """
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 def offset_from_file_name(name: str) -> int:

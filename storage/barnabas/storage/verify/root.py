@@ -20,12 +20,9 @@ from barnabas.storage.readonly.files import read_if_exists
 from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES, LogRoot, Offsets
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
-from barnabas.storage.state_files.file_names import (
-    DELETE_DIR_SUFFIX,
-    TopicPartition,
-    parse_topic_partition_name,
-)
+from barnabas.storage.state_files.file_names import DELETE_DIR_SUFFIX, parse_topic_partition_name
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.verify import invariants
 from barnabas.storage.verify.cluster import Topics
 from barnabas.storage.verify.context import DirectoryState, LogContext, check_leftovers

@@ -20,13 +20,10 @@ from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
-from barnabas.storage.state_files.file_names import (
-    DELETE_DIR_SUFFIX,
-    LOG_SUFFIX,
-    TopicPartition,
-)
+from barnabas.storage.state_files.file_names import DELETE_DIR_SUFFIX, LOG_SUFFIX
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
 from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.verify import invariants
 from barnabas.storage.verify.cluster import ReadTopics, Topics, check_topics
 from barnabas.storage.verify.context import DirectoryState, LogContext

@@ -12,7 +12,7 @@ from barnabas.storage.explain.as_text import as_text
 from barnabas.storage.explain.known import ExplainError
 from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.explain.report import report_on
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.errors import BrokerError, hides_frame
 from barnabas.testing.hosts.embedded import Embedded
 from barnabas.testing.operations.topics import partition_indexes

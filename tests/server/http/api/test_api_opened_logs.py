@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from barnabas.server.http.api.opened_logs import KEEP_S, MOST, OpenedLogs
 from barnabas.storage.explain.logs import ReadOnlyLogs
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.testing.manual_clock import ManualClock
 
 FIRST = TopicPartition("t", 0)

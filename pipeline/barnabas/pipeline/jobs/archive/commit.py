@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Final
 
 from barnabas.pipeline.decoding.decode import Offsets
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 _FILE_NAME: Final = re.compile(r"(\d{20})-\d{20}-[0-9a-f]{32}\.parquet")
 

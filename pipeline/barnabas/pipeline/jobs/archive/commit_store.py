@@ -26,7 +26,7 @@ from barnabas.pipeline.logs.filesystems import is_local, local_path, locate
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 COMMITS: Final = "_commits"
 """The directory, from the base of the archive."""

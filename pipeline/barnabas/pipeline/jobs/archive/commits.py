@@ -27,7 +27,8 @@ from barnabas.pipeline.jobs.parquet_files import COLUMNS, Checksum
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
-from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
+from barnabas.storage.state_files.file_names import parse_topic_partition_name
+from barnabas.storage.topic_partition import TopicPartition
 
 _DATA: Final = "data"
 

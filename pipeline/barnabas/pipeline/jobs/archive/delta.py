@@ -41,7 +41,7 @@ from barnabas.pipeline.options import IsolationLevel
 from barnabas.pipeline.schemas import RECORDS, project
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.clock import SystemClock
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 PARTITIONED_BY: Final = ["topic", "partition"]
 DESCRIPTION: Final = "Records of Kafka topics, archived by Barnabas."

@@ -66,7 +66,8 @@ from barnabas.pipeline.jobs.output import InUse
 from barnabas.pipeline.jobs.parquet_files import STATISTICS
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.pipeline.storage import StorageOptions
-from barnabas.storage.state_files.file_names import TopicPartition, parse_topic_partition_name
+from barnabas.storage.state_files.file_names import parse_topic_partition_name
+from barnabas.storage.topic_partition import TopicPartition
 
 _HEADER: Final = StructType(
     NestedField(10, "key", StringType(), required=False),

@@ -21,7 +21,7 @@ from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.jobs.parquet_files import read_parquet
 from barnabas.pipeline.schemas import RECORDS
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 _ROWS: Final = 65_536
 

@@ -19,7 +19,7 @@ from barnabas.pipeline.jobs.archive.table import ArchiveError
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import Work
 from barnabas.pipeline.reading.reader import read
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions
 from barnabas.pipeline.reading.plan import Work, open_logs, pack, ranges
 from barnabas.pipeline.reading.reader import read
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
-from barnabas.storage.state_files.file_names import TopicPartition, log_file
+from barnabas.storage.state_files.file_names import log_file
+from barnabas.storage.topic_partition import TopicPartition
 
 BYTES_PER_FILE: Final = 128 * MiB
 

@@ -32,7 +32,7 @@ from barnabas.pipeline.schemas import RECORDS, project
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 class DataFile(NamedTuple):

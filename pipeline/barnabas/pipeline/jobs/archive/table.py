@@ -26,7 +26,7 @@ from barnabas.pipeline.jobs.parquet_files import Checksum
 from barnabas.pipeline.logs.filesystems import local_path
 from barnabas.pipeline.storage import StorageOptions
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 class ArchiveError(PipelineError):

@@ -17,7 +17,7 @@ from barnabas.pipeline.jobs.compact.sources import ArchiveSource, LogSource, Sou
 from barnabas.pipeline.option_parser import parse_options
 from barnabas.pipeline.options import IsolationLevel, ReadOptions
 from barnabas.pipeline.reading.plan import Work, open_logs, ranges
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 _WHICH: Final = ("subscribe", "subscribePattern", "assign")
 _HOW: Final = ("readUpTo", "chunkBytes", "maxBatchBytes")

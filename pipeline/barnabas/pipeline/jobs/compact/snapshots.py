@@ -21,7 +21,7 @@ from barnabas.pipeline.jobs.output import (
 )
 from barnabas.pipeline.jobs.parquet_files import partition_directory
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 DATA: Final = "compacted"
 _DONE: Final = "_done"

@@ -29,7 +29,7 @@ from barnabas.pipeline.jobs.replay.sending import (
 from barnabas.pipeline.jobs.replay.watching import watched
 from barnabas.pipeline.spark.session import translated
 from barnabas.pipeline.spark.shipped import shipped
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 RECORDS_PER_TRANSACTION: Final = 10_000
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as ConsumerPartition
 
 from barnabas.pipeline.decoding.decode import Offsets
 from barnabas.pipeline.errors import PipelineError
@@ -20,7 +21,7 @@ from barnabas.pipeline.jobs.archive.files import batches_in_order
 from barnabas.pipeline.jobs.archive.store import DataStore
 from barnabas.pipeline.jobs.archive.table import ArchivedFile
 from barnabas.pipeline.jobs.parquet_files import COLUMNS
-from barnabas.storage.state_files import file_names as log_files
+from barnabas.storage.topic_partition import TopicPartition
 
 PATIENCE: Final = 60.0
 """Seconds for an answer of a broker."""
@@ -55,7 +56,7 @@ class PartitionToSend:
     What an archive has of a partition. A worker gets one of these, pickled.
     """
 
-    topic_partition: log_files.TopicPartition
+    topic_partition: TopicPartition
     identity: str
     """Of the archive, so that another archive is not taken for this one."""
     offsets: Offsets
@@ -122,7 +123,7 @@ class _Sender:
         Raises:
             ReplayError: nothing was sent, but the partition has records.
         """
-        place = TopicPartition(self._target.topic, self._partition.partition)
+        place = ConsumerPartition(self._target.topic, self._partition.partition)
         committed = _committed(self._consumer, place)
         if committed is not None:
             return committed
@@ -170,7 +171,7 @@ class _Sender:
                 return
 
     def _commit(self, next_offset: int) -> None:
-        place = TopicPartition(self._target.topic, self._partition.partition, next_offset)
+        place = ConsumerPartition(self._target.topic, self._partition.partition, next_offset)
         group = self._consumer.consumer_group_metadata()
         self._producer.send_offsets_to_transaction([place], group, PATIENCE)
         self._producer.commit_transaction(PATIENCE)
@@ -195,7 +196,7 @@ def sent_before(consumer: Consumer, archived: PartitionToSend, target: Target) -
     Raises:
         ReplayError: a broker does not say.
     """
-    place = TopicPartition(target.topic, archived.topic_partition.partition)
+    place = ConsumerPartition(target.topic, archived.topic_partition.partition)
     try:
         return _committed(consumer, place)
     except KafkaException as error:
@@ -206,7 +207,7 @@ def _consumer(name: str, target: Target) -> Consumer:
     return Consumer({**target.config, "group.id": name, "enable.auto.commit": False})
 
 
-def _committed(consumer: Consumer, place: TopicPartition) -> int | None:
+def _committed(consumer: Consumer, place: ConsumerPartition) -> int | None:
     (committed,) = consumer.committed([place], PATIENCE)
     return int(committed.offset) if committed.offset >= 0 else None
 

@@ -19,7 +19,7 @@ from barnabas.pipeline.jobs.replay.sending import (
     consumer_of,
     sent_before,
 )
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

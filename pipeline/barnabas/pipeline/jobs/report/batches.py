@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from barnabas.pipeline.jobs.report.facts import Counts, Producers
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 NO_PRODUCER: Final = -1
 _SEQUENCES: Final = 1 << 31

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.known import Cluster, ReadCluster
     from barnabas.storage.fs.interface import Files
-    from barnabas.storage.state_files.file_names import TopicPartition
+    from barnabas.storage.topic_partition import TopicPartition
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from barnabas.pipeline.jobs.report.facts import Disorder
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 def disorder_by_partition(records: DataFrame) -> dict[TopicPartition, Disorder]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.retention import SegmentLifetime
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 class Pin(Enum):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from barnabas.pipeline.jobs.report.facts import PartitionFacts, SegmentFacts
 from barnabas.pipeline.schemas import TIMESTAMP
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 DELETIONS: Final = "deletions"
 """The column that readers may leave out."""

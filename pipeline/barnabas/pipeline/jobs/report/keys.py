@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from barnabas.pipeline.jobs.report.facts import Keys
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 SHOWN: Final = 5
 """How many of the most frequent keys a report has of each partition."""

@@ -33,7 +33,7 @@ from barnabas.storage.explain.known import Cluster
 from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.explain.report import PartitionReport
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from barnabas.storage.explain.logs import ReadOnlyLogs, patiently
 from barnabas.storage.explain.report import PartitionReport, report_on
 from barnabas.storage.explain.retention import SegmentLifetime
 from barnabas.storage.log.retention import Reason
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 
 def explained(

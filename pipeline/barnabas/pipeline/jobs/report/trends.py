@@ -15,7 +15,7 @@ from barnabas.pipeline.jobs.report.facts import Report
 from barnabas.pipeline.jobs.report.figures import Figures, Snapshot
 from barnabas.pipeline.jobs.report.plots import as_svg, day_of, new_figure, show_dates
 from barnabas.storage.explain.units import duration, moment, rounded_size
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import DAYS, HOURS, GiB, MiB
 
 LINES: Final = 10

@@ -29,7 +29,7 @@ from barnabas.storage.explain.report import (
     report_on_time,
 )
 from barnabas.storage.explain.units import parse_moment
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import LONG_MAX
 
 T = TypeVar("T")

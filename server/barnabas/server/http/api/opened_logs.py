@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
     from barnabas.storage.explain.logs import ReadOnlyLog, ReadOnlyLogs
-    from barnabas.storage.state_files.file_names import TopicPartition
+    from barnabas.storage.topic_partition import TopicPartition
 
 T = TypeVar("T")
 

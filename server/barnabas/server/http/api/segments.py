@@ -26,7 +26,8 @@ from barnabas.storage.explain.report import PartitionReport, report_on_segment
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.readonly.index_file import IndexFile
 from barnabas.storage.readonly.segment import ReadOnlySegment, StoredBatch
-from barnabas.storage.state_files.file_names import LOG_SUFFIX, TopicPartition
+from barnabas.storage.state_files.file_names import LOG_SUFFIX
+from barnabas.storage.topic_partition import TopicPartition
 from barnabas.storage.units import LONG_MAX
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from barnabas.server.http.json_api import Answer, Operation
 from barnabas.storage.explain.as_columns import segments_in_columns
 from barnabas.storage.explain.as_json import log_facts
 from barnabas.storage.explain.report import PartitionReport
-from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.topic_partition import TopicPartition
 
 Rule = Literal["log_start_offset", "retention_bytes", "retention_ms"]
 

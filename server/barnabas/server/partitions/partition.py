@@ -201,7 +201,7 @@ class Partition:
         if options:
             info = self.log.append_as_leader(records, self.leader_epoch, **options)
         else:
-            info = self.log.append_as_leader(records, self.leader_epoch, True)
+            info = self.log.append_as_leader(records, self.leader_epoch, at_once=True)
         self.produces += 1
         if info.is_duplicate:
             return info

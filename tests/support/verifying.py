@@ -15,7 +15,7 @@ from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.context import LogContext
 from barnabas.storage.verify.partition import PartitionCheck
-from barnabas.storage.verify.report import Report, Violation
+from barnabas.storage.verify.report import VerifyReport, Violation
 from barnabas.storage.verify.verification import Verification
 from tests.support.clock import StillClock
 from tests.support.segments import DIRECTORY
@@ -33,7 +33,7 @@ def log_violations(
     """
     violations: list[Violation] = []
     partition = PartitionDirectory(directory, files)
-    PartitionCheck(partition, context, Report(violations.append), StillClock()).run()
+    PartitionCheck(partition, context, VerifyReport(violations.append), StillClock()).run()
     ignored = ("partition-metadata", "epochs-missing")
     return [each for each in violations if each.rule not in ignored]
 
@@ -52,7 +52,7 @@ def verified(
     verification = Verification(
         files or DiskFiles(),
         clock or StillClock(),
-        Report(violations.append),
+        VerifyReport(violations.append),
         read_topics=read_topics,
     )
     verification.run(paths)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from barnabas.server.config import Settings
     from barnabas.storage.clock import Clock
-    from barnabas.storage.explain.known import Cluster
+    from barnabas.storage.explain.known import ClusterSettings
     from barnabas.storage.fs.interface import Files
 
 EXIT_USAGE = 2
@@ -355,7 +355,7 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser, _read_cluster)
 
 
-def _read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> Cluster:
+def _read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> ClusterSettings:
     from barnabas.server.dynamic_config.known_cluster import read_cluster
 
     return read_cluster(options, files, clock)

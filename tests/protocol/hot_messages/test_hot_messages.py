@@ -19,7 +19,7 @@ from barnabas.protocol.codec.codec import (
     encode_in_steps,
     encode_parts,
 )
-from barnabas.protocol.codec.primitives import Refused
+from barnabas.protocol.codec.primitives import LeftToGeneralCodec
 from barnabas.protocol.codec.schema import Message, fields
 from barnabas.protocol.codec.struct_of import StructOf
 from barnabas.protocol.codec.wire_types import Reader, Writer
@@ -48,7 +48,7 @@ from tests.support.messages import ended
 from tests.support.random_messages import random_message
 
 HOT: Final[dict[int, Any]] = {0: produce, 1: fetch, 2: list_offsets}
-REFUSALS: Final = (Refused, DecodeError, struct.error, IndexError)
+REFUSALS: Final = (LeftToGeneralCodec, DecodeError, struct.error, IndexError)
 SEEDS: Final = range(150)
 
 

@@ -12,7 +12,7 @@ from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.cleanable import CleaningVerdict
 from barnabas.storage.explain.as_text import summary_text
-from barnabas.storage.explain.cleaning import Cleaning, Part, horizons_in
+from barnabas.storage.explain.cleaning import Cleaning, LogPart, horizons_in
 from barnabas.storage.explain.report import report_on_segment
 from barnabas.storage.explain.wording.cleaning import (
     cleaner_sentences,
@@ -60,7 +60,7 @@ def test_log_that_was_never_cleaned_is_dirty() -> None:
     found, words = cleaning(home)
 
     assert CleaningVerdict.DIRTY is found.plan.verdict
-    assert [Part.CLEANABLE] * 3 + [Part.ACTIVE] == list(found.parts.values())
+    assert [LogPart.CLEANABLE] * 3 + [LogPart.ACTIVE] == list(found.parts.values())
     assert (
         "It is dirty from its start, offset 0: it was never cleaned. A cleaning would read 3"
         " segments, 327 bytes, from segment 0 up to offset 3: the active segment, 3, is not"
@@ -77,7 +77,7 @@ def test_cleaner_checkpoint_decides_which_segments_are_clean() -> None:
 
     found, words = cleaning(home)
 
-    assert [Part.CLEAN] * 2 + [Part.CLEANABLE, Part.ACTIVE] == list(found.parts.values())
+    assert [LogPart.CLEAN] * 2 + [LogPart.CLEANABLE, LogPart.ACTIVE] == list(found.parts.values())
     assert "It is clean up to offset 2, the end of the last cleaning." in words
     assert "It is not due: 109 of 327 bytes, 33.3%, are dirty" in words
     assert [
@@ -95,7 +95,7 @@ def test_min_compaction_lag_bounds_the_cleanable_segments() -> None:
 
     found, words = cleaning(home)
 
-    expected = [Part.CLEANABLE, Part.UNCLEANABLE, Part.UNCLEANABLE, Part.ACTIVE]
+    expected = [LogPart.CLEANABLE, LogPart.UNCLEANABLE, LogPart.UNCLEANABLE, LogPart.ACTIVE]
     assert expected == list(found.parts.values())
     assert "up to offset 1: the latest record of segment 1 is 4 seconds 500 ms old" in words
 

@@ -34,7 +34,7 @@ from barnabas.storage.log.validator import (
     LogValidator,
 )
 from barnabas.storage.producers.append_origin import AppendOrigin
-from barnabas.storage.threads.turns import Turns
+from barnabas.storage.threads.turns import ThreadTurns
 from tests.support.record_bytes import sealed
 
 NOW = 1_700_000_000_000
@@ -307,7 +307,7 @@ def test_validation_with_yields_has_the_same_result(
     data = sealed(payload, 100, timestamp=NOW, max_timestamp=NOW + 6, compression=codec)
     validator = LogValidator("t-0", LogConfig(compression_type=target))
 
-    def made(turns: Turns | None) -> bytes | str:
+    def made(turns: ThreadTurns | None) -> bytes | str:
         batch = read_batch(memoryview(bytearray(data)))
         info = LogAppendInfo()
         info.first_offset = 0
@@ -317,7 +317,7 @@ def test_validation_with_yields_has_the_same_result(
             return repr(error)
         return bytes(validator.assign_offsets(examined, info, leader_epoch=3, now_ms=NOW))
 
-    assert made(None) == made(Turns())
+    assert made(None) == made(ThreadTurns())
 
 
 def changed(codec: CompressionType, change: Callable[[bytes], bytes]) -> bytearray:

@@ -11,8 +11,8 @@ import pytest
 from barnabas.storage.log.rolling import (
     RollParams,
     RollReason,
-    Room,
     SegmentEnd,
+    SegmentRoom,
     reason_to_roll,
     room_in,
 )
@@ -55,7 +55,7 @@ def rolls(segment: LogSegment, params: RollParams) -> RollReason | None:
     return reason_to_roll(SegmentEnd.of(segment), params)
 
 
-def room_of(segment: LogSegment, params: RollParams) -> Room:
+def room_of(segment: LogSegment, params: RollParams) -> SegmentRoom:
     return room_in(SegmentEnd.of(segment), params)
 
 

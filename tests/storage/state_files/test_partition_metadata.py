@@ -7,7 +7,7 @@ import pytest
 from barnabas.storage.errors import CorruptCheckpoint
 from barnabas.storage.state_files.partition_metadata import (
     PARTITION_METADATA,
-    PartitionMetadata,
+    PartitionMetadataFile,
     read_partition_metadata,
     write_partition_metadata,
 )
@@ -33,7 +33,7 @@ def test_partition_metadata_has_two_lines_without_a_final_newline() -> None:
     write_partition_metadata(files, D, ID)
 
     assert b"version: 0\ntopic_id: dUHZ4DSIQA2iHFIpYpsSjw" == files.read_bytes(PATH)
-    assert PartitionMetadata(0, ID) == read_partition_metadata(files, D)
+    assert PartitionMetadataFile(0, ID) == read_partition_metadata(files, D)
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_malformed_partition_metadata_is_refused(content: bytes, sentence: str) 
 def test_later_version_of_partition_metadata_is_accepted() -> None:
     content = b"version: 3\r\ntopic_id:  dUHZ4DSIQA2iHFIpYpsSjw\r\nmore: 1\n"
 
-    assert PartitionMetadata(3, ID) == read_partition_metadata(files_with(content), D)
+    assert PartitionMetadataFile(3, ID) == read_partition_metadata(files_with(content), D)

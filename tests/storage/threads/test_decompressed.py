@@ -22,7 +22,7 @@ from barnabas.storage.threads.decompressed import (
     MOST_BYTES,
     DecompressedBudget,
 )
-from barnabas.storage.threads.turns import Turns
+from barnabas.storage.threads.turns import ThreadTurns
 from tests.support.cleaning import clean, put
 from tests.support.clock import StillClock
 from tests.support.limits import stated
@@ -122,7 +122,9 @@ def rebuilding() -> Callable[[], object]:
     records = [SimpleRecord(1, b"k", bytes(LARGE))]
     batch = read_batch(memoryview(build_batch(records, compression=CompressionType.GZIP)))
     scan = batch.scan()
-    return lambda: rebuild_batch(batch, scan, codec=CompressionType.ZSTD, level=None, turns=Turns())
+    return lambda: rebuild_batch(
+        batch, scan, codec=CompressionType.ZSTD, level=None, turns=ThreadTurns()
+    )
 
 
 @pytest.mark.parametrize("prepare", [cleaning, rebuilding])

@@ -34,7 +34,7 @@ def test_thread_that_returned_late_sleeps_briefly(
         nonlocal rested
         rested += 1
 
-    module.Turns(offer, rest, lambda: now).offer()
+    module.ThreadTurns(offer, rest, lambda: now).offer()
 
     assert rests == rested
 

@@ -22,7 +22,7 @@ from barnabas.storage.producers.snapshots import encode_snapshot
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck
-from barnabas.storage.verify.report import MOST_ALIKE, Report, Violation
+from barnabas.storage.verify.report import MOST_ALIKE, VerifyReport, Violation
 from barnabas.storage.verify.transactions import AbortMarker, _expected
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.bombs import bomb, memory_below
@@ -276,7 +276,7 @@ def test_number_of_reported_violations_of_a_kind_is_limited() -> None:
     for data in batches:
         data[30] ^= 1
     told: list[Violation] = []
-    report = Report(told.append)
+    report = VerifyReport(told.append)
 
     partition = PartitionDirectory(DIRECTORY, Files(*batches))
     PartitionCheck(partition, CLEAN, report, StillClock()).run()

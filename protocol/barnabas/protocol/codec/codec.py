@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
-from barnabas.protocol.codec.primitives import Buffer, Refused
+from barnabas.protocol.codec.primitives import Buffer, LeftToGeneralCodec
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.codec.struct_of import StructOf
 from barnabas.protocol.codec.wire_types import Reader, Writer
@@ -39,8 +39,8 @@ _HOT_CODECS: Final = "barnabas.protocol.hot_messages"
 
 _MALFORMED: Final = (DecodeError, struct.error, IndexError)
 _NOT_ENCODABLE: Final = (struct.error, TypeError, AttributeError, ValueError)
-_NOT_READ: Final = (Refused, *_MALFORMED)
-_NOT_WRITTEN: Final = (Refused, *_NOT_ENCODABLE)
+_NOT_READ: Final = (LeftToGeneralCodec, *_MALFORMED)
+_NOT_WRITTEN: Final = (LeftToGeneralCodec, *_NOT_ENCODABLE)
 
 
 class Codec:

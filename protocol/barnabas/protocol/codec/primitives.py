@@ -54,7 +54,7 @@ than a dozen.
 _MAX_UVARINT_BYTES = 5
 
 
-class Refused(Exception):
+class LeftToGeneralCodec(Exception):
     """
     A hot codec leaves the message to the general one: it is malformed, or has too many entries.
     """

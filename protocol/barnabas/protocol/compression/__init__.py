@@ -59,7 +59,7 @@ def most_decompressed_bytes(compressed_bytes: int) -> int:
     return min(LARGEST_BYTES, max(LEAST_LIMIT_BYTES, LARGEST_RATIO * compressed_bytes))
 
 
-class Codec(Protocol):
+class CompressionCodec(Protocol):
     """
     A module of this package.
     """
@@ -70,8 +70,8 @@ class Codec(Protocol):
 
 
 @cache
-def _codec(codec: CompressionType) -> Codec:
-    return cast(Codec, import_module(f"{__name__}.{codec.name.lower()}"))
+def _codec(codec: CompressionType) -> CompressionCodec:
+    return cast(CompressionCodec, import_module(f"{__name__}.{codec.name.lower()}"))
 
 
 def compress(codec: CompressionType, data: Buffer, level: int | None = None) -> Buffer:

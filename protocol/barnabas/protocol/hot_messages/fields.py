@@ -1,8 +1,8 @@
 """
 Reading and writing the fields of hot messages.
 
-Both raise ``Refused``, or an error of Python's, for a message that is malformed or has too many
-entries. ``codec`` then takes the general way, which names the field that is wrong.
+Both raise ``LeftToGeneralCodec``, or an error of Python's, for a message that is malformed or has
+too many entries. ``codec`` then takes the general way, which names the field that is wrong.
 """
 
 # Compiled: see hatch_build.py.
@@ -18,7 +18,7 @@ from barnabas.protocol.codec.primitives import (
     MAX_TAGGED_FIELDS,
     UVARINTS,
     Buffer,
-    Refused,
+    LeftToGeneralCodec,
     read_uvarint,
     skip_tagged_fields,
     string_length,
@@ -53,12 +53,12 @@ class FieldReader:
         Step over *size* bytes, and return the position before them.
 
         Raises:
-            Refused: there are fewer bytes.
+            LeftToGeneralCodec: there are fewer bytes.
         """
         start = self.position
         after = start + size
         if not start <= after <= self.end:
-            raise Refused
+            raise LeftToGeneralCodec
         self.position = after
         return start
 
@@ -67,12 +67,12 @@ class FieldReader:
         The number of entries of an array.
 
         Raises:
-            Refused: the array is null, or the message has more entries than it may have.
+            LeftToGeneralCodec: the array is null, or the message has more entries than it may have.
         """
         count = self._length(4)
         self._entries_left -= count
         if count < 0 or self._entries_left < 0:
-            raise Refused
+            raise LeftToGeneralCodec
         return count
 
     def string(self) -> str:
@@ -81,7 +81,7 @@ class FieldReader:
         """
         value = self.nullable_string()
         if value is None:
-            raise Refused
+            raise LeftToGeneralCodec
         return value
 
     def nullable_string(self) -> str | None:
@@ -91,7 +91,7 @@ class FieldReader:
         if size == 0:
             return ""
         if size > MAX_STRING_BYTES:
-            raise Refused
+            raise LeftToGeneralCodec
         start = self.take(size)
         return str(self.data[start : self.position], "utf-8", "replace")
 
@@ -126,11 +126,11 @@ class FieldReader:
         The number of tagged fields.
 
         Raises:
-            Refused: there are more than ``MAX_TAGGED_FIELDS``.
+            LeftToGeneralCodec: there are more than ``MAX_TAGGED_FIELDS``.
         """
         count = self._uvarint()
         if count > MAX_TAGGED_FIELDS:
-            raise Refused
+            raise LeftToGeneralCodec
         return count
 
     def tag(self) -> tuple[int, int]:
@@ -144,10 +144,10 @@ class FieldReader:
     def expect(self, end: int) -> None:
         """
         Raises:
-            Refused: the field that ended here should have ended at *end*.
+            LeftToGeneralCodec: the field that ended here should have ended at *end*.
         """
         if self.position != end or end > self.end:
-            raise Refused
+            raise LeftToGeneralCodec
 
     def _uvarint(self) -> int:
         value, self.position = read_uvarint(self.data, self.position)
@@ -194,11 +194,11 @@ class FieldWriter:
         Write the number of entries of an array.
 
         Raises:
-            Refused: the message has more entries than it may have.
+            LeftToGeneralCodec: the message has more entries than it may have.
         """
         self._entries_left -= count
         if self._entries_left < 0:
-            raise Refused
+            raise LeftToGeneralCodec
         self._length(count)
 
     def string(self, value: str) -> None:

@@ -26,7 +26,7 @@ _SAFE: Final = 1 << 61
 """Timestamps within this can be added and subtracted without care."""
 
 
-class RecordError(NamedTuple):
+class RejectedRecord(NamedTuple):
     """
     A record that is whole but not acceptable.
     """
@@ -89,7 +89,7 @@ class RecordJudge:
     def __init__(
         self, base_timestamp: int, log_append_time: int | None, rules: RecordRules | None
     ) -> None:
-        self.errors: list[RecordError] = []
+        self.errors: list[RejectedRecord] = []
         self.max_timestamp: i64 = -1
         """The largest that was shown to ``judge``, or that of a batch of LogAppendTime."""
         self.max_index: i64 = -1
@@ -159,7 +159,7 @@ class RecordJudge:
         if len(self.errors) < MOST_RECORD_ERRORS:
             wrong_type: bool = not lacks_key and (not self._limited or timestamp == -1)
             self.errors.append(
-                RecordError(
+                RejectedRecord(
                     index, offset_delta, timestamp, key_size, value_size, lacks_key, wrong_type
                 )
             )

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.records.rules import RecordError, RecordJudge, RecordRules
+from barnabas.protocol.records.rules import RecordJudge, RecordRules, RejectedRecord
 from barnabas.protocol.records.varints import CUT, TOO_LONG, next_varint, next_varlong
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class RecordScan:
         return self._base + self._max_delta, self._max_delta_index
 
     @property
-    def errors(self) -> list[RecordError]:
+    def errors(self) -> list[RejectedRecord]:
         """
         The records that are not acceptable, in order, up to ``MOST_RECORD_ERRORS``.
         """

@@ -25,7 +25,7 @@ from barnabas.storage.forecast.commits import CommitHistory
 from barnabas.storage.forecast.deletions import Checks, LogOutlook, checks_of, outlook
 from barnabas.storage.forecast.forecast import Forecast, forecast
 from barnabas.storage.log.retention import LogState
-from barnabas.storage.threads.turns import SHORT_TURNS, Turns, offered
+from barnabas.storage.threads.turns import SHORT_TURNS, ThreadTurns, offered
 
 if TYPE_CHECKING:
     from barnabas.server.partitions.partition import Partition
@@ -153,7 +153,7 @@ class Forecasts:
         found: dict[GroupPartition, Forecast] = {}
         logs: dict[Partition, LogOutlook | None] = {}
         with SHORT_TURNS:
-            for position, commits in offered(asked, Turns()):
+            for position, commits in offered(asked, ThreadTurns()):
                 partition = position.partition
                 if partition not in logs:
                     logs[partition] = self._outlook(partition.log, now_ms)

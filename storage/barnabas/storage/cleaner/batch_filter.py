@@ -46,7 +46,7 @@ from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.log.batch_rebuild import check_producer
 from barnabas.storage.producers.entry import LastRecord
-from barnabas.storage.threads.decompressed import DECOMPRESSED, Share
+from barnabas.storage.threads.decompressed import DECOMPRESSED, BudgetShare
 from barnabas.storage.units import LONG_MAX
 
 RECORDS_PER_STEP: Final = 100
@@ -248,7 +248,7 @@ class BatchFilter:
         with DECOMPRESSED.share() as share:
             self._take_legacy(batch, share, out)
 
-    def _take_legacy(self, batch: LegacyBatch, share: Share, out: CleanedBatches) -> None:
+    def _take_legacy(self, batch: LegacyBatch, share: BudgetShare, out: CleanedBatches) -> None:
         stats = self._stats
         found = look_at_legacy(
             batch, self._map, share, keep_tombstones=self._keep_legacy_tombstones
@@ -370,7 +370,7 @@ class BatchFilter:
         return shift.records()
 
 
-def decompressed(batch: RecordBatch, share: Share) -> bytes:
+def decompressed(batch: RecordBatch, share: BudgetShare) -> bytes:
     """
     The records of a compressed batch, in one piece.
 

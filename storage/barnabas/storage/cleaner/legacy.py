@@ -14,7 +14,7 @@ from barnabas.protocol.records.batch import LegacyBatch, build_batch_with_offset
 from barnabas.protocol.records.record import Record
 from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.cleaner.offset_map import OffsetMap
-from barnabas.storage.threads.decompressed import Share
+from barnabas.storage.threads.decompressed import BudgetShare
 
 RECORD_BYTES: Final = 300
 """About the memory of a record beside its key and value."""
@@ -34,7 +34,7 @@ class LegacyRetention(NamedTuple):
 
 
 def look_at_legacy(
-    batch: LegacyBatch, offset_map: OffsetMap, share: Share, *, keep_tombstones: bool
+    batch: LegacyBatch, offset_map: OffsetMap, share: BudgetShare, *, keep_tombstones: bool
 ) -> LegacyRetention:
     """
     Find out which records stay.

@@ -22,7 +22,7 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.threads.background import BackgroundThread
-from barnabas.storage.threads.turns import SHORT_TURNS, Turns
+from barnabas.storage.threads.turns import SHORT_TURNS, ThreadTurns
 from barnabas.storage.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class CleanerThread:
             throttle=self._throttle,
             check_done=self._check_done,
             clock=self._clock,
-            pause=Turns().offer,
+            pause=ThreadTurns().offer,
         )
 
     def _throttle(self, amount: int) -> None:

@@ -175,7 +175,7 @@ class RetentionOptions(Options):
 
 
 @section
-class RecordOptions(Options):
+class TopicRecordOptions(Options):
     """
     The batches that are accepted, and their compression and timestamps.
     """
@@ -235,7 +235,7 @@ class RecordOptions(Options):
 
 
 @section
-class ReplicationOptions(Options):
+class TopicReplicationOptions(Options):
     """
     Options for several brokers or tiered storage. They can be set, and have no effect here.
     """
@@ -281,7 +281,7 @@ class ReplicationOptions(Options):
 
 
 @table
-class LogConfig(SegmentOptions, RetentionOptions, RecordOptions, ReplicationOptions):
+class LogConfig(SegmentOptions, RetentionOptions, TopicRecordOptions, TopicReplicationOptions):
     """
     The configuration that counts for a log.
 

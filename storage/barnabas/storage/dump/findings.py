@@ -48,7 +48,7 @@ KINDS: Final[Mapping[str, FindingKind]] = {
 """In the order in which Kafka's tool prints them."""
 
 
-class Finding(NamedTuple):
+class Mismatch(NamedTuple):
     """
     Two numbers of one file that contradict each other.
     """
@@ -87,11 +87,11 @@ class Findings:
             known = dict(self._found["gap"].get(path, ()))
             self._found["gap"][path] = sorted((known | dict(pairs)).items())
 
-    def all(self) -> Iterator[Finding]:
+    def all(self) -> Iterator[Mismatch]:
         """
         The findings, by kind and then by file. The files have the order of a Java HashMap.
         """
         for kind, files in self._found.items():
             for path in hash_order(files):
                 for first, second in files[path]:
-                    yield Finding(kind, path, first, second)
+                    yield Mismatch(kind, path, first, second)

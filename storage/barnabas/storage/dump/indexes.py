@@ -18,7 +18,7 @@ from barnabas.storage.dump.failure import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, Dum
 from barnabas.storage.dump.files import DumpedFile, FileBatch, LogSlice, kafkas_exceptions, open_log
 from barnabas.storage.dump.findings import Findings
 from barnabas.storage.dump.options import DumpOptions
-from barnabas.storage.dump.report import Report
+from barnabas.storage.dump.report import DumpReport
 from barnabas.storage.dump.streams import decompressed
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.fs.interface import Files
@@ -57,7 +57,7 @@ class IndexDump:
     Dumps indexes: prints their entries, compares them with the log, or checks their sanity only.
     """
 
-    def __init__(self, report: Report, findings: Findings, options: DumpOptions) -> None:
+    def __init__(self, report: DumpReport, findings: Findings, options: DumpOptions) -> None:
         self._report = report
         self._findings = findings
         self._options = options
@@ -196,7 +196,7 @@ def _timestamps(found: FileBatch) -> Iterator[int]:
         yield reader.timestamp
 
 
-def dump_txn_index(file: DumpedFile, report: Report) -> None:
+def dump_txn_index(file: DumpedFile, report: DumpReport) -> None:
     """
     Print the aborted transactions. Most segments have no transaction index: nothing is printed.
 

@@ -19,10 +19,10 @@ from barnabas.storage.dump.files import FileBatch
 from barnabas.storage.dump.findings import KINDS, Findings
 from barnabas.storage.dump.java_text import json_text, utf8_text
 from barnabas.storage.dump.record_lines import OffsetGaps
-from barnabas.storage.dump.report import Report
+from barnabas.storage.dump.report import DumpReport
 
 
-class JsonReport(Report):
+class JsonReport(DumpReport):
     """
     Writes the objects.
     """

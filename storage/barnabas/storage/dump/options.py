@@ -21,7 +21,7 @@ STRING_DECODER: Final = "org.apache.kafka.tools.api.StringDecoder"
 
 
 @struct(kw_only=True)
-class Option:
+class DumpOption:
     """
     One option.
 
@@ -37,38 +37,38 @@ class Option:
     default: str = ""
 
 
-OPTIONS: Final[Mapping[str, Option]] = {
+OPTIONS: Final[Mapping[str, DumpOption]] = {
     option.name: option
     for option in (
-        Option(
+        DumpOption(
             name="cluster-metadata-decoder",
             help="If set, log data will be parsed as cluster metadata records.",
         ),
-        Option(
+        DumpOption(
             name="deep-iteration",
             help="If set, uses deep instead of shallow iteration. Automatically set if "
             "print-data-log is enabled.",
         ),
-        Option(
+        DumpOption(
             name="files",
             help="REQUIRED: The comma separated list of data and index log files to be dumped.",
             argument="<String: file1, file2, ...>",
         ),
         # Kafka's tool does not have this one.
-        Option(
+        DumpOption(
             name="format",
             help="How to print: as text, or as json, one object a line.",
             argument="<String: text|json>",
             default="text",
         ),
-        Option(name="help", help="Print usage information."),
-        Option(
+        DumpOption(name="help", help="Print usage information."),
+        DumpOption(
             name="index-sanity-check",
             help="If set, just checks the index sanity without printing its content. This is the "
             "same check that is executed on broker startup to determine if an index needs "
             "rebuilding or not.",
         ),
-        Option(
+        DumpOption(
             name="key-decoder-class",
             help="If set, used to deserialize the keys. This class should implement "
             "org.apache.kafka.tools.api.Decoder trait. Custom jar should be available in "
@@ -77,50 +77,50 @@ OPTIONS: Final[Mapping[str, Option]] = {
             optional=True,
             default=STRING_DECODER,
         ),
-        Option(
+        DumpOption(
             name="max-bytes",
             help="Limit the amount of total batches read in bytes avoiding reading the whole .log "
             "file(s).",
             argument="<Integer: size>",
             default=str(_LARGEST_INT),
         ),
-        Option(
+        DumpOption(
             name="max-message-size",
             help="Size of largest message.",
             argument="<Integer: size>",
             default=str(5 * 1024 * 1024),
         ),
-        Option(
+        DumpOption(
             name="offsets-decoder",
             help="If set, log data will be parsed as offset data from the __consumer_offsets "
             "topic.",
         ),
-        Option(
+        DumpOption(
             name="print-data-log",
             help="If set, printing the messages content when dumping data logs. Automatically set "
             "if any decoder option is specified.",
         ),
-        Option(
+        DumpOption(
             name="remote-log-metadata-decoder",
             help="If set, log data will be parsed as TopicBasedRemoteLogMetadataManager (RLMM) "
             "metadata records. Instead, the value-decoder-class option can be used if a custom "
             "RLMM implementation is configured.",
         ),
-        Option(
+        DumpOption(
             name="share-group-state-decoder",
             help="If set, log data will be parsed as share group state data from the "
             "__share_group_state topic.",
         ),
-        Option(
+        DumpOption(
             name="skip-record-metadata",
             help="Skip metadata when printing records. This flag also skips control records.",
         ),
-        Option(
+        DumpOption(
             name="transaction-log-decoder",
             help="If set, log data will be parsed as transaction metadata from the "
             "__transaction_state topic.",
         ),
-        Option(
+        DumpOption(
             name="value-decoder-class",
             help="If set, used to deserialize the messages. This class should implement "
             "org.apache.kafka.tools.api.Decoder trait. Custom jar should be available in "
@@ -129,11 +129,11 @@ OPTIONS: Final[Mapping[str, Option]] = {
             optional=True,
             default=STRING_DECODER,
         ),
-        Option(
+        DumpOption(
             name="verify-index-only",
             help="If set, just verify the index log without printing its content.",
         ),
-        Option(name="version", help="Display Kafka version."),
+        DumpOption(name="version", help="Display Kafka version."),
     )
 }
 
@@ -238,7 +238,7 @@ def _is_option(token: str) -> bool:
     return token.startswith("-") and token not in {"-", "--"}
 
 
-def _option(token: str) -> tuple[Option, str | None]:
+def _option(token: str) -> tuple[DumpOption, str | None]:
     """
     The option that *token* names, and the argument behind its equals sign.
     """

@@ -18,7 +18,7 @@ from barnabas.storage.dump.output import Output
 from barnabas.storage.dump.record_lines import OffsetGaps
 
 
-class Report(ABC):
+class DumpReport(ABC):
     """
     Prints the contents of files, in their order. The methods for batches and records raise
     ``DumpFailure`` and ``KafkaError`` after they have printed everything in front of the flaw.

@@ -17,7 +17,7 @@ from barnabas.storage.dump.java_text import parse_long
 from barnabas.storage.dump.options import STRING_DECODER, DumpOptions
 from barnabas.storage.dump.output import Output
 from barnabas.storage.dump.record_lines import OffsetGaps
-from barnabas.storage.dump.report import Report
+from barnabas.storage.dump.report import DumpReport
 from barnabas.storage.dump.streams import decompressed
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.fs.disk import DiskFiles
@@ -82,13 +82,13 @@ def dump(options: DumpOptions, output: Output) -> None:
     report.findings(findings)
 
 
-def _report(options: DumpOptions, output: Output) -> Report:
+def _report(options: DumpOptions, output: Output) -> DumpReport:
     chosen = options.text("format")
     if chosen not in _REPORTS:
         raise DumpFailure(ILLEGAL_ARGUMENT, f"{chosen} is no format: there are text and json")
     module, name = _REPORTS[chosen]
     found = import_module(f"barnabas.storage.dump.{module}")
-    return cast(Report, getattr(found, name)(output, options))
+    return cast(DumpReport, getattr(found, name)(output, options))
 
 
 def _decoder(options: DumpOptions) -> Decoder | None:
@@ -108,7 +108,9 @@ def _decoder(options: DumpOptions) -> Decoder | None:
     return ClassDecoder(key_class, value_class)
 
 
-def _dump_log(file: DumpedFile, options: DumpOptions, report: Report, findings: Findings) -> None:
+def _dump_log(
+    file: DumpedFile, options: DumpOptions, report: DumpReport, findings: Findings
+) -> None:
     """
     Dump a log or a snapshot of the metadata log, which are both sequences of batches.
     """
@@ -135,7 +137,7 @@ def _dump_log(file: DumpedFile, options: DumpOptions, report: Report, findings: 
         findings.gaps(file.absolute_path, gaps.pairs)
 
 
-def _dump_batch(found: FileBatch, report: Report, gaps: OffsetGaps, *, deep: bool) -> None:
+def _dump_batch(found: FileBatch, report: DumpReport, gaps: OffsetGaps, *, deep: bool) -> None:
     if found.magic >= 2:
         batch = read_batch(found)
         report.batch(found, batch)
@@ -165,7 +167,7 @@ def _snapshot_id(name: str) -> tuple[int, int]:
     return end_offset, parse_long(name[_OFFSET_DIGITS + 1 : _EPOCH_END], LARGEST_FILE)
 
 
-def _dump_snapshot(file: DumpedFile, report: Report) -> None:
+def _dump_snapshot(file: DumpedFile, report: DumpReport) -> None:
     try:
         entries = decode_snapshot(file.read())
     except CorruptSnapshot as error:

@@ -20,7 +20,7 @@ from barnabas.storage.dump.record_lines import (
     append_lines,
     plain_contents,
 )
-from barnabas.storage.dump.report import Report
+from barnabas.storage.dump.report import DumpReport
 
 _LINES: Final[Mapping[str, str]] = {
     "log": "Log starting offset: {startOffset}\n",
@@ -35,7 +35,7 @@ _LINES: Final[Mapping[str, str]] = {
 _OPTIONAL: Final = "currentTxnFirstOffset"
 
 
-class TextReport(Report):
+class TextReport(DumpReport):
     """
     Writes the lines of Kafka's DumpLogSegments.
     """

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from barnabas.storage.dump.options import OPTIONS, Option
+from barnabas.storage.dump.options import OPTIONS, DumpOption
 
 DESCRIPTION: Final = (
     "This tool helps to parse a log file and dump its contents to the console, useful for "
@@ -22,7 +22,7 @@ _PIECE: Final = re.compile(r"\S+?(?:-(?=[a-z])|\.(?=[a-zA-Z])|\s+|$)")
 """A line is broken only between two of these: behind a blank, a hyphen or a dot."""
 
 
-def usage(options: Iterable[Option] = OPTIONS.values()) -> str:
+def usage(options: Iterable[DumpOption] = OPTIONS.values()) -> str:
     """
     A table of the options and their descriptions. Each line is filled up with blanks.
     """
@@ -38,11 +38,11 @@ def usage(options: Iterable[Option] = OPTIONS.values()) -> str:
     return "".join(lines)
 
 
-def _title(option: Option) -> str:
+def _title(option: DumpOption) -> str:
     return f"--{option.name} {option.argument}".rstrip()
 
 
-def _description(option: Option) -> str:
+def _description(option: DumpOption) -> str:
     return f"{option.help} (default: {option.default})" if option.default else option.help
 
 

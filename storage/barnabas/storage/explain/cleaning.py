@@ -16,7 +16,7 @@ from barnabas.storage.explain.logs import ReadOnlyLog
 from barnabas.storage.segment.segment import LogSegment
 
 
-class Part(Enum):
+class LogPart(Enum):
     """
     The parts of a compacted log.
     """
@@ -34,7 +34,7 @@ class Cleaning:
     """
 
     plan: CleaningPlan[LogSegment]
-    parts: dict[int, Part]
+    parts: dict[int, LogPart]
     """The part of each segment, by base offset. One with the first dirty offset is cleanable."""
     due_ms: int | None
     """The time at which ``max.compaction.lag.ms`` makes it due; None if never."""
@@ -55,12 +55,12 @@ def cleaning_of(opened: ReadOnlyLog, now_ms: int) -> Cleaning | None:
     for segment in segments:
         base = segment.base_offset
         if segment is log.active_segment:
-            parts[base] = Part.ACTIVE
+            parts[base] = LogPart.ACTIVE
         elif base in cleanable:
-            parts[base] = Part.CLEANABLE
+            parts[base] = LogPart.CLEANABLE
         else:
             is_clean = base < plan.first_dirty.offset
-            parts[base] = Part.CLEAN if is_clean else Part.UNCLEANABLE
+            parts[base] = LogPart.CLEAN if is_clean else LogPart.UNCLEANABLE
     earliest = plan.delay.earliest_timestamp
     due_ms = None if earliest is None else earliest + plan.delay.max_lag_ms + 1
     return Cleaning(plan, parts, due_ms)

@@ -20,8 +20,8 @@ from barnabas.storage.index.time_index import TimeIndex
 from barnabas.storage.log.rolling import (
     RollParams,
     RollReason,
-    Room,
     SegmentEnd,
+    SegmentRoom,
     reason_to_roll,
     room_in,
 )
@@ -86,7 +86,7 @@ class Ending:
     next_batch: BatchHeader | None = None
     is_supposed: bool = False
     """Whether the reason needs the settings of ``--set``."""
-    room: Room | None = None
+    room: SegmentRoom | None = None
     """The room that is left in the active segment."""
 
     @property
@@ -205,7 +205,7 @@ def _described(
     reason: RollReason | None = None,
     *,
     batch: BatchHeader | None = None,
-    room: Room | None = None,
+    room: SegmentRoom | None = None,
     is_supposed: bool = False,
 ) -> Ending:
     end = _with_room(end, config)

@@ -2,7 +2,7 @@
 The settings of a broker and its topics.
 
 They are in the metadata of the cluster and in the configuration of the broker. The server reads
-both and implements ``Cluster``.
+both and implements ``ClusterSettings``.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class BrokerTimes:
     """The same by the names of the options, with their sources."""
 
 
-class Cluster(Protocol):
+class ClusterSettings(Protocol):
     """
     The settings of a broker and of its topics.
     """
@@ -102,7 +102,7 @@ class Cluster(Protocol):
         """
 
 
-ReadCluster: TypeAlias = Callable[[argparse.Namespace, Files, Clock], Cluster]
+ReadCluster: TypeAlias = Callable[[argparse.Namespace, Files, Clock], ClusterSettings]
 """
 Reads the settings of the broker by the options of a command; raises ``ConfigError`` if one of them
 is wrong.

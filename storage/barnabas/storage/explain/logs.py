@@ -27,7 +27,7 @@ from barnabas.storage.directories.directory import (
 )
 from barnabas.storage.errors import CorruptCheckpoint, KafkaError
 from barnabas.storage.explain.known import (
-    Cluster,
+    ClusterSettings,
     ExplainError,
     FilesChanged,
     TopicSettings,
@@ -102,7 +102,7 @@ class ReadOnlyLogs:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterSettings,
         files: Files,
         clock: Clock,
         only: TopicPartition | None = None,

@@ -29,7 +29,7 @@ from barnabas.storage.log.retention import (
     expires_ms,
     plan,
 )
-from barnabas.storage.log.rolling import Room
+from barnabas.storage.log.rolling import SegmentRoom
 from barnabas.storage.segment.segment import LogSegment
 
 
@@ -97,7 +97,7 @@ class SegmentLifetime:
 
 
 def segment_lifetimes(
-    log: Log, room: Room | None, times: BrokerTimes, now_ms: int
+    log: Log, room: SegmentRoom | None, times: BrokerTimes, now_ms: int
 ) -> list[SegmentLifetime]:
     """
     The lifetimes of all segments, oldest first.
@@ -165,7 +165,7 @@ def retention_checks(config: LogConfig, times: BrokerTimes) -> Checks:
     )
 
 
-def _latest_due_ms(config: LogConfig, latest_ms: int, room: Room | None) -> int | None:
+def _latest_due_ms(config: LogConfig, latest_ms: int, room: SegmentRoom | None) -> int | None:
     """
     The latest time at which a segment expires: the active segment takes later records until it is
     rolled.

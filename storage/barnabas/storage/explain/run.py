@@ -17,7 +17,7 @@ from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.as_json import as_json
 from barnabas.storage.explain.as_text import as_text, settings_text, summary_text
 from barnabas.storage.explain.groups import TopicGroups, groups_of
-from barnabas.storage.explain.known import Cluster, ExplainError, ReadCluster
+from barnabas.storage.explain.known import ClusterSettings, ExplainError, ReadCluster
 from barnabas.storage.explain.logs import ReadOnlyLogs, patiently
 from barnabas.storage.explain.report import (
     PartitionReport,
@@ -54,7 +54,9 @@ def explain(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     return EXIT_DONE
 
 
-def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock: Clock) -> str:
+def explained(
+    options: argparse.Namespace, cluster: ClusterSettings, files: Files, clock: Clock
+) -> str:
     """
     The explanation that *options* ask for.
 
@@ -73,7 +75,7 @@ def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock
 
 
 def _reports(
-    options: argparse.Namespace, cluster: Cluster, logs: ReadOnlyLogs, now_ms: int
+    options: argparse.Namespace, cluster: ClusterSettings, logs: ReadOnlyLogs, now_ms: int
 ) -> list[PartitionReport]:
     partitions = logs.find(options.target)
     time = None if options.timestamp is None else parse_moment(options.timestamp)

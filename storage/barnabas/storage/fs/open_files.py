@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Holder(Protocol):
+class FileHolder(Protocol):
     """
     The owner of an open file.
     """
@@ -52,7 +52,7 @@ class OpenFiles:
         self.limit = limit
         self.lock = threading.RLock()
         self.renaming = threading.Lock()
-        self._holders: OrderedDict[int, Holder] = OrderedDict()
+        self._holders: OrderedDict[int, FileHolder] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -68,7 +68,7 @@ class OpenFiles:
             with self.lock:
                 self._shrink(limit)
 
-    def add(self, holder: Holder) -> None:
+    def add(self, holder: FileHolder) -> None:
         """
         Note that *holder* has opened its file.
         """
@@ -79,7 +79,7 @@ class OpenFiles:
             self._holders[id(holder)] = holder
             self._shrink(limit)
 
-    def discard(self, holder: Holder) -> None:
+    def discard(self, holder: FileHolder) -> None:
         """
         Forget *holder*, which keeps its file or has closed it.
         """

@@ -27,8 +27,8 @@ from barnabas.protocol.records.batch import (
 from barnabas.protocol.records.record import Buffer, Record, encode_records
 from barnabas.protocol.records.scan import WINDOW_BYTES, RecordScan
 from barnabas.protocol.records.walk import RegularityWalk
-from barnabas.storage.threads.decompressed import DECOMPRESSED, Share
-from barnabas.storage.threads.turns import Turns, offered
+from barnabas.storage.threads.decompressed import DECOMPRESSED, BudgetShare
+from barnabas.storage.threads.turns import ThreadTurns, offered
 
 
 def rebuild_batch(
@@ -37,7 +37,7 @@ def rebuild_batch(
     *,
     codec: CompressionType,
     level: int | None,
-    turns: Turns | None = None,
+    turns: ThreadTurns | None = None,
 ) -> bytearray:
     """
     The records of *batch* in a batch that begins with offset 0, with the timestamps they have.
@@ -67,7 +67,7 @@ def _rebuilt(
     scan: RecordScan,
     payload: Buffer | None,
     compression: tuple[CompressionType, int | None],
-    turns: Turns | None,
+    turns: ThreadTurns | None,
 ) -> bytearray:
     """
     Args:
@@ -99,7 +99,7 @@ def _rebuilt(
     )
 
 
-def _decompress(batch: RecordBatch, turns: Turns | None, share: Share) -> Buffer:
+def _decompress(batch: RecordBatch, turns: ThreadTurns | None, share: BudgetShare) -> Buffer:
     if turns is None or not batch.compression:
         return decompress(batch.compression, batch.payload)
     # To join hundreds of MiB at the end would be one step.
@@ -123,7 +123,9 @@ def check_producer(batch: RecordBatch) -> None:
         raise UnknownServerError("Invalid negative sequence number used")
 
 
-def _regular_records(batch: RecordBatch, turns: Turns | None, share: Share) -> Buffer | None:
+def _regular_records(
+    batch: RecordBatch, turns: ThreadTurns | None, share: BudgetShare
+) -> Buffer | None:
     """
     The records of *batch* as they are, or None if Kafka would write them in another way or not at
     all.

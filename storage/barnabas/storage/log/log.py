@@ -57,7 +57,7 @@ from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.records import TimestampAndOffset
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import log_dir_of
-from barnabas.storage.threads.turns import SHORT_TURNS, Turns
+from barnabas.storage.threads.turns import SHORT_TURNS, ThreadTurns
 
 logger = logging.getLogger(__name__)
 
@@ -272,7 +272,7 @@ class Log:
                 read_batch(records),
                 origin=AppendOrigin.CLIENT,
                 now_ms=self._clock.now_ms(),
-                turns=Turns(),
+                turns=ThreadTurns(),
             )
 
     def _new_appender(self) -> LogAppender:

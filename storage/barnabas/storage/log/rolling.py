@@ -156,7 +156,7 @@ def reason_to_roll(end: SegmentEnd, params: RollParams) -> RollReason | None:
 
 
 @struct
-class Room:
+class SegmentRoom:
     """
     The room in a segment: an append that exceeds any of its fields begins the next one.
     """
@@ -170,14 +170,14 @@ class Room:
     last_offset: int
 
 
-def room_in(end: SegmentEnd, params: RollParams) -> Room:
+def room_in(end: SegmentEnd, params: RollParams) -> SegmentRoom:
     """
     The room that is left in a segment; of *params* only the limits matter.
     """
     latest: int | None = None
     if end.size > 0 and end.first_timestamp != LONG_MAX:
         latest = params.max_segment_ms - end.roll_jitter_ms + end.first_timestamp
-    return Room(
+    return SegmentRoom(
         params.max_segment_bytes - end.size,
         latest,
         max(0, end.offset_full_at - end.offset_entries),

@@ -60,7 +60,7 @@ from barnabas.storage.errors import (
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.batch_rebuild import rebuild_batch
 from barnabas.storage.producers.append_origin import AppendOrigin
-from barnabas.storage.threads.turns import Turns, offered
+from barnabas.storage.threads.turns import ThreadTurns, offered
 from barnabas.storage.units import KiB, MiB
 
 _LOG_APPEND_TIME_BIT = 3
@@ -125,7 +125,7 @@ class LogValidator:
         origin: AppendOrigin,
         now_ms: int,
         at_once: bool = False,
-        turns: Turns | None = None,
+        turns: ThreadTurns | None = None,
     ) -> Examined:
         """
         Check *batch*, and build another one of its records where it cannot be stored as it is.
@@ -201,7 +201,11 @@ class LogValidator:
         return view if size == len(view) else view[position : position + size]
 
     def _rebuild(
-        self, batch: RecordBatch, scan: RecordScan, target: CompressionType, turns: Turns | None
+        self,
+        batch: RecordBatch,
+        scan: RecordScan,
+        target: CompressionType,
+        turns: ThreadTurns | None,
     ) -> RecordBatch:
         if target is CompressionType.NONE:
             # Known before it takes any memory.
@@ -251,7 +255,7 @@ class LogValidator:
         *,
         exact: bool,
         most_bytes: int,
-        turns: Turns | None,
+        turns: ThreadTurns | None,
     ) -> RecordScan:
         """
         Walk the records.
@@ -282,7 +286,7 @@ class LogValidator:
         return scan
 
     def _walk_compressed(
-        self, batch: RecordBatch, scan: RecordScan, most_bytes: int, turns: Turns | None
+        self, batch: RecordBatch, scan: RecordScan, most_bytes: int, turns: ThreadTurns | None
     ) -> None:
         allowed = self._config.barnabas_max_decompressed_bytes
         chunks = decompress_chunks(
@@ -301,7 +305,7 @@ class LogValidator:
     def _rejection(
         self,
         batch: RecordBatch,
-        errors: Sequence[record_rules.RecordError],
+        errors: Sequence[record_rules.RejectedRecord],
         now_ms: int,
         exact: bool,
     ) -> RecordValidationError:
@@ -314,7 +318,7 @@ class LogValidator:
         return RejectedTimestamps(found)
 
     def _sentence(
-        self, batch: RecordBatch, error: record_rules.RecordError, now_ms: int, exact: bool
+        self, batch: RecordBatch, error: record_rules.RejectedRecord, now_ms: int, exact: bool
     ) -> str:
         if error.lacks_key:
             return (

@@ -28,7 +28,7 @@ from barnabas.storage.state_files.file_names import (
 )
 from barnabas.storage.state_files.partition_metadata import (
     PARTITION_METADATA,
-    PartitionMetadata,
+    PartitionMetadataFile,
     parse_partition_metadata,
 )
 
@@ -79,7 +79,7 @@ class PartitionDirectory:
         return tuple(sorted(found, key=lambda segment: segment.base_offset))
 
     @property
-    def partition_metadata(self) -> PartitionMetadata | None:
+    def partition_metadata(self) -> PartitionMetadataFile | None:
         """
         None if there is no such file; the next start then takes the log for a stray.
 

@@ -27,7 +27,7 @@ PARTITION_METADATA: Final = "partition.metadata"
 CURRENT_VERSION: Final = 0
 
 
-class PartitionMetadata(NamedTuple):
+class PartitionMetadataFile(NamedTuple):
     """
     The content of the file.
     """
@@ -40,7 +40,7 @@ def format_partition_metadata(topic_id: UUID) -> bytes:
     return f"version: {CURRENT_VERSION}\ntopic_id: {uuid_text(topic_id)}".encode()
 
 
-def read_partition_metadata(files: Files, directory: Path) -> PartitionMetadata:
+def read_partition_metadata(files: Files, directory: Path) -> PartitionMetadataFile:
     """
     Read the file of the log in *directory*.
 
@@ -63,7 +63,7 @@ def read_partition_metadata(files: Files, directory: Path) -> PartitionMetadata:
 
 _MOST_KNOWN: Final = 100
 """Not tuned: a start reads the files of one topic after the other, so that a few suffice."""
-_known: Final[dict[bytes, PartitionMetadata]] = {}
+_known: Final[dict[bytes, PartitionMetadataFile]] = {}
 
 
 def write_partition_metadata(files: Files, directory: Path, topic_id: UUID) -> None:
@@ -73,7 +73,7 @@ def write_partition_metadata(files: Files, directory: Path, topic_id: UUID) -> N
     files.write_atomically(directory / PARTITION_METADATA, format_partition_metadata(topic_id))
 
 
-def parse_partition_metadata(data: bytes, path: Path) -> PartitionMetadata:
+def parse_partition_metadata(data: bytes, path: Path) -> PartitionMetadataFile:
     """
     Raises:
         CorruptCheckpoint: the file of that *path* is malformed.
@@ -91,7 +91,7 @@ def parse_partition_metadata(data: bytes, path: Path) -> PartitionMetadata:
         raise _malformed(lines[1], path) from error
     if topic_id == ZERO_UUID:
         raise CorruptCheckpoint(f"Invalid topic ID in partition metadata file ({path})", path=path)
-    return PartitionMetadata(int(version), topic_id)
+    return PartitionMetadataFile(int(version), topic_id)
 
 
 def _value(lines: Sequence[str], at: int, path: Path) -> str:

@@ -19,7 +19,7 @@ FREE_BYTES: Final = 1024 * 1024
 """The size of a batch that is not counted, and of the pieces in which larger ones are."""
 
 
-class Share:
+class BudgetShare:
     """
     What one batch takes of the budget.
     """
@@ -53,7 +53,7 @@ class DecompressedBudget:
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.most_bytes = most_bytes
         self._changed = threading.Condition()
-        self._shares: dict[Share, None] = {}  # those that take something, oldest first
+        self._shares: dict[BudgetShare, None] = {}  # those that take something, oldest first
         self._used_bytes = 0
 
     @property
@@ -61,11 +61,11 @@ class DecompressedBudget:
         return self._used_bytes
 
     @contextmanager
-    def share(self) -> Iterator[Share]:
+    def share(self) -> Iterator[BudgetShare]:
         """
         A share that lasts as long as the block.
         """
-        share = Share(self)
+        share = BudgetShare(self)
         try:
             yield share
         finally:
@@ -75,7 +75,7 @@ class DecompressedBudget:
                     del self._shares[share]
                     self._changed.notify_all()
 
-    def wait_for(self, share: Share, size: int) -> None:
+    def wait_for(self, share: BudgetShare, size: int) -> None:
         """
         Give *share* *size* bytes more, once they fit or it is the oldest.
         """

@@ -37,7 +37,7 @@ _ANOTHER_RAN_SECONDS: Final = 0.000_02
 """An offer that took longer has let another thread run."""
 
 
-class Turns:
+class ThreadTurns:
     """
     The turns of one thread that works for long.
     """
@@ -72,7 +72,7 @@ class Turns:
             self._rest()
 
 
-def offered(items: Iterable[T], turns: Turns) -> Iterator[T]:
+def offered(items: Iterable[T], turns: ThreadTurns) -> Iterator[T]:
     """
     The *items*, with a turn for others before each.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from barnabas.storage.verify.context import DirectoryState
-from barnabas.storage.verify.report import Report, Violation
+from barnabas.storage.verify.report import VerifyReport, Violation
 
 
 class TextOutput:
@@ -34,7 +34,7 @@ class TextOutput:
         """
         self._print(f"repair: {sentence}")
 
-    def summary(self, report: Report, states: Mapping[Path, DirectoryState]) -> None:
+    def summary(self, report: VerifyReport, states: Mapping[Path, DirectoryState]) -> None:
         for (rule, path), number in report.untold.items():
             self._print(f"{rule} {path}: {number} more")
         for path, state in states.items():
@@ -81,7 +81,7 @@ class JsonOutput:
     def change(self, sentence: str) -> None:
         self._print({"repair": sentence})
 
-    def summary(self, report: Report, states: Mapping[Path, DirectoryState]) -> None:
+    def summary(self, report: VerifyReport, states: Mapping[Path, DirectoryState]) -> None:
         self._print(
             {
                 "errors": report.errors,

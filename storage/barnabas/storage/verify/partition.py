@@ -28,7 +28,7 @@ from barnabas.storage.state_files.file_names import (
 )
 from barnabas.storage.state_files.partition_metadata import (
     PARTITION_METADATA,
-    PartitionMetadata,
+    PartitionMetadataFile,
     format_partition_metadata,
 )
 from barnabas.storage.state_files.quorum_state import QUORUM_STATE, QuorumState
@@ -37,8 +37,8 @@ from barnabas.storage.verify.context import DirectoryState, LogContext, check_le
 from barnabas.storage.verify.epochs import EpochCheck
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
 from barnabas.storage.verify.producers import ProducerCheck
-from barnabas.storage.verify.report import FileReport, Report
-from barnabas.storage.verify.segment import LogProgress, SegmentCheck, SegmentEnd
+from barnabas.storage.verify.report import FileReport, VerifyReport
+from barnabas.storage.verify.segment import LogProgress, SegmentCheck, SegmentContext
 
 _LEFTOVERS: Final = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX, ".part")
 _INDEXES: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
@@ -55,7 +55,7 @@ class PartitionCheck:
     """
 
     def __init__(
-        self, partition: PartitionDirectory, context: LogContext, report: Report, clock: Clock
+        self, partition: PartitionDirectory, context: LogContext, report: VerifyReport, clock: Clock
     ) -> None:
         self._partition = partition
         self._context = context
@@ -126,7 +126,7 @@ class PartitionCheck:
         report = FileReport(self._totals.add, segment.path, mended=mended)
         self._begin_segment(base, report, producers)
         active = following is None and context.state is not DirectoryState.CLEAN
-        end = SegmentEnd(
+        surroundings = SegmentContext(
             next_base_offset=None if following is None else following.base_offset,
             closed=not active,
             live=active and context.live,
@@ -136,7 +136,7 @@ class PartitionCheck:
         try:
             SegmentCheck(
                 segment,
-                end,
+                surroundings,
                 self._progress,
                 report=report,
                 totals=self._totals,
@@ -218,7 +218,7 @@ class PartitionCheck:
         elif metadata is not None:
             self._check_text(metadata, report)
 
-    def _check_text(self, metadata: PartitionMetadata, report: FileReport) -> None:
+    def _check_text(self, metadata: PartitionMetadataFile, report: FileReport) -> None:
         """
         Check the names in front of the colons and the version. No broker reads them, and no release
         has written others.

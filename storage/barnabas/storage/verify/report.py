@@ -41,7 +41,7 @@ class Violation:
 Sink = Callable[[Violation], None]
 
 
-class Report:
+class VerifyReport:
     """
     Takes violations, hands them on at once, and counts.
 
@@ -70,7 +70,7 @@ class Report:
         """
         return {key: n - MOST_ALIKE for key, n in self._alike.items() if n > MOST_ALIKE}
 
-    def count(self, other: Report) -> None:
+    def count(self, other: VerifyReport) -> None:
         """
         Add the numbers of logs, segments, batches, records and bytes of *other*.
         """

@@ -14,7 +14,7 @@ from barnabas.storage.readonly.command_line import EXIT_DONE, EXIT_FAILED, EXIT_
 from barnabas.storage.verify.cluster import ReadTopics
 from barnabas.storage.verify.output import JsonOutput, TextOutput
 from barnabas.storage.verify.repair import repair
-from barnabas.storage.verify.report import Report
+from barnabas.storage.verify.report import VerifyReport
 from barnabas.storage.verify.verification import Verification
 
 
@@ -25,12 +25,12 @@ def verify(options: argparse.Namespace, read_topics: ReadTopics) -> int:
     json = options.format == "json"
     output = JsonOutput(sys.stdout) if json else TextOutput(sys.stdout)
     files, clock = DiskFiles(), SystemClock()
-    report = Report(output.violation)
+    report = VerifyReport(output.violation)
     verification = Verification(files, clock, report, read_topics=read_topics)
     try:
         if options.repair:
             # Directories without a violation are not changed.
-            before = Report(lambda _: None)
+            before = VerifyReport(lambda _: None)
             Verification(files, clock, before, read_topics=read_topics).run(options.directories)
             if before.errors or before.warnings:
                 repair(

@@ -22,7 +22,7 @@ from barnabas.storage.verify.batch import check_batch
 from barnabas.storage.verify.epochs import EpochCheck
 from barnabas.storage.verify.indexes import OffsetIndexCheck, TimeIndexCheck, check_index_file
 from barnabas.storage.verify.producers import ProducerCheck
-from barnabas.storage.verify.report import Add, FileReport, Report
+from barnabas.storage.verify.report import Add, FileReport, VerifyReport
 from barnabas.storage.verify.transactions import TxnIndexCheck
 
 _MOST_RESUMPTIONS: Final = 1000
@@ -46,9 +46,9 @@ class LogProgress:
 
 
 @struct(kw_only=True)
-class SegmentEnd:
+class SegmentContext:
     """
-    The end of a segment: the next segment, and the state of its files.
+    The surroundings of a segment: the next segment, and the state of its files.
     """
 
     next_base_offset: int | None
@@ -69,16 +69,16 @@ class SegmentCheck:
     def __init__(
         self,
         segment: ReadOnlySegment,
-        end: SegmentEnd,
+        context: SegmentContext,
         progress: LogProgress,
         *,
         report: FileReport,
-        totals: Report,
+        totals: VerifyReport,
         epochs: EpochCheck,
         producers: ProducerCheck,
     ) -> None:
         self._segment = segment
-        self._end = end
+        self._context = context
         self._progress = progress
         self._report = report
         self._totals = totals
@@ -87,12 +87,17 @@ class SegmentCheck:
         self._overlaps = False
         progress.end_damaged = False
         self._index = OffsetIndexCheck(
-            segment, report.beside(segment.offset_index.path), live=end.live
+            segment, report.beside(segment.offset_index.path), live=context.live
         )
         self._times = TimeIndexCheck(
-            segment, report.beside(segment.time_index.path), live=end.live, closed=end.closed
+            segment,
+            report.beside(segment.time_index.path),
+            live=context.live,
+            closed=context.closed,
         )
-        self._txns = TxnIndexCheck(segment, report.beside(segment.txn_index.path), live=end.live)
+        self._txns = TxnIndexCheck(
+            segment, report.beside(segment.txn_index.path), live=context.live
+        )
 
     def run(self) -> None:
         segment = self._segment
@@ -117,12 +122,12 @@ class SegmentCheck:
         self._txns.end()
 
     def _check_index_files(self) -> None:
-        segment, end = self._segment, self._end
+        segment, context = self._segment, self._context
         for index in (segment.offset_index, segment.time_index):
             report = self._report.beside(index.path)
-            if not index.exists and (end.closed or segment.size) and not end.live:
+            if not index.exists and (context.closed or segment.size) and not context.live:
                 report.add(invariants.INDEX_MISSING, "no file", "an index")
-            check_index_file(index, report, may_have_zeros=not end.closed)
+            check_index_file(index, report, may_have_zeros=not context.closed)
         txns = segment.txn_index
         check_index_file(txns, self._report.beside(txns.path), may_have_zeros=False)
 
@@ -142,7 +147,7 @@ class SegmentCheck:
         except CorruptRecord as error:
             return self._no_batch(error.position, str(error))
         rest = self._segment.size - end
-        if rest == 0 or self._end.live:
+        if rest == 0 or self._context.live:
             return None
         self._report.add(
             invariants.BATCH_INCOMPLETE,
@@ -155,7 +160,7 @@ class SegmentCheck:
 
     def _no_batch(self, position: int, sentence: str) -> int | None:
         if self._is_zero_from(position):
-            if not self._end.may_have_zeros:
+            if not self._context.may_have_zeros:
                 rest = self._segment.size - position
                 found, expected = f"{rest} bytes of zeros", "nothing behind the last batch"
                 self._report.add(invariants.ZERO_TAIL, found, expected, position=position)
@@ -202,7 +207,7 @@ class SegmentCheck:
             found, expected = f"offsets {first} to {last}", f"{lowest} to {highest}, ascending"
             add(invariants.BATCH_OFFSETS, found, expected)
             return False
-        limit = self._end.next_base_offset
+        limit = self._context.next_base_offset
         if limit is not None and last >= limit and not self._overlaps:
             self._overlaps = True
             found, expected = f"offset {last}", f"below {limit}, where the next segment begins"

@@ -28,7 +28,7 @@ from barnabas.storage.verify import invariants
 from barnabas.storage.verify.cluster import ReadTopics, Topics, check_topics
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck
-from barnabas.storage.verify.report import FileReport, Report, Sink, Violation
+from barnabas.storage.verify.report import FileReport, Sink, VerifyReport, Violation
 from barnabas.storage.verify.root import RootCheck, is_of_partition
 
 SECOND_LOOK_SECONDS: Final = 0.25
@@ -44,7 +44,7 @@ class Verification:
     """
 
     def __init__(
-        self, files: Files, clock: Clock, report: Report, *, read_topics: ReadTopics
+        self, files: Files, clock: Clock, report: VerifyReport, *, read_topics: ReadTopics
     ) -> None:
         self._files = files
         self._clock = clock
@@ -95,7 +95,7 @@ class Verification:
                 return topics
         return None
 
-    def _check_root_files(self, paths: Sequence[Path], report: Report) -> None:
+    def _check_root_files(self, paths: Sequence[Path], report: VerifyReport) -> None:
         checked = []
         for path in paths:
             check = RootCheck(LogRoot(path, self._files), report.add)
@@ -113,7 +113,7 @@ class Verification:
     def _check_log_of(self, known: RootCheck, path: Path, topics: Topics | None) -> None:
         looks = iter([known])
 
-        def check(report: Report) -> None:
+        def check(report: VerifyReport) -> None:
             # The files beside the log may change before the second check.
             root = next(looks, None) or self._known(known.root.path)
             try:
@@ -137,7 +137,7 @@ class Verification:
         partition = PartitionDirectory(path, self._files)
         PartitionCheck(partition, LogContext(), self._report, self._clock).run()
 
-    def _confirm(self, check: Callable[[Report], None], live: bool) -> None:
+    def _confirm(self, check: Callable[[VerifyReport], None], live: bool) -> None:
         """
         Run *check*; with a running broker, report only the violations that a second run finds too.
         """
@@ -145,14 +145,14 @@ class Verification:
             check(self._report)
             return
         first: list[Violation] = []
-        report = Report(first.append)
+        report = VerifyReport(first.append)
         check(report)
         self._report.count(report)
         if not first:
             return
         self._clock.wait(threading.Event(), SECOND_LOOK_SECONDS)
         second: list[Violation] = []
-        check(Report(second.append))
+        check(VerifyReport(second.append))
         known = {_identity(violation) for violation in first}
         for violation in second:
             if _identity(violation) in known:

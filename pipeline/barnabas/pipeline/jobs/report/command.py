@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from barnabas.pipeline.jobs.report.history import History
     from barnabas.pipeline.jobs.report.making import Scope
     from barnabas.storage.clock import Clock
-    from barnabas.storage.explain.known import Cluster, ReadCluster
+    from barnabas.storage.explain.known import ClusterSettings, ReadCluster
     from barnabas.storage.fs.interface import Files
     from barnabas.storage.topic_partition import TopicPartition
 
@@ -105,7 +105,7 @@ def _history(options: argparse.Namespace, files: Files) -> History | None:
 
 def _reported(
     options: argparse.Namespace,
-    cluster: Cluster,
+    cluster: ClusterSettings,
     history: History | None,
     files: Files,
     clock: Clock,
@@ -149,7 +149,7 @@ def _kept(history: History | None, now_ms: int) -> str:
     return f"{where}{again}."
 
 
-def _plan(options: argparse.Namespace, cluster: Cluster, scope: Scope, files: Files) -> str:
+def _plan(options: argparse.Namespace, cluster: ClusterSettings, scope: Scope, files: Files) -> str:
     from barnabas.storage.explain.units import (  # noqa: PLC0415  # see _report
         moment,
         rounded_size,
@@ -168,7 +168,9 @@ def _plan(options: argparse.Namespace, cluster: Cluster, scope: Scope, files: Fi
     )
 
 
-def _size(cluster: Cluster, partitions: Sequence[TopicPartition], files: Files) -> tuple[int, int]:
+def _size(
+    cluster: ClusterSettings, partitions: Sequence[TopicPartition], files: Files
+) -> tuple[int, int]:
     """
     The number of segments, and their bytes.
     """

@@ -29,7 +29,7 @@ from barnabas.pipeline.jobs.report.keys import keys_by_partition
 from barnabas.pipeline.jobs.report.retention import explained, life_of, pin_of
 from barnabas.pipeline.schemas import Level
 from barnabas.storage.clock import Clock
-from barnabas.storage.explain.known import Cluster
+from barnabas.storage.explain.known import ClusterSettings
 from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.explain.report import PartitionReport
 from barnabas.storage.fs.interface import Files
@@ -76,7 +76,7 @@ class Source:
 
 
 def make_report(
-    spark: SparkSession, cluster: Cluster, scope: Scope, *, files: Files, clock: Clock
+    spark: SparkSession, cluster: ClusterSettings, scope: Scope, *, files: Files, clock: Clock
 ) -> Report:
     """
     The report on the partitions of *scope*.

@@ -14,7 +14,7 @@ from barnabas.storage.cleaner.cleanable import (
     Limit,
 )
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.explain.cleaning import Cleaning, Horizons, Part
+from barnabas.storage.explain.cleaning import Cleaning, Horizons, LogPart
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
 from barnabas.storage.explain.units import duration, moment
 from barnabas.storage.segment.segment import LogSegment
@@ -113,16 +113,16 @@ def cleaner_sentences(report: PartitionReport, each: SegmentReport) -> list[str]
     return sentences
 
 
-def part_sentence(part: Part, cleaning: Cleaning) -> str:
+def part_sentence(part: LogPart, cleaning: Cleaning) -> str:
     """
     The relation of a segment to the next cleaning.
     """
-    if part is Part.CLEAN:
+    if part is LogPart.CLEAN:
         return "It was cleaned."
-    if part is Part.CLEANABLE:
+    if part is LogPart.CLEANABLE:
         when = "The next cleaning" if cleaning.plan.verdict.is_due else "A cleaning, when due,"
         return f"{when} reads it, and removes records whose key has a later record."
-    if part is Part.ACTIVE:
+    if part is LogPart.ACTIVE:
         return "It is not cleaned before it has ended."
     return "It is behind the end of the next cleaning."
 

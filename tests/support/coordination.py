@@ -19,7 +19,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.config.groups import GroupConfig
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
-from barnabas.server.coordinator_runtime.timers import Operation, TimerQueue
+from barnabas.server.coordinator_runtime.timers import TimedOperation, TimerQueue
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.state import GroupState
@@ -124,7 +124,7 @@ class Coordination:
     def __init__(self, topics: Mapping[str, int] | None = None, **options: Any) -> None:
         self.options = BrokerConfig(**options)
         self.now_ms = START_MS
-        self.queue: TimerQueue[TimerKey, Operation] = TimerQueue(lambda: self.now_ms / 1000)
+        self.queue: TimerQueue[TimerKey, TimedOperation] = TimerQueue(lambda: self.now_ms / 1000)
         self.memory = GroupMemory(self.options.barnabas_max_coordinator_bytes)
         self.topics = TopicTable()
         self.group_configs: dict[str, GroupConfig] = {}
@@ -140,7 +140,9 @@ class Coordination:
             self.create(name, count)
 
     def new_state(
-        self, queue: TimerQueue[TimerKey, Operation], subscribed: SubscribedTopics | None = None
+        self,
+        queue: TimerQueue[TimerKey, TimedOperation],
+        subscribed: SubscribedTopics | None = None,
     ) -> ShardState:
         """
         The state of an empty log.

@@ -259,7 +259,7 @@ def _add_healthcheck(parser: argparse.ArgumentParser) -> None:
 
 def _healthcheck(options: argparse.Namespace) -> int:
     from barnabas.server.tools.healthcheck import (
-        BadAddress,
+        BadBrokerAddress,
         address_of,
         check,
         configured_address,
@@ -272,7 +272,7 @@ def _healthcheck(options: argparse.Namespace) -> int:
             has_tls = options.tls
         else:
             host, port, has_tls = configured_address(options.config, os.environ)
-    except (BadAddress, ConfigError) as error:
+    except (BadBrokerAddress, ConfigError) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_USAGE
     failure = check(host, port, options.timeout, has_tls=has_tls)

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from barnabas.server.cluster.image import ResourceType
+from barnabas.server.cluster.image import ConfigResourceType
 from barnabas.server.config import Settings, load_settings
 from barnabas.server.config.providers import resolver
 from barnabas.storage.config.option_values import ConfigError
@@ -287,9 +287,9 @@ async def test_variables_in_dynamic_options_are_literal() -> None:
     """
     option, text = "listener.name.plaintext.sasl.jaas.config", "${env:HOME}"
     async with running(None) as broker, await broker.client() as client:
-        request = change(ResourceType.BROKER, str(broker.node_id), (option, SET, text))
+        request = change(ConfigResourceType.BROKER, str(broker.node_id), (option, SET, text))
         answer = await client.ask(request, 1)
-        stored = broker.inside.image.config(ResourceType.BROKER, str(broker.node_id))
+        stored = broker.inside.image.config(ConfigResourceType.BROKER, str(broker.node_id))
 
     assert [0] == [response.error_code for response in answer.responses]
     assert text == stored[option]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
-from barnabas.server.coordinator_runtime.timers import Operation, TimerQueue
+from barnabas.server.coordinator_runtime.timers import TimedOperation, TimerQueue
 from barnabas.server.groups.timeouts import Timeout, TimerKey
 
 
@@ -19,12 +19,14 @@ class Stopwatch:
         self.now = 1000.0
         self.ran: list[tuple[str, float]] = []
         self.alarms = 0
-        self.queue: TimerQueue[TimerKey, Operation] = TimerQueue(lambda: self.now, self.count_alarm)
+        self.queue: TimerQueue[TimerKey, TimedOperation] = TimerQueue(
+            lambda: self.now, self.count_alarm
+        )
 
     def count_alarm(self) -> None:
         self.alarms += 1
 
-    def operation(self, name: str) -> Operation:
+    def operation(self, name: str) -> TimedOperation:
         def run(_now_ms: int) -> CoordinatorResult[Any]:
             self.ran.append((name, self.now))
             return NOTHING

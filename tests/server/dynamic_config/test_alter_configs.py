@@ -15,7 +15,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord
 from barnabas.server.cluster.controller import Controller
 from barnabas.server.cluster.image import Versioned
-from barnabas.server.dynamic_config.admin.changes import Change, changed_value
+from barnabas.server.dynamic_config.admin.changes import ConfigChange, changed_value
 from barnabas.testing.disks.crashable import CrashableFiles
 from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.config_requests import (
@@ -101,7 +101,9 @@ def test_subtract_removes_the_first_equal_item_of_the_stored_list() -> None:
     stored = {"l": "a,b,a"}
 
     def change_of(operation: int, value: str) -> str | None:
-        return changed_value(Change("l", operation, value), stored, lambda _: True, lambda _: "z")
+        return changed_value(
+            ConfigChange("l", operation, value), stored, lambda _: True, lambda _: "z"
+        )
 
     assert "b,a" == change_of(SUBTRACT, "a")
     assert "b" == change_of(SUBTRACT, "a,a")

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from barnabas.server.cluster.image import MetadataImage, ResourceType, config_record
+from barnabas.server.cluster.image import ConfigResourceType, MetadataImage, config_record
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.groups import GroupConfig, within_limits
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
@@ -26,8 +26,8 @@ class Cluster:
         image = SimpleNamespace(config=self._config, config_changes=0)
         self.configs = GroupConfigs(cast(BrokerConfigs, brokers), cast(MetadataImage, image))
 
-    def _config(self, kind: ResourceType, name: str) -> dict[str, str]:
-        return self.stored if (kind, name) == (ResourceType.GROUP, GROUP) else {}
+    def _config(self, kind: ConfigResourceType, name: str) -> dict[str, str]:
+        return self.stored if (kind, name) == (ConfigResourceType.GROUP, GROUP) else {}
 
 
 def test_group_config_has_its_own_options_and_those_of_the_broker() -> None:
@@ -62,7 +62,7 @@ def test_changed_broker_config_applies_to_groups_at_once(broker: str) -> None:
     before = configs.of(GROUP).consumer_assignment_interval_ms
 
     for value in ("50", "60", None):
-        image.apply(config_record(ResourceType.BROKER, broker, option, value)[0])
+        image.apply(config_record(ConfigResourceType.BROKER, broker, option, value)[0])
 
         expected = before if value is None else int(value)
         assert expected == configs.of(GROUP).consumer_assignment_interval_ms

@@ -13,7 +13,7 @@ import pytest
 from barnabas.protocol.errors import FetchSessionIdNotFound, UnknownServerError
 from barnabas.protocol.messages.fetch import FetchPartition
 from barnabas.server.config import BrokerConfig
-from barnabas.server.fetch.cached_partition import CachedPartition, Key
+from barnabas.server.fetch.cached_partition import CachedPartition, CachedPartitionKey
 from barnabas.server.fetch.sessions import (
     EVICTION_MS,
     IDS_OF_SHARD,
@@ -29,8 +29,8 @@ from tests.support.limits import stated
 TOPIC = UUID(int=1)
 
 
-def partitions(count: int) -> dict[Key, CachedPartition]:
-    wanted: dict[Key, CachedPartition] = {}
+def partitions(count: int) -> dict[CachedPartitionKey, CachedPartition]:
+    wanted: dict[CachedPartitionKey, CachedPartition] = {}
     for index in range(count):
         request = FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1)
         wanted["orders", index] = CachedPartition(("orders", index), "orders", TOPIC, request)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.cluster.image import ResourceType
+from barnabas.server.cluster.image import ConfigResourceType
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.cluster_requests import features
@@ -90,4 +90,4 @@ async def test_enabling_eligible_leader_replicas_records_min_insync_replicas() -
     await update(node, (ELR, 1, UPGRADE))
 
     assert node.log.image.elr_enabled
-    assert "1" == node.log.image.config(ResourceType.BROKER, "")[MIN_ISR]
+    assert "1" == node.log.image.config(ConfigResourceType.BROKER, "")[MIN_ISR]

@@ -18,9 +18,9 @@ from barnabas.server.scheduling import turns as turns_module
 from barnabas.server.scheduling.turns import (
     PLACES,
     InSteps,
-    Kind,
     PlaceLost,
     Turns,
+    WorkKind,
     checkpoint,
     finished_unless,
 )
@@ -44,7 +44,7 @@ async def test_matches_take_a_bounded_share_and_end_with_their_callers() -> None
     async def match() -> bool:
         return await InSteps(LinearPattern("(.?){1000}" * 5).matching(text))
 
-    tasks = [asyncio.create_task(turns.aside(match, Kind.REQUEST)) for _ in range(10)]
+    tasks = [asyncio.create_task(turns.aside(match, WorkKind.REQUEST)) for _ in range(10)]
     # In processor time: a busy machine makes a turn longer than its work.
     longest, last = 0.0, thread_time()
     while perf_counter() - begin < 2:
@@ -63,7 +63,7 @@ async def test_matches_take_a_bounded_share_and_end_with_their_callers() -> None
 async def test_other_large_work_does_not_wait_for_it() -> None:
     turns = Turns()
     count = [0]
-    task = asyncio.create_task(turns.aside(partial(endless, count), Kind.REQUEST))
+    task = asyncio.create_task(turns.aside(partial(endless, count), WorkKind.REQUEST))
     await asyncio.sleep(0.05)
 
     async def short() -> int:
@@ -83,13 +83,13 @@ async def test_its_error_is_that_of_the_steps() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await Turns().aside(failing, Kind.REQUEST)
+        await Turns().aside(failing, WorkKind.REQUEST)
 
 
 async def test_it_ends_when_nobody_wants_its_result() -> None:
     count, over = [0], [False]
     task = asyncio.create_task(
-        Turns().aside(partial(endless, count), Kind.REQUEST, lambda: over[0])
+        Turns().aside(partial(endless, count), WorkKind.REQUEST, lambda: over[0])
     )
     await asyncio.sleep(0.05)
     over[0] = True
@@ -103,7 +103,8 @@ async def test_works_beyond_the_most_begin_again_once_there_is_a_place() -> None
     turns = Turns()
     counts = [[0] for _ in range(PLACES + 2)]
     tasks = [
-        asyncio.create_task(turns.aside(partial(endless, count), Kind.REQUEST)) for count in counts
+        asyncio.create_task(turns.aside(partial(endless, count), WorkKind.REQUEST))
+        for count in counts
     ]
     await asyncio.sleep(0)
     first = [count for (count,) in counts]
@@ -118,7 +119,7 @@ async def test_works_beyond_the_most_begin_again_once_there_is_a_place() -> None
 async def test_short_work_does_not_wait_for_those_in_rotation() -> None:
     turns = Turns()
     tasks = [
-        asyncio.create_task(turns.aside(partial(endless, [0]), Kind.REQUEST))
+        asyncio.create_task(turns.aside(partial(endless, [0]), WorkKind.REQUEST))
         for _ in range(PLACES + 1)
     ]
     await asyncio.sleep(0)
@@ -127,7 +128,7 @@ async def test_short_work_does_not_wait_for_those_in_rotation() -> None:
         await checkpoint()
         return 7
 
-    assert 7 == await asyncio.wait_for(turns.aside(short, Kind.REQUEST), 5)
+    assert 7 == await asyncio.wait_for(turns.aside(short, WorkKind.REQUEST), 5)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -136,13 +137,13 @@ async def test_short_work_does_not_wait_for_those_in_rotation() -> None:
 async def test_work_of_another_kind_does_not_wait_for_a_place() -> None:
     turns = Turns()
     tasks = [
-        asyncio.create_task(turns.aside(partial(endless, [0]), Kind.REQUEST))
+        asyncio.create_task(turns.aside(partial(endless, [0]), WorkKind.REQUEST))
         for _ in range(PLACES + 1)
     ]
     await asyncio.sleep(0)
 
     assert 3 == await asyncio.wait_for(
-        turns.aside(partial(of_steps, 3, lambda: None), Kind.COORDINATOR), 5
+        turns.aside(partial(of_steps, 3, lambda: None), WorkKind.COORDINATOR), 5
     )
     for task in tasks:
         task.cancel()
@@ -205,7 +206,7 @@ async def test_works_end_in_the_order_of_a_plain_queue(
 
     async def run(number: int, count: int) -> None:
         try:
-            assert count == await turns.aside(partial(of_steps, count, step), Kind.REQUEST)
+            assert count == await turns.aside(partial(of_steps, count, step), WorkKind.REQUEST)
         except PlaceLost:
             ended.append((number, True))
         else:

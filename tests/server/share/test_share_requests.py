@@ -22,7 +22,7 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.cluster.image import ResourceType
+from barnabas.server.cluster.image import ConfigResourceType
 from barnabas.server.cluster.topic_names import SHARE_GROUP_STATE_TOPIC
 from barnabas.server.share import fetching
 from barnabas.server.share.keys import SharePartitionKey
@@ -343,7 +343,9 @@ async def test_new_share_group_begins_at_its_configured_offset(
 ) -> None:
     share = await ShareClient.of(broker.port, "t")
     await share.initialize(GROUP)
-    broker.inside.image.configs[ResourceType.GROUP, GROUP] = {"share.auto.offset.reset": reset}
+    broker.inside.image.configs[ConfigResourceType.GROUP, GROUP] = {
+        "share.auto.offset.reset": reset
+    }
     for age_ms in (60_000, 5000):
         record = SimpleRecord(START_MS - age_ms, None, b"v")
         await share.produce_bytes(build_batch([record]))
@@ -426,7 +428,7 @@ async def test_read_committed_share_group_gets_no_aborted_records(
 ) -> None:
     await prepare(broker, 1)
     committed = {"share.isolation.level": "read_committed"}
-    broker.inside.image.configs[ResourceType.GROUP, GROUP] = committed
+    broker.inside.image.configs[ConfigResourceType.GROUP, GROUP] = committed
     share = await ShareClient.of(broker.port, TOPIC)
     await share.initialize(GROUP, 0)
     async with await broker.client() as wire:

@@ -13,7 +13,12 @@ from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 from barnabas.server.cli import main
-from barnabas.server.tools.healthcheck import BadAddress, address_of, check, configured_address
+from barnabas.server.tools.healthcheck import (
+    BadBrokerAddress,
+    address_of,
+    check,
+    configured_address,
+)
 
 
 @contextmanager
@@ -92,7 +97,7 @@ def test_address_is_host_and_port(text: str, address: tuple[str, int]) -> None:
 
 @pytest.mark.parametrize("text", ["broker", "broker:", "broker:kafka", ""])
 def test_invalid_address_is_a_usage_error(text: str) -> None:
-    with pytest.raises(BadAddress):
+    with pytest.raises(BadBrokerAddress):
         address_of(text)
     assert 2 == main(["healthcheck", "--bootstrap-server", text])
 

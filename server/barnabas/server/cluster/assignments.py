@@ -21,7 +21,7 @@ from barnabas.server.cluster.partition_registration import PartitionRegistration
 
 
 @struct(kw_only=True)
-class Assignment:
+class ReplicaAssignment:
     """
     The replicas of a partition, and those that are added and removed.
 

@@ -21,7 +21,7 @@ CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 ENTITY_TYPES: Final = (USER, CLIENT_ID, IP)
 
-Entity: TypeAlias = tuple[tuple[str, str | None], ...]
+ClientQuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]
 """
 The types and names of a quota's entity, each type once.
 """
@@ -43,18 +43,18 @@ _IP_QUOTAS: Final = {"connection_creation_rate": _Range("INT", INT_MAX)}
 _SMALLEST_FRACTION: Final = 1e-6
 
 
-def entity_of(parts: Mapping[str, str | None]) -> Entity:
+def entity_of(parts: Mapping[str, str | None]) -> ClientQuotaEntity:
     """
     The entity of these names by type, sorted by type.
     """
     return tuple(sorted(parts.items()))
 
 
-def client_quotas(image: MetadataImage) -> dict[Entity, dict[str, float]]:
+def client_quotas(image: MetadataImage) -> dict[ClientQuotaEntity, dict[str, float]]:
     """
     All quotas: the values by key, by entity.
     """
-    found: dict[Entity, dict[str, float]] = {}
+    found: dict[ClientQuotaEntity, dict[str, float]] = {}
     for record in image.kept.of_type(ClientQuotaRecord):
         assert isinstance(record, ClientQuotaRecord)
         found.setdefault(entity_of(names_of(record)), {})[record.key] = record.value
@@ -76,7 +76,7 @@ def value_of(record: ClientQuotaRecord) -> float | None:
 
 
 def quota_records(
-    entity: Entity,
+    entity: ClientQuotaEntity,
     changes: Sequence[tuple[str, float | None]],
     there: Mapping[str, float],
     is_host: Callable[[str], bool],
@@ -112,7 +112,7 @@ def quota_records(
     return made
 
 
-def _allowed(entity: Entity, is_host: Callable[[str], bool]) -> Mapping[str, _Range]:
+def _allowed(entity: ClientQuotaEntity, is_host: Callable[[str], bool]) -> Mapping[str, _Range]:
     """
     The quotas that *entity* may have.
 

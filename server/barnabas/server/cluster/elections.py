@@ -23,7 +23,7 @@ from uuid import UUID
 
 from barnabas.protocol.internal_topics.metadata_records import PartitionChangeRecord
 from barnabas.protocol.structs import struct
-from barnabas.server.cluster.assignments import Assignment
+from barnabas.server.cluster.assignments import ReplicaAssignment
 from barnabas.server.cluster.partition_registration import (
     NO_LEADER,
     NO_LEADER_CHANGE,
@@ -63,7 +63,7 @@ def build_change(
     *,
     removed: int | None = None,
     killed: int | None = None,
-    assignment: Assignment | None = None,
+    assignment: ReplicaAssignment | None = None,
 ) -> PartitionChangeRecord | None:
     """
     The record that adapts *partition* to the running brokers; None if it stays as it is.
@@ -73,7 +73,7 @@ def build_change(
         killed: a broker that leaves without a clean stop.
         assignment: the new replicas of the partition, if they change.
     """
-    target = (assignment or Assignment.of(partition)).completed()
+    target = (assignment or ReplicaAssignment.of(partition)).completed()
     outcome = _outcome_without(partition, rules, target, removed, killed)
     _elect(partition, rules, target, outcome)
     changes_leader = outcome.leader != partition.leader
@@ -84,7 +84,7 @@ def build_change(
 def _outcome_without(
     partition: PartitionRegistration,
     rules: ElectionRules,
-    target: Assignment,
+    target: ReplicaAssignment,
     removed: int | None,
     killed: int | None,
 ) -> _Outcome:
@@ -96,7 +96,10 @@ def _outcome_without(
 
 
 def _elect(
-    partition: PartitionRegistration, rules: ElectionRules, target: Assignment, outcome: _Outcome
+    partition: PartitionRegistration,
+    rules: ElectionRules,
+    target: ReplicaAssignment,
+    outcome: _Outcome,
 ) -> None:
     def may_lead(replica: int) -> bool:
         eligible = outcome.isr or outcome.elr
@@ -141,7 +144,7 @@ def _record(
     partition_id: int,
     *,
     rules: ElectionRules,
-    target: Assignment,
+    target: ReplicaAssignment,
     outcome: _Outcome,
 ) -> PartitionChangeRecord | None:
     isr = None

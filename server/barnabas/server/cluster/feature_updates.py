@@ -21,7 +21,12 @@ from barnabas.server.cluster.features import (
     METADATA_VERSION,
     SUPPORTED_FEATURES,
 )
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned, config_record
+from barnabas.server.cluster.image import (
+    ConfigResourceType,
+    MetadataImage,
+    Versioned,
+    config_record,
+)
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, ElectionDefaults
 
 
@@ -166,13 +171,13 @@ def _safe_min_isr(image: MetadataImage, defaults: ElectionDefaults) -> list[Vers
     is the same on all brokers (KIP-966).
     """
     made: list[Versioned] = []
-    if MIN_INSYNC_REPLICAS not in image.config(ResourceType.BROKER, ""):
+    if MIN_INSYNC_REPLICAS not in image.config(ConfigResourceType.BROKER, ""):
         minimum = defaults[MIN_INSYNC_REPLICAS]
-        made.append(config_record(ResourceType.BROKER, "", MIN_INSYNC_REPLICAS, minimum))
+        made.append(config_record(ConfigResourceType.BROKER, "", MIN_INSYNC_REPLICAS, minimum))
     made += [
-        config_record(ResourceType.BROKER, name, MIN_INSYNC_REPLICAS, None)
+        config_record(ConfigResourceType.BROKER, name, MIN_INSYNC_REPLICAS, None)
         for (kind, name), config in image.configs.items()
-        if kind == ResourceType.BROKER and name and MIN_INSYNC_REPLICAS in config
+        if kind == ConfigResourceType.BROKER and name and MIN_INSYNC_REPLICAS in config
     ]
     return made
 

@@ -58,7 +58,7 @@ def acl_record(acl_id: UUID, entry: AclBinding) -> Versioned:
     return record, 0
 
 
-class ResourceType(IntEnum):
+class ConfigResourceType(IntEnum):
     """
     The type of a resource with configs, with Kafka's numbers (``ConfigResource.Type``).
     """
@@ -271,7 +271,7 @@ class MetadataImage:
     def _apply_remove_topic(self, record: records.RemoveTopicRecord) -> None:
         topic = self._topic(record.topic_id)
         del self.topics_by_id[topic.id], self.topics_by_name[topic.name]
-        self.configs.pop((ResourceType.TOPIC, topic.name), None)
+        self.configs.pop((ConfigResourceType.TOPIC, topic.name), None)
         key = collision_key(topic.name)
         if key is not None:
             names = self.collisions[key]

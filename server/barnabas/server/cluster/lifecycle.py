@@ -30,8 +30,8 @@ from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.structs import struct
 from barnabas.server.cluster import features
 from barnabas.server.cluster.image import (
+    ConfigResourceType,
     MetadataImage,
-    ResourceType,
     Topic,
     Versioned,
     config_record,
@@ -108,7 +108,7 @@ def activation_records(
     if levels.get(features.ELIGIBLE_LEADER_REPLICAS, 0) > 0:
         # The eligible leader replicas depend on it: it has to be the same on all brokers (KIP-966).
         minimum = defaults[MIN_INSYNC_REPLICAS]
-        made.append(config_record(ResourceType.BROKER, "", MIN_INSYNC_REPLICAS, minimum))
+        made.append(config_record(ConfigResourceType.BROKER, "", MIN_INSYNC_REPLICAS, minimum))
     made.append((records.EndTransactionRecord(), 0))
     return made
 

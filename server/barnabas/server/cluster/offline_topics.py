@@ -8,7 +8,7 @@ and an incomplete batch is not read.
 from __future__ import annotations
 
 from barnabas.protocol.errors import KafkaError
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic
+from barnabas.server.cluster.image import ConfigResourceType, MetadataImage, Topic
 from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshots import find_snapshots, read_snapshot
 from barnabas.storage.readonly.log_root import LogRoot
@@ -54,7 +54,7 @@ def read_topics(root: LogRoot) -> Topics | None:
 def _known(topic: Topic, image: MetadataImage) -> KnownTopic:
     return KnownTopic(
         topic.id,
-        image.config(ResourceType.TOPIC, topic.name),
+        image.config(ConfigResourceType.TOPIC, topic.name),
         {
             number: dict(zip(partition.replicas, partition.directories, strict=True))
             for number, partition in topic.partitions.items()

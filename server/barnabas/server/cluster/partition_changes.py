@@ -12,9 +12,9 @@ from uuid import UUID
 
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features
-from barnabas.server.cluster.assignments import Assignment
+from barnabas.server.cluster.assignments import ReplicaAssignment
 from barnabas.server.cluster.elections import ElectionRules, build_change
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned
+from barnabas.server.cluster.image import ConfigResourceType, MetadataImage, Topic, Versioned
 from barnabas.server.cluster.partition_registration import (
     MIGRATING_DIRECTORY,
     PartitionRegistration,
@@ -55,7 +55,7 @@ def change_partition(
     removed: int | None = None,
     killed: int | None = None,
     election: Election = Election.AS_CONFIGURED,
-    assignment: Assignment | None = None,
+    assignment: ReplicaAssignment | None = None,
 ) -> list[Versioned]:
     """
     The record that adapts a partition to an event; an empty list if it stays as it is.
@@ -107,8 +107,10 @@ def may_be_unclean(image: MetadataImage, topic: str, defaults: ElectionDefaults)
 
 
 def _config(image: MetadataImage, topic: str, name: str, defaults: ElectionDefaults) -> str:
-    cluster = image.config(ResourceType.BROKER, "")
-    return image.config(ResourceType.TOPIC, topic).get(name) or cluster.get(name, defaults[name])
+    cluster = image.config(ConfigResourceType.BROKER, "")
+    return image.config(ConfigResourceType.TOPIC, topic).get(name) or cluster.get(
+        name, defaults[name]
+    )
 
 
 def offline_replicas(image: MetadataImage, partition: PartitionRegistration) -> list[int]:

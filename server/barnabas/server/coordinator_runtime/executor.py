@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
-from barnabas.server.scheduling.turns import Kind, PlaceLost, Turns
+from barnabas.server.scheduling.turns import PlaceLost, Turns, WorkKind
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class TurnsExecutor:
         self, key: str, work: Callable[[], Coroutine[Any, Any, CoordinatorResult[Any]]]
     ) -> None:
         try:
-            result = await self._turns.aside(work, Kind.COORDINATOR)
+            result = await self._turns.aside(work, WorkKind.COORDINATOR)
         except PlaceLost:
             logger.warning("The work %s of a coordinator took too long while others waited", key)
             return

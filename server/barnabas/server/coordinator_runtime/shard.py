@@ -34,7 +34,7 @@ from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.loading import Playback
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.result import CoordinatorResult, EncodedRecord
-from barnabas.server.coordinator_runtime.timers import Operation, TimerQueue, Timers
+from barnabas.server.coordinator_runtime.timers import TimedOperation, TimerQueue, Timers
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
@@ -128,7 +128,7 @@ class CoordinatorShard(Generic[S]):
         self.log = log
         self._format = log_format
         self._clock = clock
-        self._queue: TimerQueue[Any, Operation] = TimerQueue(clock.monotonic, self._set_alarm)
+        self._queue: TimerQueue[Any, TimedOperation] = TimerQueue(clock.monotonic, self._set_alarm)
         self._alarm: Timer | None = None
         self._state = make_state(self._queue)
         self._is_running_due = False

@@ -19,7 +19,7 @@ from barnabas.server.coordinator_runtime.result import CoordinatorResult
 K = TypeVar("K")
 T = TypeVar("T")
 
-Operation: TypeAlias = Callable[[int], CoordinatorResult[Any]]
+TimedOperation: TypeAlias = Callable[[int], CoordinatorResult[Any]]
 """
 Called at the deadline, with the time in ms since the epoch.
 """
@@ -37,7 +37,7 @@ class Timers(Protocol):
         Whether *key* has an operation.
         """
 
-    def schedule(self, key: Any, delay_ms: int, operation: Operation) -> None:
+    def schedule(self, key: Any, delay_ms: int, operation: TimedOperation) -> None:
         """
         Run *operation* after *delay_ms*, in place of the one that *key* had.
         """

@@ -18,7 +18,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.cluster.image import ConfigResourceType, MetadataImage
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
 from barnabas.server.config.group_protocols import check_limits
@@ -91,7 +91,7 @@ class BrokerConfigs:
         """
         The stored options of a broker, or with an empty *name* of all brokers.
         """
-        return self._image.config(ResourceType.BROKER, name)
+        return self._image.config(ConfigResourceType.BROKER, name)
 
     def levels(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
         """

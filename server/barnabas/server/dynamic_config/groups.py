@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.cluster.image import ConfigResourceType, MetadataImage
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.groups import GroupConfig, within_limits
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
@@ -42,7 +42,7 @@ class GroupConfigs:
         if self._changes != self._image.config_changes:
             self._changes = self._image.config_changes
             self._follow_broker()
-        stored = self._image.config(ResourceType.GROUP, group_id)
+        stored = self._image.config(ConfigResourceType.GROUP, group_id)
         if not stored:
             self._own.pop(group_id, None)
             return self._default

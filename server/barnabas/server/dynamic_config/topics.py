@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from barnabas.protocol.errors import InvalidConfig
-from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.cluster.image import ConfigResourceType, MetadataImage
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
 from barnabas.server.dynamic_config.brokers import BrokerConfigs, ConfigSource, ConfigValue, unit_of
 from barnabas.storage.config.log_config import LogConfig
@@ -42,7 +42,7 @@ class TopicConfigs:
         """
         The stored configs of a topic.
         """
-        return self._image.config(ResourceType.TOPIC, topic)
+        return self._image.config(ConfigResourceType.TOPIC, topic)
 
     def default(self) -> LogConfig:
         """

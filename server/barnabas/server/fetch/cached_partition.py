@@ -25,12 +25,12 @@ from barnabas.protocol.messages.fetch import (
     FetchRequest,
     PartitionData,
 )
-from barnabas.server.partitions.partition import NO_EPOCH, Partition, Watermarks
+from barnabas.server.partitions.partition import NO_EPOCH, Partition, ReadableOffsets
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, checkpoint
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 
-Key: TypeAlias = "tuple[str | UUID, int]"
+CachedPartitionKey: TypeAlias = "tuple[str | UUID, int]"
 """
 A partition, by its index and by the name or the id of its topic, whichever the request has.
 """
@@ -64,7 +64,7 @@ class Empty:
         request: FetchPartition,
         isolation: FetchIsolation,
         leader_epoch: int,
-        watermarks: Watermarks,
+        watermarks: ReadableOffsets,
         *,
         data: PartitionData,
         segment: int,
@@ -123,7 +123,7 @@ class CachedPartition:
     )
 
     def __init__(
-        self, key: Key, topic: str | None, topic_id: UUID, request: FetchPartition
+        self, key: CachedPartitionKey, topic: str | None, topic_id: UUID, request: FetchPartition
     ) -> None:
         self.key = key
         self.topic = topic
@@ -199,11 +199,13 @@ class CachedPartition:
         )
 
 
-async def asked_for(request: FetchRequest, version: int) -> dict[Key, CachedPartition]:
+async def asked_for(
+    request: FetchRequest, version: int
+) -> dict[CachedPartitionKey, CachedPartition]:
     """
     The partitions of a request, in its order. Of one that is named twice, the last is meant.
     """
-    asked: dict[Key, CachedPartition] = {}
+    asked: dict[CachedPartitionKey, CachedPartition] = {}
     by_id = version >= FIRST_TOPIC_ID_VERSION
     number = 0
     for topic in request.topics:
@@ -217,7 +219,7 @@ async def asked_for(request: FetchRequest, version: int) -> dict[Key, CachedPart
     return asked
 
 
-def forgotten_by(request: FetchRequest, version: int) -> Iterator[Key]:
+def forgotten_by(request: FetchRequest, version: int) -> Iterator[CachedPartitionKey]:
     """
     The partitions that a session shall have no longer.
     """

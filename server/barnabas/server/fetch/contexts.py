@@ -29,7 +29,7 @@ from barnabas.protocol.messages.fetch import (
 from barnabas.server.cluster.topic_names import MAX_NAME_LENGTH
 from barnabas.server.fetch.cached_partition import (
     CachedPartition,
-    Key,
+    CachedPartitionKey,
     asked_for,
     by_topic,
     forgotten_by,
@@ -57,7 +57,7 @@ class FetchContext(Protocol):
     is_of_session: ClassVar[bool]
 
     @property
-    def partitions(self) -> Mapping[Key, CachedPartition]:
+    def partitions(self) -> Mapping[CachedPartitionKey, CachedPartition]:
         """
         All that is to be read, in order.
         """
@@ -90,7 +90,7 @@ class Sessionless:
     __slots__ = ("partitions",)
     is_of_session: ClassVar[bool] = False
 
-    def __init__(self, partitions: Mapping[Key, CachedPartition]) -> None:
+    def __init__(self, partitions: Mapping[CachedPartitionKey, CachedPartition]) -> None:
         self.partitions = partitions
 
     async def response(
@@ -117,7 +117,7 @@ class First:
 
     def __init__(
         self,
-        partitions: Mapping[Key, CachedPartition],
+        partitions: Mapping[CachedPartitionKey, CachedPartition],
         sessions: FetchSessions,
         clock: ServerClock,
         *,

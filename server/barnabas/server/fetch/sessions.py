@@ -22,7 +22,7 @@ from barnabas.server.metrics import Metrics
 if TYPE_CHECKING:
     import random
 
-    from barnabas.server.fetch.cached_partition import CachedPartition, Key
+    from barnabas.server.fetch.cached_partition import CachedPartition, CachedPartitionKey
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -78,7 +78,7 @@ class FetchSession:
     def __init__(
         self,
         session_id: int,
-        partitions: dict[Key, CachedPartition],
+        partitions: dict[CachedPartitionKey, CachedPartition],
         *,
         is_privileged: bool,
         uses_topic_ids: bool,
@@ -92,7 +92,11 @@ class FetchSession:
         self.last_used_ms = now_ms
         self.epoch = next_epoch(INITIAL_EPOCH)
 
-    def update(self, asked: Mapping[Key, CachedPartition], forgotten: Iterable[Key]) -> None:
+    def update(
+        self,
+        asked: Mapping[CachedPartitionKey, CachedPartition],
+        forgotten: Iterable[CachedPartitionKey],
+    ) -> None:
         """
         Take over what a request has changed.
         """
@@ -189,7 +193,10 @@ class FetchSessions:
             self._partitions -= len(session.partitions)
 
     def update(
-        self, session: FetchSession, asked: Mapping[Key, CachedPartition], forgotten: Iterable[Key]
+        self,
+        session: FetchSession,
+        asked: Mapping[CachedPartitionKey, CachedPartition],
+        forgotten: Iterable[CachedPartitionKey],
     ) -> None:
         """
         Take over what a request has changed of *session*.
@@ -206,7 +213,7 @@ class FetchSessions:
 
     def create(
         self,
-        partitions: dict[Key, CachedPartition],
+        partitions: dict[CachedPartitionKey, CachedPartition],
         *,
         is_privileged: bool,
         uses_topic_ids: bool,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.structs import struct
-from barnabas.server.forecast.positions import GroupPartition, Position, positions
+from barnabas.server.forecast.positions import CommittedPosition, GroupPartition, positions
 from barnabas.server.forecast.warnings import LossWarning, news_in, warn
 from barnabas.server.scheduling.turns import checkpoint
 from barnabas.storage.forecast.commits import CommitHistory
@@ -102,7 +102,7 @@ class Forecasts:
         The forecasts for a group as of now, by topic and partition.
         """
         parts = self._parts
-        asked: list[tuple[Position, CommitHistory]] = []
+        asked: list[tuple[CommittedPosition, CommitHistory]] = []
         found: dict[str, dict[int, Forecast]] = {}
         async for position in parts.turns.between(positions(parts, group_id)):
             if position is not None:
@@ -117,7 +117,7 @@ class Forecasts:
             found.setdefault(key.topic, {})[key.partition] = foreseen
         return found
 
-    async def _follow(self) -> list[tuple[Position, CommitHistory]]:
+    async def _follow(self) -> list[tuple[CommittedPosition, CommitHistory]]:
         """
         The positions of the groups that are followed, with their histories up to now.
         """
@@ -145,7 +145,7 @@ class Forecasts:
         return asked
 
     def _foresee(
-        self, asked: Iterable[tuple[Position, CommitHistory]], now_ms: int
+        self, asked: Iterable[tuple[CommittedPosition, CommitHistory]], now_ms: int
     ) -> dict[GroupPartition, Forecast]:
         """
         Called in a thread.
@@ -201,9 +201,9 @@ class Forecasts:
             return None
 
 
-def _history(position: Position) -> CommitHistory:
+def _history(position: CommittedPosition) -> CommitHistory:
     return CommitHistory(position.offset, position.time_ms)
 
 
-def _move(commits: CommitHistory, position: Position) -> None:
+def _move(commits: CommitHistory, position: CommittedPosition) -> None:
     commits.add(position.offset, position.time_ms, position.partition.log.log_start_offset)

@@ -24,7 +24,7 @@ class GroupPartition(NamedTuple):
     partition: int
 
 
-class Position(NamedTuple):
+class CommittedPosition(NamedTuple):
     """
     The offset of a group in a partition, and the time in ms at which it was committed.
     """
@@ -35,7 +35,9 @@ class Position(NamedTuple):
     partition: Partition
 
 
-def positions(parts: BrokerParts, group_id: str | None = None) -> Iterator[Position | None]:
+def positions(
+    parts: BrokerParts, group_id: str | None = None
+) -> Iterator[CommittedPosition | None]:
     """
     The positions of all groups, or of one, in partitions that are served. Groups may change between
     two of them; None is a group, or a position, that does not count.
@@ -46,7 +48,7 @@ def positions(parts: BrokerParts, group_id: str | None = None) -> Iterator[Posit
     yield from _shared(parts, group_id)
 
 
-def _committed(parts: BrokerParts, wanted: str | None) -> Iterator[Position | None]:
+def _committed(parts: BrokerParts, wanted: str | None) -> Iterator[CommittedPosition | None]:
     coordinator = parts.coordinators.group_coordinator
     for shard in () if coordinator is None else coordinator.shards:
         if not shard.log.is_open:
@@ -61,7 +63,7 @@ def _committed(parts: BrokerParts, wanted: str | None) -> Iterator[Position | No
                     yield _position(parts, key, each.offset, each.commit_timestamp_ms)
 
 
-def _shared(parts: BrokerParts, wanted: str | None) -> Iterator[Position | None]:
+def _shared(parts: BrokerParts, wanted: str | None) -> Iterator[CommittedPosition | None]:
     """
     The start offsets of share-partitions. The state does not say since when: they count as of now.
     """
@@ -79,7 +81,11 @@ def _shared(parts: BrokerParts, wanted: str | None) -> Iterator[Position | None]
 
 def _position(
     parts: BrokerParts, key: GroupPartition, offset: int, time_ms: int
-) -> Position | None:
+) -> CommittedPosition | None:
     partition = parts.partitions.get(key.topic, key.partition)
     # A share-partition that nobody has read yet has no offset.
-    return None if partition is None or offset < 0 else Position(key, offset, time_ms, partition)
+    return (
+        None
+        if partition is None or offset < 0
+        else CommittedPosition(key, offset, time_ms, partition)
+    )

@@ -24,7 +24,7 @@ from barnabas.protocol.messages.alter_client_quotas import (
 )
 from barnabas.server.cluster.client_quotas import (
     IP,
-    Entity,
+    ClientQuotaEntity,
     client_quotas,
     entity_of,
     quota_records,
@@ -50,8 +50,8 @@ async def alter_client_quotas(
     names = {name for entity, _ in asked for kind, name in entity if kind == IP and name}
     hosts = await context.broker.workers.in_upkeep(lambda: set(filter(_is_host, names)))
 
-    async def plan(made: list[Versioned]) -> dict[Entity, KafkaError | None]:
-        outcomes: dict[Entity, KafkaError | None] = {}
+    async def plan(made: list[Versioned]) -> dict[ClientQuotaEntity, KafkaError | None]:
+        outcomes: dict[ClientQuotaEntity, KafkaError | None] = {}
         there = client_quotas(context.broker.image)
         for entity, ops in asked:
             await checkpoint()
@@ -67,7 +67,7 @@ async def alter_client_quotas(
                 outcomes[entity] = without_frames(error)
         return outcomes
 
-    async def alter() -> dict[Entity, KafkaError | None]:
+    async def alter() -> dict[ClientQuotaEntity, KafkaError | None]:
         made: list[Versioned] = []
         outcomes = await context.broker.turns.finish(plan(made))
         if len(made) > MAX_RECORDS_PER_REQUEST:
@@ -81,7 +81,7 @@ async def alter_client_quotas(
     return AlterClientQuotasResponse(entries=entries)
 
 
-async def _asked(entry: RequestEntryData) -> tuple[Entity, list[OpData]]:
+async def _asked(entry: RequestEntryData) -> tuple[ClientQuotaEntity, list[OpData]]:
     names: dict[str, str | None] = {}
     for part in entry.entity:
         await checkpoint()
@@ -89,7 +89,7 @@ async def _asked(entry: RequestEntryData) -> tuple[Entity, list[OpData]]:
     return entity_of(names), entry.ops
 
 
-async def _answer(outcome: tuple[Entity, KafkaError | None]) -> ResponseEntryData:
+async def _answer(outcome: tuple[ClientQuotaEntity, KafkaError | None]) -> ResponseEntryData:
     entity, error = outcome
     parts = []
     for kind, name in entity:
@@ -102,7 +102,7 @@ async def _answer(outcome: tuple[Entity, KafkaError | None]) -> ResponseEntryDat
     )
 
 
-async def _changes(entity: Entity, ops: list[OpData]) -> list[tuple[str, float | None]]:
+async def _changes(entity: ClientQuotaEntity, ops: list[OpData]) -> list[tuple[str, float | None]]:
     """
     Raises:
         InvalidRequest: a quota is named twice.
@@ -117,7 +117,7 @@ async def _changes(entity: Entity, ops: list[OpData]) -> list[tuple[str, float |
     return list(changes.items())
 
 
-def _text(entity: Entity) -> str:
+def _text(entity: ClientQuotaEntity) -> str:
     """
     An entity as Kafka prints it.
     """

@@ -10,7 +10,7 @@ from barnabas.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from barnabas.server.dynamic_config.admin import Change, Operation
+from barnabas.server.dynamic_config.admin import ConfigChange, ConfigOperation
 from barnabas.server.handlers.altered_configs import NEEDS, altered
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -29,5 +29,5 @@ async def alter_configs(
     return AlterConfigsResponse(responses=responses)
 
 
-def _change(config: AlterableConfig) -> Change:
-    return Change(config.name, Operation.SET, config.value)
+def _change(config: AlterableConfig) -> ConfigChange:
+    return ConfigChange(config.name, ConfigOperation.SET, config.value)

@@ -38,7 +38,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import ALTER_CLUSTER
 
-Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
+ScramChange: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
 @handles(AlterUserScramCredentialsRequest, needs=gate(ALTER_CLUSTER))
@@ -48,7 +48,7 @@ async def alter_user_scram_credentials(
     """
     Change the credentials of each user, or say why not; one user can be changed once.
     """
-    wanted: list[Change] = [*request.deletions, *request.upsertions]
+    wanted: list[ScramChange] = [*request.deletions, *request.upsertions]
 
     async def plan(made: list[Versioned]) -> list[AlterUserScramCredentialsResult]:
         results: dict[str, AlterUserScramCredentialsResult] = {}
@@ -86,7 +86,7 @@ async def alter_user_scram_credentials(
     return AlterUserScramCredentialsResponse(results=await context.broker.controller.change(alter))
 
 
-def _record(change: Change, image: MetadataImage) -> Versioned:
+def _record(change: ScramChange, image: MetadataImage) -> Versioned:
     """
     The record that makes *change*.
 

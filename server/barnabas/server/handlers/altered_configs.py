@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.server.dynamic_config.admin import AlterResource, Change
+from barnabas.server.dynamic_config.admin import AlterResource, ConfigChange
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.config_authorization import require_alter
 from barnabas.server.requests.context import RequestContext
@@ -29,7 +29,7 @@ async def altered(
     request: Any,
     context: RequestContext,
     answer: Callable[..., R],
-    change_of: Callable[[Any], Change],
+    change_of: Callable[[Any], ConfigChange],
     *,
     replaces: bool = False,
     sentence_of: Callable[[Any, KafkaError], str | None] = lambda _, error: str(error),

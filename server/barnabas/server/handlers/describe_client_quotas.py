@@ -21,7 +21,7 @@ from barnabas.server.cluster.client_quotas import (
     ENTITY_TYPES,
     IP,
     USER,
-    Entity,
+    ClientQuotaEntity,
     client_quotas,
 )
 from barnabas.server.requests.authorization import gate
@@ -102,7 +102,7 @@ def _check(component: ComponentData, earlier: dict[str, ComponentData]) -> None:
         )
 
 
-def _matches(entity: Entity, wanted: dict[str, ComponentData], *, strict: bool) -> bool:
+def _matches(entity: ClientQuotaEntity, wanted: dict[str, ComponentData], *, strict: bool) -> bool:
     names = dict(entity)
     if strict and len(names) != len(wanted):
         return False

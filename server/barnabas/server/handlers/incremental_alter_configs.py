@@ -12,8 +12,8 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from barnabas.server.cluster.image import ResourceType
-from barnabas.server.dynamic_config.admin import Change
+from barnabas.server.cluster.image import ConfigResourceType
+from barnabas.server.dynamic_config.admin import ConfigChange
 from barnabas.server.handlers.altered_configs import NEEDS, altered
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -32,11 +32,11 @@ async def incremental_alter_configs(
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
-def _change(config: AlterableConfig) -> Change:
-    return Change(config.name, config.config_operation, config.value)
+def _change(config: AlterableConfig) -> ConfigChange:
+    return ConfigChange(config.name, config.config_operation, config.value)
 
 
 def _sentence(resource: AlterConfigsResource, error: KafkaError) -> str | None:
     # Kafka answers for loggers itself, and for all others as its controller does.
-    is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
+    is_logger = resource.resource_type == ConfigResourceType.BROKER_LOGGER
     return error.own_sentence if is_logger else str(error)

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
-from barnabas.server.cluster.image import ResourceType
+from barnabas.server.cluster.image import ConfigResourceType
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -25,7 +25,7 @@ from barnabas.server.security.acl.permissions import DESCRIBE_CONFIGS_CLUSTER
 from barnabas.server.text_memory import text_bytes
 
 
-def _configured(kind: ResourceType) -> Callable[[RequestContext], Iterable[str]]:
+def _configured(kind: ConfigResourceType) -> Callable[[RequestContext], Iterable[str]]:
     return lambda context: [name for type_, name in context.broker.image.configs if type_ == kind]
 
 
@@ -33,12 +33,12 @@ def _this_broker(context: RequestContext) -> Iterable[str]:
     return [str(context.broker.node_id)]
 
 
-NAMES: Final[Mapping[ResourceType, Callable[[RequestContext], Iterable[str]]]] = {
-    ResourceType.GROUP: _configured(ResourceType.GROUP),
-    ResourceType.CLIENT_METRICS: _configured(ResourceType.CLIENT_METRICS),
-    ResourceType.BROKER_LOGGER: _this_broker,
-    ResourceType.BROKER: _this_broker,
-    ResourceType.TOPIC: lambda context: [topic.name for topic in context.broker.topics],
+NAMES: Final[Mapping[ConfigResourceType, Callable[[RequestContext], Iterable[str]]]] = {
+    ConfigResourceType.GROUP: _configured(ConfigResourceType.GROUP),
+    ConfigResourceType.CLIENT_METRICS: _configured(ConfigResourceType.CLIENT_METRICS),
+    ConfigResourceType.BROKER_LOGGER: _this_broker,
+    ConfigResourceType.BROKER: _this_broker,
+    ConfigResourceType.TOPIC: lambda context: [topic.name for topic in context.broker.topics],
 }
 """
 The names of the resources of each type, in the order of the answer.
@@ -52,7 +52,7 @@ async def list_config_resources(
     """
     The resources of the types that are asked for, or of all that the version knows.
     """
-    known = [ResourceType.CLIENT_METRICS] if context.version == 0 else list(NAMES)
+    known = [ConfigResourceType.CLIENT_METRICS] if context.version == 0 else list(NAMES)
     wanted = set(request.resource_types) or set(known)
     if not wanted.issubset(known):
         return ListConfigResourcesResponse(

@@ -20,7 +20,7 @@ from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.requests.settled import all_shards, reads, transactions
-from barnabas.server.scheduling.turns import InSteps, Kind, PlaceLost, checkpoint
+from barnabas.server.scheduling.turns import InSteps, PlaceLost, WorkKind, checkpoint
 from barnabas.server.security.acl.permissions import DESCRIBE_TRANSACTIONAL_ID
 from barnabas.server.text_memory import text_bytes
 from barnabas.server.transactions import state
@@ -68,7 +68,7 @@ async def list_transactions(
     client = context.client
     try:
         matches = await context.broker.turns.aside(
-            matching, Kind.REQUEST, lambda: client.is_closing
+            matching, WorkKind.REQUEST, lambda: client.is_closing
         )
     except PlaceLost:
         raise RequestTimedOut(

@@ -22,7 +22,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import checkpoint
 from barnabas.server.security.acl.permissions import DELETE_GROUP, READ_TOPIC
 
-Refused: TypeAlias = dict[str, OffsetDeleteResponseTopic]
+RefusedTopics: TypeAlias = dict[str, OffsetDeleteResponseTopic]
 """
 The part of the answer that the coordinator has no say in, by the name of the topic.
 """
@@ -37,7 +37,7 @@ async def offset_delete(
     the client may not read.
     """
     context.require(DELETE_GROUP, request.group_id)
-    refused: Refused = {}
+    refused: RefusedTopics = {}
     topics = []
     for topic in request.topics:
         known = await _known_part(topic, context, refused)
@@ -54,7 +54,7 @@ async def offset_delete(
 
 
 async def _known_part(
-    topic: OffsetDeleteRequestTopic, context: RequestContext, refused: Refused
+    topic: OffsetDeleteRequestTopic, context: RequestContext, refused: RefusedTopics
 ) -> list[OffsetDeleteRequestPartition]:
     """
     The partitions that exist. A topic that does not, or that the client may not read, is named in
@@ -82,7 +82,7 @@ async def _known_part(
     return known
 
 
-def _answered(name: str, refused: Refused) -> OffsetDeleteResponseTopic:
+def _answered(name: str, refused: RefusedTopics) -> OffsetDeleteResponseTopic:
     if name not in refused:
         refused[name] = OffsetDeleteResponseTopic(name=name, partitions=[])
     return refused[name]

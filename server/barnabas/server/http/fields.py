@@ -90,7 +90,7 @@ def from_query(shape: type[T], given: Iterable[tuple[str, str]]) -> T:
     return made
 
 
-class Part(NamedTuple):
+class ObjectField(NamedTuple):
     """
     A field of a dataclass.
     """
@@ -103,7 +103,7 @@ class Part(NamedTuple):
 
 
 @lru_cache
-def parts_of(shape: Any) -> Mapping[str, Part]:
+def parts_of(shape: Any) -> Mapping[str, ObjectField]:
     """
     The fields of a dataclass by name.
     """
@@ -112,7 +112,7 @@ def parts_of(shape: Any) -> Mapping[str, Part]:
     found = {}
     for field in fields(shape):
         kind, *more = _unwrapped(hints[field.name])
-        found[field.name] = Part(
+        found[field.name] = ObjectField(
             kind,
             field.default is MISSING and field.default_factory is MISSING,
             None if field.default is MISSING else field.default,

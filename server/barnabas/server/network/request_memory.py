@@ -45,7 +45,7 @@ So much has to be let go of before the heap is given back to the system.
 """
 
 
-class Holder(Protocol):
+class MemoryHolder(Protocol):
     """
     A connection, as far as its memory is concerned.
     """
@@ -132,13 +132,13 @@ class RequestMemory:
         self._peak_bytes = 0
         self._trim_timer: Timer | None = None
         self.used_bytes = 0
-        self.holders: set[Holder] = set()
-        self.waiting: set[Holder] = set()
+        self.holders: set[MemoryHolder] = set()
+        self.waiting: set[MemoryHolder] = set()
         self._clock = clock
         self._timer: Timer | None = None
         self._is_resuming = False
-        self._turn: Holder | None = None
-        self._answer_turn: Holder | None = None
+        self._turn: MemoryHolder | None = None
+        self._answer_turn: MemoryHolder | None = None
         self._answers: dict[Callable[[], None], None] = {}  # what lets answers go on that wait
 
     @property
@@ -148,7 +148,7 @@ class RequestMemory:
         """
         return self.used_bytes >= self.limit_bytes
 
-    def change(self, holder: Holder, before: int, after: int) -> None:
+    def change(self, holder: MemoryHolder, before: int, after: int) -> None:
         """
         *holder* holds *after* bytes instead of *before*.
         """
@@ -168,13 +168,13 @@ class RequestMemory:
         if self.waiting or self._answers:
             self._resume_soon()
 
-    def may_grow(self, holder: Holder) -> bool:
+    def may_grow(self, holder: MemoryHolder) -> bool:
         """
         Whether more of the request of *holder* may arrive now.
         """
         return not self.is_used_up or holder is self._turn
 
-    def wait(self, holder: Holder) -> None:
+    def wait(self, holder: MemoryHolder) -> None:
         """
         Do not read on from *holder* until others have let go of enough.
         """
@@ -183,7 +183,7 @@ class RequestMemory:
         if self._turn is None:
             self._resume_soon()
 
-    def finished(self, holder: Holder) -> None:
+    def finished(self, holder: MemoryHolder) -> None:
         """
         The request of *holder* has arrived, or never will.
         """
@@ -193,7 +193,7 @@ class RequestMemory:
             if self.waiting:
                 self._resume_soon()
 
-    def may_answer(self, holder: Holder, resume: Callable[[], None]) -> bool:
+    def may_answer(self, holder: MemoryHolder, resume: Callable[[], None]) -> bool:
         """
         Return whether *holder* may add to its answer. If not, *resume* is called when that changes.
         """
@@ -207,7 +207,7 @@ class RequestMemory:
         self._watch()
         return False
 
-    def answered(self, holder: Holder) -> None:
+    def answered(self, holder: MemoryHolder) -> None:
         """
         *holder* has its answers, or never will.
         """
@@ -265,7 +265,7 @@ class RequestMemory:
             self._resume()
             self._watch()
 
-    def _disconnect(self, stalled: list[Holder], limit_bytes: float) -> None:
+    def _disconnect(self, stalled: list[MemoryHolder], limit_bytes: float) -> None:
         """
         Disconnect those of *stalled* that hold most, until less than *limit_bytes* are used.
         """
@@ -281,9 +281,9 @@ class RequestMemory:
             )
 
 
-def _order(holder: Holder) -> tuple[int, float]:
+def _order(holder: MemoryHolder) -> tuple[int, float]:
     return holder.announced_bytes, holder.stalled_since
 
 
-def _held(holder: Holder) -> int:
+def _held(holder: MemoryHolder) -> int:
     return holder.held_bytes

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from barnabas.server.metrics import Counter
-    from barnabas.server.network.splice import Buffer, Part, RecordPipe
+    from barnabas.server.network.splice import AnswerPart, Buffer, RecordPipe
 
 # Parts up to this size are copied next to each other; larger ones are written as they are, but for
 # those from a file, which have to be copied anyway.
@@ -44,7 +44,7 @@ The same for a peer with TLS, while memory is short: one record of TLS.
 """
 
 
-def memory_of(parts: Iterable[Part]) -> int:
+def memory_of(parts: Iterable[AnswerPart]) -> int:
     """
     The memory of an answer. Records in files have none.
     """
@@ -114,7 +114,7 @@ class Sender:
         self._progressed = progressed
         self._failed = failed
         self._is_short = is_short
-        self._parts: deque[Part] = deque()
+        self._parts: deque[AnswerPart] = deque()
         self._memory = 0  # of the parts, of which there may be very many
         self._pipe = pipe
         self._room: SendRoom | None = None
@@ -144,7 +144,7 @@ class Sender:
         """
         Send this too, at the next ``flush``. Records may be ``StoredRecords``.
         """
-        parts = cast("list[Part]", buffers)
+        parts = cast("list[AnswerPart]", buffers)
         self._memory += memory_of(parts)
         if len(parts) > 1:
             # Nothing may stand before or behind records, as in older versions of a fetch.

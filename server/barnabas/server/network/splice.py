@@ -25,7 +25,7 @@ from barnabas.server.fetch.stored_records import StoredRecords
 logger = logging.getLogger(__name__)
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
-Part: TypeAlias = Buffer | StoredRecords
+AnswerPart: TypeAlias = Buffer | StoredRecords
 """A part of an answer."""
 
 PIPE_BYTES: Final = 1024 * 1024
@@ -62,7 +62,7 @@ class RecordPipe:
                 os.close(descriptor)
         self._entrance = self._exit = self._nowhere = -1
 
-    def fill(self, parts: Iterable[Part]) -> int:
+    def fill(self, parts: Iterable[AnswerPart]) -> int:
         """
         Put the next *parts* in, without taking them, as far as there is room and the page cache has
         them; how many bytes that are.

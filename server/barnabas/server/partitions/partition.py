@@ -56,7 +56,7 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
 
-class Watermarks:
+class ReadableOffsets:
     """
     The offsets between which a client may read.
     """
@@ -68,7 +68,7 @@ class Watermarks:
         self.last_stable_offset = last_stable_offset
         self.log_start_offset = log_start_offset
 
-    def are(self, other: Watermarks) -> bool:
+    def are(self, other: ReadableOffsets) -> bool:
         """
         Whether the *other* ones are the same.
         """
@@ -87,7 +87,7 @@ class FetchResult:
     __slots__ = ("data", "diverging", "watermarks")
 
     def __init__(
-        self, data: FetchDataInfo | None, diverging: EpochEnd | None, watermarks: Watermarks
+        self, data: FetchDataInfo | None, diverging: EpochEnd | None, watermarks: ReadableOffsets
     ) -> None:
         self.data = data
         """None where the epochs diverge."""
@@ -316,12 +316,12 @@ class Partition:
             records.read(nowait=nowait)
             self.suspect = None
 
-    def watermarks(self) -> Watermarks:
+    def watermarks(self) -> ReadableOffsets:
         """
         The offsets between which a client may read now.
         """
         log = self.log
-        return Watermarks(log.high_watermark, log.last_stable_offset, log.log_start_offset)
+        return ReadableOffsets(log.high_watermark, log.last_stable_offset, log.log_start_offset)
 
     def check_leader_epoch(self, epoch: int) -> None:
         """

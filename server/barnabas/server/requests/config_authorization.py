@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from barnabas.server.cluster.image import ResourceType as ConfigResourceType
+from barnabas.server.cluster.image import ConfigResourceType
 from barnabas.server.requests.authorization import REFUSALS
 from barnabas.server.security.acl.bindings import CLUSTER_NAME, ResourceType
 from barnabas.server.security.acl.permissions import (

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from barnabas.server.requests.request_quotas import RequestQuotas
     from barnabas.server.scheduling.turns import Work
 
-Answer: TypeAlias = "list[Buffer] | tuple[RequestContext | RawToken, Work[Any]] | None"
+DispatchOutcome: TypeAlias = "list[Buffer] | tuple[RequestContext | RawToken, Work[Any]] | None"
 """
 The buffers of an answer; or a request and what is going to give its answer; or no answer.
 """
@@ -51,7 +51,7 @@ class Dispatcher:
         self._handlers = handlers
         self._routes: dict[tuple[int, int], Route] = {}
 
-    def __call__(self, frame: memoryview, client: Client) -> Answer:
+    def __call__(self, frame: memoryview, client: Client) -> DispatchOutcome:
         """
         Handle one request.
 

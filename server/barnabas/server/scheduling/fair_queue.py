@@ -41,7 +41,7 @@ The least size of a piece, which has its own objects beside its bytes.
 """
 
 
-class Client(Protocol):
+class QueueClient(Protocol):
     """
     A client of the queue.
     """
@@ -63,7 +63,7 @@ class _Piece:
 
     __slots__ = ("client", "done", "number", "place", "size", "work")
 
-    def __init__(self, client: Client, work: Callable[[], Any], size: int) -> None:
+    def __init__(self, client: QueueClient, work: Callable[[], Any], size: int) -> None:
         self.client = client
         self.work = work
         self.size = max(size, LEAST_BYTES)
@@ -99,7 +99,7 @@ class FairQueue:
         self._number = 0
         self._under_way: _Piece | None = None
 
-    async def do(self, client: Client, work: Callable[[], T], size: int) -> T:
+    async def do(self, client: QueueClient, work: Callable[[], T], size: int) -> T:
         """
         Run *work*, which may block, and return its result.
 

@@ -72,7 +72,7 @@ How many entries of a hot request are served in one step: a request with fewer n
 """
 
 
-class Kind(Enum):
+class WorkKind(Enum):
     """
     Kinds of work aside, which do not wait for places of each other.
     """
@@ -308,7 +308,7 @@ class Turns:
         self._now = now
         self._calm_s = calm_s
         self._aside = asyncio.Lock()
-        self._places = {kind: Places() for kind in Kind}
+        self._places = {kind: Places() for kind in WorkKind}
         self._waiting: list[tuple[int, int, Work[Any]]] = []  # a heap
         self._begun: list[Work[Any]] = []  # each smaller than the one before; the last has the turn
         self._held: list[Work[Any]] = []  # those that may not go on, oldest first
@@ -417,7 +417,7 @@ class Turns:
     async def aside(
         self,
         make: Callable[[], Coroutine[Any, Any, T]],
-        kind: Kind,
+        kind: WorkKind,
         is_over: Callable[[], bool] = lambda: False,
     ) -> T | None:
         """

@@ -25,7 +25,7 @@ The address to connect to for a listener on every interface.
 """
 
 
-class BadAddress(ValueError):
+class BadBrokerAddress(ValueError):
     """
     The address is not ``HOST:PORT``.
     """
@@ -36,11 +36,11 @@ def address_of(text: str) -> tuple[str, int]:
     The host and the port in *text*; by default the host is this machine.
 
     Raises:
-        BadAddress: *text* is not ``HOST:PORT``.
+        BadBrokerAddress: *text* is not ``HOST:PORT``.
     """
     host, _, port = text.rpartition(":")
     if not port.isdigit():
-        raise BadAddress(f"{text}: not HOST:PORT")
+        raise BadBrokerAddress(f"{text}: not HOST:PORT")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 

@@ -28,7 +28,12 @@ from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.structs import fresh, struct
 from barnabas.server.cluster.controller import check_config_value, check_size
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned, config_record
+from barnabas.server.cluster.image import (
+    ConfigResourceType,
+    MetadataImage,
+    Versioned,
+    config_record,
+)
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, validate_topic_name
@@ -196,7 +201,8 @@ def _config_records(
     image: MetadataImage, topic: str, configs: Mapping[str, str]
 ) -> list[Versioned]:
     made = [
-        config_record(ResourceType.TOPIC, topic, name, value) for name, value in configs.items()
+        config_record(ConfigResourceType.TOPIC, topic, name, value)
+        for name, value in configs.items()
     ]
     if MIN_INSYNC_REPLICAS in configs and image.elr_enabled:
         # The eligible leader replicas depend on it: they are cleared whenever it is set (KIP-966).

@@ -20,7 +20,7 @@ from barnabas.protocol.errors import (
     PreferredLeaderNotAvailable,
     UnknownTopicOrPartition,
 )
-from barnabas.server.cluster.assignments import Assignment
+from barnabas.server.cluster.assignments import ReplicaAssignment
 from barnabas.server.cluster.image import MetadataImage, Topic, Versioned
 from barnabas.server.cluster.partition_changes import (
     UNASSIGNED_DIRECTORY,
@@ -99,7 +99,7 @@ class PartitionChanges:
         check_registered(self._image, replicas)
         if not may_change_factor:
             _check_factor(partition, len(replicas))
-        assignment = Assignment.of(partition).to(replicas, self._directory_of)
+        assignment = ReplicaAssignment.of(partition).to(replicas, self._directory_of)
         self._change(topic, index, partition, election=Election.CLEAN, assignment=assignment)
 
     def cancel_move(self, name: str, index: int) -> None:
@@ -114,7 +114,7 @@ class PartitionChanges:
         topic, partition = self._find(name, index)
         if not is_moving(partition):
             raise NoReassignmentInProgress
-        assignment = Assignment.of(partition)
+        assignment = ReplicaAssignment.of(partition)
         unclean = may_be_unclean(self._image, name, self._defaults)
         if assignment.reverts_uncleanly and not unclean:
             raise InvalidReplicaAssignment(
@@ -140,7 +140,7 @@ class PartitionChanges:
         partition: PartitionRegistration,
         *,
         election: Election,
-        assignment: Assignment | None = None,
+        assignment: ReplicaAssignment | None = None,
     ) -> bool:
         made = change_partition(
             self._image,

@@ -16,7 +16,11 @@ first, and ``ConfigurationControlManager``, which checks it last.
 """
 
 from barnabas.server.dynamic_config.admin.admin import ConfigAdmin
-from barnabas.server.dynamic_config.admin.changes import AlterResource, Change, Operation
+from barnabas.server.dynamic_config.admin.changes import (
+    AlterResource,
+    ConfigChange,
+    ConfigOperation,
+)
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
 
-__all__ = ["AlterResource", "Change", "ConfigAdmin", "ConfigEntry", "Operation"]
+__all__ = ["AlterResource", "ConfigAdmin", "ConfigChange", "ConfigEntry", "ConfigOperation"]

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from barnabas.protocol.errors import InvalidRequest, KafkaError, without_frames
 from barnabas.server.cluster.controller import Controller, check_size
-from barnabas.server.cluster.image import ResourceType, Versioned
+from barnabas.server.cluster.image import ConfigResourceType, Versioned
 from barnabas.server.dynamic_config.admin.brokers import BrokerConfigKind
 from barnabas.server.dynamic_config.admin.changes import (
     AlterResource,
@@ -71,10 +71,12 @@ class ConfigAdmin:
         self._log_manager = log_manager
         self._loggers = BrokerLoggers(node_id)
         self._kinds: dict[int, ConfigKind] = {
-            ResourceType.TOPIC: TopicConfigKind(configs, self._image),
-            ResourceType.BROKER: BrokerConfigKind(configs.brokers, self._image, node_id, security),
-            ResourceType.GROUP: GroupConfigKind(configs.brokers, self._image),
-            ResourceType.CLIENT_METRICS: ClientMetricsKind(self._image),
+            ConfigResourceType.TOPIC: TopicConfigKind(configs, self._image),
+            ConfigResourceType.BROKER: BrokerConfigKind(
+                configs.brokers, self._image, node_id, security
+            ),
+            ConfigResourceType.GROUP: GroupConfigKind(configs.brokers, self._image),
+            ConfigResourceType.CLIENT_METRICS: ClientMetricsKind(self._image),
         }
 
     def describe(self, resource_type: int, name: str) -> Sequence[ConfigEntry]:
@@ -84,7 +86,7 @@ class ConfigAdmin:
         Raises:
             KafkaError: there is no such resource.
         """
-        if resource_type == ResourceType.BROKER_LOGGER:
+        if resource_type == ConfigResourceType.BROKER_LOGGER:
             return self._loggers.describe(name)
         return self._kinds[resource_type].describe(name)
 
@@ -92,7 +94,7 @@ class ConfigAdmin:
         """
         Whether resources of that type have configs.
         """
-        return resource_type in self._kinds or resource_type == ResourceType.BROKER_LOGGER
+        return resource_type in self._kinds or resource_type == ConfigResourceType.BROKER_LOGGER
 
     async def alter(
         self, wanted: Sequence[AlterResource], authorize: Authorize, *, validate_only: bool = False
@@ -149,7 +151,7 @@ class ConfigAdmin:
         # Kafka refuses so many records, and earlier any option that does not exist.
         check_size(wanted.changes)
         wanted.check()
-        if wanted.type == ResourceType.BROKER_LOGGER and not wanted.replaces:
+        if wanted.type == ConfigResourceType.BROKER_LOGGER and not wanted.replaces:
             authorize(wanted.type, wanted.name)
             wanted.check_operations()
             self._loggers.alter(wanted, validate_only=validate_only)
@@ -158,11 +160,11 @@ class ConfigAdmin:
         if kind is None:
             raise InvalidRequest(f"Unknown resource type {wanted.type}")
         # In Kafka brokers check their own options, and then the controller asks the authorizer.
-        if wanted.type != ResourceType.BROKER:
+        if wanted.type != ConfigResourceType.BROKER:
             authorize(wanted.type, wanted.name)
         wanted.check_operations()
         kind.prepare(wanted)
-        if wanted.type == ResourceType.BROKER:
+        if wanted.type == ConfigResourceType.BROKER:
             authorize(wanted.type, wanted.name)
         return plan(self._image, wanted, kind)
 
@@ -173,15 +175,15 @@ class ConfigAdmin:
         for one in altered:
             logger.info(
                 "Changed configs of %s %r: %s",
-                ResourceType(one.type).name,
+                ConfigResourceType(one.type).name,
                 one.name,
                 ", ".join(change.name for change in one.changes) or "all are removed",
             )
         types = {one.type for one in altered}
-        if ResourceType.BROKER in types:
+        if ConfigResourceType.BROKER in types:
             await self._controller.run(self._follow_broker)
-        elif ResourceType.TOPIC in types:
-            names = [one.name for one in altered if one.type == ResourceType.TOPIC]
+        elif ConfigResourceType.TOPIC in types:
+            names = [one.name for one in altered if one.type == ConfigResourceType.TOPIC]
             await self._controller.run(partial(self._update_logs, names))
 
     def _follow_broker(self) -> None:

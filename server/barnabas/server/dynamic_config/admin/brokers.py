@@ -29,9 +29,9 @@ from barnabas.server.config.connection_limits import listener_connections, liste
 from barnabas.server.config.security import LISTENER_PREFIX
 from barnabas.server.dynamic_config.admin.changes import (
     AlterResource,
-    Change,
+    ConfigChange,
     ConfigKind,
-    Operation,
+    ConfigOperation,
     changed_value,
 )
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
@@ -213,13 +213,13 @@ class BrokerConfigKind(ConfigKind):
         if int(name) != self._node_id:
             raise InvalidRequest(f"Unexpected broker id, {expected}, but received {name}")
 
-    def _check_list(self, change: Change) -> None:
-        if change.operation not in (Operation.APPEND, Operation.SUBTRACT):
+    def _check_list(self, change: ConfigChange) -> None:
+        if change.operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
             return
         if known_option(change.name) is None and not _is_kafkas(change.name):
             raise InvalidConfig(f"Unknown config name: {change.name}")
         if not self.is_list(change.name):
-            verb = Operation(change.operation).name.lower()
+            verb = ConfigOperation(change.operation).name.lower()
             raise InvalidConfig(f"Config value {verb} is not allowed for config key: {change.name}")
 
     def _check_dynamic(

@@ -14,12 +14,17 @@ from barnabas.protocol.errors import InvalidConfig, InvalidRequest, joined
 from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord, ConfigRecord
 from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.server.cluster.controller import check_config_value
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned, config_record
+from barnabas.server.cluster.image import (
+    ConfigResourceType,
+    MetadataImage,
+    Versioned,
+    config_record,
+)
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
 
 
-class Operation(IntEnum):
+class ConfigOperation(IntEnum):
     """
     The operation on one option, with its number on the wire (KIP-339).
     """
@@ -30,7 +35,7 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-class Change(NamedTuple):
+class ConfigChange(NamedTuple):
     """
     The change of one option.
     """
@@ -48,7 +53,7 @@ class AlterResource:
 
     type: int
     name: str
-    changes: Sequence[Change]
+    changes: Sequence[ConfigChange]
     replaces: bool = False  # options without a change return to their defaults
 
     def check(self) -> None:
@@ -62,7 +67,7 @@ class AlterResource:
         missing = [
             change.name
             for change in self.changes
-            if change.value is None and change.operation != Operation.DELETE
+            if change.value is None and change.operation != ConfigOperation.DELETE
         ]
         if missing:
             raise InvalidRequest(f"Null value not supported for : {joined(missing, ', ')}")
@@ -72,7 +77,7 @@ class AlterResource:
         Raises:
             InvalidRequest: an operation is unknown.
         """
-        unknown = {change.operation for change in self.changes} - set(Operation)
+        unknown = {change.operation for change in self.changes} - set(ConfigOperation)
         if unknown:
             raise InvalidRequest(f"Unknown operation type {min(unknown)}")
 
@@ -145,7 +150,7 @@ def plan(image: MetadataImage, wanted: AlterResource, kind: ConfigKind) -> list[
         value = changed_value(change, stored, kind.is_list, kind.default)
         # As in Kafka a broker's option is written again even if it stays the same: there it makes
         # brokers reload files.
-        if value != stored.get(change.name) or wanted.type == ResourceType.BROKER:
+        if value != stored.get(change.name) or wanted.type == ConfigResourceType.BROKER:
             changed[change.name] = value
     named = {change.name for change in wanted.changes}
     dropped = [name for name in stored if wanted.replaces and name not in named]
@@ -158,7 +163,7 @@ def plan(image: MetadataImage, wanted: AlterResource, kind: ConfigKind) -> list[
 
 
 def changed_value(
-    change: Change,
+    change: ConfigChange,
     stored: Mapping[str, str],
     is_list: Callable[[str], bool],
     default: Callable[[str], str | None],
@@ -169,12 +174,12 @@ def changed_value(
     Raises:
         InvalidConfig: the operation is for lists, and the option is none.
     """
-    if change.operation == Operation.DELETE:
+    if change.operation == ConfigOperation.DELETE:
         return None
     assert change.value is not None, "a value was asked for"
-    if change.operation == Operation.SET:
+    if change.operation == ConfigOperation.SET:
         return change.value
-    operation = Operation(change.operation)
+    operation = ConfigOperation(change.operation)
     if not is_list(change.name):
         raise InvalidConfig(
             f"Can't {operation.name} to key {change.name} because its type is not LIST."
@@ -182,7 +187,7 @@ def changed_value(
     current = stored.get(change.name, default(change.name)) or ""
     items = [item for item in current.split(",") if item]
     for item in change.value.split(","):
-        if operation is Operation.SUBTRACT:
+        if operation is ConfigOperation.SUBTRACT:
             if item in items:
                 items.remove(item)
         elif item not in items:
@@ -201,14 +206,14 @@ def clear_elr_records(image: MetadataImage, made: Sequence[Versioned]) -> list[V
         (ClearElrRecord(topic_name=record.resource_name if is_topic else ""), 0)
         for record, _ in made
         if isinstance(record, ConfigRecord) and record.name == MIN_INSYNC_REPLICAS
-        for is_topic in [record.resource_type == ResourceType.TOPIC]
+        for is_topic in [record.resource_type == ConfigResourceType.TOPIC]
     ]
 
 
 def _check_values(
     image: MetadataImage, wanted: AlterResource, changed: Mapping[str, str | None]
 ) -> None:
-    is_broker = wanted.type == ResourceType.BROKER
+    is_broker = wanted.type == ConfigResourceType.BROKER
     for name, value in changed.items():
         if is_broker and image.elr_enabled and name == MIN_INSYNC_REPLICAS:
             if wanted.name:

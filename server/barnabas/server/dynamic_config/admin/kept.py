@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from barnabas.protocol.errors import InvalidConfig, InvalidRequest
-from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.cluster.image import ConfigResourceType, MetadataImage
 from barnabas.server.config.client_metrics import (
     LEAST_INTERVAL_MS,
     LONGEST_INTERVAL_MS,
@@ -78,7 +78,7 @@ class GroupConfigKind(_Kept):
     def describe(self, name: str) -> Sequence[ConfigEntry]:
         if not name:
             raise InvalidRequest("Group name must not be empty")
-        stored = self._image.config(ResourceType.GROUP, name)
+        stored = self._image.config(ConfigResourceType.GROUP, name)
         entries = []
         for option_name, option in GroupConfig.options().items():
             synonyms = self._inherited(option)
@@ -120,7 +120,7 @@ class ClientMetricsKind(_Kept):
     def describe(self, name: str) -> Sequence[ConfigEntry]:
         if not name:
             raise InvalidRequest("Client metrics subscription name must not be empty")
-        stored = self._image.config(ResourceType.CLIENT_METRICS, name)
+        stored = self._image.config(ConfigResourceType.CLIENT_METRICS, name)
         entries = []
         for option_name, option in ClientMetricsConfig.options().items():
             synonyms = []

@@ -13,7 +13,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from barnabas.protocol.errors import InvalidConfig, InvalidRequest
-from barnabas.server.dynamic_config.admin.changes import AlterResource, Change, Operation
+from barnabas.server.dynamic_config.admin.changes import (
+    AlterResource,
+    ConfigChange,
+    ConfigOperation,
+)
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
 from barnabas.server.dynamic_config.brokers import ConfigSource
 
@@ -88,23 +92,23 @@ class BrokerLoggers:
             return
         for change in wanted.changes:
             level = logging.NOTSET if change.value is None else _LEVELS.get(change.value)
-            if change.operation == Operation.DELETE or level is None:
+            if change.operation == ConfigOperation.DELETE or level is None:
                 level = logging.NOTSET
             logging.getLogger(_pythons(change.name)).setLevel(level)
             logger.warning("The log level of %s is %s now", change.name, _level_name(level))
 
 
-def _check(change: Change, known: Sequence[str]) -> None:
-    operation = Operation(change.operation)
-    if operation in (Operation.APPEND, Operation.SUBTRACT):
+def _check(change: ConfigChange, known: Sequence[str]) -> None:
+    operation = ConfigOperation(change.operation)
+    if operation in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
         raise InvalidRequest(
             f"{operation.name} operation is not allowed for the BROKER_LOGGER resource"
         )
     if change.name not in known:
         raise InvalidConfig(f"Logger {change.name} does not exist!")
-    if operation is Operation.DELETE and change.name == ROOT:
+    if operation is ConfigOperation.DELETE and change.name == ROOT:
         raise InvalidRequest(f"Removing the log level of the {ROOT} logger is not allowed")
-    if operation is Operation.SET and change.value not in _LEVELS:
+    if operation is ConfigOperation.SET and change.value not in _LEVELS:
         raise InvalidConfig(
             f"Cannot set the log level of {change.name} to {change.value} as it is not a supported"
             f" log level. Valid log levels are {', '.join(sorted(_LEVELS))}"

@@ -164,7 +164,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         *,
         version: int,
         is_transactional: bool = False,
-    ) -> PartitionCheck | None:
+    ) -> PastEpochCheck | None:
         """
         See whether the sender may commit offsets.
 
@@ -182,7 +182,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
             version=version,
             is_transactional=is_transactional,
         )
-        return None if member is None else PartitionCheck(member, epoch)
+        return None if member is None else PastEpochCheck(member, epoch)
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """
@@ -246,7 +246,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
                 self.owners.pop(topic_id, None)
 
 
-class PartitionCheck:
+class PastEpochCheck:
     """
     Decides which offsets a member may commit with an epoch that it has left (KIP-1251).
     """

@@ -31,7 +31,7 @@ from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.modern.epochs import next_epoch
 from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.tally import count, discount
-from barnabas.server.groups.modern.target import Assignor, Change, new_target
+from barnabas.server.groups.modern.target import Assignor, MemberChange, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import Record
 
@@ -70,7 +70,7 @@ class Rebalancing:
         names: Sequence[str] | None,
         *,
         must_bump: bool,
-    ) -> Change[ConsumerGroupMember]:
+    ) -> MemberChange[ConsumerGroupMember]:
         """
         The change from one state of a member to the next.
 
@@ -84,12 +84,12 @@ class Rebalancing:
         # Kafka counts the kinds of subscriptions where it looks at their topics only.
         has_to_look = must_bump or group.is_metadata_stale
         before_it = None if has_to_look else (group.subscriptions, len(group.members))
-        return Change(after, before, static, subscriptions, names, before_it)
+        return MemberChange(after, before, static, subscriptions, names, before_it)
 
     def next_epoch(
         self,
         group: ConsumerGroup,
-        change: Change[ConsumerGroupMember],
+        change: MemberChange[ConsumerGroupMember],
         records: list[Record],
         *,
         must_bump: bool,
@@ -114,7 +114,7 @@ class Rebalancing:
     def target_of(
         self,
         group: ConsumerGroup,
-        change: Change[ConsumerGroupMember],
+        change: MemberChange[ConsumerGroupMember],
         epoch: int,
         records: list[Record],
         *,
@@ -190,7 +190,9 @@ class Rebalancing:
                 self._sessions.expect_revocation(group.group_id, after)
         return after
 
-    def _assignor_of(self, group: ConsumerGroup, change: Change[ConsumerGroupMember]) -> Assignor:
+    def _assignor_of(
+        self, group: ConsumerGroup, change: MemberChange[ConsumerGroupMember]
+    ) -> Assignor:
         votes = group.assignor_votes
         before, after = change.before.server_assignor, change.member.server_assignor
         if before != after:

@@ -50,7 +50,7 @@ M = TypeVar("M", bound=SubscribingMember)
 
 
 @struct
-class Change(Generic[M]):
+class MemberChange(Generic[M]):
     """
     A member that is about to join a group, or to change in it.
     """
@@ -79,7 +79,7 @@ class NewTarget(NamedTuple):
 
 def new_target(
     group: ModernGroup[M, Assignment],
-    change: Change[M],
+    change: MemberChange[M],
     *,
     epoch: int,
     assignor: Assignor,
@@ -135,7 +135,7 @@ def new_target(
 
 
 def _specs(
-    group: ModernGroup[M, Assignment], change: Change[M], topic_ids: Mapping[str, UUID]
+    group: ModernGroup[M, Assignment], change: MemberChange[M], topic_ids: Mapping[str, UUID]
 ) -> dict[str, MemberSpec]:
     """
     The members as the assignor sees them, in Kafka's order.

@@ -35,7 +35,7 @@ from barnabas.server.groups.modern.member import JOINING, LEAVING
 from barnabas.server.groups.modern.requests import check_text, fenced
 from barnabas.server.groups.modern.sessions import ConfigOf, MemberSessions
 from barnabas.server.groups.modern.subscriptions import Subscriptions
-from barnabas.server.groups.modern.target import Assignor, Change, new_target
+from barnabas.server.groups.modern.target import Assignor, MemberChange, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics, topic_partitions
 from barnabas.server.groups.records import GroupResult, Record
 from barnabas.server.groups.share import records as share_records
@@ -105,7 +105,7 @@ class ShareHeartbeats:
         if member != before:
             records.append(share_records.member_record(group.group_id, member))
         subscriptions = group.subscriptions.changed(before, member)
-        change = Change(member, before, None, subscriptions, request.subscribed_topic_names)
+        change = MemberChange(member, before, None, subscriptions, request.subscribed_topic_names)
         has_changed = member.topic_names != before.topic_names
         if group.assignment_epoch >= group.group_epoch:
             has_changed |= group.has_unassigned_partitions
@@ -171,7 +171,7 @@ class ShareHeartbeats:
     def _target_of(
         self,
         group: ShareGroup,
-        change: Change[ShareGroupMember],
+        change: MemberChange[ShareGroupMember],
         epoch: int,
         records: list[Record],
         *,

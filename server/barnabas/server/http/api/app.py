@@ -25,12 +25,12 @@ from barnabas.server.http.json_api import Answer, Limits, Nothing, Operation, ma
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from barnabas.server.http.api.context import Api
+    from barnabas.server.http.api.context import ApiContext
 
 LIMITS: Final = Limits(most_bytes=16 << 20, most_at_once=8, most_waiting=16)
 
 
-def describe(_: Api, __: Nothing) -> Answer:
+def describe(_: ApiContext, __: Nothing) -> Answer:
     return Answer(description(OPERATIONS, prefix=PREFIX, version=version("barnabas")))
 
 
@@ -53,7 +53,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
 )
 
 
-def make_api(api: Api) -> Starlette:
+def make_api(api: ApiContext) -> Starlette:
     """
     The application of the API.
     """

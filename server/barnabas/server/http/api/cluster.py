@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.server.http.api.attention import Attention
-from barnabas.server.http.api.context import Api
+from barnabas.server.http.api.context import ApiContext
 from barnabas.server.http.api.look import ALL, DirectoryLook, look_at
 from barnabas.server.http.api.rates import RatesView
 from barnabas.server.http.json_api import Answer, Nothing, Operation
@@ -63,14 +63,14 @@ class ClusterView(TypedDict):
     attention: list[Attention]
 
 
-async def show(api: Api, _: Nothing) -> Answer:
+async def show(api: ApiContext, _: Nothing) -> Answer:
     parts = api.parts
     look = await api.in_turns(look_at(parts, api.broker.forecasts))
     found = _of_the_loop(api, parts, look)
     return await api.in_thread(partial(_complete, api, found, look))
 
 
-def _complete(api: Api, found: ClusterView, look: Look) -> Answer:
+def _complete(api: ApiContext, found: ClusterView, look: Look) -> Answer:
     directories = api.parts.log_manager.directories
     found["directories"] = [_directory(path, directories, look) for path in directories.all]
     found["rates"] = api.rates.note(look.counts).get(ALL)
@@ -100,7 +100,7 @@ def _directory(path: Path, directories: LogDirectories, look: Look) -> Directory
     }
 
 
-def _of_the_loop(api: Api, parts: BrokerParts, look: Look) -> ClusterView:
+def _of_the_loop(api: ApiContext, parts: BrokerParts, look: Look) -> ClusterView:
     groups = parts.coordinators.group_coordinator
     transactions = parts.coordinators.transaction_coordinator
     now_ms = parts.clock.now_ms()

@@ -35,7 +35,7 @@ _DIGITS: Final = 19
 """No number of a path has more."""
 
 
-class Api:
+class ApiContext:
     """
     A broker, and the threads that read its files for requests over HTTP.
     """

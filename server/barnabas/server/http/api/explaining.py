@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypedDict, TypeVar
 
 from barnabas.protocol.structs import replace, struct
-from barnabas.server.http.api.context import Api
+from barnabas.server.http.api.context import ApiContext
 from barnabas.server.http.api.settings import known_cluster
 from barnabas.server.http.fields import Range
 from barnabas.server.http.guard import Refused
@@ -119,7 +119,7 @@ class _Known:
 
 
 async def report(
-    api: Api,
+    api: ApiContext,
     partition: TopicPartition,
     what_if: WhatIf,
     use: Callable[[PartitionReport], T],
@@ -157,7 +157,7 @@ async def report(
         api.opened_logs.expire(broker.clock)
 
 
-def _stamp(api: Api, partition: TopicPartition, settings: TopicSettings) -> object:
+def _stamp(api: ApiContext, partition: TopicPartition, settings: TopicSettings) -> object:
     """
     What tells whether a log has changed since it was opened; None if nothing can.
     """
@@ -178,7 +178,7 @@ def _stamp(api: Api, partition: TopicPartition, settings: TopicSettings) -> obje
 
 
 def _directories(
-    api: Api, partition: TopicPartition, directories: Collection[Path]
+    api: ApiContext, partition: TopicPartition, directories: Collection[Path]
 ) -> Collection[Path]:
     """
     The log directory of a partition, or all of them if it is offline.
@@ -190,7 +190,7 @@ def _directories(
     return [path for path in directories if path.absolute() == here] or directories
 
 
-async def explain(api: Api, given: Question, *, topic: str, partition: str) -> Answer:
+async def explain(api: ApiContext, given: Question, *, topic: str, partition: str) -> Answer:
     where = TopicPartition(topic, api.partition_index(topic, partition))
     asks: list[Callable[[PartitionReport], PartitionReport]] = []
     if given.segment is not None:
@@ -219,7 +219,7 @@ async def explain(api: Api, given: Question, *, topic: str, partition: str) -> A
     return await report(api, where, given, answer)
 
 
-async def look_up(api: Api, given: LookUp, *, topic: str, partition: str) -> Answer:
+async def look_up(api: ApiContext, given: LookUp, *, topic: str, partition: str) -> Answer:
     where = TopicPartition(topic, api.partition_index(topic, partition))
     if (given.offset is None) == (given.timestamp is None):
         raise Refused(400, "a look-up needs an offset or a timestamp, and not both")

@@ -17,10 +17,10 @@ from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.streams.group import StreamsGroup
-from barnabas.server.http.api.context import Api
+from barnabas.server.http.api.context import ApiContext
 from barnabas.server.http.api.foreseen import NOTHING_UNREAD, Json, in_sum
 from barnabas.server.http.api.pages import listed
-from barnabas.server.http.api.positions import Position, lag_of, positions_of, shards_of
+from barnabas.server.http.api.positions import GroupPosition, lag_of, positions_of, shards_of
 from barnabas.server.http.guard import Refused
 from barnabas.server.http.json_api import Answer, Operation
 from barnabas.server.http.pages import Entry, Page
@@ -180,7 +180,7 @@ class WholeGroupView(TypedDict):
     forecast: Json | None
 
 
-async def list_groups(api: Api, given: GroupPage) -> Answer:
+async def list_groups(api: ApiContext, given: GroupPage) -> Answer:
     parts = api.parts
     found = await api.in_turns(_all(parts, given.contains))
     # Objects are made of the groups of the page alone.
@@ -240,7 +240,7 @@ def _find(parts: BrokerParts, group_id: str) -> tuple[GroupShard, Group] | None:
     return None
 
 
-async def _add_lag(api: Api, view: GroupView) -> None:
+async def _add_lag(api: ApiContext, view: GroupView) -> None:
     parts, forecasts = api.parts, api.broker.forecasts
     found = _find(parts, view["id"])
     foreseen = []
@@ -259,7 +259,7 @@ async def _add_lag(api: Api, view: GroupView) -> None:
     view["forecast"] = in_sum(foreseen) or (NOTHING_UNREAD if has_read_all else None)
 
 
-async def show(api: Api, given: OneGroup) -> Answer:
+async def show(api: ApiContext, given: OneGroup) -> Answer:
     parts = api.parts
     found = _find(parts, given.id)
     if found is None:
@@ -322,7 +322,7 @@ def _protocol(group: Group) -> str | None:
     return group.preferred_assignor if isinstance(group, ConsumerGroup) else None
 
 
-def _offset(parts: BrokerParts, position: Position, forecast: Forecast | None) -> OffsetView:
+def _offset(parts: BrokerParts, position: GroupPosition, forecast: Forecast | None) -> OffsetView:
     lag = lag_of(parts, position)
     partition = parts.partitions.get(position.topic, position.partition)
     committed = position.committed

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Receive, Scope, Send
 
-    from barnabas.server.http.api.context import Api
+    from barnabas.server.http.api.context import ApiContext
     from barnabas.server.http.observed import ObservedBroker
 
 
@@ -23,7 +23,7 @@ class MountedApi:
 
     def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
-        self._api: Api | None = None
+        self._api: ApiContext | None = None
         self._app: Starlette | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,12 +51,12 @@ class MountedApi:
             self._api.close()
 
 
-def _load() -> Callable[[ObservedBroker], tuple[Api, Starlette]]:
+def _load() -> Callable[[ObservedBroker], tuple[ApiContext, Starlette]]:
     from barnabas.server.http.api.app import make_api  # noqa: PLC0415  # in a thread, and once
-    from barnabas.server.http.api.context import Api  # noqa: PLC0415
+    from barnabas.server.http.api.context import ApiContext  # noqa: PLC0415
 
-    def make(broker: ObservedBroker) -> tuple[Api, Starlette]:
-        api = Api(broker)
+    def make(broker: ObservedBroker) -> tuple[ApiContext, Starlette]:
+        api = ApiContext(broker)
         return api, make_api(api)
 
     return make

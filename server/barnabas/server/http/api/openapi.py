@@ -22,7 +22,7 @@ from typing import (
     is_typeddict,
 )
 
-from barnabas.server.http.fields import Part, Range, parts_of
+from barnabas.server.http.fields import ObjectField, Range, parts_of
 from barnabas.server.http.json_api import Operation
 
 Json = dict[str, Any]
@@ -107,7 +107,7 @@ def _operation(operation: Operation, schemas: _Schemas) -> Json:
     }
 
 
-def _parameter(name: str, part: Part, schemas: _Schemas) -> Json:
+def _parameter(name: str, part: ObjectField, schemas: _Schemas) -> Json:
     schema = schemas.of(part.kind)
     if part.range is not None:
         schema = _bounded(schema, part.range)

@@ -40,7 +40,7 @@ class PositionView(TypedDict):
     forecast: Json | None
 
 
-class Position(NamedTuple):
+class GroupPosition(NamedTuple):
     """
     The offset from which a group goes on in a partition.
     """
@@ -54,7 +54,7 @@ class Position(NamedTuple):
     """None of a share group."""
 
 
-def lag_of(parts: BrokerParts, position: Position) -> Lag | None:
+def lag_of(parts: BrokerParts, position: GroupPosition) -> Lag | None:
     """
     The lag at a position; None if the partition is not served, or the position not known.
     """
@@ -75,7 +75,7 @@ def shards_of(parts: BrokerParts) -> Iterator[GroupShard]:
             yield shard
 
 
-def positions_of(parts: BrokerParts, shard: GroupShard, group: Group) -> Iterator[Position]:
+def positions_of(parts: BrokerParts, shard: GroupShard, group: Group) -> Iterator[GroupPosition]:
     """
     The positions of a group, by topic and partition.
     """
@@ -83,13 +83,13 @@ def positions_of(parts: BrokerParts, shard: GroupShard, group: Group) -> Iterato
     yield from _shared(parts, group)
 
 
-def _committed(shard: GroupShard, group_id: str) -> Iterator[Position]:
+def _committed(shard: GroupShard, group_id: str) -> Iterator[GroupPosition]:
     for topic, offsets in sorted(shard.seen.offsets.committed.of_group(group_id).items()):
         for index, found in sorted(offsets.items()):
-            yield Position(topic, index, found.offset, committed=found)
+            yield GroupPosition(topic, index, found.offset, committed=found)
 
 
-def _shared(parts: BrokerParts, group: Group) -> Iterator[Position]:
+def _shared(parts: BrokerParts, group: Group) -> Iterator[GroupPosition]:
     coordinator = parts.coordinators.share_coordinator
     states = getattr(group, "known_states", None)
     if coordinator is None or states is None:
@@ -105,13 +105,13 @@ def _shared(parts: BrokerParts, group: Group) -> Iterator[Position]:
 
 def _share_position(
     coordinator: ShareCoordinator, group_id: str, topic_id: UUID, topic: str, index: int
-) -> Position | None:
+) -> GroupPosition | None:
     key = SharePartitionKey(group_id, topic_id, index)
     for shard in coordinator.shards:
         known = shard.seen.known.get(key)
         if known is not None and known.value.start_offset != _UNKNOWN:
             complete = max(0, known.value.delivery_complete_count)
-            return Position(topic, index, known.value.start_offset, complete)
+            return GroupPosition(topic, index, known.value.start_offset, complete)
     return None
 
 
@@ -144,10 +144,10 @@ async def positions_in(
 
 def _position_in(
     parts: BrokerParts, shard: GroupShard, group: Group, topic: str, index: int
-) -> Position | None:
+) -> GroupPosition | None:
     committed = shard.seen.offsets.committed.get(group.group_id, topic, index)
     if committed is not None:
-        return Position(topic, index, committed.offset, committed=committed)
+        return GroupPosition(topic, index, committed.offset, committed=committed)
     shared = parts.coordinators.share_coordinator
     known = parts.topics.get(topic)
     if shared is None or known is None:

@@ -26,7 +26,7 @@ from barnabas.protocol.records.control import ControlRecordType
 from barnabas.protocol.records.outline import RecordOutline
 from barnabas.protocol.records.record import Record
 from barnabas.server.http.api.contents import ContentView, content_view
-from barnabas.server.http.api.context import Api, number_in
+from barnabas.server.http.api.context import ApiContext, number_in
 from barnabas.server.http.api.explaining import MOST_READ_BYTES, PARTITION
 from barnabas.server.http.api.segments import uncompressed_size
 from barnabas.server.http.fields import Range
@@ -155,7 +155,7 @@ class TailView(TypedDict):
     positions: str
 
 
-class Part(NamedTuple):
+class RecordsPart(NamedTuple):
     """
     Records of a partition, as far as they were read.
     """
@@ -165,7 +165,7 @@ class Part(NamedTuple):
     flaw: str | None
 
 
-def _check_allowed(api: Api, given: Reading) -> None:
+def _check_allowed(api: ApiContext, given: Reading) -> None:
     """
     Raises:
         Refused: contents are not to be seen.
@@ -174,7 +174,7 @@ def _check_allowed(api: Api, given: Reading) -> None:
         raise Refused(403, NOT_ALLOWED)
 
 
-async def records(api: Api, given: FromOffset, *, topic: str, partition: str) -> Answer:
+async def records(api: ApiContext, given: FromOffset, *, topic: str, partition: str) -> Answer:
     _check_allowed(api, given)
     found = api.partition(topic, partition)
     offset = await _first_offset(api, found, given)
@@ -194,7 +194,7 @@ async def records(api: Api, given: FromOffset, *, topic: str, partition: str) ->
     return Answer(view)
 
 
-async def _first_offset(api: Api, partition: Partition, given: FromOffset) -> int:
+async def _first_offset(api: ApiContext, partition: Partition, given: FromOffset) -> int:
     log = partition.log
     asked = [each for each in (given.offset, given.timestamp, given.last) if each is not None]
     if len(asked) > 1:
@@ -226,7 +226,7 @@ def _end(partition: Partition, given: Reading) -> int:
     return log.last_stable_offset if is_committed else log.high_watermark
 
 
-async def tail(api: Api, given: FromPositions, *, topic: str) -> Answer:
+async def tail(api: ApiContext, given: FromPositions, *, topic: str) -> Answer:
     _check_allowed(api, given)
     found = {index: api.partition(topic, str(index)) for index in api.topic(topic).partitions}
     if len(found) > MOST_PARTITIONS:
@@ -268,12 +268,12 @@ def _positions(text: str, found: dict[int, Partition], given: Reading) -> dict[i
 
 
 async def _read_all(
-    api: Api, found: dict[int, Partition], offsets: dict[int, int], given: Reading
-) -> dict[int, Part]:
+    api: ApiContext, found: dict[int, Partition], offsets: dict[int, int], given: Reading
+) -> dict[int, RecordsPart]:
     """
     The records of the partitions that have some, as many as are asked for in all.
     """
-    parts: dict[int, Part] = {}
+    parts: dict[int, RecordsPart] = {}
     room = _Room(given)
     for index, offset in sorted(offsets.items()):
         if room.records > 0 and room.left > 0 and offset < _end(found[index], given):
@@ -306,7 +306,7 @@ class _Waiter:
         self.happened.set()
 
 
-async def _more(api: Api, offsets: dict[Partition, int], given: Reading) -> None:
+async def _more(api: ApiContext, offsets: dict[Partition, int], given: Reading) -> None:
     """
     Return once a record can be read at or behind one of the offsets, or the time is over.
     """
@@ -340,12 +340,12 @@ async def _more(api: Api, offsets: dict[Partition, int], given: Reading) -> None
 
 
 async def _read(
-    api: Api,
+    api: ApiContext,
     partition: Partition,
     offset: int,
     given: Reading,
     room: _Room,
-) -> Part:
+) -> RecordsPart:
     """
     The records from *offset* on, as many as *room* allows.
 
@@ -353,7 +353,7 @@ async def _read(
         Refused: they were deleted meanwhile.
     """
 
-    def read() -> Part:
+    def read() -> RecordsPart:
         try:
             found = partition.read(
                 offset, given.max_bytes, ISOLATIONS[given.isolation], min_one_message=True
@@ -363,13 +363,13 @@ async def _read(
                 404, f"{partition.topic}-{partition.index} has no offset {offset} any more"
             ) from None
         if found is None or found.records is None:
-            return Part([], offset, None)
+            return RecordsPart([], offset, None)
         reader = _Reader(partition.index, offset, given, room, api.are_records_allowed)
         if found.records.size > MOST_READ_BYTES:  # The first batch is given whole.
             reader.pass_over(found.records)
         else:
             reader.read(found.records.read(), found.aborted_transactions or ())
-        return Part(reader.found, reader.next_offset, reader.flaw)
+        return RecordsPart(reader.found, reader.next_offset, reader.flaw)
 
     return await api.in_thread(read)
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
 from barnabas.protocol.compression import CompressionType, decompress_chunks
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.records.batch import RecordBatch, TimestampType
-from barnabas.server.http.api.context import Api, number_in
+from barnabas.server.http.api.context import ApiContext, number_in
 from barnabas.server.http.api.explaining import MOST_READ_BYTES, PARTITION, WhatIf, report
 from barnabas.server.http.fields import Range
 from barnabas.server.http.guard import Refused
@@ -133,7 +133,7 @@ class BatchPage:
 
 
 async def _in_segment(
-    api: Api,
+    api: ApiContext,
     names: tuple[str, str, str],
     work: Callable[[ReadOnlySegment], T],
 ) -> T:
@@ -169,7 +169,9 @@ def _log_file(directory: Path, base_offset: int) -> Path:
     return directory / f"{base_offset:020d}{LOG_SUFFIX}"
 
 
-async def show(api: Api, given: WhatIf, *, topic: str, partition: str, segment: str) -> Answer:
+async def show(
+    api: ApiContext, given: WhatIf, *, topic: str, partition: str, segment: str
+) -> Answer:
     files = await _in_segment(api, (topic, partition, segment), partial(_files, api.broker.files))
     where = TopicPartition(topic, api.partition_index(topic, partition))
 
@@ -208,7 +210,7 @@ def _index(index: IndexFile) -> IndexView:
 
 
 async def index(
-    api: Api, given: Page, *, topic: str, partition: str, segment: str, kind: str
+    api: ApiContext, given: Page, *, topic: str, partition: str, segment: str, kind: str
 ) -> Answer:
     read = _INDEXES.get(kind)
     if read is None:
@@ -235,7 +237,7 @@ _INDEXES: Final[dict[str, Callable[[ReadOnlySegment], tuple[int, Iterator[Any]]]
 
 
 async def batches(
-    api: Api, given: BatchPage, *, topic: str, partition: str, segment: str
+    api: ApiContext, given: BatchPage, *, topic: str, partition: str, segment: str
 ) -> Answer:
     return await _in_segment(
         api, (topic, partition, segment), lambda found: Answer(_batches(found, given))

@@ -12,7 +12,7 @@ from barnabas.server.dynamic_config.known_cluster import KnownCluster, Suppositi
 from barnabas.storage.config.option_values import ConfigError
 
 if TYPE_CHECKING:
-    from barnabas.server.http.api.context import Api
+    from barnabas.server.http.api.context import ApiContext
     from barnabas.storage.explain.known import TopicSettings
 
 
@@ -25,7 +25,7 @@ class SettingView(TypedDict):
     source: str
 
 
-def known_cluster(api: Api, assignments: Iterable[str] = ()) -> KnownCluster:
+def known_cluster(api: ApiContext, assignments: Iterable[str] = ()) -> KnownCluster:
     """
     The settings of the broker, with those that somebody supposes.
 

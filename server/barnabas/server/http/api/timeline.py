@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypedDict
 
-from barnabas.server.http.api.context import Api
+from barnabas.server.http.api.context import ApiContext
 from barnabas.server.http.api.explaining import PARTITION, WhatIf, report
 from barnabas.server.http.api.positions import PositionView, positions_in
 from barnabas.server.http.api.settings import SettingView
@@ -87,7 +87,7 @@ class TimelineView(TypedDict):
     groups: list[PositionView]
 
 
-async def show(api: Api, given: TimelineQuery, *, topic: str, partition: str) -> Answer:
+async def show(api: ApiContext, given: TimelineQuery, *, topic: str, partition: str) -> Answer:
     where = TopicPartition(topic, api.partition_index(topic, partition))
     positions = await api.in_turns(positions_in(api.parts, api.broker.forecasts, *where))
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypedDict
 
 from barnabas.server.http.api.attention import Attention
-from barnabas.server.http.api.context import Api
+from barnabas.server.http.api.context import ApiContext
 from barnabas.server.http.api.look import Look, TopicLook, error_of, look_at
 from barnabas.server.http.api.pages import listed
 from barnabas.server.http.api.rates import Counts, RatesView
@@ -94,12 +94,12 @@ class WholeTopicView(TopicView):
     attention_list: list[Attention]
 
 
-async def list_topics(api: Api, given: TopicPage) -> Answer:
+async def list_topics(api: ApiContext, given: TopicPage) -> Answer:
     look = await api.in_turns(look_at(api.parts, api.broker.forecasts))
     return await api.in_thread(partial(_listed, api, look, given))
 
 
-def _listed(api: Api, look: Look, given: TopicPage) -> Answer:
+def _listed(api: ApiContext, look: Look, given: TopicPage) -> Answer:
     rates = api.rates.note(look.counts)
     found = [
         each
@@ -145,7 +145,7 @@ def _view(each: TopicLook, rates: RatesView | None) -> TopicView:
     }
 
 
-async def show(api: Api, given: Page, *, topic: str) -> Answer:
+async def show(api: ApiContext, given: Page, *, topic: str) -> Answer:
     found = api.topic(topic)
     cluster = await api.in_thread(lambda: known_cluster(api))
     settings = settings_view(cluster.settings_of(topic))

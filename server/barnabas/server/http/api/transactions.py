@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 
-from barnabas.server.http.api.context import Api
+from barnabas.server.http.api.context import ApiContext
 from barnabas.server.http.api.explaining import PARTITION
 from barnabas.server.http.api.pages import listed
 from barnabas.server.http.guard import Refused
@@ -120,7 +120,7 @@ def _shards(parts: BrokerParts) -> Iterator[TransactionShard]:
             yield shard
 
 
-async def list_transactions(api: Api, given: TransactionPage) -> Answer:
+async def list_transactions(api: ApiContext, given: TransactionPage) -> Answer:
     parts = api.parts
     found = await api.in_turns(_all(parts, given.contains))
     # Objects are made of the ids of the page alone.
@@ -180,7 +180,7 @@ def _view(name: str, transaction: Transaction) -> TransactionView:
     }
 
 
-async def show(api: Api, given: OneTransaction) -> Answer:
+async def show(api: ApiContext, given: OneTransaction) -> Answer:
     transaction = _find(api.parts, given.id)
     if transaction is not None:
         return await api.in_thread(partial(_whole, given.id, transaction))
@@ -200,7 +200,7 @@ def _whole(name: str, transaction: Transaction) -> Answer:
     return Answer(view)
 
 
-async def producers(api: Api, given: Page, *, topic: str, partition: str) -> Answer:
+async def producers(api: ApiContext, given: Page, *, topic: str, partition: str) -> Answer:
     log = api.partition(topic, partition).log
 
     def answer() -> Answer:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks, escaped
 from barnabas.server.http.metrics.groups import MOST_OF_A_NAME
-from barnabas.server.http.metrics.others import OTHERS, Room
+from barnabas.server.http.metrics.others import OTHERS, SeriesRoom
 from barnabas.server.scheduling.turns import checkpoint
 from barnabas.storage.forecast.forecast import ForecastVerdict
 
@@ -29,7 +29,7 @@ async def write_forecasts(forecasts: Forecasts, places: int, now_ms: int, blocks
     Args:
         places: the most partitions of groups with series of their own.
     """
-    room = Room(places)
+    room = SeriesRoom(places)
     others = _Series(blocks)
     for number, (key, foreseen) in enumerate(forecasts):
         if number % FORECASTS_PER_STEP == 0:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks, escaped
 from barnabas.server.http.metrics.lag import Lag, lag_behind
-from barnabas.server.http.metrics.lag_times import Key, LagTimes, LagTimesOfScrape
+from barnabas.server.http.metrics.lag_times import LagKey, LagTimes, LagTimesOfScrape
 from barnabas.server.http.metrics.logs import PARTITION_COST, SEGMENTS_PER_STEP
-from barnabas.server.http.metrics.others import OTHERS, Room
+from barnabas.server.http.metrics.others import OTHERS, SeriesRoom
 from barnabas.server.scheduling.turns import checkpoint
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ async def write_groups(parts: BrokerParts, places: int, times: LagTimes, blocks:
     coordinators = parts.coordinators
     blocks.of(families.LOADING.name).add("", coordinators.loading)
     coordinator = coordinators.group_coordinator
-    writer = _Writer(parts, Room(places), times.scrape(), blocks)
+    writer = _Writer(parts, SeriesRoom(places), times.scrape(), blocks)
     groups = 0
     for shard in () if coordinator is None else coordinator.shards:
         if not shard.log.is_open:
@@ -59,7 +59,7 @@ async def write_groups(parts: BrokerParts, places: int, times: LagTimes, blocks:
 
 class _Writer:
     def __init__(
-        self, parts: BrokerParts, room: Room, times: LagTimesOfScrape, blocks: Blocks
+        self, parts: BrokerParts, room: SeriesRoom, times: LagTimesOfScrape, blocks: Blocks
     ) -> None:
         self.offsets = 0
         self._now_ms = parts.clock.now_ms()
@@ -104,7 +104,7 @@ class _Writer:
                     self._seconds.add(labels, seconds)
                 self._offset.add(labels, committed.offset)
 
-    def _seconds_behind(self, key: Key, log: Log, lag: Lag) -> float | None:
+    def _seconds_behind(self, key: LagKey, log: Log, lag: Lag) -> float | None:
         if not lag.records:
             return 0
         self._cost += LOOKUP_COST

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Key: TypeAlias = tuple[str, str, int]
+LagKey: TypeAlias = tuple[str, str, int]
 """
 A group, a topic and a partition.
 """
@@ -44,7 +44,9 @@ class LagTimes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[int, int]] = {}  # an offset, and the time of its batch in ms
+        self._known: dict[
+            LagKey, tuple[int, int]
+        ] = {}  # an offset, and the time of its batch in ms
 
     def scrape(self) -> LagTimesOfScrape:
         """
@@ -52,7 +54,7 @@ class LagTimes:
         """
         return LagTimesOfScrape(self, self._known)
 
-    def keep(self, known: dict[Key, tuple[int, int]]) -> None:
+    def keep(self, known: dict[LagKey, tuple[int, int]]) -> None:
         """
         Keep the times of a scrape that has ended, and no others.
         """
@@ -64,13 +66,13 @@ class LagTimesOfScrape:
     The times that one scrape shows.
     """
 
-    def __init__(self, times: LagTimes, before: dict[Key, tuple[int, int]]) -> None:
+    def __init__(self, times: LagTimes, before: dict[LagKey, tuple[int, int]]) -> None:
         self._times = times
         self._before = before
-        self._found: dict[Key, tuple[int, int]] = {}
+        self._found: dict[LagKey, tuple[int, int]] = {}
         self._left = MOST_LOOKUPS
 
-    def seconds(self, key: Key, log: Log, offset: int, now_ms: int) -> float | None:
+    def seconds(self, key: LagKey, log: Log, offset: int, now_ms: int) -> float | None:
         """
         The age of the batch at *offset* of *log*, which is not at its end; None if it is not known.
         """

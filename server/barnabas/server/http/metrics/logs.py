@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.server.http.metrics import families
 from barnabas.server.http.metrics.exposition import Blocks
-from barnabas.server.http.metrics.others import OTHERS, Room
+from barnabas.server.http.metrics.others import OTHERS, SeriesRoom
 from barnabas.server.partitions.partitions import Traffic
 from barnabas.server.scheduling.turns import checkpoint
 
@@ -35,7 +35,7 @@ async def write_logs(partitions: Partitions, places: int, blocks: Blocks) -> Non
     Args:
         places: the most partitions with series of their own.
     """
-    writer = _Writer(blocks, Room(places))
+    writer = _Writer(blocks, SeriesRoom(places))
     writer.all.add_all(partitions.gone)
     names = sorted(partitions.topics)
     await checkpoint()
@@ -72,7 +72,7 @@ class _Logs:
 
 
 class _Writer:
-    def __init__(self, blocks: Blocks, room: Room) -> None:
+    def __init__(self, blocks: Blocks, room: SeriesRoom) -> None:
         self.all = Traffic()
         self._others = Traffic()
         self._other_logs = _Logs()

@@ -12,7 +12,7 @@ The label of what is summed up. No topic has this name.
 """
 
 
-class Room:
+class SeriesRoom:
     """
     The number of series that there may still be.
     """

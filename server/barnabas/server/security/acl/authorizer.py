@@ -51,7 +51,7 @@ LONGEST_NAME: Final = 249
 Decisions about longer names are made again each time; no topic has one.
 """
 
-Question: TypeAlias = tuple[KafkaPrincipal, str, Permission, str]
+AuthorizationQuestion: TypeAlias = tuple[KafkaPrincipal, str, Permission, str]
 """
 Who asks, from which address, to do what, with the resource of which name.
 """
@@ -75,7 +75,7 @@ class StandardAuthorizer:
         self._acls = acls
         self._super_users = super_users
         self._allow_everyone = allow_everyone
-        self.decisions: dict[Question, bool] = {}
+        self.decisions: dict[AuthorizationQuestion, bool] = {}
         """What was asked since the last change, with the answers."""
         acls.on_change.append(self.decisions.clear)
 

@@ -27,7 +27,7 @@ How many idle counters a new one may drop: more than one, so that their number g
 C = TypeVar("C")
 
 
-class Counter(Generic[C]):
+class QuotaCounter(Generic[C]):
     """
     What those who are counted together have done, and may do.
     """
@@ -56,7 +56,7 @@ class Counters(Generic[C]):
         self,
         limits: QuotaLimits,
         make: Callable[[float, int], C],
-        idle_ms: Callable[[Counter[C]], float],
+        idle_ms: Callable[[QuotaCounter[C]], float],
     ) -> None:
         """
         Args:
@@ -66,7 +66,7 @@ class Counters(Generic[C]):
         self._limits = limits
         self._make = make
         self._idle_ms = idle_ms
-        self._by_share: OrderedDict[Share, Counter[C]] = OrderedDict()
+        self._by_share: OrderedDict[Share, QuotaCounter[C]] = OrderedDict()
         self._shortened: set[Share] = set()
         """The shares with names that are digests of longer ones."""
 
@@ -76,7 +76,7 @@ class Counters(Generic[C]):
     def __iter__(self) -> Iterator[Share]:
         return iter(self._by_share)
 
-    def of(self, user: str, client_id: str, now_ms: int) -> Counter[C] | None:
+    def of(self, user: str, client_id: str, now_ms: int) -> QuotaCounter[C] | None:
         """
         The counter of a client; None if it has no limit.
         """
@@ -91,7 +91,7 @@ class Counters(Generic[C]):
         if limit is None:
             return None
         self._make_room(now_ms)
-        counter = Counter(self._make(limit, now_ms), limit, now_ms)
+        counter = QuotaCounter(self._make(limit, now_ms), limit, now_ms)
         self._by_share[known_as] = counter
         if known_as != share:
             self._shortened.add(known_as)

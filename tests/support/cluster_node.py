@@ -18,7 +18,7 @@ from barnabas.protocol.codec.schema import Message
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
 from barnabas.server.cluster.image import Topic
-from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
+from barnabas.server.cluster.lifecycle import ListenerEndpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.dynamic_config.admin import ConfigAdmin
@@ -142,7 +142,7 @@ class ClusterNode:
         node = ThisNode(
             node_id=NODE_ID,
             incarnation_id=random_uuid(),
-            endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
+            endpoints=[ListenerEndpoint("PLAINTEXT", "127.0.0.1", 9092)],
             log_dirs=list(self.log_manager.directories.ids.values()),
         )
         await self.controller.register(

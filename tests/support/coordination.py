@@ -26,9 +26,9 @@ from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.memory import GroupMemory
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.records import (
+    CoordinatorRecord,
     GroupResult,
     OffsetRecord,
-    Record,
     decode_record,
     encode_record,
 )
@@ -132,7 +132,7 @@ class Coordination:
         self.subscribed = SubscribedTopics(self.topics)
         self.state = self.new_state(self.queue, self.subscribed)
         self.log: list[tuple[bytes, bytes | None]] = []
-        self.batches: list[list[Record]] = []
+        self.batches: list[list[CoordinatorRecord]] = []
         self.append_error: ErrorCode | None = None
         self.is_slow = False
         self._uncommitted: list[Callable[[ErrorCode | None], None]] = []
@@ -213,7 +213,7 @@ class Coordination:
         self.topics.remove(name)
         self.subscribed.changed(name)
 
-    def write_records(self, records: list[Record]) -> None:
+    def write_records(self, records: list[CoordinatorRecord]) -> None:
         """
         Append records that another broker might have written.
         """
@@ -227,7 +227,9 @@ class Coordination:
         for settle in waiting:
             settle(error)
 
-    def commit_in_transaction(self, record: Record, producer_id: int, partition: int) -> None:
+    def commit_in_transaction(
+        self, record: CoordinatorRecord, producer_id: int, partition: int
+    ) -> None:
         """
         Apply a record like that one, for another partition and by a transactional producer.
         """

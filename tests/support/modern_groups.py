@@ -10,7 +10,7 @@ from uuid import UUID
 
 from barnabas.protocol.internal_topics import group_records as schemas
 from barnabas.server.groups.modern.records import ModernRecord
-from barnabas.server.groups.records import GroupRecord, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupRecord
 from tests.support.coordination import GROUP, Coordination
 
 
@@ -93,7 +93,7 @@ class ModernCoordination(Coordination):
         return [number_of(record) for record in self.batches[-1]]
 
 
-def number_of(record: Record) -> str:
+def number_of(record: CoordinatorRecord) -> str:
     """
     The number of the record's type, with its member id; ``-`` before that of a tombstone.
     """

@@ -1,7 +1,7 @@
 """
 Requests of transactions, in few words.
 
-A producer is an id and an epoch, as ``barnabas.server.coordinator_runtime.producer.Producer`` is.
+A producer is an id and an epoch, as a ``ProducerIdAndEpoch`` of the server is.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.records.batch import batches
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from tests.support.group_requests import committed_request, coordinator_request
 from tests.support.server import (
     PATIENCE,
@@ -58,7 +58,7 @@ class Client:
     def __init__(self, wire: WireClient, protocol: int) -> None:
         self.wire = wire
         self.protocol = protocol
-        self.producer = Producer(-1, -1)
+        self.producer = ProducerIdAndEpoch(-1, -1)
         self.sequences = dict.fromkeys(range(3), 0)
         self._version = VERSIONS[protocol]
 
@@ -68,7 +68,7 @@ class Client:
         )
         answer = await self.wire.ask(request, version)
         if answer.error_code == 0:
-            self.producer = Producer(answer.producer_id, answer.producer_epoch)
+            self.producer = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
             self.sequences = dict.fromkeys(range(3), 0)
         return ErrorCode(answer.error_code)
 
@@ -104,7 +104,7 @@ class Client:
         request = end_request(ID, self.producer, commit=commit)
         answer = await self.wire.ask(request, version or self._version["end"])
         if answer.error_code == 0 and self.protocol == SECOND:
-            self.producer = Producer(answer.producer_id, answer.producer_epoch)
+            self.producer = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
             self.sequences = dict.fromkeys(range(3), 0)
         return ErrorCode(answer.error_code)
 

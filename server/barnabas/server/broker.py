@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.protocol.errors import KafkaStorageError
-from barnabas.server.clock import ServerClock, SystemClock
+from barnabas.server.clock import EventLoopClock, ServerClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
 from barnabas.server.cluster.formatting import read_bootstrap
 from barnabas.server.cluster.image import MetadataImage
-from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
+from barnabas.server.cluster.lifecycle import ListenerEndpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.config.listeners import SECURITY_PROTOCOLS
@@ -142,7 +142,7 @@ class Broker:
             config = config.replaced(log_dirs=(str(self._temporary),))
         self.config = config
         self.node_id = config.node_id
-        self.clock: ServerClock = clock or SystemClock()
+        self.clock: ServerClock = clock or EventLoopClock()
         self.metrics = Metrics()
         self.partitions = Partitions()
         self.fetch_sessions = FetchSessions(
@@ -617,7 +617,7 @@ class Broker:
             node_id=self.node_id,
             incarnation_id=random_uuid(),
             endpoints=[
-                Endpoint(
+                ListenerEndpoint(
                     listener.name,
                     listener.advertised_host,
                     listener.advertised_port,

@@ -1,8 +1,8 @@
 """
 The clock of a server: the storage engine's, and timers on the event loop.
 
-Nothing else in the package reads the time. Every part takes a ``ServerClock``: ``SystemClock`` is
-the real one, and a test passes one that it moves itself.
+Nothing else in the package reads the time. Every part takes a ``ServerClock``: ``EventLoopClock``
+is the real one, and a test passes one that it moves itself.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from barnabas.storage.clock import Clock
-from barnabas.storage.clock import SystemClock as StorageClock
+from barnabas.storage.clock import Clock, SystemClock
 
 
 class Timer(Protocol):
@@ -42,7 +41,7 @@ class ServerClock(Clock, Protocol):
         """
 
 
-class SystemClock(StorageClock):
+class EventLoopClock(SystemClock):
     """
     Real time, and the timers of the running event loop.
     """

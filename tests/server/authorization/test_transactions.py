@@ -7,7 +7,7 @@ import pytest
 
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.security.acl.permissions import (
     DESCRIBE_TOPIC,
     DESCRIBE_TRANSACTIONAL_ID,
@@ -46,19 +46,19 @@ async def broker() -> AsyncIterator[TestBroker]:
 
 async def begin(
     client: WireClient, transactional_id: str, partitions: Mapping[str, Sequence[int]]
-) -> Producer:
+) -> ProducerIdAndEpoch:
     request = InitProducerIdRequest(
         transactional_id=transactional_id, transaction_timeout_ms=60_000
     )
     answer = await client.ask(request, 4)
-    producer = Producer(answer.producer_id, answer.producer_epoch)
+    producer = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
     added = await client.ask(add_partitions_request(transactional_id, producer, partitions), 3)
     assert {0} == set(codes(added, 3)) or not partitions
     return producer
 
 
 @pytest.fixture
-async def producer(broker: TestBroker, client: WireClient) -> Producer:
+async def producer(broker: TestBroker, client: WireClient) -> ProducerIdAndEpoch:
     await allow_only(broker, EVERYTHING)
     producer = await begin(client, "a", {"t": [0], "u": [0]})
     await allow_only(broker, ())
@@ -80,7 +80,7 @@ async def producer(broker: TestBroker, client: WireClient) -> Producer:
 async def test_describe_transactions_returns_only_topics_with_describe(
     broker: TestBroker,
     client: WireClient,
-    producer: Producer,
+    producer: ProducerIdAndEpoch,
     rights: Sequence[Right],
     expected: Sequence[tuple[Any, ...]],
 ) -> None:

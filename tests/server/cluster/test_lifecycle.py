@@ -9,7 +9,7 @@ import pytest
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features, lifecycle
 from barnabas.server.cluster.image import MetadataImage, Versioned
-from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
+from barnabas.server.cluster.lifecycle import ListenerEndpoint, ThisNode
 from barnabas.server.cluster.partition_registration import (
     LeaderRecoveryState,
     PartitionRegistration,
@@ -30,7 +30,7 @@ def node(incarnation: int = 1) -> ThisNode:
     return ThisNode(
         node_id=1,
         incarnation_id=UUID(int=incarnation),
-        endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
+        endpoints=[ListenerEndpoint("PLAINTEXT", "127.0.0.1", 9092)],
         log_dirs=[DIRECTORY],
     )
 

@@ -8,7 +8,7 @@ import pytest
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import RecordBatch, batches
-from barnabas.server.clock import SystemClock
+from barnabas.server.clock import EventLoopClock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.testing.disks.memory import MemoryFiles
@@ -27,7 +27,7 @@ from tests.support.server import DATA, TestBroker, batch, produce_request, runni
 from tests.support.wire_client import Disconnected, WireClient
 
 pytestmark = pytest.mark.broker(
-    clock=SystemClock(),
+    clock=EventLoopClock(),
     log_retention_check_interval_ms="3600000",
     log_initial_task_delay_ms="3600000",
     log_cleaner_backoff_ms="3600000",
@@ -225,7 +225,7 @@ async def test_changed_thread_counts_apply_to_workers_and_log_recovery(broker: T
 
 async def test_stored_broker_configs_apply_before_the_first_log_is_loaded() -> None:
     files = MemoryFiles()
-    async with running(files, SystemClock()) as broker:
+    async with running(files, EventLoopClock()) as broker:
         await broker.create("t")
         await set_configs(
             broker,
@@ -236,7 +236,7 @@ async def test_stored_broker_configs_apply_before_the_first_log_is_loaded() -> N
             log_segment_bytes="2000000",
         )
 
-    async with running(files, SystemClock()) as broker:
+    async with running(files, EventLoopClock()) as broker:
         assert 2 == len(broker.cleaner.threads)
         assert 2_000_000 == broker.log("t").config.segment_bytes
         first = await broker.client()

@@ -16,7 +16,7 @@ import pytest
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.server import handlers
-from barnabas.server.clock import SystemClock
+from barnabas.server.clock import EventLoopClock
 from barnabas.storage.log.log import Log
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.build import api_request
@@ -70,7 +70,7 @@ def sync(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowSync]:
 @asynccontextmanager
 async def broker_with_group() -> AsyncIterator[tuple[TestBroker, WireClient, WireClient]]:
     async with (
-        running(MemoryFiles(), SystemClock(), **OPTIONS) as broker,
+        running(MemoryFiles(), EventLoopClock(), **OPTIONS) as broker,
         await broker.client() as writer,
         await broker.client() as reader,
     ):

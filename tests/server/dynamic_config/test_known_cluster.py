@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from barnabas.server.cli import main
-from barnabas.server.clock import SystemClock
+from barnabas.server.clock import EventLoopClock
 from barnabas.server.dynamic_config.known_cluster import Suppositions
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.fs.disk import DiskFiles
@@ -22,7 +22,7 @@ START_MS = 1_700_000_000_000
 async def broker(tmp_path: Path) -> AsyncIterator[TestBroker]:
     async with running(
         DiskFiles(),
-        SystemClock(),
+        EventLoopClock(),
         log_dirs=str(tmp_path / "data"),
         log_retention_ms="7200000",
         message_max_bytes="2000000",

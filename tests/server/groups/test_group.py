@@ -7,7 +7,7 @@ from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.member import Member, MemberProtocol
+from barnabas.server.groups.classic.member import ClassicGroupMember, MemberProtocol
 from barnabas.server.groups.classic.state import TRANSITIONS, GroupState
 from tests.support.coordination import Answer, subscription
 
@@ -21,8 +21,8 @@ def member(
     protocol_type: str = "consumer",
     rebalance_timeout_ms: int = 60_000,
     metadata: bytes = b"",
-) -> Member:
-    return Member(
+) -> ClassicGroupMember:
+    return ClassicGroupMember(
         member_id,
         instance_id=instance_id,
         client_id="client",
@@ -34,7 +34,7 @@ def member(
     )
 
 
-def group(state: GroupState = S.PREPARING_REBALANCE, *members: Member) -> ClassicGroup:
+def group(state: GroupState = S.PREPARING_REBALANCE, *members: ClassicGroupMember) -> ClassicGroup:
     made = ClassicGroup("group", state, state_timestamp_ms=0)
     for each in members:
         made.add(each)

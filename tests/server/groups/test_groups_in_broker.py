@@ -16,7 +16,7 @@ from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, Delete
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
-from barnabas.server.clock import SystemClock
+from barnabas.server.clock import EventLoopClock
 from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.partitions.partition import Partition
 from barnabas.testing.disks.memory import MemoryFiles
@@ -106,7 +106,7 @@ async def test_new_coordinator_topic_is_loaded_once(
     monkeypatch.setattr(Shards, "lead", counted)
     sizes = SMALL | {"transaction_state_log_num_partitions": "3"}
 
-    async with running(None, SystemClock(), **sizes) as broker, await broker.client() as client:
+    async with running(None, EventLoopClock(), **sizes) as broker, await broker.client() as client:
         await client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"]), 4)
 
         assert [3] == [size for size in led if size]
@@ -114,13 +114,13 @@ async def test_new_coordinator_topic_is_loaded_once(
 
 async def test_group_survives_a_broker_restart() -> None:
     files = MemoryFiles()
-    async with running(files, SystemClock(), **SMALL) as broker, await broker.client() as client:
+    async with running(files, EventLoopClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         member_id = await stable_member(client)
         await commit(client, group_id="simple")
 
-    async with running(files, SystemClock(), **SMALL) as broker, await loaded(broker) as client:
+    async with running(files, EventLoopClock(), **SMALL) as broker, await loaded(broker) as client:
         heartbeat = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id=member_id)
         assert 0 == (await client.ask(heartbeat, 3)).error_code
         synced = await client.ask(sync_request(GROUP, member_id), 3)
@@ -130,7 +130,7 @@ async def test_group_survives_a_broker_restart() -> None:
 
 async def test_first_find_coordinator_requests_wait_for_a_loaded_coordinator() -> None:
     async with (
-        running(None, SystemClock(), **SMALL) as broker,
+        running(None, EventLoopClock(), **SMALL) as broker,
         contextlib.AsyncExitStack() as open_,
     ):
         await broker.create("t")
@@ -176,7 +176,7 @@ async def test_heartbeats_are_answered_while_a_join_waits() -> None:
 
 async def test_deleting_a_topic_deletes_its_committed_offsets() -> None:
     files, groups = MemoryFiles(), [f"group-{number}" for number in range(10)]
-    async with running(files, SystemClock(), **SMALL) as broker, await broker.client() as client:
+    async with running(files, EventLoopClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         for group_id in groups:
@@ -187,7 +187,7 @@ async def test_deleting_a_topic_deletes_its_committed_offsets() -> None:
 
         assert {-1} == {await committed(client, group_id=group_id) for group_id in groups}
 
-    async with running(files, SystemClock(), **SMALL) as broker, await loaded(broker) as client:
+    async with running(files, EventLoopClock(), **SMALL) as broker, await loaded(broker) as client:
         assert {-1} == {await committed(client, group_id=group_id) for group_id in groups}
 
 
@@ -195,7 +195,7 @@ async def test_offsets_deleted_with_a_topic_may_take_several_batches() -> None:
     # The tombstones exceed ``max.message.bytes``; as in Kafka they are not atomic.
     one = {"offsets_topic_num_partitions": "1"}
     groups = [f"{number}{'x' * 8000}" for number in range(180)]
-    async with running(None, SystemClock(), **one) as broker, await broker.client() as client:
+    async with running(None, EventLoopClock(), **one) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         for group_id in some(groups):
@@ -207,7 +207,7 @@ async def test_offsets_deleted_with_a_topic_may_take_several_batches() -> None:
 
 
 async def test_offsets_topic_is_created_on_demand_and_again_after_deletion() -> None:
-    async with running(None, SystemClock(), **SMALL) as broker, await broker.client() as client:
+    async with running(None, EventLoopClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         assert 16 == await commit(client)
 
@@ -226,13 +226,16 @@ async def test_offsets_topic_is_created_on_demand_and_again_after_deletion() -> 
 async def test_existing_offsets_topic_determines_the_number_of_partitions(partitions: int) -> None:
     files = MemoryFiles()
     options = {"offsets_topic_num_partitions": str(partitions)}
-    async with running(files, SystemClock(), **options) as broker, await broker.client() as client:
+    async with (
+        running(files, EventLoopClock(), **options) as broker,
+        await broker.client() as client,
+    ):
         await broker.create("t")
         await find_coordinator(client)
         for number in range(10):
             assert 0 == await commit(client, offset=number, group_id=f"group-{number}")
 
-    async with running(files, SystemClock(), **SMALL) as broker, await loaded(broker) as client:
+    async with running(files, EventLoopClock(), **SMALL) as broker, await loaded(broker) as client:
         assert list(range(10)) == [
             await committed(client, group_id=f"group-{number}") for number in range(10)
         ]
@@ -240,7 +243,7 @@ async def test_existing_offsets_topic_determines_the_number_of_partitions(partit
 
 async def test_waiting_join_is_answered_when_the_broker_stops() -> None:
     options = SMALL | {"group_initial_rebalance_delay_ms": "60000"}
-    async with running(None, SystemClock(), **options) as broker:
+    async with running(None, EventLoopClock(), **options) as broker:
         await broker.create("t")
         async with await broker.client() as client, await broker.client() as other:
             await find_coordinator(client)
@@ -253,7 +256,7 @@ async def test_waiting_join_is_answered_when_the_broker_stops() -> None:
             assert 16 == (await client.receive()).error_code
 
 
-class LateClock(SystemClock):
+class LateClock(EventLoopClock):
     """
     A clock whose alarms ring late: the loop has been busy for so many seconds.
     """

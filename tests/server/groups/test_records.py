@@ -12,7 +12,7 @@ from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.member import Member, MemberProtocol
+from barnabas.server.groups.classic.member import ClassicGroupMember, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.modern.records import ModernRecord, Role
@@ -96,7 +96,7 @@ def test_group_record_equals_kafkas() -> None:
 
     group.become(GroupState.PREPARING_REBALANCE, 0)
     group.add(
-        Member(
+        ClassicGroupMember(
             "m",
             instance_id="i",
             client_id="c",

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.server.clock import SystemClock
+from barnabas.server.clock import EventLoopClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.handlers.find_coordinator import GROUP, TRANSACTION
@@ -228,7 +228,7 @@ async def committed(client: WireClient, group: str) -> tuple[int, int]:
 
 async def test_only_groups_on_the_failed_disk_lose_their_coordinator() -> None:
     files = FailingFiles()
-    async with running(files, SystemClock(), **TWO_DISKS) as broker:
+    async with running(files, EventLoopClock(), **TWO_DISKS) as broker:
         await broker.create("orders")
         async with await broker.client() as client, await broker.client() as member:
             assert ErrorCode.NONE == await find(client, "g")
@@ -257,7 +257,7 @@ async def test_only_groups_on_the_failed_disk_lose_their_coordinator() -> None:
                 assert ErrorCode.NONE == await commit(client, group)
 
     async with (
-        running(files, SystemClock(), **TWO_DISKS) as broker,
+        running(files, EventLoopClock(), **TWO_DISKS) as broker,
         await broker.client() as client,
     ):
         assert ErrorCode.COORDINATOR_NOT_AVAILABLE == await find(client, lost)
@@ -267,7 +267,7 @@ async def test_only_groups_on_the_failed_disk_lose_their_coordinator() -> None:
 
     files.heal()
     async with (
-        running(files, SystemClock(), **TWO_DISKS) as broker,
+        running(files, EventLoopClock(), **TWO_DISKS) as broker,
         await broker.client() as client,
     ):
         for group in (lost, *kept):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.clock import SystemClock
+from barnabas.server.clock import EventLoopClock
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.group_requests import commit_request, coordinator_request
 from tests.support.limits import stated
@@ -67,7 +67,7 @@ def files() -> SlowFiles:
 async def broker(files: SlowFiles) -> AsyncIterator[TestBroker]:
     async with running(
         files,
-        SystemClock(),
+        EventLoopClock(),
         log_flush_interval_messages="1",
         offsets_topic_num_partitions="1",
     ) as broker:

@@ -16,7 +16,7 @@ from barnabas.protocol.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.server.share.coordinator.coordinator import ShareCoordinator
-from barnabas.server.share.groups import TopicPartitions
+from barnabas.server.share.groups import PartitionsByTopic
 from barnabas.server.share.keys import SharePartitionKey
 from barnabas.server.share.offsets import UNKNOWN, ShareOffset, alter, delete, describe
 from tests.support.server import TestBroker
@@ -37,22 +37,22 @@ class Groups:
         self.notes: list[tuple[str, dict[UUID, list[int]] | list[UUID]]] = []
         self.is_empty = True
 
-    def _note(self, what: str, partitions: TopicPartitions) -> None:
+    def _note(self, what: str, partitions: PartitionsByTopic) -> None:
         self.notes.append((what, {topic: sorted(those) for topic, those in partitions.items()}))
 
-    def initialized(self, group_id: str) -> TopicPartitions:
+    def initialized(self, group_id: str) -> PartitionsByTopic:
         return {}
 
-    async def begin_initializing(self, group_id: str, partitions: TopicPartitions) -> int:
+    async def begin_initializing(self, group_id: str, partitions: PartitionsByTopic) -> int:
         if not self.is_empty:
             raise NonEmptyGroup
         self._note("initializing", partitions)
         return self.state_epoch
 
-    async def end_initializing(self, group_id: str, partitions: TopicPartitions) -> None:
+    async def end_initializing(self, group_id: str, partitions: PartitionsByTopic) -> None:
         self._note("initialized", partitions)
 
-    async def begin_deleting(self, group_id: str, topics: Sequence[UUID]) -> TopicPartitions:
+    async def begin_deleting(self, group_id: str, topics: Sequence[UUID]) -> PartitionsByTopic:
         deleting = {topics[0]: [0, 1]}
         self._note("deleting", deleting)
         return deleting

@@ -20,7 +20,7 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.internal_topics.transaction_records import TransactionLogValue
 from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from barnabas.protocol.structs import replace
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.transactions.adding import add_partitions, verify_partitions
 from barnabas.server.transactions.ending import complete, end, end_raising_epoch, fence
 from barnabas.server.transactions.initializing import (
@@ -38,7 +38,7 @@ from tests.support.attributes import assert_has
 S = TransactionState
 NOW = 1_700_000_000_000
 A, B = TopicPartition("a", 0), TopicPartition("b", 7)
-ME = Producer(4000, 5)
+ME = ProducerIdAndEpoch(4000, 5)
 
 
 def transaction(state: TransactionState, **changes: object) -> Transaction:
@@ -143,7 +143,7 @@ def test_fenced_producer_cannot_recover(epoch: int) -> None:
         initialize(
             transaction(S.EMPTY, last_producer_epoch=2),
             timeout_ms=1,
-            expected=Producer(4000, epoch),
+            expected=ProducerIdAndEpoch(4000, epoch),
             new_producer_id=None,
             now_ms=NOW,
         )
@@ -152,14 +152,14 @@ def test_fenced_producer_cannot_recover(epoch: int) -> None:
 @pytest.mark.parametrize(
     ("expected", "known"),
     [
-        (Producer(4000, 1), True),
-        (Producer(3999, 5), False),
-        (Producer(3999, MAX_EPOCH - 1), True),
-        (Producer(3998, MAX_EPOCH - 1), False),
+        (ProducerIdAndEpoch(4000, 1), True),
+        (ProducerIdAndEpoch(3999, 5), False),
+        (ProducerIdAndEpoch(3999, MAX_EPOCH - 1), True),
+        (ProducerIdAndEpoch(3998, MAX_EPOCH - 1), False),
     ],
 )
 def test_other_producer_id_is_accepted_only_after_epoch_exhaustion(
-    expected: Producer, known: bool
+    expected: ProducerIdAndEpoch, known: bool
 ) -> None:
     current = transaction(S.EMPTY, previous_producer_id=3999)
     if known:
@@ -171,11 +171,11 @@ def test_other_producer_id_is_accepted_only_after_epoch_exhaustion(
 
 def test_producer_id_without_epochs_left_is_replaced() -> None:
     current = transaction(S.COMPLETE_COMMIT, producer_epoch=MAX_EPOCH - 1)
-    me = Producer(4000, MAX_EPOCH - 1)
+    me = ProducerIdAndEpoch(4000, MAX_EPOCH - 1)
 
     assert needs_producer_id(current, None)
     assert needs_producer_id(current, me)
-    assert not needs_producer_id(current, Producer(4000, 3))
+    assert not needs_producer_id(current, ProducerIdAndEpoch(4000, 3))
     assert not needs_producer_id(transaction(S.EMPTY, producer_epoch=MAX_EPOCH - 2), None)
     made = initialize(current, timeout_ms=1, expected=me, new_producer_id=4001, now_ms=NOW)
     assert (4001, 0, 4000) == (made.producer_id, made.producer_epoch, made.previous_producer_id)
@@ -207,16 +207,16 @@ def test_further_partitions_join_the_ongoing_transaction() -> None:
 @pytest.mark.parametrize(
     ("state", "producer", "error"),
     [
-        (S.ONGOING, Producer(1, 5), InvalidProducerIdMapping),
-        (S.ONGOING, Producer(4000, 4), ProducerFenced),
-        (S.ONGOING, Producer(4000, 6), ProducerFenced),
+        (S.ONGOING, ProducerIdAndEpoch(1, 5), InvalidProducerIdMapping),
+        (S.ONGOING, ProducerIdAndEpoch(4000, 4), ProducerFenced),
+        (S.ONGOING, ProducerIdAndEpoch(4000, 6), ProducerFenced),
         (S.PREPARE_COMMIT, ME, ConcurrentTransactions),
         (S.PREPARE_ABORT, ME, ConcurrentTransactions),
-        (S.PREPARE_ABORT, Producer(4000, 4), ProducerFenced),
+        (S.PREPARE_ABORT, ProducerIdAndEpoch(4000, 4), ProducerFenced),
     ],
 )
 def test_partitions_are_refused_in_unsuitable_states(
-    state: TransactionState, producer: Producer, error: type[KafkaError]
+    state: TransactionState, producer: ProducerIdAndEpoch, error: type[KafkaError]
 ) -> None:
     with pytest.raises(error):
         add_partitions(transaction(state), producer, {A}, client_version=0, now_ms=NOW)
@@ -271,14 +271,14 @@ def test_transaction_version_1_ends_without_an_epoch_bump(
 @pytest.mark.parametrize(
     ("producer", "error"),
     [
-        (Producer(1, 5), InvalidProducerIdMapping),
-        (Producer(4000, 4), ProducerFenced),
-        (Producer(4000, 6), ProducerFenced),
+        (ProducerIdAndEpoch(1, 5), InvalidProducerIdMapping),
+        (ProducerIdAndEpoch(4000, 4), ProducerFenced),
+        (ProducerIdAndEpoch(4000, 6), ProducerFenced),
     ],
 )
 @pytest.mark.parametrize("state", [S.EMPTY, S.ONGOING, S.PREPARE_ABORT, S.COMPLETE_COMMIT])
 def test_other_producer_cannot_end_the_transaction(
-    state: TransactionState, producer: Producer, error: type[KafkaError]
+    state: TransactionState, producer: ProducerIdAndEpoch, error: type[KafkaError]
 ) -> None:
     with pytest.raises(error):
         end(transaction(state), producer, commit=True, now_ms=NOW)
@@ -311,7 +311,7 @@ def test_transaction_version_2_ends_with_an_epoch_bump(
     state: TransactionState, commit: bool, now: object, again: object, is_again: bool
 ) -> None:
     current = transaction(state)
-    producer = Producer(4000, 4) if is_again else ME
+    producer = ProducerIdAndEpoch(4000, 4) if is_again else ME
     outcome = again if is_again else now
 
     def ask() -> Transaction:
@@ -333,7 +333,7 @@ def test_transaction_version_2_ends_with_an_epoch_bump(
 
 def test_last_epoch_leads_to_another_producer_id() -> None:
     current = transaction(S.ONGOING, producer_epoch=MAX_EPOCH - 1)
-    me = Producer(4000, MAX_EPOCH - 1)
+    me = ProducerIdAndEpoch(4000, MAX_EPOCH - 1)
 
     prepared = end_raising_epoch(
         current, me, commit=True, client_version=2, new_producer_id=4001, now_ms=NOW

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.write_txn_markers import WritableTxnMarker
-from barnabas.server.clock import SystemClock
+from barnabas.server.clock import EventLoopClock
 from tests.support import transaction_requests
 from tests.support.server import running
 from tests.support.transaction_requests import markers_request
@@ -25,7 +25,7 @@ async def wire() -> AsyncIterator[WireClient]:
     """
     A client of a broker that has the partitions t-0 and t-1.
     """
-    async with running(None, SystemClock()) as broker, await broker.client() as client:
+    async with running(None, EventLoopClock()) as broker, await broker.client() as client:
         await broker.create("t", 2)
         yield client
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.testing.manual_clock import ManualClock
 from tests.support.crash.points import Lookout, Machine, Point, Subject
 from tests.support.server import START_MS, TestBroker, running
@@ -63,7 +63,7 @@ class Progress:
     How far a producer has come.
     """
 
-    producer: Producer | None = None
+    producer: ProducerIdAndEpoch | None = None
     """Who it is, by the last answer that says so."""
     sequences: tuple[tuple[int, int], ...] = ()
     ends: tuple[bool, ...] = ()

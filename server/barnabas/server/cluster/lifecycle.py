@@ -54,7 +54,7 @@ IN_CONTROLLED_SHUTDOWN: Final = 1
 
 
 @struct
-class Endpoint:
+class ListenerEndpoint:
     """
     The address of a node for a listener.
     """
@@ -73,10 +73,10 @@ class ThisNode:
 
     node_id: int
     incarnation_id: UUID  # new at each start
-    endpoints: Sequence[Endpoint]
+    endpoints: Sequence[ListenerEndpoint]
     log_dirs: Sequence[UUID]  # the ids of the directories that work
     rack: str | None = None
-    controller_endpoints: Sequence[Endpoint] = ()
+    controller_endpoints: Sequence[ListenerEndpoint] = ()
 
 
 def activation_records(
@@ -149,7 +149,7 @@ def broker_registration(image: MetadataImage, node: ThisNode, epoch: int) -> Ver
     return registration, version
 
 
-def _endpoints(make: Callable[..., T], endpoints: Sequence[Endpoint]) -> list[T]:
+def _endpoints(make: Callable[..., T], endpoints: Sequence[ListenerEndpoint]) -> list[T]:
     return [
         make(
             name=each.name,

@@ -7,8 +7,8 @@ A group has its own value of an option, or that of the broker's option of the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import ClassVar, Final
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final, TypeAlias
 
 from barnabas.storage.config.option_values import ConfigError, Validator
 from barnabas.storage.config.options import (
@@ -217,6 +217,12 @@ class GroupConfig(ConsumerGroupOptions, ShareGroupOptions, StreamsGroupOptions):
                 raise ConfigError(
                     f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms"
                 )
+
+
+GroupConfigOf: TypeAlias = Callable[[str], GroupConfig]
+"""
+Returns the configuration of a group, the same object as long as nothing has changed.
+"""
 
 
 def within_limits(stored: Mapping[str, str], broker: Options) -> dict[str, str]:

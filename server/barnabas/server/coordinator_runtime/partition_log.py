@@ -15,7 +15,7 @@ from barnabas.protocol.errors import CoordinatorLoadInProgress
 from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.coordinator_runtime.loading import Playback, load
-from barnabas.server.coordinator_runtime.producer import NO_PRODUCER, Producer
+from barnabas.server.coordinator_runtime.producer import NO_PRODUCER, ProducerIdAndEpoch
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
@@ -121,7 +121,7 @@ class PartitionLog:
         *,
         base_sequence: int,
         compression: CompressionType = CompressionType.NONE,
-        producer: Producer = NO_PRODUCER,
+        producer: ProducerIdAndEpoch = NO_PRODUCER,
         guard: VerificationGuard = SENTINEL,
     ) -> LogAppendInfo:
         """

@@ -10,7 +10,7 @@ from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.protocol.structs import NamedTuple
 
 
-class Producer(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """
     The id and the epoch that a producer sends (Kafka's ``ProducerIdAndEpoch``).
     """
@@ -19,7 +19,7 @@ class Producer(NamedTuple):
     producer_epoch: int
 
 
-NO_PRODUCER: Final = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+NO_PRODUCER: Final = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 """
 The producer of records that belong to no transaction.
 """

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.structs import struct
-from barnabas.server.coordinator_runtime.producer import NO_PRODUCER, Producer
+from barnabas.server.coordinator_runtime.producer import NO_PRODUCER, ProducerIdAndEpoch
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
 R_co = TypeVar("R_co", covariant=True)
@@ -35,7 +35,7 @@ class CoordinatorResult(Generic[R_co]):
     records: Sequence[R_co] = ()
     encoded: Sequence[EncodedRecord] = ()
     """The records as bytes, where the request has encoded them in steps."""
-    producer: Producer = NO_PRODUCER
+    producer: ProducerIdAndEpoch = NO_PRODUCER
     """The producer of the transaction that the records belong to."""
     guard: VerificationGuard = SENTINEL
     """The log's guard for the first records of that transaction (KIP-890)."""

@@ -69,6 +69,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.executor import TurnsExecutor
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard, LogFormat
@@ -83,8 +84,7 @@ from barnabas.server.groups.deletion import GroupDeletion
 from barnabas.server.groups.describing import describe, is_listed, listed
 from barnabas.server.groups.groups import G
 from barnabas.server.groups.memory import GroupMemory
-from barnabas.server.groups.modern.sessions import ConfigOf
-from barnabas.server.groups.modern.topics import SubscribedTopics, TopicsView
+from barnabas.server.groups.modern.topics import ClusterTopics, SubscribedTopics
 from barnabas.server.groups.offsets.answers import (
     commit_error,
     fetch_error,
@@ -142,8 +142,8 @@ class GroupCoordinator:
         io: Executor,
         background: Background,
         turns: Turns,
-        topics: TopicsView,
-        config_of: ConfigOf,
+        topics: ClusterTopics,
+        config_of: GroupConfigOf,
         share_coordinator: Callable[[], ShareCoordinator],
     ) -> None:
         """

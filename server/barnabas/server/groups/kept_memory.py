@@ -20,7 +20,7 @@ from barnabas.server.groups.offsets.offsets import (
     TOPIC_BYTES,
     OffsetStore,
 )
-from barnabas.server.groups.records import OffsetRecord, Record
+from barnabas.server.groups.records import CoordinatorRecord, OffsetRecord
 from barnabas.server.text_memory import MOST_BYTES_OF_A_CHARACTER, text_bytes
 
 _MOST_OF_A_TEXT: Final = MOST_BYTES_OF_A_CHARACTER * (MAX_STRING_BYTES + 8)
@@ -49,7 +49,7 @@ class KeptState:
             most_metadata + 8
         )
 
-    def check_room(self, records: Sequence[Record], producer_id: int) -> None:
+    def check_room(self, records: Sequence[CoordinatorRecord], producer_id: int) -> None:
         """
         See whether there is room for the groups and offsets that records make.
 
@@ -64,7 +64,7 @@ class KeptState:
         if not self._memory.has_room(most):
             self._memory.check_room(self._growth(records, producer_id))
 
-    def _growth(self, records: Sequence[Record], producer_id: int) -> int:
+    def _growth(self, records: Sequence[CoordinatorRecord], producer_id: int) -> int:
         new = {
             each.group_id
             for each in records

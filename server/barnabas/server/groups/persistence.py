@@ -14,10 +14,10 @@ from typing import Final
 from barnabas.protocol.internal_topics.group_records import GroupMetadataValue, MemberMetadata
 from barnabas.protocol.records.batch import NO_TIMESTAMP
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.member import Member, MemberProtocol
+from barnabas.server.groups.classic.member import ClassicGroupMember, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.consumer.group import ConsumerGroup
-from barnabas.server.groups.records import GroupRecord, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupRecord
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.streams.group import StreamsGroup
 
@@ -89,7 +89,7 @@ def restored_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
         protocol = MemberProtocol(value.protocol or "", member.subscription)
         timeout_ms = member.rebalance_timeout
         group.add(
-            Member(
+            ClassicGroupMember(
                 member.member_id,
                 instance_id=member.group_instance_id,
                 client_id=member.client_id,
@@ -109,7 +109,7 @@ def restored_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
 
 def group_tombstones(
     group: ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup,
-) -> list[Record]:
+) -> list[CoordinatorRecord]:
     """
     The records that delete a group, of any type.
     """

@@ -68,12 +68,12 @@ class GroupRecord(NamedTuple):
     value: GroupMetadataValue | None
 
 
-Record: TypeAlias = OffsetRecord | GroupRecord | ModernRecord
+CoordinatorRecord: TypeAlias = OffsetRecord | GroupRecord | ModernRecord
 
-GroupResult: TypeAlias = CoordinatorResult[Record]
+GroupResult: TypeAlias = CoordinatorResult[CoordinatorRecord]
 
 
-def encode_record(record: Record) -> EncodedRecord:
+def encode_record(record: CoordinatorRecord) -> EncodedRecord:
     """
     The key and the value of a record.
     """
@@ -92,7 +92,7 @@ def encode_record(record: Record) -> EncodedRecord:
             return record.encode()
 
 
-def decode_record(key: bytes | None, value: bytes | None) -> Record | None:
+def decode_record(key: bytes | None, value: bytes | None) -> CoordinatorRecord | None:
     """
     The record with that key and value; None if its type is unknown: a later release may have
     written it.

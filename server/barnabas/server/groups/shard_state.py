@@ -13,6 +13,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import NO_PRODUCER_ID, RecordBatch
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.executor import Executor
 from barnabas.server.coordinator_runtime.result import NOTHING, EncodedRecord
 from barnabas.server.coordinator_runtime.shard import CoordinatorShard
@@ -31,16 +32,15 @@ from barnabas.server.groups.kept_memory import KeptState
 from barnabas.server.groups.member_memory import HeldRecords
 from barnabas.server.groups.memory import GroupMemory
 from barnabas.server.groups.modern.records import ModernRecord, Role
-from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.offsets.committing import Committing
 from barnabas.server.groups.offsets.deleting import Deleting
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import (
+    CoordinatorRecord,
     GroupRecord,
     GroupResult,
     OffsetRecord,
-    Record,
     decode_record,
     encode_record,
 )
@@ -73,7 +73,7 @@ class ShardState:
         *,
         executor: Executor,
         topics: SubscribedTopics,
-        config_of: ConfigOf,
+        config_of: GroupConfigOf,
         memory: GroupMemory,
     ) -> None:
         """
@@ -122,7 +122,7 @@ class ShardState:
         self.deleting = Deleting(self.groups, self.offsets, options)
 
     @staticmethod
-    def encode(record: Record) -> EncodedRecord:
+    def encode(record: CoordinatorRecord) -> EncodedRecord:
         """
         The key and the value of a record.
         """
@@ -148,7 +148,7 @@ class ShardState:
             for timeout in (Timeout.SESSION, Timeout.REBALANCE):
                 self._timers.cancel((timeout, group_id, member_id))
 
-    def apply(self, record: Record, record_offset: int, producer_id: int) -> None:
+    def apply(self, record: CoordinatorRecord, record_offset: int, producer_id: int) -> None:
         """
         Apply a record that is in the log.
 

@@ -12,7 +12,7 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnResponse,
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
@@ -31,7 +31,7 @@ async def add_offsets_to_txn(
     try:
         await context.broker.transactions.add_partitions(
             request.transactional_id,
-            Producer(request.producer_id, request.producer_epoch),
+            ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
             {TopicPartition(GROUP_METADATA_TOPIC, partition)},
             client_version=0,
         )

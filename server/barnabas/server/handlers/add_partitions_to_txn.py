@@ -22,7 +22,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from barnabas.server.cluster.topic_names import is_internal
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
@@ -91,7 +91,7 @@ async def _add(
         untried = ErrorCode.OPERATION_NOT_ATTEMPTED
         codes = ((where, refused.get(where, untried)) for where in partitions)
         return await _grouped(codes)
-    producer = Producer(transaction.producer_id, transaction.producer_epoch)
+    producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
     if transaction.verify_only:
         errors = _verify(transaction.transactional_id, producer, partitions, context)
         return await _grouped(errors.items())
@@ -130,7 +130,7 @@ async def _refused(partitions: Iterable[TopicPartition], context: RequestContext
 
 def _verify(
     transactional_id: str,
-    producer: Producer,
+    producer: ProducerIdAndEpoch,
     partitions: Set[TopicPartition],
     context: RequestContext,
 ) -> Errors:

@@ -12,7 +12,7 @@ from typing import Final
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.authorization import gate
 from barnabas.server.requests.context import RequestContext
@@ -27,7 +27,7 @@ async def end_txn(request: EndTxnRequest, context: RequestContext) -> EndTxnResp
     try:
         after = await context.broker.transactions.end(
             request.transactional_id,
-            Producer(request.producer_id, request.producer_epoch),
+            ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
             commit=request.committed,
             client_version=2 if context.version >= SECOND_PROTOCOL_SINCE else 0,
         )

@@ -12,7 +12,7 @@ from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -54,7 +54,7 @@ async def _init_transactional(
     request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
     assert request.transactional_id is not None
-    expected = Producer(request.producer_id, request.producer_epoch)
+    expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
         producer = await context.broker.transactions.init_producer_id(
             request.transactional_id,

@@ -30,7 +30,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 from barnabas.protocol.records.batch import NO_SEQUENCE
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_runtime.errors import coordinator_error
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.groups.offsets.answers import transactional_commit_error
 from barnabas.server.requests.authorization import asks
 from barnabas.server.requests.context import RequestContext
@@ -99,7 +99,7 @@ async def _join(request: TxnOffsetCommitRequest, context: RequestContext) -> Ver
     if partition is None:
         raise NotCoordinator
     participant = Participant(partition, NO_SEQUENCE)
-    producer = Producer(request.producer_id, request.producer_epoch)
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     found = guard(participant, producer, protocol)
     if found is None:
         return SENTINEL

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from barnabas.server.http.answers import json_response, no_method, no_path
 from barnabas.server.http.api import PREFIX
 from barnabas.server.http.api.mounted import MountedApi
-from barnabas.server.http.health import Verdict, health, readiness
+from barnabas.server.http.health import HealthAnswer, health, readiness
 from barnabas.server.http.metrics.endpoint import MetricsEndpoint
 from barnabas.server.http.page.assets import FOLDER, Assets, wants_html
 
@@ -58,7 +58,7 @@ def make_app(broker: ObservedBroker, api: MountedApi) -> Starlette:
     )
 
 
-def _page(verdict: Callable[[], Verdict]) -> Callable[[Request], Awaitable[Response]]:
+def _page(verdict: Callable[[], HealthAnswer]) -> Callable[[Request], Awaitable[Response]]:
     async def page(_: Request) -> Response:
         status, content = verdict()
         return json_response(content, status)

@@ -17,7 +17,7 @@ OK = 200
 UNAVAILABLE = 503
 
 
-class Verdict(NamedTuple):
+class HealthAnswer(NamedTuple):
     """
     A status of HTTP, and the reasons.
     """
@@ -26,21 +26,21 @@ class Verdict(NamedTuple):
     content: dict[str, object]
 
 
-def health(broker: ObservedBroker) -> Verdict:
+def health(broker: ObservedBroker) -> HealthAnswer:
     """
     Whether the broker can go on as it is.
     """
     logs = broker.log_manager
     if logs is not None and not logs.directories.live:
         names = [str(path) for path in logs.directories.offline]
-        return Verdict(
+        return HealthAnswer(
             UNAVAILABLE,
             {"status": "failed", "reason": "all log directories are offline", "offline": names},
         )
-    return Verdict(OK, {"status": "ok"})
+    return HealthAnswer(OK, {"status": "ok"})
 
 
-def readiness(broker: ObservedBroker) -> Verdict:
+def readiness(broker: ObservedBroker) -> HealthAnswer:
     """
     Whether clients are served. Coordinators that load do not count: clients wait for them, and can
     write and read meanwhile.
@@ -54,10 +54,10 @@ def readiness(broker: ObservedBroker) -> Verdict:
     if not found.is_ready:
         said["reason"] = f"the broker waits for {found.waits_for}"
         said |= _logs_left(broker)
-        return Verdict(UNAVAILABLE, said)
+        return HealthAnswer(UNAVAILABLE, said)
     assert broker.parts is not None, "clients are served"
     said["coordinators_loading"] = broker.parts.coordinators.loading
-    return Verdict(OK, said)
+    return HealthAnswer(OK, said)
 
 
 def _logs_left(broker: ObservedBroker) -> dict[str, object]:

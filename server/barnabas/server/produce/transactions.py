@@ -29,7 +29,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.records.batch import RecordBatch, batches
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.validation import is_transactional
 from barnabas.server.requests.context import RequestContext
@@ -69,7 +69,7 @@ class Participation:
         self._protocol = TransactionProtocol(
             adds=version >= FIRST_ADDING_VERSION, knows_abortable=version >= FIRST_ABORTABLE_VERSION
         )
-        self._producer: Producer | None = None
+        self._producer: ProducerIdAndEpoch | None = None
         self._guards: dict[TopicPartition, VerificationGuard] = {}
         self._errors: dict[TopicPartition, KafkaError] = {}
         self.is_pending = False
@@ -106,7 +106,7 @@ class Participation:
         )
 
     def _look(self, partition: Partition, batch: RecordBatch) -> None:
-        producer = Producer(batch.producer_id, batch.producer_epoch)
+        producer = ProducerIdAndEpoch(batch.producer_id, batch.producer_epoch)
         if self._producer not in (None, producer):
             raise InvalidProducerIdMapping(
                 "Transactional records contained more than one producer ID"
@@ -136,7 +136,7 @@ class Participation:
         if error is not None:
             self._errors |= dict.fromkeys(self._guards, error)
 
-    def _expect_producer(self) -> Producer:
+    def _expect_producer(self) -> ProducerIdAndEpoch:
         assert self._producer is not None, "there is a guard"
         return self._producer
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, TypeAlias
 from uuid import UUID
 
-TopicPartitions: TypeAlias = Mapping[UUID, Collection[int]]
+PartitionsByTopic: TypeAlias = Mapping[UUID, Collection[int]]
 
 
 class ShareGroups(Protocol):
@@ -22,7 +22,7 @@ class ShareGroups(Protocol):
     topics are being deleted.
     """
 
-    def initialized(self, group_id: str) -> TopicPartitions:
+    def initialized(self, group_id: str) -> PartitionsByTopic:
         """
         The partitions of a group whose states are initialized; none if there is no such group.
 
@@ -30,7 +30,7 @@ class ShareGroups(Protocol):
             KafkaError: the group coordinator does not serve it.
         """
 
-    async def begin_initializing(self, group_id: str, partitions: TopicPartitions) -> int:
+    async def begin_initializing(self, group_id: str, partitions: PartitionsByTopic) -> int:
         """
         Note that states are being initialized, and return the state epoch that they get. A group
         that is missing is made.
@@ -41,7 +41,7 @@ class ShareGroups(Protocol):
             KafkaError: the group coordinator does not serve it, or the record was refused.
         """
 
-    async def end_initializing(self, group_id: str, partitions: TopicPartitions) -> None:
+    async def end_initializing(self, group_id: str, partitions: PartitionsByTopic) -> None:
         """
         Note that states are initialized.
 
@@ -49,7 +49,7 @@ class ShareGroups(Protocol):
             KafkaError: as above.
         """
 
-    async def begin_deleting(self, group_id: str, topics: Sequence[UUID]) -> TopicPartitions:
+    async def begin_deleting(self, group_id: str, topics: Sequence[UUID]) -> PartitionsByTopic:
         """
         Note that the states of topics are being deleted, and return their partitions. Those are
         left out of which the group has none.

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from barnabas.protocol.errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.config.share import SharePartitionOptions
 from barnabas.server.purgatory import FetchPurgatory
 from barnabas.server.share.keys import SharePartitionKey
 from barnabas.server.share.offset_reset import first_offset, reads_files
 from barnabas.server.share.partition import SharePartition, persister_error
 from barnabas.server.share.sessions import ShareSession, ShareSessionKey, ShareSessions
-from barnabas.server.share.settings import ConfigOf, ShareGroupSettings, ShareSettings
+from barnabas.server.share.settings import ShareGroupSettings, ShareSettings
 from barnabas.server.share.window import NO_OFFSET, ShareWindow
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class SharePartitionManager:
         self,
         *,
         options: SharePartitionOptions,
-        config_of: ConfigOf,
+        config_of: GroupConfigOf,
         coordinator: ShareCoordinator,
         clock: ServerClock,
         reads: Executor,

@@ -4,22 +4,16 @@ What the configuration of a group says about its records (Kafka ``ShareGroupConf
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.structs import struct
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 
 if TYPE_CHECKING:
-    from barnabas.server.config.groups import GroupConfig
+    from barnabas.server.config.groups import GroupConfig, GroupConfigOf
 
 _READ_COMMITTED: Final = "read_committed"
 _MOST_KEPT: Final = 1000
-
-ConfigOf: TypeAlias = "Callable[[str], GroupConfig]"
-"""
-Returns the configuration of a group, the same object as long as nothing has changed.
-"""
 
 
 @struct(kw_only=True)
@@ -41,7 +35,7 @@ class ShareSettings:
     The settings of all groups, made once for each configuration.
     """
 
-    def __init__(self, config_of: ConfigOf) -> None:
+    def __init__(self, config_of: GroupConfigOf) -> None:
         self._config_of = config_of
         self._known: dict[int, tuple[GroupConfig, ShareGroupSettings]] = {}
 

@@ -12,14 +12,14 @@ from barnabas.protocol.errors import (
     ConcurrentTransactions,
     ErrorCode,
 )
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.transactions.ending import check_named
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.topic_partition import TopicPartition
 
 
-def check_producer(current: Transaction, producer: Producer) -> None:
+def check_producer(current: Transaction, producer: ProducerIdAndEpoch) -> None:
     """
     See whether a producer has this transactional id, and may change its transaction now.
 
@@ -35,7 +35,7 @@ def check_producer(current: Transaction, producer: Producer) -> None:
 
 def add_partitions(
     current: Transaction,
-    producer: Producer,
+    producer: ProducerIdAndEpoch,
     partitions: Set[TopicPartition],
     *,
     client_version: int,
@@ -64,7 +64,7 @@ def add_partitions(
 
 
 def verify_partitions(
-    current: Transaction, producer: Producer, partitions: Set[TopicPartition]
+    current: Transaction, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode]:
     """
     The code of each partition: ``TRANSACTION_ABORTABLE`` if it is not part of the transaction

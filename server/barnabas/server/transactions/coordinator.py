@@ -33,7 +33,7 @@ from barnabas.server.cluster.topic_names import TRANSACTION_STATE_TOPIC
 from barnabas.server.config.coordinators import TransactionOptions
 from barnabas.server.coordinator_runtime.memory import MemoryBudget
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.transactions.adding import add_partitions, verify_partitions
 from barnabas.server.transactions.completing import Completion
@@ -136,8 +136,8 @@ class TransactionCoordinator:
     # Requests
 
     async def init_producer_id(
-        self, transactional_id: str, timeout_ms: int, expected: Producer | None
-    ) -> Producer:
+        self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
+    ) -> ProducerIdAndEpoch:
         """
         Assign a transactional id to a producer, and abort the transaction of its predecessor.
 
@@ -184,12 +184,12 @@ class TransactionCoordinator:
             following.producer_id,
             following.producer_epoch,
         )
-        return Producer(following.producer_id, following.producer_epoch)
+        return ProducerIdAndEpoch(following.producer_id, following.producer_epoch)
 
     async def add_partitions(
         self,
         transactional_id: str,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         partitions: Set[TopicPartition],
         *,
         client_version: int,
@@ -216,7 +216,7 @@ class TransactionCoordinator:
             shard.release(transactional_id)
 
     def verify_partitions(
-        self, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
         """
         See which partitions are part of a transaction.
@@ -231,8 +231,13 @@ class TransactionCoordinator:
         return verify_partitions(current, producer, partitions)
 
     async def end(
-        self, transactional_id: str, producer: Producer, *, commit: bool, client_version: int
-    ) -> Producer:
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        *,
+        commit: bool,
+        client_version: int,
+    ) -> ProducerIdAndEpoch:
         """
         Commit or abort a transaction.
 
@@ -254,13 +259,13 @@ class TransactionCoordinator:
                 await shard.update(transactional_id, following)
         if following is current:
             shard.release(transactional_id)
-            return Producer(current.producer_id, current.producer_epoch)
+            return ProducerIdAndEpoch(current.producer_id, current.producer_epoch)
         after = complete(following, self._clock.now_ms())
         await self._completion.complete(shard, transactional_id, following)
-        return Producer(after.producer_id, after.producer_epoch)
+        return ProducerIdAndEpoch(after.producer_id, after.producer_epoch)
 
     async def _prepare(
-        self, current: Transaction, producer: Producer, commit: bool, client_version: int
+        self, current: Transaction, producer: ProducerIdAndEpoch, commit: bool, client_version: int
     ) -> Transaction:
         if client_version < TV2:
             return end(current, producer, commit=commit, now_ms=self._clock.now_ms())

@@ -27,7 +27,7 @@ from barnabas.protocol.errors import (
     ProducerFenced,
 )
 from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import MAX_EPOCH, Transaction
 
@@ -53,7 +53,7 @@ def _wrong_state(current: Transaction, commit: bool) -> InvalidTxnState:
     )
 
 
-def check_named(current: Transaction, producer: Producer) -> None:
+def check_named(current: Transaction, producer: ProducerIdAndEpoch) -> None:
     """
     See whether a producer has this transactional id (TV1).
 
@@ -71,7 +71,9 @@ def check_named(current: Transaction, producer: Producer) -> None:
         )
 
 
-def end(current: Transaction, producer: Producer, *, commit: bool, now_ms: int) -> Transaction:
+def end(
+    current: Transaction, producer: ProducerIdAndEpoch, *, commit: bool, now_ms: int
+) -> Transaction:
     """
     End a transaction (TV1).
 
@@ -96,7 +98,7 @@ def end(current: Transaction, producer: Producer, *, commit: bool, now_ms: int) 
 
 def end_raising_epoch(
     current: Transaction,
-    producer: Producer,
+    producer: ProducerIdAndEpoch,
     *,
     commit: bool,
     client_version: int,
@@ -149,7 +151,7 @@ def end_raising_epoch(
     )
 
 
-def _has_epoch(current: Transaction, producer: Producer, is_repeated: bool) -> bool:
+def _has_epoch(current: Transaction, producer: ProducerIdAndEpoch, is_repeated: bool) -> bool:
     if current.state.is_prepared:
         return producer.producer_epoch + 1 == current.producer_epoch
     if current.state.is_complete and is_repeated:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from barnabas.protocol.errors import ConcurrentTransactions, ProducerFenced
 from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_TIMESTAMP
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction, is_exhausted
 
@@ -29,7 +29,7 @@ def new_transaction(producer_id: int, timeout_ms: int, now_ms: int) -> Transacti
     )
 
 
-def check(current: Transaction, expected: Producer | None) -> None:
+def check(current: Transaction, expected: ProducerIdAndEpoch | None) -> None:
     """
     See whether a producer may have this transactional id now.
 
@@ -46,7 +46,7 @@ def check(current: Transaction, expected: Producer | None) -> None:
         raise ConcurrentTransactions("The transaction before is about to end")
 
 
-def _is_known(current: Transaction, expected: Producer) -> bool:
+def _is_known(current: Transaction, expected: ProducerIdAndEpoch) -> bool:
     return (
         current.producer_epoch == NO_PRODUCER_EPOCH
         or expected.producer_id == current.producer_id
@@ -58,7 +58,7 @@ def _is_known(current: Transaction, expected: Producer) -> bool:
     )
 
 
-def needs_producer_id(current: Transaction, expected: Producer | None) -> bool:
+def needs_producer_id(current: Transaction, expected: ProducerIdAndEpoch | None) -> bool:
     """
     Whether the producer needs another producer id, since the epochs of this one are exhausted.
     """
@@ -71,7 +71,7 @@ def initialize(
     current: Transaction,
     *,
     timeout_ms: int,
-    expected: Producer | None,
+    expected: ProducerIdAndEpoch | None,
     new_producer_id: int | None,
     now_ms: int,
 ) -> Transaction:
@@ -102,7 +102,7 @@ def initialize(
     )
 
 
-def _next_epoch(current: Transaction, expected: Producer | None) -> tuple[int, int]:
+def _next_epoch(current: Transaction, expected: ProducerIdAndEpoch | None) -> tuple[int, int]:
     """
     The producer's epoch, and its previous one.
     """

@@ -26,7 +26,7 @@ from barnabas.protocol.errors import (
     error_for,
 )
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.transactions.ending import TV2
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.topic_partition import TopicPartition
@@ -69,7 +69,7 @@ class TransactionProtocol(NamedTuple):
 
 
 def guard(
-    participant: Participant, producer: Producer, protocol: TransactionProtocol
+    participant: Participant, producer: ProducerIdAndEpoch, protocol: TransactionProtocol
 ) -> VerificationGuard | None:
     """
     The guard of an append that the coordinator has to verify; None if that is not necessary.
@@ -89,7 +89,7 @@ def guard(
 def verify(
     coordinator: TransactionCoordinator,
     transactional_id: str,
-    producer: Producer,
+    producer: ProducerIdAndEpoch,
     partitions: set[TopicPartition],
     protocol: TransactionProtocol,
 ) -> Mapping[TopicPartition, KafkaError]:
@@ -110,7 +110,7 @@ def verify(
 async def add(
     coordinator: TransactionCoordinator,
     transactional_id: str,
-    producer: Producer,
+    producer: ProducerIdAndEpoch,
     partitions: set[TopicPartition],
     *,
     clock: ServerClock,

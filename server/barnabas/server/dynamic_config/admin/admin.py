@@ -32,7 +32,7 @@ from barnabas.storage.manager.manager import LogManager
 
 logger = logging.getLogger(__name__)
 
-Listener: TypeAlias = Callable[[BrokerConfigs], None]
+ConfigListener: TypeAlias = Callable[[BrokerConfigs], None]
 """
 Called when the options of this broker have changed; it may block, and runs in the executor.
 """
@@ -64,7 +64,7 @@ class ConfigAdmin:
         log_manager: LogManager,
         security: Security | None = None,
     ) -> None:
-        self.on_broker_configs: list[Listener] = []
+        self.on_broker_configs: list[ConfigListener] = []
         self._controller = controller
         self._image = controller.image
         self._configs = configs

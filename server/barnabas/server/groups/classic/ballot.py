@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from barnabas.server.groups.classic.member import Member, MemberProtocol
+from barnabas.server.groups.classic.member import ClassicGroupMember, MemberProtocol
 
 
 class Ballot:
@@ -40,7 +40,7 @@ class Ballot:
         """
         return any(self._offered[protocol.name] == everyone for protocol in protocols)
 
-    def elect(self, members: Collection[Member]) -> str:
+    def elect(self, members: Collection[ClassicGroupMember]) -> str:
         """
         The protocol with the most votes; of several, the one that got its first vote earlier.
         """

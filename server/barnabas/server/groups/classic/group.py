@@ -29,7 +29,12 @@ from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.server.coordinator_runtime.memory import Held
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error, sync_error
 from barnabas.server.groups.classic.ballot import Ballot
-from barnabas.server.groups.classic.member import JoinReply, Member, Protocols, SyncReply
+from barnabas.server.groups.classic.member import (
+    ClassicGroupMember,
+    JoinReply,
+    Protocols,
+    SyncReply,
+)
 from barnabas.server.groups.classic.state import TRANSITIONS, GroupState
 from barnabas.server.groups.classic.subscriptions import CONSUMER, subscribed_topics
 from barnabas.server.groups.group_type import GroupType
@@ -95,7 +100,7 @@ class ClassicGroup:
         self.protocol_type = protocol_type
         self.protocol_name = protocol_name
         self.leader_id = leader_id
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ClassicGroupMember] = {}
         self.static_members: dict[str, str] = {}
         self.held: Held | None = None  # the memory of the group without its members
         self.held_assignment: Held | None = None
@@ -159,7 +164,7 @@ class ClassicGroup:
     def is_leader(self, member_id: str) -> bool:
         return self.leader_id == member_id
 
-    def add(self, member: Member, reply: JoinReply | None = None) -> None:
+    def add(self, member: ClassicGroupMember, reply: JoinReply | None = None) -> None:
         """
         Add a member; the first one becomes the leader and sets the protocol type.
         """
@@ -197,7 +202,7 @@ class ClassicGroup:
 
     def update(
         self,
-        member: Member,
+        member: ClassicGroupMember,
         protocols: Protocols,
         *,
         rebalance_timeout_ms: int,
@@ -222,7 +227,9 @@ class ClassicGroup:
         if reply is not None:
             self.awaiting_join += 1
 
-    def replace_static_member(self, instance_id: str, old_id: str, new_id: str) -> Member:
+    def replace_static_member(
+        self, instance_id: str, old_id: str, new_id: str
+    ) -> ClassicGroupMember:
         """
         Replace a static member by its next incarnation, and fence the previous one.
         """
@@ -266,7 +273,7 @@ class ClassicGroup:
     def have_all_joined(self) -> bool:
         return len(self.members) == self.awaiting_join and not self.pending_joins
 
-    def not_yet_rejoined(self) -> list[Member]:
+    def not_yet_rejoined(self) -> list[ClassicGroupMember]:
         return [member for member in self.members.values() if not member.awaits_join]
 
     def elect_leader_who_joined(self) -> bool:
@@ -284,7 +291,7 @@ class ClassicGroup:
                 return True
         return False
 
-    def answer_join(self, member: Member, response: JoinGroupResponse) -> None:
+    def answer_join(self, member: ClassicGroupMember, response: JoinGroupResponse) -> None:
         """
         Answer a member's parked JoinGroup, if there is one.
         """
@@ -294,14 +301,14 @@ class ClassicGroup:
             self.awaiting_join -= 1
             reply(response)
 
-    def park_sync(self, member: Member, reply: SyncReply) -> None:
+    def park_sync(self, member: ClassicGroupMember, reply: SyncReply) -> None:
         """
         Park a member's SyncGroup, and answer the one that was parked before.
         """
         self.answer_sync(member, sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_reply = reply
 
-    def answer_sync(self, member: Member, response: SyncGroupResponse) -> bool:
+    def answer_sync(self, member: ClassicGroupMember, response: SyncGroupResponse) -> bool:
         """
         Answer a member's parked SyncGroup; false if there was none.
         """

@@ -28,7 +28,12 @@ from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResul
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.member import JoinReply, Member, MemberProtocol, Protocols
+from barnabas.server.groups.classic.member import (
+    ClassicGroupMember,
+    JoinReply,
+    MemberProtocol,
+    Protocols,
+)
 from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
@@ -37,7 +42,7 @@ from barnabas.server.groups.persistence import (
     group_record,
     group_tombstones,
 )
-from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupResult
 from barnabas.server.scheduling.turns import checkpoint, finished
 
 S = GroupState
@@ -106,8 +111,8 @@ class _Replacement(NamedTuple):
     A static member and its next incarnation.
     """
 
-    before: Member
-    after: Member
+    before: ClassicGroupMember
+    after: ClassicGroupMember
     old_leader: str | None
 
 
@@ -178,7 +183,9 @@ class Joining:
         tombstones = [] if group is None else group_tombstones(group)
         return self._join_new_group(join, tombstones, now_ms)
 
-    def _join_new_group(self, join: _Join, tombstones: list[Record], now_ms: int) -> GroupResult:
+    def _join_new_group(
+        self, join: _Join, tombstones: list[CoordinatorRecord], now_ms: int
+    ) -> GroupResult:
         """
         Create the group; as in Kafka also if the join is refused.
         """
@@ -269,7 +276,7 @@ class Joining:
         return self._add(join, group, new_id, now_ms)
 
     def _add(self, join: _Join, group: ClassicGroup, member_id: str, now_ms: int) -> GroupResult:
-        member = Member(
+        member = ClassicGroupMember(
             member_id,
             instance_id=join.request.group_instance_id,
             client_id=join.caller.client_id,
@@ -402,7 +409,7 @@ class Joining:
             case _:
                 raise AssertionError(f"{group} has a member")
 
-    def _update(self, join: _Join, group: ClassicGroup, member: Member) -> None:
+    def _update(self, join: _Join, group: ClassicGroup, member: ClassicGroupMember) -> None:
         group.update(
             member,
             join.protocols,

@@ -29,7 +29,7 @@ JoinReply: TypeAlias = Callable[[JoinGroupResponse], None]
 SyncReply: TypeAlias = Callable[[SyncGroupResponse], None]
 
 
-class Member:
+class ClassicGroupMember:
     """
     A member of a classic group: its ids, its protocols, its assignment.
 
@@ -130,11 +130,11 @@ class Member:
                 return protocol.name
         raise AssertionError(f"{self.member_id} offers none of {candidates}")
 
-    def renamed(self, member_id: str) -> Member:
+    def renamed(self, member_id: str) -> ClassicGroupMember:
         """
         The same member under another id, with nothing parked.
         """
-        return Member(
+        return ClassicGroupMember(
             member_id,
             instance_id=self.instance_id,
             client_id=self.client_id,
@@ -149,4 +149,4 @@ class Member:
 
     def __repr__(self) -> str:
         offers = ", ".join(protocol.name for protocol in self.protocols)
-        return f"<Member {self.member_id} offers {offers}>"
+        return f"<ClassicGroupMember {self.member_id} offers {offers}>"

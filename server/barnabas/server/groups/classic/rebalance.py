@@ -31,7 +31,7 @@ from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResul
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.answers import NO_LEADER, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.member import NO_ASSIGNMENT, Member
+from barnabas.server.groups.classic.member import NO_ASSIGNMENT, ClassicGroupMember
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.persistence import group_record
@@ -61,7 +61,7 @@ class Rebalance:
     # Sessions.
 
     def prolong_session(
-        self, group: ClassicGroup, member: Member, timeout_ms: int | None = None
+        self, group: ClassicGroup, member: ClassicGroupMember, timeout_ms: int | None = None
     ) -> None:
         """
         Start the session of a member again.
@@ -200,7 +200,7 @@ class Rebalance:
     @staticmethod
     def joined(
         group: ClassicGroup,
-        member: Member,
+        member: ClassicGroupMember,
         *,
         tell_members: bool = True,
         skip_assignment: bool = False,
@@ -287,7 +287,7 @@ class Rebalance:
         group.become(S.STABLE, now_ms)
 
     @staticmethod
-    def assigned(group: ClassicGroup, member: Member) -> SyncGroupResponse:
+    def assigned(group: ClassicGroup, member: ClassicGroupMember) -> SyncGroupResponse:
         """
         The SyncGroup response with a member's assignment.
         """
@@ -299,7 +299,7 @@ class Rebalance:
         )
 
     def _answer_sync(
-        self, group: ClassicGroup, member: Member, response: SyncGroupResponse
+        self, group: ClassicGroup, member: ClassicGroupMember, response: SyncGroupResponse
     ) -> None:
         if group.answer_sync(member, response):
             # Its session may have expired while the request was parked.

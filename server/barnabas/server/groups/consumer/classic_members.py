@@ -66,7 +66,7 @@ from barnabas.server.groups.consumer.regexes import Regexes, RegexUpdate
 from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.modern.member import JOINING, NOT_SENT
 from barnabas.server.groups.modern.topics import SubscribedTopics
-from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupResult
 from barnabas.storage.uuids import random_uuid, uuid_text
 
 log = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ class ClassicMembers:
         ):
             reply(join_error(member_id, ErrorCode.MEMBER_ID_REQUIRED))
             return NOTHING
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         before = self._member_of(group, request, member_id, records)
         subscription = _subscription_of(protocols)
         static = group.static_member(request.group_instance_id)
@@ -194,7 +194,11 @@ class ClassicMembers:
             raise InconsistentGroupProtocol(f"Member {member_id}'s protocols are not supported.")
 
     def _member_of(
-        self, group: ConsumerGroup, request: JoinGroupRequest, member_id: str, records: list[Record]
+        self,
+        group: ConsumerGroup,
+        request: JoinGroupRequest,
+        member_id: str,
+        records: list[CoordinatorRecord],
     ) -> ConsumerGroupMember:
         """
         The member that joins; one without subscription if it is new.

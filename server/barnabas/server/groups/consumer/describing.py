@@ -19,7 +19,7 @@ from barnabas.protocol.messages.consumer_group_describe import (
 )
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
-from barnabas.server.groups.modern.topics import TopicsView, with_topics
+from barnabas.server.groups.modern.topics import ClusterTopics, with_topics
 from barnabas.server.scheduling.turns import map_in_turns
 
 CLASSIC_MEMBER: Final = 0
@@ -27,7 +27,7 @@ CONSUMER_MEMBER: Final = 1
 
 
 async def describe(
-    group: ConsumerGroup, topics: TopicsView, default_assignor: str
+    group: ConsumerGroup, topics: ClusterTopics, default_assignor: str
 ) -> DescribedGroup:
     """
     A group with its members. Topics that do not exist any more are left out.
@@ -65,7 +65,7 @@ def described_error(group_id: str, error: ErrorCode, sentence: str | None = None
     )
 
 
-def _described(group: ConsumerGroup, member: ConsumerGroupMember, topics: TopicsView) -> Member:
+def _described(group: ConsumerGroup, member: ConsumerGroupMember, topics: ClusterTopics) -> Member:
     # The member has what it is to give up, until it has given it up.
     has: dict[UUID, list[int]] = {}
     for assigned in (member.assigned, member.pending_revocation):
@@ -86,7 +86,7 @@ def _described(group: ConsumerGroup, member: ConsumerGroupMember, topics: Topics
     )
 
 
-def _named(assigned: Mapping[UUID, Iterable[int]], topics: TopicsView) -> Assignment:
+def _named(assigned: Mapping[UUID, Iterable[int]], topics: ClusterTopics) -> Assignment:
     return Assignment(
         topic_partitions=[
             TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=partitions)

@@ -21,7 +21,7 @@ from barnabas.server.groups.consumer.records import (
 )
 from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.modern.topics import SubscribedTopics
-from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupResult
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Fencing:
         return self._sessions.removing(group, ended, result)
 
     def _without(self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> GroupResult:
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         for member in members:
             records += member_tombstones(group.group_id, member.member_id)
         subscriptions = group.subscriptions.copy()

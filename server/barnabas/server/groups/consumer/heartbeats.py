@@ -33,6 +33,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
 )
 from barnabas.protocol.structs import replace
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.groups.caller import Caller
 from barnabas.server.groups.classic.group import ClassicGroup
@@ -59,9 +60,8 @@ from barnabas.server.groups.modern.member import (
     NOT_SENT,
 )
 from barnabas.server.groups.modern.requests import check_text, fenced
-from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import topic_partitions
-from barnabas.server.groups.records import GroupRecord, GroupResult, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupRecord, GroupResult
 from barnabas.storage.uuids import random_uuid, uuid_text
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class Heartbeats:
         rebalancing: Rebalancing,
         fencing: Fencing,
         migration: Migration,
-        config_of: ConfigOf,
+        config_of: GroupConfigOf,
         options: BrokerConfig,
     ) -> None:
         self._groups = groups
@@ -111,7 +111,7 @@ class Heartbeats:
         """
         if request.member_epoch in {LEAVING, LEAVING_FOR_A_WHILE}:
             return self._leave(request, now_ms)
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         group = self._group_of(request, records)
         group.check_size(self._options.group_consumer_max_size, request.member_id)
         member_id = request.member_id or uuid_text(random_uuid())
@@ -124,7 +124,7 @@ class Heartbeats:
     # Group and member
 
     def _group_of(
-        self, request: ConsumerGroupHeartbeatRequest, records: list[Record]
+        self, request: ConsumerGroupHeartbeatRequest, records: list[CoordinatorRecord]
     ) -> ConsumerGroup:
         """
         The group; a new one for a member that joins, which is not among the groups yet.
@@ -153,7 +153,7 @@ class Heartbeats:
         group: ConsumerGroup,
         request: ConsumerGroupHeartbeatRequest,
         member_id: str,
-        records: list[Record],
+        records: list[CoordinatorRecord],
     ) -> ConsumerGroupMember:
         """
         The member that sends the heartbeat; one without subscription if it is new.
@@ -179,7 +179,7 @@ class Heartbeats:
         request: ConsumerGroupHeartbeatRequest,
         member_id: str,
         instance_id: str,
-        records: list[Record],
+        records: list[CoordinatorRecord],
     ) -> ConsumerGroupMember:
         current = group.static_member(instance_id)
         if request.member_epoch != JOINING:
@@ -240,7 +240,7 @@ class Heartbeats:
         request: ConsumerGroupHeartbeatRequest,
         *,
         caller: Caller,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         now_ms: int,
     ) -> Answered:
         """
@@ -443,7 +443,10 @@ def expect_static(
 
 
 def replace_static_member(
-    group: ConsumerGroup, before: ConsumerGroupMember, member_id: str, records: list[Record]
+    group: ConsumerGroup,
+    before: ConsumerGroupMember,
+    member_id: str,
+    records: list[CoordinatorRecord],
 ) -> ConsumerGroupMember:
     """
     The member that takes the place of a static one, with what that one had.

@@ -23,7 +23,7 @@ from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.answers import join_error, sync_error
 from barnabas.server.groups.assignors.java_order.timeline import timeline_order
 from barnabas.server.groups.classic.group import ClassicGroup
-from barnabas.server.groups.classic.member import Member, MemberProtocol, Protocols
+from barnabas.server.groups.classic.member import ClassicGroupMember, MemberProtocol, Protocols
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.classic.subscriptions import (
@@ -54,7 +54,7 @@ from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.modern.topics import SubscribedTopics, with_topics
 from barnabas.server.groups.persistence import group_record
-from barnabas.server.groups.records import GroupRecord, GroupResult, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupRecord, GroupResult
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class Migration:
     # From classic to consumer
 
     def upgrade(
-        self, group: ClassicGroup, sessions: Sessions, records: list[Record]
+        self, group: ClassicGroup, sessions: Sessions, records: list[CoordinatorRecord]
     ) -> ConsumerGroup:
         """
         Make a consumer group of a classic group, which stays until the records are applied. Its
@@ -149,7 +149,7 @@ class Migration:
             raise _cannot_upgrade(group, reason) from None
 
     def _upgraded(
-        self, group: ClassicGroup, member: Member, protocol: str
+        self, group: ClassicGroup, member: ClassicGroupMember, protocol: str
     ) -> tuple[ConsumerGroupMember, Target]:
         target: dict[UUID, tuple[int, ...]] = {}
         if member.assignment:
@@ -247,7 +247,7 @@ class Migration:
         stay = [group.members[each] for each in group.members_in_order() if each not in gone]
         targets = {member.member_id: group.target_of(member.member_id) for member in stay}
         reason = f"Downgrade group {group.group_id} from consumer to classic for member leaving."
-        records: list[Record] = [*group.tombstones()]
+        records: list[CoordinatorRecord] = [*group.tombstones()]
         return self._downgrade(group, stay, targets, records=records, reason=reason, now_ms=now_ms)
 
     def downgrade_replacing(
@@ -256,7 +256,7 @@ class Migration:
         replaced: ConsumerGroupMember,
         joining: ConsumerGroupMember,
         *,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         reason: str | None,
         now_ms: int,
     ) -> GroupResult:
@@ -282,7 +282,7 @@ class Migration:
         stay: Iterable[ConsumerGroupMember],
         targets: Mapping[str, Target],
         *,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         reason: str | None,
         now_ms: int,
     ) -> GroupResult:
@@ -325,10 +325,10 @@ class Migration:
         return [(topic.name, found) for topic, found in with_topics(assigned, self._topics.topics)]
 
 
-def _downgraded(member: ConsumerGroupMember) -> Member:
+def _downgraded(member: ConsumerGroupMember) -> ClassicGroupMember:
     classic = member.classic
     assert classic is not None, member
-    return Member(
+    return ClassicGroupMember(
         member.member_id,
         instance_id=member.instance_id,
         client_id=member.client_id,

@@ -14,6 +14,7 @@ The consumer protocol of the groups of one partition, put together (KIP-848).
 from __future__ import annotations
 
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.executor import Executor
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.classic.rebalance import Rebalance
@@ -25,7 +26,6 @@ from barnabas.server.groups.consumer.rebalancing import Rebalancing
 from barnabas.server.groups.consumer.regexes import Regexes
 from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
 
 
@@ -41,7 +41,7 @@ class ConsumerProtocol:
         timers: Timers,
         executor: Executor,
         topics: SubscribedTopics,
-        config_of: ConfigOf,
+        config_of: GroupConfigOf,
         rebalance: Rebalance,
         options: BrokerConfig,
     ) -> None:

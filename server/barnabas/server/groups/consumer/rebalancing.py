@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from barnabas.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import string_hash
 from barnabas.server.groups.consumer.assignors import ASSIGNORS
@@ -29,11 +30,10 @@ from barnabas.server.groups.consumer.records import (
 )
 from barnabas.server.groups.consumer.sessions import Sessions
 from barnabas.server.groups.modern.epochs import next_epoch
-from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.tally import count, discount
 from barnabas.server.groups.modern.target import Assignor, MemberChange, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics
-from barnabas.server.groups.records import Record
+from barnabas.server.groups.records import CoordinatorRecord
 
 
 class TargetOfMember(NamedTuple):
@@ -54,7 +54,7 @@ class Rebalancing:
         self,
         topics: SubscribedTopics,
         sessions: Sessions,
-        config_of: ConfigOf,
+        config_of: GroupConfigOf,
         default_assignor: str,
     ) -> None:
         self._topics = topics
@@ -90,7 +90,7 @@ class Rebalancing:
         self,
         group: ConsumerGroup,
         change: MemberChange[ConsumerGroupMember],
-        records: list[Record],
+        records: list[CoordinatorRecord],
         *,
         must_bump: bool,
     ) -> int:
@@ -116,7 +116,7 @@ class Rebalancing:
         group: ConsumerGroup,
         change: MemberChange[ConsumerGroupMember],
         epoch: int,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         *,
         now_ms: int,
     ) -> TargetOfMember:
@@ -155,7 +155,7 @@ class Rebalancing:
         group: ConsumerGroup,
         member: ConsumerGroupMember,
         target: TargetOfMember,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         *,
         owned: Sequence[TopicPartitions] | None,
         has_new_subscription: bool,

@@ -33,7 +33,7 @@ from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.modern.subscriptions import ResolvedRegex
 from barnabas.server.groups.modern.tally import count, discount
 from barnabas.server.groups.modern.topics import SubscribedTopics
-from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupResult
 from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
 from barnabas.server.scheduling.turns import InSteps, checkpoint, finished
 
@@ -85,7 +85,7 @@ class Regexes:
         *,
         caller: Caller,
         now_ms: int,
-        records: list[Record],
+        records: list[CoordinatorRecord],
     ) -> RegexUpdate:
         """
         Take the change of a member, and begin a refresh if it is time for one.
@@ -186,7 +186,7 @@ class Regexes:
         return self._resolved(group, resolved)
 
     def _resolved(self, group: ConsumerGroup, resolved: dict[str, ResolvedRegex]) -> GroupResult:
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         subscriptions = group.subscriptions.copy()
         has_changed = False
         for regex, new in resolved.items():

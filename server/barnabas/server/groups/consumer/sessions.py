@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.consumer.group import ConsumerGroup
 from barnabas.server.groups.consumer.member import ConsumerGroupMember
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.sessions import ConfigOf, MemberSessions
+from barnabas.server.groups.modern.sessions import MemberSessions
 from barnabas.server.groups.timeouts import Timeout
 
 
@@ -32,7 +33,7 @@ class Sessions(MemberSessions[ConsumerGroup, ConsumerGroupMember]):
     Starts and ends the timeouts of the members of one partition.
     """
 
-    def __init__(self, groups: Groups, timers: Timers, config_of: ConfigOf) -> None:
+    def __init__(self, groups: Groups, timers: Timers, config_of: GroupConfigOf) -> None:
         super().__init__(
             groups,
             timers,

@@ -14,7 +14,7 @@ from barnabas.server.groups.modern.group import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord
 from barnabas.server.groups.modern.subscriptions import Subscriptions
 from barnabas.server.groups.modern.topics import SubscribedTopics
-from barnabas.server.groups.records import Record
+from barnabas.server.groups.records import CoordinatorRecord
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def next_epoch(
     group: ModernGroup[Any, Any],
     subscriptions: Subscriptions,
     topics: SubscribedTopics,
-    records: list[Record],
+    records: list[CoordinatorRecord],
     *,
     epoch_record: EpochRecord,
     must_bump: bool,

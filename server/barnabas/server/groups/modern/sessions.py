@@ -23,7 +23,6 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.structs import replace
-from barnabas.server.config.groups import GroupConfig
 from barnabas.server.coordinator_runtime.result import NOTHING
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.groups import Groups
@@ -33,11 +32,6 @@ from barnabas.server.groups.records import GroupResult
 from barnabas.server.groups.timeouts import Timeout
 
 log = logging.getLogger(__name__)
-
-ConfigOf: TypeAlias = Callable[[str], GroupConfig]
-"""
-Returns the configuration of a group.
-"""
 
 _REASONS: Final = {
     Timeout.SESSION: "its session has expired",

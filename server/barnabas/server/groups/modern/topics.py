@@ -29,7 +29,7 @@ topic that changes: to follow 100,000 names would hold up the event loop.
 P = TypeVar("P")
 
 
-class TopicView(Protocol):
+class ClusterTopic(Protocol):
     """
     A topic.
     """
@@ -42,7 +42,7 @@ class TopicView(Protocol):
     def partitions(self) -> Mapping[int, object]: ...
 
 
-class TopicsView(Protocol):
+class ClusterTopics(Protocol):
     """
     All topics of the cluster, at this moment.
     """
@@ -53,12 +53,12 @@ class TopicsView(Protocol):
         A number that grows with each change of the cluster's metadata, across restarts too.
         """
 
-    def get(self, name: str) -> TopicView | None:
+    def get(self, name: str) -> ClusterTopic | None:
         """
         The topic with that name.
         """
 
-    def get_by_id(self, topic_id: UUID) -> TopicView | None:
+    def get_by_id(self, topic_id: UUID) -> ClusterTopic | None:
         """
         The topic with that id.
         """
@@ -68,7 +68,7 @@ class TopicsView(Protocol):
         Return the *names* for which there is a topic.
         """
 
-    def __iter__(self) -> Iterator[TopicView]: ...
+    def __iter__(self) -> Iterator[ClusterTopic]: ...
 
     def racks(self, name: str, partition: int) -> Sequence[str]:
         """
@@ -84,8 +84,8 @@ def topic_partitions(make: Callable[..., P], assigned: Mapping[UUID, Iterable[in
 
 
 def with_topics(
-    assigned: Mapping[UUID, Iterable[int]], topics: TopicsView
-) -> list[tuple[TopicView, list[int]]]:
+    assigned: Mapping[UUID, Iterable[int]], topics: ClusterTopics
+) -> list[tuple[ClusterTopic, list[int]]]:
     """
     Partitions by their topics, without those of topics that do not exist any more.
     """
@@ -129,7 +129,7 @@ class SubscribedTopics:
     Used on the event loop's thread only.
     """
 
-    def __init__(self, topics: TopicsView) -> None:
+    def __init__(self, topics: ClusterTopics) -> None:
         self.topics = topics
         self._hashes: dict[str, int] = {}
         self._subscribers: dict[str, dict[str, Subscriber]] = {}

@@ -37,13 +37,13 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.producer import ProducerIdAndEpoch
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.topics import TopicsView
+from barnabas.server.groups.modern.topics import ClusterTopics
 from barnabas.server.groups.offsets.answers import NO_METADATA
 from barnabas.server.groups.records import (
     NO_EXPIRY,
@@ -86,7 +86,7 @@ class Committing:
         self,
         groups: Groups,
         rebalance: Rebalance,
-        topics: TopicsView,
+        topics: ClusterTopics,
         options: GroupOptions,
     ) -> None:
         self._groups = groups
@@ -164,7 +164,7 @@ class Committing:
         if check is not None:
             self._check_in_transaction(check, records)
         self._create_without_records(request.group_id, records, now_ms)
-        producer = Producer(request.producer_id, request.producer_epoch)
+        producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
         result = CoordinatorResult(records=records, encoded=encoded, producer=producer, guard=guard)
         return result, TxnOffsetCommitResponse(topics=topics)
 

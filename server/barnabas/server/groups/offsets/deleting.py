@@ -26,7 +26,12 @@ from barnabas.server.groups.groups import Group, Groups
 from barnabas.server.groups.offsets.expiry import expired_offsets
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.persistence import group_tombstones
-from barnabas.server.groups.records import GroupResult, OffsetRecord, Record, encode_record
+from barnabas.server.groups.records import (
+    CoordinatorRecord,
+    GroupResult,
+    OffsetRecord,
+    encode_record,
+)
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.records import state_partitions_record
 from barnabas.server.scheduling.turns import checkpoint, map_in_turns
@@ -70,7 +75,7 @@ class Deleting:
         """
         group = self._groups.expect(request.group_id)
         group.validate_offset_delete()
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         topics: list[OffsetDeleteResponseTopic] = []
         for topic in request.topics:
             await checkpoint()
@@ -99,7 +104,7 @@ class Deleting:
         Returns:
             The records, and an error code for each group.
         """
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         results: list[tuple[str, ErrorCode]] = []
         for group_id in group_ids:
             try:
@@ -161,13 +166,13 @@ class Deleting:
         in results for ``GROUPS_AT_ONCE`` groups each.
         """
         for groups in _some(self._groups):
-            records: list[Record] = []
+            records: list[CoordinatorRecord] = []
             for group in groups:
                 if self._groups.get(group.group_id) is group:
                     records += self._expired(group, now_ms)
             yield CoordinatorResult(records=records, is_atomic=False)
 
-    def _expired(self, group: Group, now_ms: int) -> list[Record]:
+    def _expired(self, group: Group, now_ms: int) -> list[CoordinatorRecord]:
         if group.type is GroupType.SHARE:
             return []
         retention_ms = self._options.offsets_retention_minutes * 60_000

@@ -12,13 +12,13 @@ from barnabas.protocol.messages.share_group_describe import (
     TopicPartitions,
 )
 from barnabas.server.groups.assignors import simple_assignor
-from barnabas.server.groups.modern.topics import TopicsView, with_topics
+from barnabas.server.groups.modern.topics import ClusterTopics, with_topics
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.member import ShareGroupMember
 from barnabas.server.scheduling.turns import map_in_turns
 
 
-async def describe(group: ShareGroup, topics: TopicsView) -> DescribedGroup:
+async def describe(group: ShareGroup, topics: ClusterTopics) -> DescribedGroup:
     """
     A group with its members. Topics that do not exist any more are left out.
     """
@@ -43,7 +43,7 @@ def described_error(group_id: str, error: ErrorCode, sentence: str | None = None
     return DescribedGroup(error_code=error, error_message=sentence, group_id=group_id, members=[])
 
 
-def _described(member: ShareGroupMember, topics: TopicsView) -> Member:
+def _described(member: ShareGroupMember, topics: ClusterTopics) -> Member:
     return Member(
         member_id=member.member_id,
         rack_id=member.rack_id,

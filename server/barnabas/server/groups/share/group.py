@@ -15,11 +15,11 @@ from barnabas.server.groups.modern.group import ModernGroup
 from barnabas.server.groups.modern.records import ModernRecord, Role
 from barnabas.server.groups.modern.subscriptions import Subscriptions
 from barnabas.server.groups.share import records
-from barnabas.server.groups.share.member import Partitions, ShareGroupMember
+from barnabas.server.groups.share.member import AssignedPartitions, ShareGroupMember
 from barnabas.server.groups.share.state_partitions import NO_STATES, StatePartitions
 
 
-class ShareGroup(ModernGroup[ShareGroupMember, Partitions]):
+class ShareGroup(ModernGroup[ShareGroupMember, AssignedPartitions]):
     """
     A share group (Kafka's class of this name).
 

@@ -24,6 +24,7 @@ from barnabas.protocol.messages.share_group_heartbeat import (
 )
 from barnabas.protocol.structs import NamedTuple, replace
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.assignors import simple_assignor
@@ -33,15 +34,19 @@ from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.modern.epochs import next_epoch
 from barnabas.server.groups.modern.member import JOINING, LEAVING
 from barnabas.server.groups.modern.requests import check_text, fenced
-from barnabas.server.groups.modern.sessions import ConfigOf, MemberSessions
+from barnabas.server.groups.modern.sessions import MemberSessions
 from barnabas.server.groups.modern.subscriptions import Subscriptions
 from barnabas.server.groups.modern.target import Assignor, MemberChange, new_target
 from barnabas.server.groups.modern.topics import SubscribedTopics, topic_partitions
-from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupResult
 from barnabas.server.groups.share import records as share_records
 from barnabas.server.groups.share.group import ShareGroup
-from barnabas.server.groups.share.member import Partitions, ShareGroupMember
-from barnabas.server.groups.share.state_partitions import StatePartitions, Topics, TopicStates
+from barnabas.server.groups.share.member import AssignedPartitions, ShareGroupMember
+from barnabas.server.groups.share.state_partitions import (
+    StatePartitions,
+    StatesByTopic,
+    TopicStates,
+)
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +60,7 @@ class Initialization(NamedTuple):
 
     group_id: str
     state_epoch: int
-    topics: Topics
+    topics: StatesByTopic
 
 
 Answered: TypeAlias = tuple[GroupResult, ShareGroupHeartbeatResponse, Initialization | None]
@@ -72,7 +77,7 @@ class ShareHeartbeats:
         *,
         timers: Timers,
         topics: SubscribedTopics,
-        config_of: ConfigOf,
+        config_of: GroupConfigOf,
         options: BrokerConfig,
     ) -> None:
         self.sessions: MemberSessions[ShareGroup, ShareGroupMember] = MemberSessions(
@@ -101,7 +106,7 @@ class ShareHeartbeats:
         group = self._group_of(request)
         before = self._member_of(group, request)
         member = _updated(before, request, caller)
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         if member != before:
             records.append(share_records.member_record(group.group_id, member))
         subscriptions = group.subscriptions.changed(before, member)
@@ -173,10 +178,10 @@ class ShareHeartbeats:
         group: ShareGroup,
         change: MemberChange[ShareGroupMember],
         epoch: int,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         *,
         now_ms: int,
-    ) -> tuple[int, Partitions]:
+    ) -> tuple[int, AssignedPartitions]:
         """
         The target of the changed member, and the epoch that it is for.
 
@@ -201,7 +206,7 @@ class ShareHeartbeats:
         return epoch, made.of_member
 
     def _reconciled(
-        self, member: ShareGroupMember, epoch: int, target: Partitions, *, has_changed: bool
+        self, member: ShareGroupMember, epoch: int, target: AssignedPartitions, *, has_changed: bool
     ) -> ShareGroupMember:
         """
         The member with its target (Kafka's ``ShareGroupAssignmentBuilder``).
@@ -226,7 +231,7 @@ class ShareHeartbeats:
         group: ShareGroup,
         epoch: int,
         subscriptions: Subscriptions,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         *,
         now_ms: int,
     ) -> Initialization | None:
@@ -300,7 +305,7 @@ class ShareHeartbeats:
         Remove members, and begin a new epoch.
         """
         subscriptions = group.subscriptions.copy()
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         for member in members:
             subscriptions.remove(member)
             records += share_records.member_tombstones(group.group_id, member.member_id)
@@ -376,6 +381,6 @@ def _updated(
     )
 
 
-def _partitions(topics: Topics, topic_id: UUID) -> frozenset[int]:
+def _partitions(topics: StatesByTopic, topic_id: UUID) -> frozenset[int]:
     topic = topics.get(topic_id)
     return frozenset() if topic is None else topic.partitions

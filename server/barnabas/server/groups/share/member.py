@@ -11,12 +11,12 @@ from uuid import UUID
 from barnabas.protocol.structs import struct
 from barnabas.server.groups.modern.member import NOT_SENT
 
-Partitions: TypeAlias = Mapping[UUID, Sequence[int]]
+AssignedPartitions: TypeAlias = Mapping[UUID, Sequence[int]]
 """
 Partitions of topics. No topic is empty.
 """
 
-NOTHING_ASSIGNED: Final[Partitions] = {}
+NOTHING_ASSIGNED: Final[AssignedPartitions] = {}
 
 LONGEST_MEMBER_ID: Final = 36
 
@@ -49,4 +49,4 @@ class ShareGroupMember:
     client_id: str = ""
     client_host: str = ""
     topic_names: frozenset[str] = frozenset()
-    assigned: Partitions = NOTHING_ASSIGNED
+    assigned: AssignedPartitions = NOTHING_ASSIGNED

@@ -29,8 +29,16 @@ from barnabas.protocol.structs import replace
 from barnabas.server.groups.modern.member import LEAVING
 from barnabas.server.groups.modern.records import ModernRecord, RecordTypes
 from barnabas.server.groups.modern.topics import topic_partitions
-from barnabas.server.groups.share.member import NOTHING_ASSIGNED, Partitions, ShareGroupMember
-from barnabas.server.groups.share.state_partitions import StatePartitions, Topics, TopicStates
+from barnabas.server.groups.share.member import (
+    NOTHING_ASSIGNED,
+    AssignedPartitions,
+    ShareGroupMember,
+)
+from barnabas.server.groups.share.state_partitions import (
+    StatePartitions,
+    StatesByTopic,
+    TopicStates,
+)
 
 STABLE: Final = 0
 """
@@ -69,7 +77,7 @@ def member_record(group_id: str, member: ShareGroupMember) -> ModernRecord:
     return ModernRecord(key, value)
 
 
-def target_record(group_id: str, member_id: str, target: Partitions) -> ModernRecord:
+def target_record(group_id: str, member_id: str, target: AssignedPartitions) -> ModernRecord:
     """
     The record of a member's target assignment.
     """
@@ -163,14 +171,14 @@ def without_assignment(member: ShareGroupMember) -> ShareGroupMember:
     )
 
 
-def target_of(value: ShareGroupTargetAssignmentMemberValue) -> Partitions:
+def target_of(value: ShareGroupTargetAssignmentMemberValue) -> AssignedPartitions:
     """
     The target assignment of a record.
     """
     return _partitions(value.topic_partitions)
 
 
-def _partitions(topics: Iterable[TopicPartitions | TopicPartition]) -> Partitions:
+def _partitions(topics: Iterable[TopicPartitions | TopicPartition]) -> AssignedPartitions:
     return {topic.topic_id: tuple(topic.partitions) for topic in topics}
 
 
@@ -185,7 +193,7 @@ def states_of(value: ShareGroupStatePartitionMetadataValue) -> StatePartitions:
     )
 
 
-def _infos(topics: Topics) -> list[TopicPartitionsInfo]:
+def _infos(topics: StatesByTopic) -> list[TopicPartitionsInfo]:
     return [
         TopicPartitionsInfo(
             topic_id=topic_id, topic_name=topic.name, partitions=sorted(topic.partitions)
@@ -194,7 +202,7 @@ def _infos(topics: Topics) -> list[TopicPartitionsInfo]:
     ]
 
 
-def _topics(infos: Iterable[TopicPartitionsInfo]) -> Topics:
+def _topics(infos: Iterable[TopicPartitionsInfo]) -> StatesByTopic:
     return {
         info.topic_id: TopicStates(info.topic_name, frozenset(info.partitions)) for info in infos
     }

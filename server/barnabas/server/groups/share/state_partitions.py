@@ -34,9 +34,9 @@ class TopicStates(NamedTuple):
     partitions: frozenset[int]
 
 
-Topics: TypeAlias = Mapping[UUID, TopicStates]
+StatesByTopic: TypeAlias = Mapping[UUID, TopicStates]
 
-_NO_TOPICS: Final[Topics] = {}
+_NO_TOPICS: Final[StatesByTopic] = {}
 _NO_NAMES: Final[Mapping[UUID, str]] = {}
 
 
@@ -46,12 +46,12 @@ class StatePartitions:
     What a group knows of the states of its partitions.
     """
 
-    initializing: Topics = _NO_TOPICS
-    initialized: Topics = _NO_TOPICS
+    initializing: StatesByTopic = _NO_TOPICS
+    initialized: StatesByTopic = _NO_TOPICS
     deleting: Mapping[UUID, str] = _NO_NAMES
     """The names of topics."""
 
-    def beginning(self, topics: Topics) -> StatePartitions:
+    def beginning(self, topics: StatesByTopic) -> StatePartitions:
         """
         The same, with states that are being initialized.
         """
@@ -59,7 +59,7 @@ class StatePartitions:
         deleting = {each: name for each, name in self.deleting.items() if each not in initializing}
         return replace(self, initializing=initializing, deleting=deleting)
 
-    def completed(self, topics: Topics) -> StatePartitions:
+    def completed(self, topics: StatesByTopic) -> StatePartitions:
         """
         The same, with states that are initialized.
         """
@@ -68,7 +68,7 @@ class StatePartitions:
             self, initializing=initializing, initialized=_merged(self.initialized, topics)
         )
 
-    def failed(self, topics: Topics) -> StatePartitions:
+    def failed(self, topics: StatesByTopic) -> StatePartitions:
         """
         The same, without states that could not be initialized.
         """
@@ -94,7 +94,7 @@ class StatePartitions:
         The same, without topics that do not exist any more.
         """
 
-        def others(topics: Topics) -> Topics:
+        def others(topics: StatesByTopic) -> StatesByTopic:
             return {each: topic for each, topic in topics.items() if each not in topic_ids}
 
         return replace(
@@ -114,7 +114,7 @@ class StatePartitions:
 NO_STATES: Final = StatePartitions()
 
 
-def _merged(some: Topics, others: Topics) -> Topics:
+def _merged(some: StatesByTopic, others: StatesByTopic) -> StatesByTopic:
     merged = dict(some)
     for topic_id, topic in others.items():
         known = some.get(topic_id)
@@ -123,7 +123,7 @@ def _merged(some: Topics, others: Topics) -> Topics:
     return merged
 
 
-def _without(some: Topics, others: Topics) -> Topics:
+def _without(some: StatesByTopic, others: StatesByTopic) -> StatesByTopic:
     left = dict(some)
     for topic_id, topic in others.items():
         if topic_id in left:

@@ -20,7 +20,7 @@ from barnabas.protocol.errors import (
 )
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.coordinator_runtime.shards import Shards
-from barnabas.server.groups.modern.topics import TopicsView
+from barnabas.server.groups.modern.topics import ClusterTopics
 from barnabas.server.groups.shard_state import GroupShard
 from barnabas.server.groups.share.group import ShareGroup
 from barnabas.server.groups.share.heartbeats import Initialization
@@ -28,7 +28,7 @@ from barnabas.server.groups.share.records import state_partitions_record
 from barnabas.server.groups.share.state_partitions import (
     UNKNOWN_TOPIC,
     StatePartitions,
-    Topics,
+    StatesByTopic,
     TopicStates,
 )
 from barnabas.server.share.keys import SharePartitionKey
@@ -54,7 +54,7 @@ class ShareGroupStates:
     def __init__(
         self,
         shards: Shards[GroupShard],
-        topics: TopicsView,
+        topics: ClusterTopics,
         coordinator: Callable[[], ShareCoordinator],
     ) -> None:
         """
@@ -240,7 +240,7 @@ class ShareGroupStates:
         record = state_partitions_record(group_id, states)
         await self._shards.of(group_id).commit(CoordinatorResult(records=[record]))
 
-    def _named(self, partitions: Mapping[UUID, Collection[int]]) -> Topics:
+    def _named(self, partitions: Mapping[UUID, Collection[int]]) -> StatesByTopic:
         return {
             topic_id: TopicStates(self._name(topic_id), frozenset(indexes))
             for topic_id, indexes in partitions.items()

@@ -14,7 +14,7 @@ from barnabas.protocol.messages.create_topics import CreatableTopic, CreatableTo
 from barnabas.protocol.structs import struct
 from barnabas.server.groups.assignors.java_order.hash_order import HashOrder
 from barnabas.server.groups.assignors.java_order.hashing import string_hash, string_rank
-from barnabas.server.groups.modern.topics import TopicsView
+from barnabas.server.groups.modern.topics import ClusterTopics
 from barnabas.server.groups.streams.partition_counts import PartitionCounts
 from barnabas.server.groups.streams.statuses import StatusCode, TopicConfigurationError
 from barnabas.server.groups.streams.topology import StreamsTopology
@@ -104,7 +104,7 @@ class ConfiguredTopology:
         return self.problem is None
 
 
-def configured(topology: StreamsTopology, topics: TopicsView) -> ConfiguredTopology:
+def configured(topology: StreamsTopology, topics: ClusterTopics) -> ConfiguredTopology:
     """
     The topology with the topics as they are.
 
@@ -136,7 +136,7 @@ def configured(topology: StreamsTopology, topics: TopicsView) -> ConfiguredTopol
     )
 
 
-def _check_sources(topology: StreamsTopology, topics: TopicsView) -> None:
+def _check_sources(topology: StreamsTopology, topics: ClusterTopics) -> None:
     missing = {
         name
         for subtopology in topology.subtopologies.values()
@@ -186,7 +186,7 @@ def _internal_topic(topic: TopicInfo, counts: PartitionCounts) -> ConfiguredInte
 
 
 def _missing(
-    subtopologies: Iterable[ConfiguredSubtopology], topology: StreamsTopology, topics: TopicsView
+    subtopologies: Iterable[ConfiguredSubtopology], topology: StreamsTopology, topics: ClusterTopics
 ) -> dict[str, CreatableTopic]:
     """
     The internal topics that do not exist, in the order of Kafka's map.

@@ -12,7 +12,7 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
     EndpointToPartitions,
     TopicPartition,
 )
-from barnabas.server.groups.modern.topics import TopicsView
+from barnabas.server.groups.modern.topics import ClusterTopics
 from barnabas.server.groups.streams.configured_topology import ConfiguredTopology
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.groups.streams.member import StreamsGroupMember
@@ -22,7 +22,7 @@ def partitions_by_endpoint(
     group: StreamsGroup,
     updated: StreamsGroupMember,
     topology: ConfiguredTopology,
-    topics: TopicsView,
+    topics: ClusterTopics,
 ) -> list[EndpointToPartitions]:
     """
     The endpoints of all members that have one, the updated member's last.
@@ -44,7 +44,7 @@ def partitions_by_endpoint(
 
 
 def _partitions(
-    tasks: Mapping[str, Collection[int]], topology: ConfiguredTopology, topics: TopicsView
+    tasks: Mapping[str, Collection[int]], topology: ConfiguredTopology, topics: ClusterTopics
 ) -> Iterator[TopicPartition]:
     """
     The partitions of tasks. Topics that do not exist are left out; Kafka refuses the heartbeat.

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
-from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupResult
 from barnabas.server.groups.streams.group import StreamsGroup
 from barnabas.server.groups.streams.member import StreamsGroupMember
 from barnabas.server.groups.streams.records import epoch_record, member_tombstones
@@ -32,7 +32,7 @@ class Fencing:
         Remove members, and begin a new epoch.
         """
         member_ids = [member.member_id for member in members]
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         for member_id in member_ids:
             records += member_tombstones(group.group_id, member_id)
         epoch = group.group_epoch + 1

@@ -33,6 +33,7 @@ from barnabas.protocol.messages.streams_group_heartbeat import (
 )
 from barnabas.protocol.structs import NamedTuple, replace
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.result import CoordinatorResult
 from barnabas.server.groups.assignors.tasks import TasksTuple
 from barnabas.server.groups.caller import Caller
@@ -46,14 +47,13 @@ from barnabas.server.groups.modern.member import (
     NOT_SENT,
 )
 from barnabas.server.groups.modern.requests import check_text, fenced
-from barnabas.server.groups.modern.sessions import ConfigOf
-from barnabas.server.groups.modern.topics import TopicsView
-from barnabas.server.groups.records import GroupRecord, GroupResult, Record
+from barnabas.server.groups.modern.topics import ClusterTopics
+from barnabas.server.groups.records import CoordinatorRecord, GroupRecord, GroupResult
 from barnabas.server.groups.streams.configured_topology import ConfiguredTopology
 from barnabas.server.groups.streams.endpoints import partitions_by_endpoint
 from barnabas.server.groups.streams.fencing import Fencing
 from barnabas.server.groups.streams.group import StreamsGroup
-from barnabas.server.groups.streams.member import Endpoint, StreamsGroupMember
+from barnabas.server.groups.streams.member import StreamsGroupMember, UserEndpoint
 from barnabas.server.groups.streams.rebalancing import Rebalancing
 from barnabas.server.groups.streams.records import in_order, member_record, topology_record
 from barnabas.server.groups.streams.sessions import Sessions
@@ -85,11 +85,11 @@ class Heartbeats:
         self,
         groups: Groups,
         *,
-        topics: TopicsView,
+        topics: ClusterTopics,
         sessions: Sessions,
         rebalancing: Rebalancing,
         fencing: Fencing,
-        config_of: ConfigOf,
+        config_of: GroupConfigOf,
         options: BrokerConfig,
     ) -> None:
         self._groups = groups
@@ -111,7 +111,7 @@ class Heartbeats:
         """
         if request.member_epoch in {LEAVING, LEAVING_FOR_A_WHILE}:
             return self._leave(request, now_ms)
-        records: list[Record] = []
+        records: list[CoordinatorRecord] = []
         group = self._group_of(request, records)
         before = group.sender(request.member_id, request.member_epoch)
         _check_epoch(before, request)
@@ -120,7 +120,7 @@ class Heartbeats:
         return self._pass(group, before, request, caller=caller, records=records, now_ms=now_ms)
 
     def _group_of(
-        self, request: StreamsGroupHeartbeatRequest, records: list[Record]
+        self, request: StreamsGroupHeartbeatRequest, records: list[CoordinatorRecord]
     ) -> StreamsGroup:
         """
         The group; a new one for a member that joins, which is not among the groups yet.
@@ -153,7 +153,7 @@ class Heartbeats:
         request: StreamsGroupHeartbeatRequest,
         *,
         caller: Caller,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         now_ms: int,
     ) -> Answered:
         """
@@ -377,7 +377,7 @@ def _updated(
         process_id=member.process_id if request.process_id is None else request.process_id,
         client_tags=member.client_tags if tags is None else _tags(tags),
         user_endpoint=(
-            member.user_endpoint if endpoint is None else Endpoint(endpoint.host, endpoint.port)
+            member.user_endpoint if endpoint is None else UserEndpoint(endpoint.host, endpoint.port)
         ),
     )
 
@@ -390,7 +390,7 @@ def _tags(tags: Collection[KeyValue]) -> Mapping[str, str]:
 
 
 def _topology_of(
-    group: StreamsGroup, topology: Topology | None, records: list[Record]
+    group: StreamsGroup, topology: Topology | None, records: list[CoordinatorRecord]
 ) -> StreamsTopology:
     """
     The topology of the group, which its first member brings.

@@ -61,7 +61,7 @@ class MemberState(StoredState):
     UNKNOWN = UNKNOWN_STATE
 
 
-class Endpoint(NamedTuple):
+class UserEndpoint(NamedTuple):
     """
     The address at which a member answers interactive queries.
     """
@@ -92,7 +92,7 @@ class StreamsGroupMember:
     client_host: str = ""
     topology_epoch: int = NO_TOPOLOGY_EPOCH
     process_id: str = ""
-    user_endpoint: Endpoint | None = None
+    user_endpoint: UserEndpoint | None = None
     client_tags: Mapping[str, str] = MappingProxyType({})
     state: MemberState = MemberState.STABLE
     assigned: AssignedTasks = NO_ASSIGNED_TASKS

@@ -11,9 +11,9 @@ The streams protocol of the groups of one partition, put together (KIP-1071).
 from __future__ import annotations
 
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
 from barnabas.server.groups.streams.fencing import Fencing
 from barnabas.server.groups.streams.group import StreamsGroup
@@ -33,7 +33,7 @@ class StreamsProtocol:
         *,
         timers: Timers,
         topics: SubscribedTopics,
-        config_of: ConfigOf,
+        config_of: GroupConfigOf,
         options: BrokerConfig,
     ) -> None:
         self.sessions = Sessions(

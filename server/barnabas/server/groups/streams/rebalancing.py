@@ -16,13 +16,13 @@ from functools import partial
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.streams_group_heartbeat import Status
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.config.groups import GroupConfigOf
 from barnabas.server.coordinator_runtime.result import NOTHING, CoordinatorResult
 from barnabas.server.coordinator_runtime.timers import Timers
 from barnabas.server.groups.assignors.tasks import NO_TASKS, TasksTuple
 from barnabas.server.groups.groups import Groups
-from barnabas.server.groups.modern.sessions import ConfigOf
 from barnabas.server.groups.modern.topics import SubscribedTopics
-from barnabas.server.groups.records import GroupResult, Record
+from barnabas.server.groups.records import CoordinatorRecord, GroupResult
 from barnabas.server.groups.streams.assignment import NUM_STANDBY_REPLICAS, new_target
 from barnabas.server.groups.streams.configured_topology import ConfiguredTopology, configured
 from barnabas.server.groups.streams.group import UNVALIDATED, StreamsGroup
@@ -73,7 +73,7 @@ class Rebalancing:
         timers: Timers,
         topics: SubscribedTopics,
         sessions: Sessions,
-        config_of: ConfigOf,
+        config_of: GroupConfigOf,
     ) -> None:
         self._groups = groups
         self._timers = timers
@@ -112,7 +112,7 @@ class Rebalancing:
         group: StreamsGroup,
         outlook: Outlook,
         configs: Mapping[str, str],
-        records: list[Record],
+        records: list[CoordinatorRecord],
         *,
         must_bump: bool,
     ) -> int:
@@ -165,7 +165,7 @@ class Rebalancing:
         topology: ConfiguredTopology,
         epoch: int,
         *,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         statuses: list[Status],
         configs: Mapping[str, str],
         now_ms: int,
@@ -229,7 +229,7 @@ class Rebalancing:
         group: StreamsGroup,
         member: StreamsGroupMember,
         target: TargetOfMember,
-        records: list[Record],
+        records: list[CoordinatorRecord],
         *,
         owned: TasksTuple | None,
     ) -> StreamsGroupMember:

@@ -35,10 +35,10 @@ from barnabas.server.groups.streams.member import (
     NO_ASSIGNED_TASKS,
     ActiveTasks,
     AssignedTasks,
-    Endpoint,
     MemberState,
     PassiveTasks,
     StreamsGroupMember,
+    UserEndpoint,
 )
 
 _TYPES: Final = RecordTypes(
@@ -175,7 +175,7 @@ def with_subscription(
         rebalance_timeout_ms=value.rebalance_timeout_ms,
         topology_epoch=value.topology_epoch,
         process_id=value.process_id,
-        user_endpoint=None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
+        user_endpoint=None if endpoint is None else UserEndpoint(endpoint.host, endpoint.port),
         client_tags={tag.key: tag.value for tag in value.client_tags},
     )
 

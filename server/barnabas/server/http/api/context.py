@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.protocol.errors import KafkaError, UnknownTopicOrPartition
 from barnabas.server.http.api.opened_logs import OpenedLogs
-from barnabas.server.http.api.rates import Rates
+from barnabas.server.http.api.rates import TopicRates
 from barnabas.server.http.guard import Refused
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.explain.known import ExplainError, FilesChanged
@@ -43,7 +43,7 @@ class ApiContext:
     def __init__(self, broker: ObservedBroker) -> None:
         self.broker = broker
         self.executor = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
-        self.rates = Rates(broker.clock.monotonic)
+        self.rates = TopicRates(broker.clock.monotonic)
         self.opened_logs = OpenedLogs()
         self.wakers: set[Callable[[], None]] = set()
         """Each ends the wait of one request for records."""

@@ -43,7 +43,7 @@ class _Sample(NamedTuple):
     counts: Mapping[str, Counts]
 
 
-class Rates:
+class TopicRates:
     """
     The last two samples of what one kind of looks has counted.
     """

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from barnabas.server.http.answers import json_response, send_in_pieces
 from barnabas.server.http.metrics.lag_times import LagTimes
 from barnabas.server.http.metrics.process import ProcessMetrics
-from barnabas.server.http.metrics.rates import Rates
+from barnabas.server.http.metrics.rates import ScrapeRates
 from barnabas.server.http.metrics.scrape import scrape
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class MetricsEndpoint:
         self._broker = broker
         self._process = ProcessMetrics()
         self._times = LagTimes()
-        self._rates = Rates(broker.metrics, broker.clock)
+        self._rates = ScrapeRates(broker.metrics, broker.clock)
         self._build = version("barnabas")
         self._answering = 0
         self._reading: dict[tuple[bool, bool], asyncio.Task[Sequence[bytes]]] = {}

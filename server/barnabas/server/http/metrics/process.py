@@ -18,7 +18,7 @@ from barnabas.server.http.metrics.exposition import Blocks
 _IO: Final = Path("/proc/self/io")
 
 
-class ProcessState(NamedTuple):
+class ProcessFigures(NamedTuple):
     """
     Figures of the operating system about the process.
     """
@@ -37,11 +37,11 @@ class ProcessMetrics:
     def __init__(self) -> None:
         self._collector = ProcessCollector(registry=None)
 
-    def read(self) -> ProcessState:
+    def read(self) -> ProcessFigures:
         """
         The families; none where the system does not say.
         """
-        return ProcessState(list(self._collector.collect()), _disk())
+        return ProcessFigures(list(self._collector.collect()), _disk())
 
 
 def _disk() -> dict[str, int]:
@@ -52,7 +52,7 @@ def _disk() -> dict[str, int]:
     return {name: int(number) for name, _, number in (line.partition(": ") for line in lines)}
 
 
-def write_process(found: ProcessState, blocks: Blocks) -> None:
+def write_process(found: ProcessFigures, blocks: Blocks) -> None:
     """
     Write the families that are in the table.
     """

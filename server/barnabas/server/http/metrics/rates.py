@@ -33,7 +33,7 @@ class _Look(NamedTuple):
     """Connections by listener."""
 
 
-class Rates:
+class ScrapeRates:
     """
     Remembers what earlier scrapes have seen, those of all scrapers together.
     """

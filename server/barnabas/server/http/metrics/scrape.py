@@ -14,8 +14,8 @@ from barnabas.server.http.metrics.forecasts import write_forecasts
 from barnabas.server.http.metrics.groups import write_groups
 from barnabas.server.http.metrics.lag_times import LagTimes
 from barnabas.server.http.metrics.logs import write_logs
-from barnabas.server.http.metrics.process import ProcessState, write_process
-from barnabas.server.http.metrics.rates import Rates
+from barnabas.server.http.metrics.process import ProcessFigures, write_process
+from barnabas.server.http.metrics.rates import ScrapeRates
 from barnabas.server.http.metrics.requests import write_latencies
 from barnabas.server.scheduling.turns import checkpoint
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 async def scrape(
     broker: ObservedBroker,
-    process: ProcessState,
+    process: ProcessFigures,
     *,
     times: LagTimes,
-    rates: Rates,
+    rates: ScrapeRates,
     build: str,
     is_open_metrics: bool,
 ) -> list[bytes]:
